@@ -1,0 +1,1 @@
+//! Chooses a backend, launches, looks up the host facts and call sites.

@@ -1,0 +1,90 @@
+//! What rules need to know of the machine, as data: a backend or `capture` looked, rules read.
+
+/// What a name like `/etc/localtime` is on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZoneFile {
+    /// A symbolic link, with its text.
+    Link(String),
+    /// A regular file with a valid zone.
+    Regular,
+    /// Not there, or a dangling link.
+    Missing,
+    /// There, but not a zone: empty, a directory, garbage.
+    NotAZone(String),
+}
+
+/// The time zone that programs without TZ get below one root directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// What /etc/localtime is.
+    pub file: ZoneFile,
+    /// The IANA name ("Europe/Athens", "UTC") to recommend: it exists below that root and gives
+    /// the same local times as /etc/localtime at every transition from 1843 to 2200.
+    pub name: Option<String>,
+    /// How the name was found ("the link", "same contents as", "/etc/timezone"), or why none can
+    /// be recommended.
+    pub how: String,
+    /// Whether the tz database is there at all.
+    pub tzdata: bool,
+}
+
+/// What one spelling of a locale name costs a program that starts on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spelling {
+    /// The value, as for LC_ALL ("C.utf8").
+    pub name: String,
+    /// Failed opens of locale files per program start, the locale archive's included.
+    pub failed_opens: u64,
+    /// System calls of the whole probe program.
+    pub total_calls: u64,
+    /// Whether the C library accepted it.
+    pub accepted: bool,
+    /// The character encoding it gives (`locale charmap`), "" where not accepted.
+    pub charmap: String,
+}
+
+/// The host's answer for one requested locale name: each spelling tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocaleProbe {
+    /// The value that the program had.
+    pub requested: String,
+    /// That value and its alternatives, as measured.
+    pub spellings: Vec<Spelling>,
+}
+
+/// What one call of a kind costs on this host, untraced, in nanoseconds: measured in a short loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// stat of /etc/localtime, or of / where that is missing.
+    pub stat_ns: u64,
+    /// open of a file that is not there.
+    pub failed_open_ns: u64,
+    /// open, read and close of a small file.
+    pub open_ns: u64,
+}
+
+/// The machine and what was looked up on it for the rules.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// `uname -m` ("x86_64"), "" where not known.
+    pub machine: String,
+    /// The zone below the observer's own root.
+    pub zone: Option<Zone>,
+    /// Zones of processes with another root or mount namespace.
+    pub other_zones: Vec<(crate::ProcId, Zone)>,
+    /// Locale names asked for, and what the host does with them.
+    pub locales: Vec<LocaleProbe>,
+    /// Calibrated cost of calls; without it savings are told in calls only.
+    pub costs: Option<Costs>,
+}
+
+impl Host {
+    /// The zone facts that hold for process `p`, whose root is the observer's own if `own_root`.
+    pub fn zone_of(&self, p: crate::ProcId, own_root: bool) -> Option<&Zone> {
+        match self.other_zones.iter().find(|(id, _)| *id == p) {
+            Some((_, zone)) => Some(zone),
+            None if own_root => self.zone.as_ref(),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The nouns of needless, as plain data: no I/O, no clock, no environment, no terminal.
+//!
+//! One direction: a backend fills a [`Profile`] through a [`Builder`], rules read the profile and
+//! return [`Finding`]s, reports print both. A profile is *aggregated*: never a list of events.
+
+mod builder;
+mod call;
+mod errno;
+mod fact;
+mod finding;
+mod host;
+mod intern;
+mod process;
+mod profile;
+
+pub use builder::{Answer, Builder, Limits, Question, QuestionId};
+pub use call::{Ask, CallId};
+pub use errno::Errno;
+pub use fact::{Fact, Facts};
+pub use finding::{Change, Evidence, Finding, Remedy, Safety, Stage};
+pub use host::{Costs, Host, LocaleProbe, Spelling, Zone, ZoneFile};
+pub use intern::{Interner, StrId};
+pub use process::{Born, Env, Exit, Libc, ProcId, Process, Runtime};
+pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};

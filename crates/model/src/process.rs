@@ -1,0 +1,177 @@
+//! Who asked.
+
+use std::collections::BTreeMap;
+
+/// A process *between two execs*: a pid that execs another program becomes another [`Process`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcId(pub u32);
+
+impl ProcId {
+    /// The position in [`Profile::processes`](crate::Profile::processes).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a process came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Born {
+    /// First seen as it is: the start of a log, an attached process.
+    Seen,
+    /// By fork, vfork or clone: shares its parent's memory image, and so what libc has loaded.
+    Fork,
+    /// By exec: a new image.
+    Exec,
+}
+
+/// The watched variables of a process as they were at exec. Others are never read: a profile can
+/// be mailed without leaking a password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Env {
+    /// The environment was not seen.
+    #[default]
+    Unknown,
+    /// The watched variables that were set; a watched variable that is absent was unset.
+    Known(BTreeMap<String, String>),
+}
+
+impl Env {
+    /// `Some(Some(value))` set, `Some(None)` known to be unset, `None` not known.
+    pub fn get(&self, name: &str) -> Option<Option<&str>> {
+        match self {
+            Env::Unknown => None,
+            Env::Known(vars) => Some(vars.get(name).map(String::as_str)),
+        }
+    }
+
+    /// The value, where it is known and set.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).flatten()
+    }
+
+    /// Whether the variable is known to be unset.
+    pub fn is_unset(&self, name: &str) -> bool {
+        self.get(name) == Some(None)
+    }
+}
+
+/// The C library of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Libc {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// GNU libc, with its version ("2.36") where it could be read.
+    Glibc(Option<String>),
+    /// musl.
+    Musl,
+    /// No dynamic linker: static glibc, static musl, Go or other; which one is not known.
+    Static,
+}
+
+/// What interprets the environment besides the C library. It decides which values of TZ are
+/// right: Java and Node lose DST under `:/etc/localtime`, Go takes POSIX strings for UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Runtime {
+    /// C, C++ or anything that leaves time zones to the C library.
+    #[default]
+    Native,
+    /// Go.
+    Go,
+    /// A Java virtual machine.
+    Java,
+    /// Node.js, Chromium, Electron or another program with ICU and V8.
+    Node,
+}
+
+impl Runtime {
+    /// The runtime of a program by the file name of its executable; [`Runtime::Native`] where the
+    /// name tells nothing. Go programs cannot be told by name.
+    pub fn of_exe(path: &str) -> Runtime {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match name {
+            "java" | "javaw" | "javac" | "jshell" => Runtime::Java,
+            "node" | "nodejs" | "chrome" | "chromium" | "chromium-browser" | "electron"
+            | "code" | "deno" | "google-chrome" | "headless_shell" => Runtime::Node,
+            _ => Runtime::Native,
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// `exit(status)`.
+    Code(i32),
+    /// Killed by this signal number.
+    Signal(i32),
+}
+
+/// Who asked: one pid between two execs.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Process id (tgid) as the observer saw it.
+    pub pid: u32,
+    /// Who forked it, or what it was before exec.
+    pub parent: Option<ProcId>,
+    /// How it came to be.
+    pub born: Born,
+    /// The executable's path, as resolved by the kernel where known, else as given to exec.
+    pub exe: Option<String>,
+    /// Watched variables at exec.
+    pub env: Env,
+    /// C library.
+    pub libc: Libc,
+    /// Language runtime.
+    pub runtime: Runtime,
+    /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
+    /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
+    pub secure: Option<bool>,
+    /// CPU time in user mode, nanoseconds, where known.
+    pub cpu_user_ns: Option<u64>,
+    /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
+    pub cpu_sys_ns: Option<u64>,
+    /// Whether its root directory and mount namespace are the observer's own.
+    pub own_root: bool,
+    /// How it ended, where seen.
+    pub exit: Option<Exit>,
+}
+
+impl Process {
+    /// A process of which nothing but its pid is known.
+    pub fn new(pid: u32, parent: Option<ProcId>, born: Born) -> Process {
+        Process {
+            pid,
+            parent,
+            born,
+            exe: None,
+            env: Env::Unknown,
+            libc: Libc::Unknown,
+            runtime: Runtime::Native,
+            secure: None,
+            cpu_user_ns: None,
+            cpu_sys_ns: None,
+            own_root: true,
+            exit: None,
+        }
+    }
+
+    /// What fork hands on: same image, same environment.
+    pub fn forked(&self, pid: u32, parent: ProcId) -> Process {
+        Process {
+            pid,
+            parent: Some(parent),
+            born: Born::Fork,
+            cpu_user_ns: None,
+            cpu_sys_ns: None,
+            exit: None,
+            ..self.clone()
+        }
+    }
+
+    /// The executable's file name, or "?" where it is not known.
+    pub fn name(&self) -> &str {
+        let exe = self.exe.as_deref().unwrap_or("?");
+        exe.rsplit('/').next().unwrap_or(exe)
+    }
+}

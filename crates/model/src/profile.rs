@@ -1,0 +1,197 @@
+//! What a set of processes asked of the kernel in a window of time, aggregated.
+
+use crate::{Ask, CallId, Errno, Facts, Host, Interner, ProcId, Process, StrId};
+use std::collections::BTreeMap;
+
+/// What a call was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// No path.
+    None,
+    /// An absolute path: as asked, or relative to a directory that was known.
+    Path(StrId),
+    /// A path relative to the working directory, which was not known.
+    Cwd(StrId),
+    /// A path relative to a directory descriptor that was not known. Two equal rows may be two
+    /// different files.
+    Dir(StrId),
+    /// Rows beyond the bound on distinct rows, folded together: counted, no longer told apart.
+    Folded,
+}
+
+impl Target {
+    /// The text of the path, absolute or not.
+    pub fn text(self) -> Option<StrId> {
+        match self {
+            Target::Path(s) | Target::Cwd(s) | Target::Dir(s) => Some(s),
+            Target::None | Target::Folded => None,
+        }
+    }
+}
+
+/// The place in the program that makes a call: not in a library of the C runtime, and never a
+/// guessed function name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallSite {
+    /// File of the module ("/usr/bin/app").
+    pub module: String,
+    /// Function of the program that contains the call, where its symbols tell.
+    pub function: Option<String>,
+    /// Offset of the return address: from the function's start, or from the module's load address
+    /// where no function is known.
+    pub offset: u64,
+    /// The library function that the instruction there calls through the PLT or GOT ("localtime").
+    pub calls: Option<String>,
+}
+
+impl std::fmt::Display for CallSite {
+    /// `main+0xc3: call localtime@plt`, `app+0x10a8: call localtime@plt`, `app+0x10a8`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let file = self.module.rsplit('/').next().unwrap_or(&self.module);
+        write!(f, "{}+{:#x}", self.function.as_deref().unwrap_or(file), self.offset)?;
+        match &self.calls {
+            Some(name) => write!(f, ": call {name}@plt"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// process × system call × target × outcome → how often, and how often needlessly.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Who.
+    pub process: ProcId,
+    /// The call by its kernel name.
+    pub call: CallId,
+    /// The question behind it.
+    pub ask: Ask,
+    /// About what.
+    pub target: Target,
+    /// Ok, or the error. `None` where it was never seen (unfinished in a log).
+    pub outcome: Option<Result<(), Errno>>,
+    /// How many calls.
+    pub count: u64,
+    /// Of these, how many got the same answer as the last time this process put the question, with
+    /// nothing in between that could have changed it (no change to the file system, no waiting, no
+    /// new process), less than [`Limits::repeat_within_ns`](crate::Limits) after it.
+    pub repeated: u64,
+    /// Of `count`, how many outcomes were not looked at but taken to be as the last one seen.
+    pub assumed: u64,
+    /// Time in the kernel, nanoseconds, summed over `timed` calls.
+    pub kernel_ns: u64,
+    /// How many calls have a kernel time.
+    pub timed: u64,
+    /// First call, nanoseconds since the window's start. 0 without [`Fact::Clock`](crate::Fact).
+    pub first_ns: u64,
+    /// Last call.
+    pub last_ns: u64,
+    /// Sampled places in the program, with how often each was seen.
+    pub sites: Vec<(CallSite, u64)>,
+}
+
+impl Row {
+    /// Whether the call succeeded (as far as seen).
+    pub fn ok(&self) -> bool {
+        self.outcome == Some(Ok(()))
+    }
+
+    /// Whether the call failed with `errno`.
+    pub fn failed(&self, errno: Errno) -> bool {
+        self.outcome == Some(Err(errno))
+    }
+}
+
+/// The window of observation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Length in nanoseconds, where known.
+    pub length_ns: Option<u64>,
+}
+
+/// How many calls there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Calls counted. All there were if [`Fact::AllCalls`](crate::Fact) is present.
+    pub calls: u64,
+    /// Calls counted that name a path: the same in every backend, hence what shares are taken of.
+    pub path_calls: u64,
+    /// CPU time in user mode of all processes, nanoseconds, where known.
+    pub cpu_user_ns: Option<u64>,
+    /// CPU time in the kernel, nanoseconds; includes a ptrace tracer's stops.
+    pub cpu_sys_ns: Option<u64>,
+}
+
+/// Something that was not seen, dropped or folded. Always reported.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Loss(pub &'static str);
+
+impl Loss {
+    /// Rows beyond the bound, folded: still in the totals.
+    pub const FOLDED: Loss = Loss("rows_folded");
+    /// Lines of a log that could not be read.
+    pub const UNPARSED: Loss = Loss("lines_unparsed");
+    /// Calls begun whose end was not seen.
+    pub const UNFINISHED: Loss = Loss("calls_unfinished");
+    /// Paths that could not be read from the process.
+    pub const NO_PATH: Loss = Loss("paths_unreadable");
+    /// Calls of a log that was filtered when it was written: not counted anywhere.
+    pub const FILTERED: Loss = Loss("log_filtered");
+    /// Set-user-ID programs that ran without their privilege because they were traced.
+    pub const SETUID: Loss = Loss("setuid_ignored");
+    /// Attempts of the program to trace another, refused because it is traced itself.
+    pub const PTRACE: Loss = Loss("ptrace_refused");
+}
+
+/// What a set of processes asked of the kernel in a window of time.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// The backend in words a report can print ("ptrace (seccomp-assisted)", "strace log").
+    pub backend: String,
+    /// What is known.
+    pub facts: Facts,
+    /// The window.
+    pub window: Window,
+    /// The machine.
+    pub host: Host,
+    /// Texts of rows.
+    pub strings: Interner,
+    /// Who asked, by [`ProcId`].
+    pub processes: Vec<Process>,
+    /// What was asked.
+    pub rows: Vec<Row>,
+    /// Sums.
+    pub totals: Totals,
+    /// What was not seen, by name. A name that is absent is 0.
+    pub lost: BTreeMap<&'static str, u64>,
+    /// Sentences about what this capture cannot tell, for the report.
+    pub notes: Vec<String>,
+}
+
+impl Profile {
+    /// The text of a row's path, "" where it has none.
+    pub fn path(&self, row: &Row) -> &str {
+        row.target.text().map_or("", |id| self.strings.text(id))
+    }
+
+    /// The kernel's name of a row's call.
+    pub fn call(&self, row: &Row) -> &str {
+        self.strings.text(row.call.0)
+    }
+
+    /// The process of a row.
+    pub fn process(&self, id: ProcId) -> &Process {
+        &self.processes[id.index()]
+    }
+
+    /// The process that loaded the image of `id`: itself, or the ancestor it was forked from
+    /// without an exec in between.
+    pub fn image_of(&self, id: ProcId) -> ProcId {
+        let mut at = id;
+        while let Process { born: Born::Fork, parent: Some(up), .. } = self.process(at) {
+            at = *up;
+        }
+        at
+    }
+}
+
+use crate::Born;

@@ -1,0 +1,2 @@
+//! needless.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Runs a command under ptrace, without privilege, and fills a profile.

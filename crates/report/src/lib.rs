@@ -1,0 +1,1 @@
+//! Findings and profiles told: one file per format.

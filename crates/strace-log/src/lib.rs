@@ -1,0 +1,1 @@
+//! strace text to a profile, streaming.
