@@ -1,1 +1,47 @@
 //! strace text to a profile, streaming.
+//!
+//! Reads what `strace` 4.x to 7.x prints, whatever its options: see [`read`] and [`read_files`].
+//! A call is counted once, when it returned, as `strace -c` counts it. A successful exec is counted
+//! on the process it makes: strace's first line is one, and nobody was seen before it.
+//!
+//! Memory is bounded by the distinct rows of the profile ([`needless_model::Limits`]), not by the
+//! length of the log; a line longer than 1 MiB loses its middle.
+
+mod cache;
+mod calls;
+mod clock;
+mod error;
+mod family;
+mod files;
+mod input;
+mod lines;
+mod path;
+mod payload;
+mod prefix;
+mod reader;
+mod record;
+mod signal;
+mod site;
+mod table;
+mod text;
+mod verdict;
+
+pub use error::{Error, Format};
+pub use files::{read, read_files};
+
+/// How a log is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bounds of the profile.
+    pub limits: needless_model::Limits,
+    /// The variables that may be read from the execve lines of `strace -v`. Nothing else of an
+    /// environment is kept.
+    pub watch: &'static [&'static str],
+}
+
+impl Default for Options {
+    /// The profile's default bounds, and no variable.
+    fn default() -> Options {
+        Options { limits: needless_model::Limits::default(), watch: &[] }
+    }
+}

@@ -1,0 +1,173 @@
+//! Streams and sets of files.
+
+use crate::error::{Error, Format};
+use crate::input::Input;
+use crate::lines::{CHUNK, Lines};
+use crate::prefix::{self, Time};
+use crate::reader::Reader;
+use crate::{Options, text};
+use needless_model::Profile;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The most files that are read side by side, in the order of their lines' times.
+const TOGETHER: usize = 256;
+
+/// Reads one log from a stream: plain, gzip or zstd, recognised by its first bytes. `name` is what
+/// messages call it.
+///
+/// # Errors
+/// [`Error`] where it cannot be read, is damaged, empty, or has no system call in it.
+pub fn read(input: impl Read, name: &str, options: &Options) -> Result<Profile, Error> {
+    let mut reader = Reader::new(options);
+    let mut source = Source::new(Input::new(input, name)?, None, CHUNK);
+    source.read_all(&mut reader)?;
+    verdict(reader, name)
+}
+
+/// Reads several files as one capture: the set of `strace -ff -o x` (`x.PID` each), or one file.
+/// Lines without a pid are those of the pid that their file's name ends with. Where the lines have
+/// the time of day, they are read in its order, whatever file they are in.
+///
+/// # Errors
+/// [`Error`] as for [`read`], naming the file; [`Error::NoFiles`] where `paths` is empty. A set may
+/// have empty files (processes that ended at once), as long as not all are.
+pub fn read_files(paths: &[PathBuf], options: &Options) -> Result<Profile, Error> {
+    let Some(first) = paths.first() else { return Err(Error::NoFiles) };
+    let mut reader = Reader::new(options);
+    let mut paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    // Parents mostly have the lower pid; and the order must not be the shell's.
+    paths.sort_by_key(|path| (pid_of(path), *path));
+    paths.dedup();
+    if paths.len() == 1 || paths.len() > TOGETHER || !merge(&paths, &mut reader)? {
+        for path in &paths {
+            if let Some(mut source) = Source::open(path, CHUNK, paths.len() > 1)? {
+                source.read_all(&mut reader)?;
+            }
+        }
+        reader.seen.unordered_files = paths.len() > 1;
+    }
+    verdict(reader, &first.display().to_string())
+}
+
+/// Reads files side by side, the earliest line first; `false`, and nothing read, where a file's
+/// first line has no absolute time.
+fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, Error> {
+    const HALF_DAY: u64 = 12 * 3_600_000_000_000;
+    let mut sources = Vec::with_capacity(paths.len());
+    for path in paths {
+        let Some(mut source) = Source::open(path, CHUNK / 8, true)? else { continue };
+        if !source.advance()? {
+            continue;
+        }
+        let Some(time) = source.time() else { return Ok(false) };
+        sources.push((time, source));
+    }
+    // A set begun before midnight (-t, -tt print no date) goes on with small times after it.
+    let latest = sources.iter().map(|(time, _)| *time).max().unwrap_or_default();
+    let mut turns = BinaryHeap::new();
+    for (at, (time, source)) in sources.iter_mut().enumerate() {
+        let after_midnight = latest < 2 * HALF_DAY && *time + HALF_DAY < latest;
+        source.days = u64::from(after_midnight);
+        source.latest = *time + source.days * 2 * HALF_DAY;
+        turns.push(Reverse((source.latest, at)));
+    }
+    while let Some(Reverse((_, at))) = turns.pop() {
+        let source = &mut sources[at].1;
+        loop {
+            reader.line(&source.lines.line(), source.pid);
+            if !source.advance()? {
+                break;
+            }
+            // Lines without a time (stacks, split ones) belong to the one before.
+            let Some(mut time) = source.time() else { continue };
+            time += source.days * 2 * HALF_DAY;
+            if time + HALF_DAY < source.latest && latest < 2 * HALF_DAY {
+                source.days += 1;
+                time += 2 * HALF_DAY;
+            }
+            source.latest = time;
+            turns.push(Reverse((time, at)));
+            break;
+        }
+    }
+    Ok(true)
+}
+
+fn verdict(reader: Reader<'_>, name: &str) -> Result<Profile, Error> {
+    if reader.is_log() {
+        return Ok(reader.finish());
+    }
+    let name = name.to_owned();
+    Err(match (reader.seen.lines, reader.seen.binary) {
+        (0, _) => Error::Empty { name },
+        (_, true) => Error::Binary { name },
+        _ => Error::NotStrace { name, first: text::sample(&reader.seen.first_line) },
+    })
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    let name = || path.display().to_string();
+    let file = File::open(path).map_err(|why| Error::Unreadable { name: name(), why })?;
+    match file.metadata() {
+        Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name() }),
+        _ => Ok(file),
+    }
+}
+
+/// The pid that the name of one file of a `-ff` set ends with.
+fn pid_of(path: &Path) -> Option<u32> {
+    path.extension()?.to_str()?.parse().ok().filter(|pid| *pid > 0)
+}
+
+/// A log being read.
+struct Source<'a> {
+    lines: Lines<Box<dyn Read + 'a>>,
+    format: Format,
+    name: String,
+    pid: Option<u32>,
+    /// The time of its latest line, nanoseconds, midnights included.
+    latest: u64,
+    days: u64,
+}
+
+impl<'a> Source<'a> {
+    fn new(input: Input<'a>, pid: Option<u32>, chunk: usize) -> Source<'a> {
+        let (reader, format, name) = input.parts();
+        Source { lines: Lines::new(reader, chunk), format, name, pid, latest: 0, days: 0 }
+    }
+
+    /// Opens a file; `None` for an empty one that is part of a set.
+    fn open(path: &Path, chunk: usize, of_set: bool) -> Result<Option<Source<'static>>, Error> {
+        match Input::new(open(path)?, &path.display().to_string()) {
+            Ok(input) => Ok(Some(Source::new(input, pid_of(path), chunk))),
+            Err(Error::Empty { .. }) if of_set => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn advance(&mut self) -> Result<bool, Error> {
+        self.lines.advance().map_err(|why| Input::failed(&self.name, self.format, why))
+    }
+
+    /// The absolute time of the line.
+    fn time(&self) -> Option<u64> {
+        match prefix::parse(self.lines.line().bytes).time? {
+            Time::Unix(ns) | Time::OfDay(ns) => Some(ns),
+            Time::SinceLast(_) => None,
+        }
+    }
+
+    fn read_all(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+        while self.advance()? {
+            reader.line(&self.lines.line(), self.pid);
+            if reader.hopeless() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! A stream cut into lines, with one buffer of fixed size.
+
+use memchr::memchr;
+use std::io::{self, Read};
+
+/// Most bytes of a line that are looked at. A longer one (a write of megabytes under `-s`) keeps
+/// its start and its end, which tells the outcome; the middle is dropped.
+pub(crate) const LONGEST: usize = 1 << 20;
+/// How much of the end of a longer line is kept.
+const TAIL: usize = 4096;
+/// Bytes asked of a stream at once: few enough to stay in the processor's cache.
+pub(crate) const CHUNK: usize = 1 << 17;
+
+/// A line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    /// Its bytes, without the end of line.
+    pub bytes: &'a [u8],
+    /// Whether its middle was dropped.
+    pub cut: bool,
+    /// Whether the stream ended without an end of line.
+    pub last: bool,
+}
+
+/// The lines of a stream.
+pub(crate) struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    /// Where the line is in the buffer.
+    line: (usize, usize),
+    cut: bool,
+    last: bool,
+    /// The line so far, while it is longer than the buffer: its start, then its last bytes.
+    long: Vec<u8>,
+}
+
+impl<R: Read> Lines<R> {
+    /// `chunk` bounds the bytes read at once, for many streams side by side.
+    pub(crate) fn new(input: R, chunk: usize) -> Lines<R> {
+        Lines {
+            input,
+            buffer: vec![0; chunk.clamp(64, CHUNK)],
+            start: 0,
+            end: 0,
+            ended: false,
+            line: (0, 0),
+            cut: false,
+            last: false,
+            long: Vec::new(),
+        }
+    }
+
+    /// Goes to the next line; `false` at the end of the stream.
+    pub(crate) fn advance(&mut self) -> io::Result<bool> {
+        self.long.clear();
+        (self.cut, self.last) = (false, false);
+        loop {
+            let unread = &self.buffer[self.start..self.end];
+            let (len, next) = match memchr(b'\n', unread) {
+                Some(len) => (len, self.start + len + 1),
+                None if self.ended => {
+                    self.last = true;
+                    (unread.len(), self.end)
+                }
+                None => {
+                    self.cut |= self.fill()?;
+                    continue;
+                }
+            };
+            self.line = (self.start, self.start + len);
+            self.start = next;
+            if !self.long.is_empty() {
+                self.cut |= keep(&mut self.long, &self.buffer[self.line.0..self.line.1]);
+            }
+            return Ok(!self.last || len > 0 || !self.long.is_empty());
+        }
+    }
+
+    /// The line that [`advance`](Lines::advance) went to.
+    pub(crate) fn line(&self) -> Line<'_> {
+        let bytes = match self.long.is_empty() {
+            true => &self.buffer[self.line.0..self.line.1],
+            false => &self.long,
+        };
+        Line { bytes, cut: self.cut, last: self.last }
+    }
+
+    /// Reads more behind the bytes of the line begun. Says whether bytes of it were dropped.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut dropped = false;
+        if self.end - self.start == self.buffer.len() {
+            dropped = keep(&mut self.long, &self.buffer);
+            self.end = self.start;
+        }
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.end += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            }
+            return Ok(dropped);
+        }
+    }
+}
+
+/// Appends to a long line, dropping its middle beyond [`LONGEST`].
+fn keep(long: &mut Vec<u8>, more: &[u8]) -> bool {
+    let free = LONGEST.saturating_sub(long.len());
+    let (head, rest) = more.split_at(free.min(more.len()));
+    long.extend_from_slice(head);
+    if rest.is_empty() {
+        return false;
+    }
+    long.extend_from_slice(rest);
+    let from = long.len() - TAIL;
+    long.copy_within(from.., LONGEST - TAIL);
+    long.truncate(LONGEST);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes in pieces of the sizes of `steps`, in turn.
+    struct Pieces<'a>(&'a [u8], &'a [usize], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let step = self.1[self.2 % self.1.len()];
+            self.2 += 1;
+            let n = step.min(out.len()).min(self.0.len());
+            out[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    fn all(bytes: &[u8], steps: &[usize], chunk: usize) -> Vec<(Vec<u8>, bool, bool)> {
+        let mut lines = Lines::new(Pieces(bytes, steps, 0), chunk);
+        let mut out = Vec::new();
+        while lines.advance().unwrap() {
+            let line = lines.line();
+            out.push((line.bytes.to_vec(), line.cut, line.last));
+        }
+        out
+    }
+
+    #[test]
+    fn any_pieces_give_the_same_lines() {
+        let text = b"one\n\ntwo and more than a buffer of sixty-four bytes, so that it is kept apart\nlast";
+        let want = all(text, &[1000], 4096);
+        assert_eq!(want.len(), 4);
+        assert_eq!(want[3], (b"last".to_vec(), false, true));
+        for steps in [&[1][..], &[2, 3], &[64], &[63, 1, 7]] {
+            assert_eq!(all(text, steps, 64), want);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_keeps_its_start_and_its_end() {
+        let mut text = b"write(1, \"".to_vec();
+        text.resize(3 * LONGEST, b'x');
+        text.extend_from_slice(b"\", 9) = 9\nnext\n");
+        let lines = all(&text, &[100_000], CHUNK);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].1);
+        assert_eq!(lines[0].0.len(), LONGEST);
+        assert!(lines[0].0.starts_with(b"write(1"));
+        assert!(lines[0].0.ends_with(b"\", 9) = 9"));
+        assert_eq!(lines[1], (b"next".to_vec(), false, false));
+    }
+}

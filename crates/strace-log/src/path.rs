@@ -1,0 +1,243 @@
+//! The path among a call's arguments, and the file it names.
+
+use crate::calls::{Kind, Shape};
+use crate::text::{closing_quote, number, unescape};
+use memchr::{memchr, memmem, memrchr};
+use needless_model::Ask;
+
+/// A path among the arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found<'a> {
+    /// All of them.
+    pub args: &'a [u8],
+    /// The arguments up to the closing quote: equal bytes, equal question (but for flags).
+    pub head: &'a [u8],
+    /// The directory's argument, of calls that have one.
+    pub dir: Option<&'a [u8]>,
+    /// The path, escapes and all.
+    pub raw: &'a [u8],
+    /// The arguments after the path.
+    pub rest: &'a [u8],
+}
+
+/// What the arguments say about a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Path<'a> {
+    /// A path.
+    Found(Found<'a>),
+    /// No string where one is expected: `NULL` (utimensat on a descriptor).
+    Null,
+    /// A bare pointer, or a string that was cut.
+    Unreadable,
+}
+
+/// Finds the path.
+pub(crate) fn find(shape: Shape, args: &[u8]) -> Path<'_> {
+    let start = match shape {
+        Shape::None => return Path::Null,
+        Shape::First => (args.first() == Some(&b'"')).then_some(1),
+        Shape::Anywhere => memchr(b'"', args).map(|at| at + 1),
+        Shape::AfterDir => after_dir(args),
+    };
+    let Some(start) = start else {
+        let null = match shape {
+            Shape::First => args.starts_with(b"NULL"),
+            _ => memmem::find(args, b", NULL").is_some(),
+        };
+        return if null { Path::Null } else { Path::Unreadable };
+    };
+    let Some(len) = closing_quote(&args[start..]) else { return Path::Unreadable };
+    let rest = &args[start + len + 1..];
+    if rest.starts_with(b"...") {
+        return Path::Unreadable;
+    }
+    Path::Found(Found {
+        args,
+        head: &args[..start + len],
+        dir: (shape == Shape::AfterDir).then(|| &args[..start - 3]),
+        raw: &args[start..start + len],
+        rest: rest.strip_prefix(b", ").unwrap_or(rest),
+    })
+}
+
+/// Where the string begins that is the second argument.
+fn after_dir(args: &[u8]) -> Option<usize> {
+    const PLAIN: &[u8] = b"AT_FDCWD, \"";
+    if args.starts_with(PLAIN) {
+        return Some(PLAIN.len());
+    }
+    let quote = memchr(b'"', args)?;
+    let before = args[..quote].strip_suffix(b", ")?;
+    if memchr(b'<', before).is_none() {
+        return memchr(b',', before).is_none().then_some(quote + 1);
+    }
+    // -y: the descriptor's own path may hold anything.
+    Some(memmem::find(args, b">, \"")? + 4)
+}
+
+/// What flags make of a question.
+pub(crate) fn ask(kind: Kind, ask: Ask, found: &Found<'_>) -> Ask {
+    if found.raw.is_empty() && empty_path(kind, found.rest) {
+        return Ask::NoPath;
+    }
+    match kind {
+        Kind::Open => open(found.rest),
+        Kind::Status | Kind::Statx => {
+            if kind == Kind::Status && found.rest.ends_with(b", 0") {
+                return Ask::Stat;
+            }
+            let flags = at_flags(kind, found.rest);
+            let nofollow = match number(flags) {
+                Some(flags) => Ask::status(flags) == Ask::Lstat,
+                None => has_word(flags, b"AT_SYMLINK_NOFOLLOW"),
+            };
+            if nofollow { Ask::Lstat } else { Ask::Stat }
+        }
+        _ => ask,
+    }
+}
+
+/// `O_RDONLY|O_CLOEXEC`, `O_WRONLY|O_CREAT, 0666`, `0x80000`, `{flags=O_RDONLY, resolve=0}, 24`.
+fn open(rest: &[u8]) -> Ask {
+    let flags = rest.strip_prefix(b"{flags=").unwrap_or(rest);
+    if let Some(flags) = number(flags) {
+        return Ask::open(flags);
+    }
+    let end = flags.iter().position(|b| matches!(b, b',' | b' ' | b'}')).unwrap_or(flags.len());
+    let writes = |word: &[u8]| matches!(word, b"O_WRONLY" | b"O_RDWR" | b"O_CREAT" | b"O_TRUNC");
+    if flags[..end].split(|b| *b == b'|').any(writes) { Ask::OpenWrite } else { Ask::Open }
+}
+
+/// `AT_*` flags: the last argument of newfstatat, the third of statx.
+fn at_flags(kind: Kind, rest: &[u8]) -> &[u8] {
+    if kind == Kind::Statx {
+        return &rest[..memchr(b',', rest).unwrap_or(rest.len())];
+    }
+    let last = memrchr(b',', rest).map_or(rest, |at| &rest[at + 1..]);
+    last.strip_prefix(b" ").unwrap_or(last)
+}
+
+/// Whether an empty path means the descriptor itself.
+fn empty_path(kind: Kind, rest: &[u8]) -> bool {
+    if rest.ends_with(b", AT_EMPTY_PATH") {
+        return true;
+    }
+    const AT_EMPTY_PATH: u64 = 0x1000;
+    if matches!(kind, Kind::Status | Kind::Statx)
+        && let Some(flags) = number(at_flags(kind, rest))
+    {
+        return flags & AT_EMPTY_PATH != 0;
+    }
+    memmem::find(rest, b"AT_EMPTY_PATH").is_some()
+}
+
+fn has_word(flags: &[u8], word: &[u8]) -> bool {
+    flags.split(|b| matches!(b, b'|' | b' ')).any(|w| w == word)
+}
+
+/// The text to fingerprint an answer by: everything after the path, but for the access time, which
+/// is the reader's own doing.
+pub(crate) fn answer(kind: Kind, ask: Ask, rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    if kind == Kind::Readlink {
+        return (rest.first() == Some(&b'"')).then_some((rest, b""));
+    }
+    if !matches!(ask, Ask::Stat | Ask::Lstat) {
+        return None;
+    }
+    let rest = if rest.first() == Some(&b'{') { rest } else { &rest[memchr(b'{', rest)?..] };
+    if rest.len() < 128 {
+        return Some((rest, b"")); // abbreviated: mode and size
+    }
+    let times = [(&b"stx_atime="[..], &b"stx_btime="[..]), (b"st_atime=", b"st_mtime=")];
+    for (from, to) in times {
+        if let Some(from) = memmem::find(rest, from) {
+            let to = memmem::find(&rest[from..], to).map_or(rest.len(), |at| from + at);
+            return Some((&rest[..from], &rest[to..]));
+        }
+    }
+    Some((rest, b""))
+}
+
+/// What a path is relative to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// This directory, with its path in `text`.
+    Known,
+    /// The working directory.
+    Cwd,
+    /// A directory of which only the descriptor is known.
+    Fd,
+}
+
+/// What a relative path is relative to; the directory, where it is known, is written to `text`.
+pub(crate) fn base(dir: Option<&[u8]>, text: &mut Vec<u8>) -> Base {
+    text.clear();
+    let Some(dir) = dir else { return Base::Cwd };
+    let named = dir.starts_with(b"AT_FDCWD") || dir.starts_with(b"-100");
+    let named = named || dir.starts_with(b"0xffffff9c");
+    if let Some(path) = decoration(dir) {
+        unescape(path, text);
+        return Base::Known;
+    }
+    if named { Base::Cwd } else { Base::Fd }
+}
+
+/// The path that `-y` shows behind a descriptor: `3</etc>`, `0</dev/null<char 1:3>>`.
+pub(crate) fn decoration(fd: &[u8]) -> Option<&[u8]> {
+    let inside = fd.strip_suffix(b">")?;
+    let inside = &inside[memchr(b'<', inside)? + 1..];
+    let path = &inside[..memchr(b'<', inside).unwrap_or(inside.len())];
+    (path.first() == Some(&b'/') && !path.ends_with(b"(deleted)")).then_some(path)
+}
+
+/// The variables of `watch` in the environment that `strace -v` prints as the second array of an
+/// execve's arguments, given what stands behind the path.
+pub(crate) fn environment<'a>(rest: &'a [u8], watch: &[&str]) -> Option<Vec<Variable<'a>>> {
+    let mut at = array(rest, |_, _| {})?;
+    at = rest[at..].strip_prefix(b", ").map(|_| at + 2)?;
+    let mut found = Vec::new();
+    array(&rest[at..], |text, cut| {
+        let name = &text[..memchr(b'=', text).unwrap_or(text.len())];
+        // `-s 3` leaves "LC_"...: it may be one of them.
+        let unsure = cut && name.len() == text.len();
+        let is = |w: &&&str| w.as_bytes() == name || (unsure && w.as_bytes().starts_with(name));
+        if let Some(name) = watch.iter().find(is) {
+            let value = text.get(name.len() + 1..).unwrap_or_default();
+            found.push(Variable { name: (*name).to_owned(), value, cut });
+        }
+    })?;
+    Some(found)
+}
+
+/// A variable as printed.
+pub(crate) struct Variable<'a> {
+    pub name: String,
+    /// Escapes and all.
+    pub value: &'a [u8],
+    /// Whether `-s` cut it.
+    pub cut: bool,
+}
+
+/// Walks `["a", "b"...]`; returns its length.
+fn array<'a>(s: &'a [u8], mut each: impl FnMut(&'a [u8], bool)) -> Option<usize> {
+    let mut at = s.strip_prefix(b"[").map(|_| 1)?;
+    loop {
+        match s.get(at)? {
+            b']' => return Some(at + 1),
+            b',' | b' ' => at += 1,
+            b'"' => {
+                let len = closing_quote(&s[at + 1..])?;
+                let text = &s[at + 1..at + 1 + len];
+                at += len + 2;
+                let cut = s[at..].starts_with(b"...");
+                each(text, cut);
+                at += if cut { 3 } else { 0 };
+            }
+            // An array that was cut, a pointer: not all is known.
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

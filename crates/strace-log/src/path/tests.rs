@@ -1,0 +1,138 @@
+use super::*;
+
+fn found(shape: Shape, args: &str) -> (Option<String>, String, String) {
+    match find(shape, args.as_bytes()) {
+        Path::Found(f) => {
+            let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+            (f.dir.map(text), text(f.raw), text(f.rest))
+        }
+        other => panic!("{args}: {other:?}"),
+    }
+}
+
+#[test]
+fn paths_stand_where_the_manual_says() {
+    for (shape, args, dir, path, rest) in [
+        (Shape::First, r#""/etc/a\"b", R_OK"#, None, r#"/etc/a\"b"#, "R_OK"),
+        (Shape::AfterDir, r#"AT_FDCWD, "x", O_RDONLY"#, Some("AT_FDCWD"), "x", "O_RDONLY"),
+        (
+            Shape::AfterDir,
+            r#"AT_FDCWD</tmp/a, "q>, "x", 0"#,
+            Some("AT_FDCWD</tmp/a, \"q>"),
+            "x",
+            "0",
+        ),
+        (Shape::AfterDir, r#"3</a, b>, "x", 0"#, Some("3</a, b>"), "x", "0"),
+        (Shape::Anywhere, r#""to", 3, "from""#, None, "to", "3, \"from\""),
+        (Shape::Anywhere, r#"5, 0x2, IN_X, 0, "/x""#, None, "/x", ""),
+    ] {
+        assert_eq!(found(shape, args), (dir.map(Into::into), path.into(), rest.into()), "{args}");
+    }
+    assert_eq!(find(Shape::AfterDir, b"3, NULL, 0x7ff, 0"), Path::Null);
+    assert_eq!(find(Shape::First, b"NULL"), Path::Null);
+    assert_eq!(find(Shape::First, b"0x7ffe5c61a4c0, 0x4"), Path::Unreadable);
+    assert_eq!(find(Shape::AfterDir, b"0xffffff9c, 0x7f1, 0x80000"), Path::Unreadable);
+    assert_eq!(find(Shape::First, b"\"/very/lo\"..., 1"), Path::Unreadable);
+    assert_eq!(find(Shape::First, b"\"/cut"), Path::Unreadable);
+}
+
+#[test]
+fn flags_make_the_question() {
+    let of = |kind, start, args: &str| match find(Shape::AfterDir, args.as_bytes()) {
+        Path::Found(f) => ask(kind, start, &f),
+        other => panic!("{args}: {other:?}"),
+    };
+    for (kind, args, want) in [
+        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_CLOEXEC"#, Ask::Open),
+        (Kind::Open, r#"AT_FDCWD, "x", O_WRONLY|O_CREAT, 0666"#, Ask::OpenWrite),
+        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_TRUNC"#, Ask::OpenWrite),
+        (Kind::Open, r#"-100, "x", 0x80000"#, Ask::Open),
+        (
+            Kind::Open,
+            r#"-100, "x", 0x80041 /* O_WRONLY|O_CREAT|O_CLOEXEC */, 0666"#,
+            Ask::OpenWrite,
+        ),
+        (Kind::Open, r#"AT_FDCWD, "x", {flags=O_RDWR, resolve=0}, 24"#, Ask::OpenWrite),
+        (Kind::Open, r#"AT_FDCWD, "O_RDWR", {flags=O_PATH, resolve=0}, 24"#, Ask::Open),
+        (Kind::Status, r#"AT_FDCWD, "x", {st_mode=S_IFREG|0644, ...}, 0"#, Ask::Stat),
+        (Kind::Status, r#"AT_FDCWD, "x", 0x7ffe, AT_SYMLINK_NOFOLLOW|AT_NO_AUTOMOUNT"#, Ask::Lstat),
+        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100"#, Ask::Lstat),
+        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100 /* AT_SYMLINK_NOFOLLOW */"#, Ask::Lstat),
+        (Kind::Status, r#"3, "", {st_mode=0}, AT_EMPTY_PATH"#, Ask::NoPath),
+        (Kind::Status, r#"3, "", {st_mode=0}, 0x1000"#, Ask::NoPath),
+        (Kind::Status, r#"AT_FDCWD, "", 0x7ffe, 0"#, Ask::Stat),
+        (
+            Kind::Statx,
+            r#"AT_FDCWD, "x", AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW, STATX_ALL, 0x7"#,
+            Ask::Lstat,
+        ),
+        (Kind::Statx, r#"AT_FDCWD, "x", 0, STATX_ALL, {stx_mode=0}"#, Ask::Stat),
+        (Kind::Statx, r#"3, "", AT_STATX_SYNC_AS_STAT|AT_EMPTY_PATH, STATX_ALL, {}"#, Ask::NoPath),
+        (Kind::Plain, r#"3, "", {f_handle=x}, 0, AT_EMPTY_PATH"#, Ask::NoPath),
+        (Kind::Plain, r#"AT_FDCWD, "x", R_OK"#, Ask::Access),
+    ] {
+        assert_eq!(of(kind, Ask::Access, args), want, "{args}");
+    }
+}
+
+#[test]
+fn the_access_time_is_no_answer() {
+    let long = |atime: &str, mtime: &str| {
+        format!(
+            "{{st_dev=makedev(0xfe, 0), st_ino=409623, st_mode=S_IFREG|0644, st_nlink=1, st_size=3, \
+             st_blksize=4096, st_blocks=80, st_atime={atime}, st_atime_nsec=7, st_mtime={mtime}}}, 0"
+        )
+    };
+    let parts = |s: &str| {
+        let (a, b) = answer(Kind::Status, Ask::Stat, s.as_bytes()).unwrap();
+        (a.to_vec(), b.to_vec())
+    };
+    assert_eq!(parts(&long("1", "2")), parts(&long("9", "2")));
+    assert_ne!(parts(&long("1", "2")), parts(&long("1", "3")));
+    assert_eq!(answer(Kind::Status, Ask::Stat, b"0x7ffe, 0"), None);
+    assert!(answer(Kind::Readlink, Ask::Readlink, b"\"../x\", 99").is_some());
+    assert_eq!(answer(Kind::Open, Ask::Open, b"O_RDONLY"), None);
+}
+
+#[test]
+fn directories_of_descriptors() {
+    for (dir, want, text) in [
+        ("AT_FDCWD", Base::Cwd, ""),
+        ("-100 /* AT_FDCWD */", Base::Cwd, ""),
+        ("AT_FDCWD</tmp/a b>", Base::Known, "/tmp/a b"),
+        (r"3</tmp/\303\244>", Base::Known, "/tmp/ä"),
+        ("3</dev/null<char 1:3>>", Base::Known, "/dev/null"),
+        ("3</gone (deleted)>", Base::Fd, ""),
+        ("3<socket:[1]>", Base::Fd, ""),
+        ("3", Base::Fd, ""),
+    ] {
+        let mut out = Vec::new();
+        assert_eq!(base(Some(dir.as_bytes()), &mut out), want, "{dir}");
+        assert_eq!(String::from_utf8(out).unwrap(), text, "{dir}");
+    }
+}
+
+#[test]
+fn only_watched_variables_are_read() {
+    let vars = |rest: &str| {
+        environment(rest.as_bytes(), &["TZ", "LANG"]).map(|list| {
+            list.iter()
+                .map(|v| {
+                    format!(
+                        "{}={}{}",
+                        v.name,
+                        String::from_utf8_lossy(v.value),
+                        if v.cut { "…" } else { "" }
+                    )
+                })
+                .collect::<Vec<_>>()
+        })
+    };
+    let rest = r#"["ls", "a]\"", "LANG=no"...], ["SECRET=x", "TZ=Europe/Athens", "LANGUAGE=de", "LANG="...]"#;
+    assert_eq!(vars(rest), Some(vec!["TZ=Europe/Athens".into(), "LANG=…".into()]));
+    assert_eq!(vars(r#"["ls"], []"#), Some(vec![]));
+    assert_eq!(vars(r#"["ls"], 0x7ff /* 35 vars */"#), None);
+    assert_eq!(vars(r#"["ls"], [/* 35 vars */]"#), None);
+    assert_eq!(vars(r#"["ls", ...], ["TZ=x"]"#), None);
+    assert_eq!(vars(r#"["ls"], ["TZ=x", ..."#), None);
+}

@@ -1,0 +1,271 @@
+//! What a line says once its prefix is off: a call begun, ended or both.
+
+use crate::text::{decimal, fraction_ns, rfind_in_16, skip_spaces, trim_end};
+use memchr::{memchr, memmem, memrchr};
+use needless_model::Errno;
+
+/// How a call's text ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending<'a> {
+    /// `… <unfinished ...>`: its end comes on a later line.
+    Unfinished(&'a [u8]),
+    /// `args) = ret`.
+    Returned(Returned<'a>),
+    /// `args <detached ...>`: strace left; the end was never seen.
+    Detached,
+    /// None of these: cut, or split by something else that was printed.
+    Open,
+}
+
+/// A call that ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Returned<'a> {
+    /// Its arguments, without the closing parenthesis.
+    pub args: &'a [u8],
+    /// What stands behind `= `, without the time of `-T`.
+    pub ret: &'a [u8],
+    /// `-T`: nanoseconds in the kernel.
+    pub kernel_ns: Option<u64>,
+}
+
+/// The call's name and the rest of the line after the parenthesis: `openat(AT_FDCWD, …`.
+pub(crate) fn call(payload: &[u8]) -> Option<(&[u8], &[u8])> {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'#';
+    let mut len = payload.iter().take_while(|b| word(b)).count();
+    if len == 0 {
+        // strace could not tell the call: `????(`, `???? (`.
+        len = payload.iter().take_while(|b| **b == b'?').count();
+        if len != 4 {
+            return None;
+        }
+    } else if !payload[0].is_ascii_alphabetic() && payload[0] != b'_' {
+        return None;
+    }
+    let rest = payload[len..].strip_prefix(b" ").filter(|_| payload[0] == b'?');
+    let rest = rest.unwrap_or(&payload[len..]).strip_prefix(b"(")?;
+    (len <= 64).then_some((&payload[..len], rest))
+}
+
+/// The name and the rest of `<... openat resumed>) = 3`.
+pub(crate) fn resumed(payload: &[u8]) -> Option<(&[u8], &[u8])> {
+    let s = payload.strip_prefix(b"<... ")?;
+    let name = memchr(b' ', &s[..s.len().min(80)])?;
+    let rest = s[name..].strip_prefix(b" resumed>")?;
+    Some((&s[..name], rest))
+}
+
+/// How the text of a call ends, from behind its opening parenthesis.
+pub(crate) fn ending(s: &[u8]) -> Ending<'_> {
+    let (body, kernel_ns) = duration(trim_end(s));
+    if body.ends_with(b"...>") {
+        if let Some(args) = body.strip_suffix(b"<unfinished ...>") {
+            return Ending::Unfinished(trim_end(args));
+        }
+        if body.ends_with(b"<detached ...>") {
+            return Ending::Detached;
+        }
+    }
+    let mut end = body.len();
+    let near = |end: usize| rfind_in_16(b'=', &body[..end]).or_else(|| memrchr(b'=', &body[..end]));
+    while let Some(at) = near(end) {
+        end = at;
+        if !body[..at].ends_with(b" ") || body.get(at + 1) != Some(&b' ') {
+            continue;
+        }
+        let args = trim_end(&body[..at]);
+        let ret = &body[at + 2..];
+        if args.last() == Some(&b')') && is_return(ret) {
+            let args = &args[..args.len() - 1];
+            // A process killed inside a call: `<... read resumed> <unfinished ...>) = ?`.
+            let args = args.strip_suffix(b"<unfinished ...>").unwrap_or(args);
+            return Ending::Returned(Returned { args: trim_end(args), ret, kernel_ns });
+        }
+    }
+    Ending::Open
+}
+
+/// Whether `s` can be what a call returned: `0`, `0x7f…`, `3</path>`, `-1 ENOENT (…)`, `?`.
+fn is_return(s: &[u8]) -> bool {
+    if let Some(rest) = s.strip_prefix(b"?") {
+        return rest.is_empty() || rest.starts_with(b" E") || rest.starts_with(b" (");
+    }
+    let digits = s.strip_prefix(b"-").unwrap_or(s);
+    if s.last() != Some(&b'>') {
+        return digits.first().is_some_and(u8::is_ascii_digit);
+    }
+    // -y shows a path, which may hold anything: the number must end where the path begins.
+    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    let len = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    len > 0 && matches!(digits.get(len), None | Some(b' ' | b'<'))
+}
+
+/// Takes `-T`'s ` <0.000012>` off.
+fn duration(s: &[u8]) -> (&[u8], Option<u64>) {
+    if let [before @ .., b' ', b'<', b'0', b'.', a, b, c, d, e, f, b'>'] = s {
+        let digits = [a, b, c, d, e, f];
+        if digits.iter().all(|d| d.is_ascii_digit()) {
+            let micros = digits.iter().fold(0, |sum, d| sum * 10 + u64::from(**d - b'0'));
+            return (trim_end(before), Some(micros * 1000));
+        }
+    }
+    let Some(inner) = s.strip_suffix(b">") else { return (s, None) };
+    let from = inner.len().saturating_sub(24);
+    let Some(at) = memrchr(b'<', &inner[from..]) else { return (s, None) };
+    let (before, text) = (&inner[..from + at], &inner[from + at + 1..]);
+    let (seconds, digits) = decimal(text);
+    let Some((b'.', fraction)) = text[digits..].split_first() else { return (s, None) };
+    if digits == 0 || !fraction.iter().all(u8::is_ascii_digit) || !before.ends_with(b" ") {
+        return (s, None);
+    }
+    (trim_end(before), Some(seconds.saturating_mul(1_000_000_000) + fraction_ns(fraction)))
+}
+
+/// The outcome that `ret` tells; `None` for `?`: it did not return.
+pub(crate) fn outcome(ret: &[u8]) -> Option<Result<(), Errno>> {
+    let error = match ret {
+        [b'?', b' ', rest @ ..] => rest,
+        [b'?', ..] => return None,
+        [b'-', b'1', b' ', rest @ ..] => rest,
+        _ => return Some(Ok(())),
+    };
+    if let Some(rest) = error.strip_prefix(b"(errno ") {
+        let (number, _) = decimal(rest);
+        return Some(Err(Errno(u16::try_from(number).unwrap_or(u16::MAX))));
+    }
+    if error.first() != Some(&b'E') {
+        return Some(Ok(())); // getpriority: -1 is a priority
+    }
+    let len = memchr(b' ', error).unwrap_or(error.len());
+    // The table is searched from its start; nearly all errors of a log are among these.
+    Some(Err(match &error[..len] {
+        b"ENOENT" => Errno(2),
+        b"EAGAIN" => Errno(11),
+        b"EACCES" => Errno(13),
+        b"EINVAL" => Errno(22),
+        b"ENOTTY" => Errno(25),
+        b"ENODATA" => Errno(61),
+        name => Errno::of_name(std::str::from_utf8(name).unwrap_or("?")),
+    }))
+}
+
+/// The process id a fork returned, as the pids at the start of lines count:
+/// `1703`, `2 /* 1703 in strace's PID NS */`.
+pub(crate) fn child(ret: &[u8]) -> Option<u32> {
+    let number = match memmem::find(ret, b"/* ") {
+        Some(at) => &ret[at + 3..],
+        None => ret,
+    };
+    let (value, digits) = decimal(skip_spaces(number));
+    u32::try_from(value).ok().filter(|v| digits > 0 && *v > 0)
+}
+
+/// A line of strace itself about a process, where it stands in `line`:
+/// (where it starts, process, whether strace now follows it).
+pub(crate) fn message(line: &[u8]) -> Option<(usize, u32, bool)> {
+    let line = trim_end(line);
+    let attached = line.ends_with(b" attached");
+    if !attached && !line.ends_with(b" detached") {
+        return None;
+    }
+    let from = line.len().saturating_sub(64);
+    let word = b"Process ";
+    let at = from + memmem::rfind(&line[from..], word)?;
+    let (pid, digits) = decimal(&line[at + word.len()..]);
+    let start = line[..at].strip_suffix(b"strace: ").map_or(at, <[u8]>::len);
+    Some((start, u32::try_from(pid).ok().filter(|_| digits > 0)?, attached))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn returned(s: &str) -> (String, String, Option<u64>) {
+        match ending(s.as_bytes()) {
+            Ending::Returned(r) => (
+                String::from_utf8_lossy(r.args).into(),
+                String::from_utf8_lossy(r.ret).into(),
+                r.kernel_ns,
+            ),
+            other => panic!("{s}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn endings() {
+        for (line, args, ret, ns) in [
+            ("3)                 = 0", "3", "0", None),
+            ("3) = 0 <0.000012>", "3", "0", Some(12_000)),
+            (
+                "\"a = b) = 3\", 1) = -1 EIO (x) <1.5>",
+                "\"a = b) = 3\", 1",
+                "-1 EIO (x)",
+                Some(1_500_000_000),
+            ),
+            (
+                "[{fd=3}], 1, 0) = 1 ([{fd=3, revents=POLLIN}])",
+                "[{fd=3}], 1, 0",
+                "1 ([{fd=3, revents=POLLIN}])",
+                None,
+            ),
+            ("\"/x\") = 3</a) = 4>", "\"/x\"", "3</a) = 4>", None),
+            ("\"/x\") = 3</a> <0.1>", "\"/x\"", "3</a>", Some(100_000_000)),
+            ("0) = ?", "0", "?", None),
+            (" <unfinished ...>) = ?", "", "?", None),
+            (
+                "\"/x\") = -1 ENOENT (\u{3b4}\u{3b5}\u{3bd}) (INJECTED)",
+                "\"/x\"",
+                "-1 ENOENT (\u{3b4}\u{3b5}\u{3bd}) (INJECTED)",
+                None,
+            ),
+            ("NULL) = 0x7f12", "NULL", "0x7f12", None),
+        ] {
+            assert_eq!(returned(line), (args.into(), ret.into(), ns), "{line}");
+        }
+        assert_eq!(ending(b"3,  <unfinished ...>"), Ending::Unfinished(b"3,"));
+        assert_eq!(ending(b" <detached ...>"), Ending::Detached);
+        assert_eq!(ending(b"1, \"x\", 6hello"), Ending::Open);
+        assert_eq!(ending(b"1, \"x = 3"), Ending::Open);
+    }
+
+    #[test]
+    fn outcomes() {
+        for (ret, want) in [
+            ("0", Some(Ok(()))),
+            ("-1 ENOENT (No such file or directory)", Some(Err(Errno::ENOENT))),
+            ("-1 ENOENT", Some(Err(Errno::ENOENT))),
+            ("-1 (errno 123)", Some(Err(Errno(123)))),
+            ("-1 EWHATEVER (new)", Some(Err(Errno::UNKNOWN))),
+            ("-1", Some(Ok(()))),
+            ("?", None),
+            ("? ERESTARTNOHAND (To be restarted if no handler)", Some(Err(Errno(514)))),
+        ] {
+            assert_eq!(outcome(ret.as_bytes()), want, "{ret}");
+        }
+        for name in ["ENOENT", "EAGAIN", "EACCES", "EINVAL", "ENOTTY", "ENODATA", "EPERM"] {
+            let ret = format!("-1 {name} (some text)");
+            assert_eq!(outcome(ret.as_bytes()), Some(Err(Errno::of_name(name))));
+        }
+        assert_eq!(child(b"88"), Some(88));
+        assert_eq!(child(b"2 /* 1703 in strace's PID NS */"), Some(1703));
+        assert_eq!(child(b"-1 EAGAIN (x)"), None);
+    }
+
+    #[test]
+    fn names_and_messages() {
+        assert_eq!(call(b"openat(AT"), Some((&b"openat"[..], &b"AT"[..])));
+        assert_eq!(call(b"syscall_0x1f4(1"), Some((&b"syscall_0x1f4"[..], &b"1"[..])));
+        assert_eq!(call(b"getpid#64() = 1"), Some((&b"getpid#64"[..], &b") = 1"[..])));
+        assert_eq!(call(b"???? ( <"), Some((&b"????"[..], &b" <"[..])));
+        for not in [&b"hello world"[..], b"3(x", b"(x", b"", b"a b(", b"?(", b"}) = 0"] {
+            assert_eq!(call(not), None);
+        }
+        assert_eq!(
+            resumed(b"<... read resumed>\"\", 3) = 0"),
+            Some((&b"read"[..], &b"\"\", 3) = 0"[..]))
+        );
+        assert_eq!(message(b"strace: Process 17 attached"), Some((0, 17, true)));
+        assert_eq!(message(b"vfork(strace: Process 17 attached"), Some((6, 17, true)));
+        assert_eq!(message(b"Process 17 detached"), Some((0, 17, false)));
+        assert_eq!(message(b"Process x detached"), None);
+    }
+}

@@ -1,0 +1,300 @@
+//! What stands before the payload of a line: pid, time, call number, instruction pointer.
+
+use crate::text::{decimal, fraction_ns, skip_spaces};
+use memchr::memmem;
+
+/// When a line was written, in the form it was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// `-t`, `-tt`: nanoseconds since midnight, no date.
+    OfDay(u64),
+    /// `-ttt`: nanoseconds since 1970.
+    Unix(u64),
+    /// `-r`: nanoseconds since the line before, of whatever process.
+    SinceLast(u64),
+}
+
+/// A line taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Prefix<'a> {
+    /// The thread, where the line names it.
+    pub tid: Option<u32>,
+    /// Whether it is named as `[pid N]`, which strace prints only while it traces more than one.
+    pub bracketed: bool,
+    /// The time, where the line has one.
+    pub time: Option<Time>,
+    /// What follows.
+    pub payload: &'a [u8],
+}
+
+/// The second of the line before: the next line mostly has the same.
+#[derive(Default)]
+pub(crate) struct Recent {
+    /// The text of the time up to the point of its fraction, and the bytes of 16 that it takes.
+    text: u128,
+    mask: u128,
+    /// How many bytes these are; 0 where there is nothing to compare with.
+    len: usize,
+    /// The time without its fraction.
+    base: Option<Time>,
+}
+
+impl Recent {
+    /// Takes the prefix off a line.
+    #[inline]
+    pub(crate) fn parse<'a>(&mut self, line: &'a [u8]) -> Prefix<'a> {
+        if self.len == 0 {
+            return self.parse_new(line);
+        }
+        // `123 ` or nothing, the same second, six digits, a blank and the start of a payload.
+        let mut tid = None;
+        let mut rest = line;
+        let mut value = 0u32;
+        let mut digits = 0;
+        while digits < 9 && rest.get(digits).is_some_and(u8::is_ascii_digit) {
+            value = value * 10 + u32::from(rest[digits] - b'0');
+            digits += 1;
+        }
+        if digits > 0 && rest.get(digits) == Some(&b' ') {
+            tid = Some(value);
+            rest = &rest[digits + 1..];
+            if rest.first() == Some(&b' ') {
+                rest = skip_spaces(rest);
+            }
+        }
+        let Some(word) = rest.first_chunk::<16>() else { return self.parse_new(line) };
+        if u128::from_le_bytes(*word) & self.mask != self.text {
+            return self.parse_new(line);
+        }
+        let rest = &rest[self.len..];
+        let payload_follows = matches!(rest, [_, _, _, _, _, _, b' ', b'a'..=b'z' | b'<', ..]);
+        let (true, Some(micros)) = (payload_follows, six_digits(rest)) else {
+            return self.parse_new(line);
+        };
+        let ns = u64::from(micros) * 1000;
+        let time = match self.base {
+            Some(Time::Unix(base)) => Some(Time::Unix(base + ns)),
+            Some(Time::OfDay(base)) => Some(Time::OfDay(base + ns)),
+            _ => return self.parse_new(line),
+        };
+        Prefix { tid, bracketed: false, time, payload: &rest[7..] }
+    }
+
+    #[cold]
+    fn parse_new<'a>(&mut self, line: &'a [u8]) -> Prefix<'a> {
+        let prefix = parse(line);
+        self.len = 0;
+        self.base = match prefix.time {
+            Some(Time::Unix(ns)) => Some(Time::Unix(ns - ns % SECOND)),
+            Some(Time::OfDay(ns)) => Some(Time::OfDay(ns - ns % SECOND)),
+            _ => return prefix,
+        };
+        let taken = &line[..line.len() - prefix.payload.len()];
+        let Some(point) = memchr::memrchr(b'.', taken) else { return prefix };
+        let start = memchr::memrchr(b' ', &taken[..point]).map_or(0, |at| at + 1);
+        let len = point + 1 - start;
+        if len > 16 || taken.len() != point + 8 || six_digits(&taken[point + 1..]).is_none() {
+            return prefix;
+        }
+        let mut text = [0; 16];
+        text[..len].copy_from_slice(&taken[start..=point]);
+        self.len = len;
+        self.text = u128::from_le_bytes(text);
+        self.mask = u128::MAX >> (8 * (16 - len));
+        prefix
+    }
+}
+
+/// The six decimal digits that `s` starts with, as a number.
+#[inline]
+fn six_digits(s: &[u8]) -> Option<u32> {
+    let digits: &[u8; 6] = s.first_chunk()?;
+    let mut value = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u32::from(digit);
+    }
+    Some(value)
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Takes the prefix off a line.
+pub(crate) fn parse(line: &[u8]) -> Prefix<'_> {
+    let (tid, bracketed, rest) = pid(line);
+    let (time, rest) = time(rest);
+    let mut payload = skip_spaces(rest);
+    if time.is_some()
+        && payload.starts_with(b"(+")
+        && let Some(end) = memchr::memchr(b')', payload)
+    {
+        payload = skip_spaces(&payload[end + 1..]);
+    }
+    while payload.first() == Some(&b'[') {
+        let Some(rest) = bracket(payload) else { break };
+        payload = rest;
+    }
+    Prefix { tid, bracketed, time, payload }
+}
+
+/// `123 `, `123<comm> `, `[pid  123] `, `[pid 123<comm>] `.
+fn pid(line: &[u8]) -> (Option<u32>, bool, &[u8]) {
+    let bracketed = line.starts_with(b"[pid ");
+    let s = if bracketed { skip_spaces(&line[5..]) } else { line };
+    let (value, digits) = decimal(s);
+    let Ok(tid) = u32::try_from(value) else { return (None, false, line) };
+    if digits == 0 || digits > 9 {
+        return (None, false, line);
+    }
+    let mut rest = &s[digits..];
+    if rest.first() == Some(&b'<') {
+        let end: &[u8] = if bracketed { b">]" } else { b"> " };
+        let Some(at) = memmem::find(&rest[..rest.len().min(64)], end) else {
+            return (None, false, line);
+        };
+        rest = &rest[at + 1..];
+    }
+    match (bracketed, rest) {
+        (true, [b']', b' ', rest @ ..]) | (false, [b' ', rest @ ..]) => {
+            (Some(tid), bracketed, skip_spaces(rest))
+        }
+        // `1685` alone: a line that was cut.
+        _ => (None, false, line),
+    }
+}
+
+fn time(s: &[u8]) -> (Option<Time>, &[u8]) {
+    let start = skip_spaces(s);
+    let (first, digits) = decimal(start);
+    if digits == 0 {
+        return (None, s);
+    }
+    let mut rest = &start[digits..];
+    let mut seconds = first;
+    let clock = rest.first() == Some(&b':');
+    if clock {
+        let [b':', m1, m2, b':', s1, s2, tail @ ..] = rest else { return (None, s) };
+        if ![m1, m2, s1, s2].iter().all(|b| b.is_ascii_digit()) || first > 23 {
+            return (None, s);
+        }
+        let two = |a: &u8, b: &u8| u64::from(a - b'0') * 10 + u64::from(b - b'0');
+        seconds = first * 3600 + two(m1, m2) * 60 + two(s1, s2);
+        rest = tail;
+    }
+    let mut ns = 0;
+    let pointed = rest.first() == Some(&b'.');
+    if pointed {
+        let (_, digits) = decimal(&rest[1..]);
+        ns = fraction_ns(&rest[1..1 + digits]);
+        rest = &rest[1 + digits..];
+    }
+    if rest.first() != Some(&b' ') {
+        return (None, s);
+    }
+    let total = seconds.saturating_mul(SECOND).saturating_add(ns);
+    // Seconds since 1970 have nine digits from 1973; no line waits three years for the next.
+    let time = match (clock, digits >= 9, pointed) {
+        (true, ..) => Time::OfDay(total),
+        (_, true, _) => Time::Unix(total),
+        (_, _, true) => Time::SinceLast(total),
+        _ => return (None, s),
+    };
+    (Some(time), &rest[1..])
+}
+
+/// `-n`'s `[ 262] `, `-i`'s `[00007f9496b5492a] ` or `[????????????????] `.
+fn bracket(s: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b']', &s[..s.len().min(24)])?;
+    let inside = &s[1..end];
+    let known = |b: &u8| b.is_ascii_hexdigit() || *b == b' ' || *b == b'?' || *b == b'x';
+    if inside.is_empty() || !inside.iter().all(known) {
+        return None;
+    }
+    Some(skip_spaces(s[end + 1..].strip_prefix(b" ")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prefix_of_every_version() {
+        const S: u64 = 1_000_000_000;
+        let day =
+            |h: u64, m: u64, s: u64, ns: u64| Some(Time::OfDay((h * 3600 + m * 60 + s) * S + ns));
+        let cases: &[(&str, Option<u32>, Option<Time>)] = &[
+            ("close(3) = 0", None, None),
+            ("16945 close(3) = 0", Some(16945), None),
+            ("16945  close(3) = 0", Some(16945), None),
+            ("[pid 16945] close(3) = 0", Some(16945), None),
+            ("[pid   945] close(3) = 0", Some(945), None),
+            ("[pid 945<my comm>] close(3) = 0", Some(945), None),
+            ("17145<mt2> close(3) = 0", Some(17145), None),
+            ("17145<a> b> close(3) = 0", None, None), // cannot be told apart: not read
+            ("01:51:36 close(3) = 0", None, day(1, 51, 36, 0)),
+            ("7 01:51:36.126758 close(3) = 0", Some(7), day(1, 51, 36, 126_758_000)),
+            ("01:51:36.773695844 close(3) = 0", None, day(1, 51, 36, 773_695_844)),
+            ("1795225896.154805 close(3) = 0", None, Some(Time::Unix(1_795_225_896_154_805_000))),
+            ("1795257466 close(3) = 0", None, Some(Time::Unix(1_795_257_466 * S))),
+            ("7  1795257466 close(3) = 0", Some(7), Some(Time::Unix(1_795_257_466 * S))),
+            ("     0.000084 close(3) = 0", None, Some(Time::SinceLast(84_000))),
+            ("1736       0.000334 close(3) = 0", Some(1736), Some(Time::SinceLast(334_000))),
+            ("01:51:36.207139 (+     0.000098) close(3) = 0", None, day(1, 51, 36, 207_139_000)),
+            ("[  12] [00007f93d649bc47] close(3) = 0", None, None),
+            ("7 01:51:36 [????????????????] close(3) = 0", Some(7), day(1, 51, 36, 0)),
+        ];
+        let mut recent = Recent::default();
+        for (line, tid, time) in cases.iter().flat_map(|case| [case, case]) {
+            let got = recent.parse(line.as_bytes());
+            if line.contains("a> b>") {
+                assert_ne!(got.payload, b"close(3) = 0");
+                continue;
+            }
+            assert_eq!((got.tid, got.time), (*tid, *time), "{line}");
+            assert_eq!(got.payload, b"close(3) = 0", "{line}");
+        }
+    }
+
+    #[test]
+    fn what_the_line_before_had_is_read_anew() {
+        let mut recent = Recent::default();
+        for line in [
+            "7 1795225896.154805 close(3) = 0",
+            "7 1795225896.154806 close(3) = 0",
+            "7 1795225896.154806 (+ 0.1) close(3) = 0",
+            "7 1795225896.15480 close(3) = 0",
+            "7 1795225896.154806789 close(3) = 0",
+            "7 1795225897.000000 <... close resumed>) = 0",
+            "71795225896.154806 close(3) = 0",
+            "7 1795225897.00000x close(3) = 0",
+            "7 1795225897.000001",
+            "7 01:02:03.000004 close(3) = 0",
+            "7 01:02:03.000005 [  12] close(3) = 0",
+            "7 01:02:03.000006 close(3) = 0",
+            "8 01:02:03.000006 close(3) = 0",
+            "01:02:03.000006 close(3) = 0",
+            "8  01:02:03.000006 close(3) = 0",
+            "8<x> 01:02:03.000006 close(3) = 0",
+            "123456789 01:02:03.000006 close(3) = 0",
+            "1234567890 01:02:03.000006 close(3) = 0",
+            "8 x 01:02:03.000006 close(3) = 0",
+            "[pid 8] 01:02:03.000006 close(3) = 0",
+            "[pid 8] 01:02:03.000007 close(3) = 0",
+        ] {
+            assert_eq!(recent.parse(line.as_bytes()), parse(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_prefix_is_left() {
+        for line in
+            ["[ Process PID=3 runs in 32 bit mode. ]", "12", "1:2 x", "25:00:00 x", "[pid x]"]
+        {
+            let got = parse(line.as_bytes());
+            assert_eq!((got.tid, got.time, got.payload), (None, None, line.as_bytes()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Line by line: which kind of line it is, and whose.
+
+use crate::Options;
+mod split;
+
+use crate::cache::{Cache, Rows};
+use crate::calls::{Calls, Kind};
+use crate::clock::Clock;
+use crate::family::Family;
+use crate::lines::Line;
+use crate::payload::{self, Ending};
+use crate::prefix::{Prefix, Recent};
+use crate::site::Frame;
+use crate::table::Table;
+use crate::text;
+use memchr::{memchr, memmem};
+use needless_model::{Builder, Exit};
+use split::{SPLIT, Split};
+
+/// Reads lines into a profile.
+pub(crate) struct Reader<'o> {
+    pub(crate) options: &'o Options,
+    pub(crate) builder: Builder,
+    pub(crate) calls: Calls,
+    pub(crate) family: Family,
+    pub(crate) cache: Cache,
+    pub(crate) rows: Rows,
+    pub(crate) clock: Clock,
+    pub(crate) table: Table,
+    pub(crate) seen: Seen,
+    split: Option<Split>,
+    split_text: Vec<u8>,
+    /// A call's arguments, put together from several lines.
+    joined: Vec<u8>,
+    plain: Vec<u8>,
+    recent: Recent,
+    /// Escape sequences were seen: lines are looked through for them.
+    coloured: bool,
+    /// The row of the call last counted, while its stack is still to come.
+    pub(crate) last_row: Option<usize>,
+    /// Texts in the making.
+    pub(crate) path: Vec<u8>,
+    pub(crate) piece: Vec<u8>,
+}
+
+/// What the lines so far had.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub lines: u64,
+    pub first_line: Vec<u8>,
+    pub calls: u64,
+    pub ok: u64,
+    /// Lines that only strace writes: `+++ exited with 0 +++`, `--- SIGCHLD …`.
+    pub marks: u64,
+    pub unparsed: u64,
+    pub first_unparsed: Option<(u64, String)>,
+    pub binary: bool,
+    pub paths: u64,
+    /// Calls that name a path of which the log has the pointer only, or only a part.
+    pub pointers: u64,
+    pub stats: u64,
+    pub abbreviated: bool,
+    pub timed: bool,
+    pub sites: bool,
+    pub environment: bool,
+    pub cut_variables: bool,
+    pub long_lines: u64,
+    pub last_cut: bool,
+    /// Several files were read one after the other, for want of a common clock.
+    pub unordered_files: bool,
+    /// Processes that exited though no exit call of theirs was written.
+    pub silent_exits: u64,
+    /// Exits told by a mark, and calls of exit and exit_group.
+    pub exits: u64,
+    pub exit_calls: u64,
+}
+
+impl<'o> Reader<'o> {
+    pub(crate) fn new(options: &'o Options) -> Reader<'o> {
+        Reader {
+            options,
+            builder: Builder::new(options.limits),
+            calls: Calls::default(),
+            family: Family::default(),
+            cache: Cache::new(),
+            rows: Rows::new(),
+            clock: Clock::default(),
+            table: Table::default(),
+            seen: Seen::default(),
+            split: None,
+            split_text: Vec::new(),
+            joined: Vec::new(),
+            plain: Vec::new(),
+            recent: Recent::default(),
+            coloured: false,
+            last_row: None,
+            path: Vec::new(),
+            piece: Vec::new(),
+        }
+    }
+
+    /// Reads one line. `tid` is the thread of lines that name none: that of the file's name.
+    pub(crate) fn line(&mut self, line: &Line<'_>, tid: Option<u32>) {
+        self.seen.lines += 1;
+        self.seen.long_lines += u64::from(line.cut);
+        let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
+        if self.seen.first_line.is_empty() {
+            self.seen.first_line.extend_from_slice(&bytes[..bytes.len().min(256)]);
+        }
+        let split_before = self.split.is_some();
+        // A log with colours has them from its start; looking for them in every line takes time.
+        if (self.coloured || self.seen.lines <= 1000) && memchr(0x1b, bytes).is_some() {
+            self.coloured = true;
+            let mut plain = std::mem::take(&mut self.plain);
+            text::strip_colour(bytes, &mut plain);
+            self.plain_line(&plain, tid);
+            self.plain = plain;
+        } else {
+            self.plain_line(bytes, tid);
+        }
+        if line.last && !split_before && self.split.is_some() {
+            self.seen.last_cut = true;
+        }
+    }
+
+    /// The log is over.
+    pub(crate) fn end(&mut self) {
+        self.drop_split();
+        self.family.abandon_all();
+    }
+
+    fn plain_line(&mut self, line: &[u8], tid: Option<u32>) {
+        if line.starts_with(b" > ") {
+            return self.stack_line(line);
+        }
+        let prefix = self.recent.parse(line);
+        match prefix.payload {
+            [] => {}
+            [b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?', ..] => self.words(line, &prefix, tid),
+            [b'<', ..] => self.resumed(line, &prefix, tid),
+            [b'+', ..] => self.mark(line, &prefix, tid),
+            s if s.starts_with(b"--- ") && s.ends_with(b" ---") => {
+                self.seen.marks += 1;
+                self.tick(&prefix);
+            }
+            s if s.starts_with(b"[ Process PID=") => {}
+            _ => self.other(line, &prefix),
+        }
+    }
+
+    /// When the line was written. Only for lines that are strace's: a program may print times too.
+    fn tick(&mut self, prefix: &Prefix<'_>) -> Option<u64> {
+        prefix.time.map(|time| self.clock.at(time))
+    }
+
+    /// The number of the thread whose line it is.
+    fn thread(&mut self, prefix: &Prefix<'_>, tid: Option<u32>, resumes: bool) -> u32 {
+        let tid = match prefix.tid.or(tid) {
+            Some(tid) => {
+                if prefix.bracketed {
+                    self.family.name_first(tid, resumes, &mut self.builder);
+                }
+                tid
+            }
+            None => self.family.tid_of_unnamed(),
+        };
+        self.family.thread(tid, &mut self.builder, makes_thread)
+    }
+
+    fn words(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
+        let (known, rest) = match self.calls.recent(prefix.payload) {
+            Some((call, rest)) => (Ok(call), rest),
+            None => match payload::call(prefix.payload) {
+                Some((name, rest)) => (Err(name), rest),
+                None => return self.other(line, prefix),
+            },
+        };
+        let ending = payload::ending(rest);
+        if let Ending::Open = ending {
+            // `6hello`, or a cut end: only where the line is one for sure is it a call begun.
+            if prefix.tid.is_none() && prefix.time.is_none() && !plausible(rest) {
+                return self.other(line, prefix);
+            }
+        }
+        let at_ns = self.tick(prefix);
+        let call = match known {
+            Ok(call) => call,
+            Err(name) => self.calls.find_or_add(name, &mut self.builder),
+        };
+        let kind = self.calls.get(call).kind;
+        if kind == Kind::Exec && self.first_exec(prefix, tid, call, &ending, at_ns) {
+            return;
+        }
+        let thread = self.thread(prefix, tid, false);
+        if self.family.pending(thread).is_some() {
+            self.family.abandon(thread);
+        }
+        if self.split.as_ref().is_some_and(|s| s.thread == thread) {
+            self.drop_split();
+        }
+        if kind == Kind::Exit {
+            let process = self.family.get(thread).process;
+            self.family.state(process).exit_call = true;
+            self.seen.exit_calls += 1;
+        }
+        match ending {
+            Ending::Returned(end) => {
+                let begun = Begun { thread, call, at_ns, whole: true };
+                self.ended(begun, end.args, end.ret, end.kernel_ns);
+            }
+            Ending::Unfinished(args) => {
+                self.family.begin(thread, call, args, at_ns, kind == Kind::Fork);
+            }
+            Ending::Detached => {
+                self.family.begin(thread, call, b"", at_ns, false);
+                self.family.abandon(thread);
+            }
+            Ending::Open => {
+                self.drop_split();
+                let (head, message) = match payload::message(rest) {
+                    Some((at, pid, attached)) => (&rest[..at], Some((pid, attached))),
+                    None => (rest, None),
+                };
+                self.split = Some(Split { thread, call, at_ns });
+                self.split_text.extend_from_slice(&head[..head.len().min(SPLIT)]);
+                if let Some((pid, true)) = message {
+                    self.family.announce(pid);
+                }
+            }
+        }
+    }
+
+    fn resumed(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
+        let Some((name, rest)) = payload::resumed(prefix.payload) else {
+            return self.other(line, prefix);
+        };
+        self.tick(prefix);
+        let call = self.calls.find_or_add(name, &mut self.builder);
+        let thread = self.thread(prefix, tid, true);
+        let fork = self.calls.get(call).kind == Kind::Fork;
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        if self.family.pending(thread).is_some_and(|p| p.call != call) {
+            self.family.abandon(thread);
+        }
+        let pending = self.family.resume(thread, &mut joined);
+        if pending.is_some() {
+            joined.push(b' ');
+        }
+        joined.extend_from_slice(text::skip_spaces(rest));
+        let at_ns = pending.and_then(|p| p.at_ns);
+        let whole = pending.is_some_and(|p| p.whole);
+        match payload::ending(&joined) {
+            Ending::Returned(end) => {
+                let begun = Begun { thread, call, at_ns, whole };
+                self.ended(begun, end.args, end.ret, end.kernel_ns);
+            }
+            Ending::Unfinished(args) => self.family.begin(thread, call, args, at_ns, fork),
+            Ending::Detached => {
+                self.family.begin(thread, call, b"", at_ns, false);
+                self.family.abandon(thread);
+            }
+            Ending::Open => {
+                self.drop_split();
+                self.split = Some(Split { thread, call, at_ns });
+                self.split_text.extend_from_slice(&joined[..joined.len().min(SPLIT)]);
+            }
+        }
+        self.joined = joined;
+    }
+
+    /// `+++ exited with 0 +++`, `+++ killed by SIGTERM +++`, `+++ superseded by execve in pid N +++`.
+    #[cold]
+    fn mark(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
+        let Some(says) = prefix.payload.strip_prefix(b"+++ ") else {
+            return self.other(line, prefix);
+        };
+        let number = |word: &[u8]| says.strip_prefix(word).map(|rest| text::decimal(rest).0 as u32);
+        if let Some(from) = number(b"superseded by execve in pid ") {
+            self.seen.marks += 1;
+            self.tick(prefix);
+            let thread = self.thread(prefix, tid, false);
+            return self.family.supersede(thread, from);
+        }
+        let exit = match (number(b"exited with "), says.strip_prefix(b"killed by ")) {
+            (Some(code), _) => Some(Exit::Code(code as i32)),
+            (None, Some(name)) => crate::signal::number(name).map(Exit::Signal),
+            (None, None) => return self.other(line, prefix),
+        };
+        self.seen.marks += 1;
+        self.seen.exits += u64::from(matches!(exit, Some(Exit::Code(_))));
+        self.tick(prefix);
+        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.family.tid_of_unnamed());
+        if self.family.is_stranger(tid) {
+            return;
+        }
+        let thread = self.family.thread(tid, &mut self.builder, makes_thread);
+        let (tid, process) = (self.family.get(thread).tid, self.family.get(thread).process);
+        self.family.exited(tid, exit, &mut self.builder);
+        let ended = self.builder.process_ref(process).exit.is_some();
+        let state = self.family.state(process);
+        if ended && state.whole && !state.exit_call && matches!(exit, Some(Exit::Code(_))) {
+            self.seen.silent_exits += 1;
+        }
+    }
+
+    /// A line that is no call: of a table, of strace itself, the end of a split one, or not ours.
+    #[cold]
+    fn other(&mut self, line: &[u8], prefix: &Prefix<'_>) {
+        if self.table.line(line) {
+            return;
+        }
+        if let Some((0, pid, attached)) = payload::message(prefix.payload) {
+            if attached {
+                self.family.announce(pid);
+            }
+            return;
+        }
+        if prefix.payload.starts_with(b"strace: ") || self.tail(line) {
+            return;
+        }
+        self.seen.unparsed += 1;
+        self.seen.binary |= memchr(0, line).is_some();
+        if self.seen.first_unparsed.is_none() {
+            self.seen.first_unparsed = Some((self.seen.lines, text::sample(line)));
+        }
+    }
+
+    #[cold]
+    fn stack_line(&mut self, line: &[u8]) {
+        /// Places kept per row.
+        const PLACES: usize = 16;
+        let Some(row) = self.last_row else { return };
+        let Some(frame) = Frame::parse(line).filter(|f| !f.in_runtime()) else { return };
+        self.last_row = None;
+        self.seen.sites = true;
+        let sites = &mut self.builder.row_mut(row).sites;
+        match sites.iter().position(|(site, _)| frame.is(site)) {
+            Some(at) => sites[at].1 += 1,
+            None if sites.len() < PLACES => sites.push((frame.site(), 1)),
+            None => {}
+        }
+    }
+
+    /// The exec that a log or a process starts with: there is no process yet that calls it.
+    #[cold]
+    fn first_exec(
+        &mut self,
+        prefix: &Prefix<'_>,
+        tid: Option<u32>,
+        call: u16,
+        ending: &Ending<'_>,
+        at_ns: Option<u64>,
+    ) -> bool {
+        let Ending::Returned(end) = ending else { return false };
+        if payload::outcome(end.ret) != Some(Ok(())) {
+            return false;
+        }
+        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.family.tid_of_unnamed());
+        if !self.family.is_stranger(tid) {
+            return false;
+        }
+        self.exec_of_nobody(tid, call, end, at_ns);
+        true
+    }
+}
+
+/// A call that ended, but for its outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    pub thread: u32,
+    pub call: u16,
+    pub at_ns: Option<u64>,
+    /// Whether its arguments are known.
+    pub whole: bool,
+}
+
+/// Whether text after `name(` looks like arguments rather than prose: `1, "x", 6hello`.
+fn plausible(rest: &[u8]) -> bool {
+    match rest.first() {
+        None => true,
+        Some(b'"' | b'[' | b'{' | b'<' | b'-' | b'0'..=b'9' | b'A'..=b'Z' | b'\\' | b'?') => true,
+        Some(_) => payload::message(rest).is_some(),
+    }
+}
+
+/// Whether a fork with these arguments makes a thread: `flags=CLONE_VM|CLONE_THREAD|…`.
+pub(crate) fn makes_thread(args: &[u8]) -> bool {
+    const CLONE_THREAD: u64 = 0x10000;
+    let Some(at) = memmem::find(args, b"flags=") else { return false };
+    let flags = &args[at + 6..];
+    match text::number(flags) {
+        Some(flags) => flags & CLONE_THREAD != 0,
+        None => {
+            let end = flags.iter().position(|b| matches!(b, b',' | b' ')).unwrap_or(flags.len());
+            flags[..end].split(|b| *b == b'|').any(|flag| flag == b"CLONE_THREAD")
+        }
+    }
+}

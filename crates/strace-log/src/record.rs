@@ -1,0 +1,315 @@
+//! A call that ended, counted.
+
+use crate::cache::{Asker, Known};
+use crate::calls::{Kind, Shape, does_not_wait};
+use crate::path::{self, Base, Found, Path};
+use crate::payload::{self, Returned};
+use crate::reader::{Begun, Reader, makes_thread};
+use crate::text::{self, unescape};
+use foldhash::fast::FixedState;
+use needless_model::{Answer, Ask, Env, Libc, Loss, ProcId, Question};
+use std::hash::BuildHasher;
+
+impl Reader<'_> {
+    /// Counts a call that ended. `= ?` is none: strace saw no return, and `strace -c` counts none.
+    pub(crate) fn ended(&mut self, begun: Begun, args: &[u8], ret: &[u8], kernel_ns: Option<u64>) {
+        self.last_row = None;
+        let Begun { thread, call, at_ns, whole } = begun;
+        let known = self.calls.get(call);
+        let (shape, kind) = (known.shape, known.kind);
+        let Some(outcome) = payload::outcome(ret) else {
+            if kind != Kind::Exit {
+                self.builder.lost(Loss::UNFINISHED, 1);
+            }
+            return;
+        };
+        self.seen.calls += 1;
+        self.seen.timed |= kernel_ns.is_some();
+        let mut process = self.family.get(thread).process;
+        match outcome {
+            Ok(()) => self.seen.ok += 1,
+            Err(_) => self.family.state(process).failure = true,
+        }
+        let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
+        if shape != Shape::None {
+            if kind == Kind::Open && whole && self.open_again(process, call, args, answer) {
+                return;
+            }
+            let found = if whole { path::find(shape, args) } else { Path::Unreadable };
+            if kind == Kind::Exec && outcome.is_ok() {
+                let exe = self.exe(&found, process);
+                process = self.family.exec(thread, &exe, &mut self.builder);
+                self.image(process, &found);
+            }
+            self.path_call(process, begun, found, answer);
+            return;
+        }
+        self.count(process, call, answer);
+        match kind {
+            Kind::Startup => self.family.state(process).startup = true,
+            Kind::Fork => {
+                if let (Ok(()), Some(child)) = (outcome, payload::child(ret)) {
+                    let is_thread = makes_thread(args);
+                    self.family.forked(thread, child, is_thread, &mut self.builder);
+                    if !is_thread {
+                        self.builder.barrier();
+                    }
+                }
+            }
+            Kind::Write if writes_a_file(args) => self.builder.barrier(),
+            Kind::Wait if !does_not_wait(&self.calls.get(call).name, args) => {
+                self.builder.barrier();
+            }
+            Kind::Fchdir if outcome.is_ok() => {
+                self.piece.clear();
+                if let Some(path) = path::decoration(args) {
+                    unescape(path, &mut self.piece);
+                }
+                self.moved(process);
+            }
+            Kind::Getcwd if outcome.is_ok() => {
+                self.piece.clear();
+                if let Path::Found(found) = path::find(Shape::First, args) {
+                    unescape(found.raw, &mut self.piece);
+                }
+                self.moved(process);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts the exec that a log starts with.
+    #[cold]
+    pub(crate) fn exec_of_nobody(
+        &mut self,
+        tid: u32,
+        call: u16,
+        end: &Returned<'_>,
+        at_ns: Option<u64>,
+    ) {
+        self.last_row = None;
+        self.seen.calls += 1;
+        self.seen.ok += 1;
+        self.seen.timed |= end.kernel_ns.is_some();
+        let found = path::find(self.calls.get(call).shape, end.args);
+        let raw = match &found {
+            Path::Found(found) => found.raw,
+            _ => b"?",
+        };
+        self.path.clear();
+        unescape(raw, &mut self.path);
+        let exe = String::from_utf8_lossy(&self.path).into_owned();
+        let thread = self.family.first_exec(tid, &exe, &mut self.builder);
+        let process = self.family.get(thread).process;
+        self.image(process, &found);
+        let answer = Answer { at_ns, kernel_ns: end.kernel_ns, ..Answer::outcome(Ok(())) };
+        self.path_call(process, Begun { thread, call, at_ns, whole: true }, found, answer);
+    }
+
+    /// Counts a call that names no path.
+    fn count(&mut self, process: ProcId, call: u16, answer: Answer) {
+        let Some(outcome) = answer.outcome else { return };
+        let counted = (process, call, outcome);
+        let (slot, row) = self.rows.find(counted);
+        self.last_row = Some(match row {
+            Some(row) => {
+                self.builder.count_again(row, 1, answer);
+                row
+            }
+            None => {
+                let row = self.builder.count(process, self.calls.get(call).id, 1, answer);
+                self.rows.store(slot, counted, row);
+                row
+            }
+        });
+    }
+
+    fn path_call(&mut self, process: ProcId, begun: Begun, found: Path<'_>, mut answer: Answer) {
+        let known = self.calls.get(begun.call);
+        let (id, kind, ask) = (known.id, known.kind, known.ask);
+        let ok = answer.outcome == Some(Ok(()));
+        let found = match found {
+            Path::Found(found) => found,
+            Path::Null | Path::Unreadable => {
+                if found == Path::Unreadable {
+                    self.builder.lost(Loss::NO_PATH, 1);
+                    self.seen.pointers += 1;
+                }
+                self.count(process, begun.call, answer);
+                if ok && ask.changes() {
+                    self.builder.barrier();
+                }
+                return;
+            }
+        };
+        let ask = path::ask(kind, ask, &found);
+        if ask == Ask::NoPath {
+            self.count(process, begun.call, answer);
+            return;
+        }
+        self.seen.paths += 1;
+        if ok {
+            answer.fingerprint = self.fingerprint(kind, ask, found.rest);
+        }
+        let cwd_changes = self.family.state(process).cwd_changes;
+        // The flags of an open stand behind its path and are part of the key; what other flags
+        // make of a question is in `ask`.
+        let (key, of) = match kind {
+            Kind::Open => (found.args, Ask::Open),
+            _ => (found.head, ask),
+        };
+        let asker = Asker { process, call: begun.call, ask: of, cwd_changes };
+        let (slot, cached) = self.cache.find(asker, key);
+        let question = match cached {
+            Some(known) => known.question,
+            None => {
+                let from_dir_fd = self.absolute(process, &found);
+                let path = String::from_utf8_lossy(&self.path);
+                let question = Question { call: id, ask, path: &path, from_dir_fd };
+                let question = self.builder.question(process, question);
+                let is_libc = kind == Kind::Open && self.libc_of(found.raw).is_some();
+                self.cache.store(slot, asker, key, Known { question, is_libc });
+                question
+            }
+        };
+        self.last_row = Some(self.builder.answer(question, answer));
+        if !ok {
+            return;
+        }
+        match kind {
+            Kind::Open => {
+                if let Some(libc) = self.libc_of(found.raw) {
+                    self.family.state(process).glibc = matches!(libc, Libc::Glibc(_));
+                    self.builder.process_mut(process).libc = libc;
+                }
+            }
+            Kind::Chdir => {
+                self.absolute(process, &found);
+                std::mem::swap(&mut self.path, &mut self.piece);
+                self.moved(process);
+            }
+            _ => {}
+        }
+    }
+
+    fn fingerprint(&mut self, kind: Kind, ask: Ask, rest: &[u8]) -> Option<u64> {
+        let (first, second) = path::answer(kind, ask, rest)?;
+        if kind != Kind::Readlink {
+            self.seen.stats += 1;
+            if !self.seen.abbreviated {
+                self.seen.abbreviated = memchr::memmem::find(first, b", ...}").is_some();
+            }
+        }
+        Some(FixedState::default().hash_one((first, second)))
+    }
+
+    /// Writes the path, absolute where its directory is known, to `self.path`. Says whether it is
+    /// still relative to a directory descriptor.
+    fn absolute(&mut self, process: ProcId, found: &Found<'_>) -> bool {
+        self.path.clear();
+        if found.raw.is_empty() || starts_at_root(found.raw) {
+            unescape(found.raw, &mut self.path);
+            return false;
+        }
+        let base = path::base(found.dir, &mut self.path);
+        if base == Base::Cwd
+            && let Some(cwd) = &self.family.state(process).cwd
+        {
+            self.path.extend_from_slice(cwd.as_bytes());
+        }
+        if !self.path.is_empty() && self.path.last() != Some(&b'/') {
+            self.path.push(b'/');
+        }
+        unescape(found.raw, &mut self.path);
+        base == Base::Fd
+    }
+
+    /// The working directory of a process is now `self.piece`; not known if that is no absolute
+    /// path.
+    fn moved(&mut self, process: ProcId) {
+        let path = String::from_utf8_lossy(&self.piece);
+        let cwd = path.starts_with('/').then(|| Box::from(&*path));
+        let state = self.family.state(process);
+        if state.cwd != cwd {
+            state.cwd = cwd;
+            state.cwd_changes += 1;
+        }
+    }
+
+    /// Counts an open whose very arguments are remembered. Opening a C library tells more than
+    /// that, and is left.
+    fn open_again(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) -> bool {
+        let cwd_changes = self.family.state(process).cwd_changes;
+        let asker = Asker { process, call, ask: Ask::Open, cwd_changes };
+        match self.cache.find(asker, args) {
+            (_, Some(Known { question, is_libc: false })) => {
+                self.seen.paths += 1;
+                self.last_row = Some(self.builder.answer(question, answer));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The C library shows in the libraries that the dynamic linker opens: which one this path is.
+    fn libc_of(&mut self, raw: &[u8]) -> Option<Libc> {
+        self.piece.clear();
+        unescape(raw, &mut self.piece); // -xx: the name is all escapes
+        let path = self.piece.as_slice();
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
+        match name {
+            b"libc.so.6" | b"libc.so.6.1" | b"libc.so.0.3" => Some(Libc::Glibc(None)),
+            _ if name.starts_with(b"ld-musl-") || name.starts_with(b"libc.musl-") => {
+                Some(Libc::Musl)
+            }
+            _ => {
+                let version = name.strip_prefix(b"libc-2.")?.strip_suffix(b".so")?;
+                Some(Libc::Glibc(Some(format!("2.{}", String::from_utf8_lossy(version)))))
+            }
+        }
+    }
+
+    fn exe(&mut self, found: &Path<'_>, process: ProcId) -> String {
+        match found {
+            Path::Found(found) => {
+                self.absolute(process, found);
+                String::from_utf8_lossy(&self.path).into_owned()
+            }
+            _ => "?".to_owned(),
+        }
+    }
+
+    /// What an exec tells of the image it makes.
+    fn image(&mut self, process: ProcId, found: &Path<'_>) {
+        let Path::Found(found) = found else {
+            self.builder.process_mut(process).exe = None;
+            return;
+        };
+        let Some(variables) = path::environment(found.rest, self.options.watch) else { return };
+        if variables.iter().any(|v| v.cut) {
+            self.seen.cut_variables = true;
+            return;
+        }
+        self.seen.environment = true;
+        let value = |raw: &[u8]| {
+            let mut value = Vec::new();
+            unescape(raw, &mut value);
+            String::from_utf8_lossy(&value).into_owned()
+        };
+        // The first of two variables of one name is the one that getenv finds.
+        let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
+        self.builder.process_mut(process).env = Env::Known(known);
+    }
+}
+
+/// Whether a path is absolute; -xx escapes its first byte too.
+fn starts_at_root(raw: &[u8]) -> bool {
+    raw.first() == Some(&b'/') || raw.starts_with(b"\\x2f") || raw.starts_with(b"\\57")
+}
+
+/// Whether the first argument is a descriptor beyond standard error. A program's own messages change
+/// no answer.
+fn writes_a_file(args: &[u8]) -> bool {
+    let (fd, digits) = text::decimal(args);
+    digits == 0 || fd > 2
+}

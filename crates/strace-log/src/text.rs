@@ -1,0 +1,236 @@
+//! Bytes of a line: numbers, quoted strings, words.
+
+use memchr::{memchr, memchr2};
+
+/// The decimal number at the start of `s`, and how many digits it has. Digits beyond what fits
+/// saturate.
+pub(crate) fn decimal(s: &[u8]) -> (u64, usize) {
+    let mut value = 0u64;
+    let mut at = 0;
+    while at < s.len() && s[at].is_ascii_digit() {
+        value = value.saturating_mul(10).saturating_add(u64::from(s[at] - b'0'));
+        at += 1;
+    }
+    (value, at)
+}
+
+/// A number as strace prints it: `0x80000`, `0100644`, `12`. `None` if `s` does not start with one.
+pub(crate) fn number(s: &[u8]) -> Option<u64> {
+    if !s.first()?.is_ascii_digit() {
+        return None;
+    }
+    let (radix, digits) = match s {
+        [b'0', b'x', rest @ ..] => (16, rest),
+        [b'0', rest @ ..] => (8, rest),
+        _ => (10, s),
+    };
+    let mut value = 0u64;
+    for byte in digits {
+        let Some(digit) = (*byte as char).to_digit(radix) else { break };
+        value = value.wrapping_mul(u64::from(radix)).wrapping_add(u64::from(digit));
+    }
+    Some(value)
+}
+
+/// Nanoseconds of `digits`, a fraction of a second without its point ("000012").
+pub(crate) fn fraction_ns(digits: &[u8]) -> u64 {
+    let mut ns = 0;
+    let mut unit = 100_000_000;
+    for digit in digits.iter().take(9) {
+        ns += u64::from(digit - b'0') * unit;
+        unit /= 10;
+    }
+    ns
+}
+
+const LOW: u128 = u128::MAX / 255;
+const HIGH: u128 = LOW << 7;
+
+/// The position of `byte` among the first 16 bytes of `s`, and those bytes. Loops whose end depends
+/// on the data cost more than the whole rest of a line: this has none.
+#[inline]
+pub(crate) fn find_in_16(byte: u8, s: &[u8]) -> Option<(usize, u128)> {
+    let word = u128::from_le_bytes(*s.first_chunk()?);
+    let zeros = word ^ (LOW * u128::from(byte));
+    let found = zeros.wrapping_sub(LOW) & !zeros & HIGH;
+    (found != 0).then(|| (found.trailing_zeros() as usize / 8, word))
+}
+
+/// The last position of `byte` in `s`, if it is among the last 16 bytes.
+#[inline]
+pub(crate) fn rfind_in_16(byte: u8, s: &[u8]) -> Option<usize> {
+    let word = u128::from_le_bytes(*s.last_chunk()?);
+    let zeros = word ^ (LOW * u128::from(byte));
+    // Exact for every byte, where the shorter form above is so for the first one found only.
+    let found = !(((zeros & !HIGH) + !HIGH) | zeros | !HIGH);
+    (found != 0).then(|| s.len() - 1 - found.leading_zeros() as usize / 8)
+}
+
+/// `s` without spaces at its start.
+pub(crate) fn skip_spaces(s: &[u8]) -> &[u8] {
+    let blanks = s.iter().take_while(|b| **b == b' ').count();
+    &s[blanks..]
+}
+
+/// `s` without spaces at its end.
+pub(crate) fn trim_end(mut s: &[u8]) -> &[u8] {
+    while let [rest @ .., b' '] = s {
+        s = rest;
+    }
+    s
+}
+
+/// The position of the quote that closes the string whose text starts at `s`.
+pub(crate) fn closing_quote(s: &[u8]) -> Option<usize> {
+    let first = memchr(b'"', s)?;
+    if first == 0 || s[first - 1] != b'\\' {
+        return Some(first);
+    }
+    let mut at = 0;
+    loop {
+        at += memchr2(b'"', b'\\', s.get(at..)?)?;
+        if s[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+/// Appends the text of a string to `out`, its escapes (`\n`, `\"`, `\177`, `\x7f`) resolved.
+pub(crate) fn unescape(mut s: &[u8], out: &mut Vec<u8>) {
+    while let Some(at) = memchr(b'\\', s) {
+        out.extend_from_slice(&s[..at]);
+        s = &s[at + 1..];
+        let Some((&escape, rest)) = s.split_first() else { return };
+        s = rest;
+        match escape {
+            b'a' => out.push(7),
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'v' => out.push(11),
+            b'x' => s = escaped_number(s, 16, 2, 0, out),
+            b'0'..=b'7' => s = escaped_number(s, 8, 2, u32::from(escape - b'0'), out),
+            other => out.push(other),
+        }
+    }
+    out.extend_from_slice(s);
+}
+
+/// Up to `most` more digits of an escape, of which `value` was read.
+fn escaped_number<'a>(
+    s: &'a [u8],
+    radix: u32,
+    most: usize,
+    mut value: u32,
+    out: &mut Vec<u8>,
+) -> &'a [u8] {
+    let mut at = 0;
+    while at < most {
+        let Some(digit) = s.get(at).and_then(|b| (*b as char).to_digit(radix)) else { break };
+        value = value * radix + digit;
+        at += 1;
+    }
+    out.push(value as u8);
+    &s[at..]
+}
+
+/// The start of a line for a message: one line, printable, at most 60 characters.
+pub(crate) fn sample(line: &[u8]) -> String {
+    const MOST: usize = 60;
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * MOST)]);
+    let mut clean: String =
+        text.chars().map(|c| if c.is_control() { '?' } else { c }).take(MOST).collect();
+    if text.chars().count() > MOST {
+        clean.pop();
+        clean.push('…');
+    }
+    clean
+}
+
+/// `line` without the colours that strace 7 can add (`ESC [ … m`), into `out`.
+pub(crate) fn strip_colour(line: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    let mut s = line;
+    while let Some(at) = memchr(0x1b, s) {
+        out.extend_from_slice(&s[..at]);
+        s = &s[at + 1..];
+        let Some(rest) = s.strip_prefix(b"[") else { continue };
+        let codes = rest.iter().take_while(|b| b.is_ascii_digit() || **b == b';').count();
+        s = &rest[codes..];
+        s = s.strip_prefix(b"m").or_else(|| s.strip_prefix(b"K")).unwrap_or(s);
+    }
+    out.extend_from_slice(s);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_every_kind() {
+        for (raw, text) in [
+            (r"/etc/\x6c\x6f", &b"/etc/lo"[..]),
+            (r"\177ELF\2\1", b"\x7fELF\x02\x01"),
+            (r#"a\"b\\c\n\t"#, b"a\"b\\c\n\t"),
+            (r"\303\2449", b"\xc3\xa49"),
+            (r"end\", b"end"),
+            (r"\x", b"\0"),
+        ] {
+            let mut out = Vec::new();
+            unescape(raw.as_bytes(), &mut out);
+            assert_eq!(out, text, "{raw}");
+        }
+    }
+
+    #[test]
+    fn the_closing_quote_is_not_an_escaped_one() {
+        assert_eq!(closing_quote(br#"a\"b\\", 3"#), Some(6));
+        assert_eq!(closing_quote(br#"a\""#), None);
+        assert_eq!(closing_quote(br#"a\"#), None);
+    }
+
+    #[test]
+    fn numbers_in_three_bases() {
+        assert_eq!(number(b"0x80000 /* O_CLOEXEC */"), Some(0x80000));
+        assert_eq!(number(b"0100644"), Some(0o100644));
+        assert_eq!(number(b"0"), Some(0));
+        assert_eq!(number(b"AT_FDCWD"), None);
+        assert_eq!(fraction_ns(b"000012"), 12_000);
+        assert_eq!(fraction_ns(b"773695844"), 773_695_844);
+    }
+
+    #[test]
+    fn a_sample_is_one_short_line() {
+        assert_eq!(sample(b"a\x1b[1m\nb"), "a?[1m?b");
+        assert_eq!(sample(&[b'x'; 500]).chars().count(), 60);
+    }
+
+    #[test]
+    fn sixteen_bytes_at_once_find_what_a_loop_finds() {
+        let mut random = 1u64;
+        for _ in 0..20_000 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let bytes: Vec<u8> =
+                (0..16).map(|i| b"(=<\0\x80\x01\xff)"[(random >> (i * 4)) as usize % 8]).collect();
+            for byte in [b'(', b'=', 0, 0x80, 1, 0xff] {
+                let want = bytes.iter().position(|b| *b == byte);
+                assert_eq!(find_in_16(byte, &bytes).map(|f| f.0), want, "{byte} {bytes:?}");
+                let want = bytes.iter().rposition(|b| *b == byte);
+                assert_eq!(rfind_in_16(byte, &bytes), want, "{byte} {bytes:?}");
+            }
+        }
+        assert_eq!(find_in_16(b'x', b"short x"), None);
+        assert_eq!(rfind_in_16(b'q', b"q and sixteen more."), None);
+        assert_eq!(rfind_in_16(b'.', b"q and sixteen more."), Some(18));
+    }
+
+    #[test]
+    fn colours_go() {
+        let mut out = Vec::new();
+        strip_colour(b"\x1b[1;34mclose\x1b[0m(3) \x1b[m= 0", &mut out);
+        assert_eq!(out, b"close(3) = 0");
+    }
+}
