@@ -1,1 +1,109 @@
 //! What is needless: one file per rule, pure functions from a profile to findings.
+//!
+//! A rule's file is its page, its tests and its code: the `//!` comment at its head is what
+//! `needless explain` prints, and each `trace` block there with the `finding` block after it runs
+//! as a test (the notation is described in `notation.rs`).
+//!
+//! # When a finding is shown
+//!
+//! A finding counts only if its change is worth making. It is shown when all of this holds, and
+//! else listed among those below the threshold:
+//!
+//! * at least 5 calls could go;
+//! * they are at least [`Options::min_saving_percent`] percent (1 by default) of the calls that
+//!   name a path; not of all calls, so that every backend judges alike;
+//! * where CPU time is known and the kernel time of the calls is measured or calibrated: that time
+//!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
+//!   that computes for an hour is not made faster by saving ten calls.
+//!
+//! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
+//! are shown however few calls it takes.
+
+mod locale;
+mod locale_advice;
+mod page;
+mod posix_tz;
+mod select;
+mod text;
+mod verdict;
+mod zone;
+
+#[cfg(test)]
+mod notation;
+#[cfg(test)]
+mod tests;
+
+use needless_model::Fact;
+use std::sync::LazyLock;
+
+pub use page::{Page, SECTIONS, Section, page};
+pub use select::{Claims, View};
+pub use verdict::{NotChecked, Options, Verdict, check};
+
+/// One thing that programs do needlessly, and how to tell.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name, which reads well after "ignore": `tz-unset`.
+    pub name: &'static str,
+    /// What it finds, in one line.
+    pub summary: &'static str,
+    /// Facts without which it cannot be checked.
+    pub needs: &'static [Fact],
+    /// Environment variables it reads.
+    pub variables: &'static [&'static str],
+    /// Whether it warns of wrong results, and so is shown however little it would save.
+    pub correctness: bool,
+    /// Its source; [`page()`] takes the page from it.
+    pub page: &'static str,
+    /// Looks for it, and leaves what it found or can explain in the claims.
+    pub check: fn(&View<'_>, &mut Claims),
+}
+
+/// Declares the rules in the order in which they are checked. A rule whose page has no example of
+/// what is *not* a finding does not compile.
+macro_rules! rules {
+    ($($file:ident),+ $(,)?) => {
+        $(mod $file;)+
+
+        /// Every rule, in the order of checking.
+        pub static RULES: &[&Rule] = &[$(&$file::RULE),+];
+
+        $(const _: () = assert!(
+            page::has_counterexample($file::RULE.page),
+            concat!(
+                "the page of ",
+                stringify!($file),
+                " lacks, below `## Not a finding`, a trace block followed by a finding block ",
+                "that says `nothing`",
+            ),
+        );)+
+    };
+}
+
+rules![
+    tz_unset,
+    zone_file_missing,
+    tz_rule_missing,
+    tz_not_found,
+    locale_alias,
+    locale_spelling,
+    locale_not_installed,
+    catalogue_search,
+    repeated_question,
+];
+
+/// The rule with this name.
+pub fn by_name(name: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.name == name)
+}
+
+/// The environment variables that some rule reads, sorted: the only ones that may enter a profile.
+pub fn watched_variables() -> &'static [&'static str] {
+    static ALL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule.variables).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    });
+    &ALL
+}

@@ -1,0 +1,271 @@
+//! ## What it finds
+//!
+//! Programs that search for message catalogues (`.mo` files) under many names, in vain or before
+//! they come to the one that is installed.
+//!
+//! ## Why it happens
+//!
+//! gettext tries each entry of LANGUAGE, or else the name of the locale, with and without encoding
+//! and territory: six names for `en_US.UTF-8`, for each text domain at each program start. Slim
+//! images have no catalogues at all, and English ones exist almost nowhere. glibc before 2.39
+//! searches for `C.UTF-8`, too.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env LANG=en_US.UTF-8 LANGUAGE=pt_BR:en
+//! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/locale/pt_BR.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/pt_BR.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/pt_BR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/pt/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/en/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! catalogue-search: 5 of 5
+//! stage explained
+//! set LC_MESSAGES=C
+//! ```
+//!
+//! Found, but under the last of its names:
+//!
+//! ```trace
+//! env LANG=el_GR.UTF-8
+//! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el/LC_MESSAGES/coreutils.mo", O_RDONLY) = 3
+//! ```
+//! ```finding
+//! catalogue-search: 5 of 6
+//! set LANGUAGE=el
+//! ```
+//!
+//! ## Not a finding
+//!
+//! One name tried before the right one, and a catalogue found at once:
+//!
+//! ```trace
+//! env LANG=el_GR
+//! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el/LC_MESSAGES/coreutils.mo", O_RDONLY) = 3
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR/LC_MESSAGES/libc.mo", O_RDONLY) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Where no catalogue is found, messages are in English now: `LC_MESSAGES=C` says so and ends the
+//! search. LC_ALL overrides it; where that is set, `LANGUAGE=C` does the same. Where one is found
+//! late, LANGUAGE with just that name finds it at once. The price: catalogues installed later, or
+//! under other names, are not used.
+//!
+//! ## References
+//!
+//! * <https://www.gnu.org/software/gettext/manual/html_node/The-LANGUAGE-variable.html>
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>
+
+use crate::locale;
+use crate::select::{Case, Merged, merge_by};
+use crate::text::{count, list, number};
+use crate::{Claims, Rule, View};
+use needless_model::{
+    Ask, Change, Env, Fact, Finding, ProcId, Process, Remedy, Row, Safety, Stage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "catalogue-search",
+    summary: "Message catalogues are searched for under many names at each program start",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: locale::VARIABLES,
+    correctness: false,
+    page: include_str!("catalogue_search.rs"),
+    check,
+};
+
+/// What made a program search for these names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause<'p> {
+    Languages(&'p str),
+    Locale(&'static str, &'p str),
+    /// Not known; the first name that was tried.
+    Unknown(&'p str),
+}
+
+struct Catalogue<'p> {
+    domain: &'p str,
+    name: &'p str,
+}
+
+#[derive(Default)]
+struct Group<'p> {
+    cases: Vec<Case>,
+    /// The names under which catalogues were found.
+    found: BTreeSet<&'p str>,
+    /// Domains of which none was found.
+    vain: BTreeSet<&'p str>,
+    /// Whether LC_ALL is set in some process.
+    lc_all: bool,
+}
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut by_process: BTreeMap<ProcId, Vec<(usize, &Row, Catalogue<'_>)>> = BTreeMap::new();
+    for (at, row) in view.rows_where(|path| catalogue(path).is_some()) {
+        if row.ask == Ask::Open
+            && row.outcome.is_some()
+            && let Some(parts) = catalogue(view.profile.path(row))
+        {
+            by_process.entry(row.process).or_default().push((at, row, parts));
+        }
+    }
+    let mut groups: BTreeMap<Cause<'_>, Group<'_>> = BTreeMap::new();
+    for (id, rows) in by_process {
+        let misses = || rows.iter().filter(|(_, row, _)| !row.ok());
+        let missed: u64 = misses().map(|(_, row, _)| row.count).sum();
+        if missed == 0 {
+            continue;
+        }
+        let process = view.process(id);
+        let group = groups.entry(cause(process, rows[0].2.name)).or_default();
+        let hits = || rows.iter().filter(|(_, row, _)| row.ok());
+        let found: BTreeSet<&str> = hits().map(|(_, _, parts)| parts.domain).collect();
+        group.found.extend(hits().map(|(_, _, parts)| parts.name));
+        let domains = rows.iter().map(|(_, _, parts)| parts.domain);
+        group.vain.extend(domains.filter(|domain| !found.contains(domain)));
+        group.lc_all |= process.env.value("LC_ALL").is_some_and(|value| !value.is_empty());
+        group.cases.push(Case {
+            process: id,
+            needless: missed,
+            of: rows.iter().map(|(_, row, _)| row.count).sum(),
+            rows: misses().map(|(at, _, _)| *at).collect(),
+        });
+    }
+    for (cause, group) in groups {
+        claims.find(finding(view, &cause, group));
+    }
+}
+
+/// `DIRECTORY/NAME/LC_MESSAGES/DOMAIN.mo` in parts.
+fn catalogue(path: &str) -> Option<Catalogue<'_>> {
+    let (rest, file) = path.rsplit_once('/')?;
+    let (rest, category) = rest.rsplit_once('/')?;
+    let (_, name) = rest.rsplit_once('/')?;
+    let domain = file.strip_suffix(".mo")?;
+    category.starts_with("LC_").then_some(Catalogue { domain, name })
+}
+
+fn cause<'p>(process: &'p Process, first: &'p str) -> Cause<'p> {
+    let languages = process.env.value("LANGUAGE").filter(|value| !value.is_empty());
+    match (languages, locale::requested(process, "LC_MESSAGES")) {
+        (Some(languages), _) => Cause::Languages(languages),
+        (None, Some((variable, value))) => Cause::Locale(variable, value),
+        (None, None) => Cause::Unknown(first),
+    }
+}
+
+/// One line of evidence per domain, not per name.
+fn pattern(path: &str) -> String {
+    let parts = || {
+        let (rest, file) = path.rsplit_once('/')?;
+        let (rest, category) = rest.rsplit_once('/')?;
+        let (directory, _) = rest.rsplit_once('/')?;
+        Some(format!("{directory}/*/{category}/{file}"))
+    };
+    parts().unwrap_or_else(|| path.to_owned())
+}
+
+fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
+    let Group { cases, found, vain, lc_all } = group;
+    let merged: Merged = merge_by(view.profile, cases, pattern);
+    let starts = merged.processes.len() as u64;
+    let known = view.process(merged.processes[0]).env != Env::Unknown;
+    let request = match cause {
+        Cause::Languages(value) => format!("LANGUAGE={value}"),
+        Cause::Locale(variable, value) => format!("{variable}={value}"),
+        Cause::Unknown(first) => (*first).to_owned(),
+    };
+    let opens = count(merged.needless, "failed open", "failed opens");
+    let at_starts = match starts {
+        1 => String::new(),
+        n => format!(" in {} program starts", number(n)),
+    };
+    let ended = if found.is_empty() { "none is installed" } else { "the right name comes late" };
+    let vain: Vec<&str> = vain.into_iter().take(5).collect();
+    let none = match vain.is_empty() {
+        true => String::new(),
+        false => format!(" No catalogue exists for {}.", list(&vain)),
+    };
+    Finding {
+        rule: RULE.name,
+        stage: match cause {
+            Cause::Unknown(_) => Stage::Seen,
+            _ => Stage::Explained,
+        },
+        what: format!("{opens} of message catalogues{at_starts}: {ended}"),
+        why: format!(
+            "{request} makes gettext try each language with and without encoding and territory, \
+             for each text domain of each program.{none}"
+        ),
+        remedies: vec![remedy(&found, lc_all, known)],
+        processes: merged.processes,
+        needless: merged.needless,
+        of: merged.of,
+        kernel_ns: None,
+        estimated: false,
+        sites: merged.sites,
+        evidence: merged.evidence,
+        rows: merged.rows,
+    }
+}
+
+fn remedy(found: &BTreeSet<&str>, lc_all: bool, known: bool) -> Remedy {
+    let set = |variable: &str, value: &str| Change::SetEnv {
+        variable: variable.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    let mut names = found.iter();
+    match (names.next(), names.next()) {
+        (None, _) if lc_all => Remedy {
+            change: set("LANGUAGE", "C"),
+            safety: Safety::Caveat(
+                "Messages stay as they are: no catalogue was found, so they are in English now. \
+                 Catalogues that are installed later are not used."
+                    .to_owned(),
+            ),
+        },
+        (None, _) => Remedy {
+            change: set("LC_MESSAGES", "C"),
+            safety: Safety::Caveat(format!(
+                "Messages stay as they are: no catalogue was found, so they are in English now. \
+                 Catalogues that are installed later are not used.{}",
+                if known {
+                    ""
+                } else {
+                    " Where LC_ALL is set, this has no effect: LANGUAGE=C has."
+                }
+            )),
+        },
+        (Some(name), None) => Remedy {
+            change: set("LANGUAGE", name),
+            safety: Safety::Caveat(
+                "The catalogues found here are then found at once. Those that exist only under \
+                 another name, or of another language in the list, are no longer used."
+                    .to_owned(),
+            ),
+        },
+        (Some(_), Some(_)) => Remedy {
+            change: Change::Manual(format!(
+                "Set LANGUAGE to those languages only that have catalogues here: {}",
+                found.iter().copied().collect::<Vec<_>>().join(":")
+            )),
+            safety: Safety::Manual("Their order decides the language of messages.".to_owned()),
+        },
+    }
+}

@@ -1,0 +1,160 @@
+//! Which name of a locale to advise: the one that the host finds with the fewest failed opens.
+
+use crate::View;
+use crate::locale::{Cause, Name, Search, is_c, normal_codeset};
+use crate::select::{Case, Merged, merge_by};
+use crate::text::{count, number};
+use needless_model::{Change, LocaleProbe, Remedy, Safety, Spelling};
+use std::collections::BTreeMap;
+
+/// Searches of many processes with the same cause and the same end: one finding.
+#[derive(Debug)]
+pub(crate) struct Group<'p> {
+    pub(crate) cause: Cause<'p>,
+    pub(crate) first: &'p str,
+    pub(crate) found: Option<&'p str>,
+    pub(crate) elsewhere: Option<&'p str>,
+    pub(crate) merged: Merged,
+}
+
+/// What tells one group from another.
+type Key<'p> = (Cause<'p>, &'p str, Option<&'p str>, Option<&'p str>);
+
+pub(crate) fn groups<'p>(
+    view: &View<'p>,
+    searches: impl Iterator<Item = (Search<'p>, Cause<'p>)>,
+) -> Vec<Group<'p>> {
+    let mut cases: BTreeMap<Key<'p>, Vec<Case>> = BTreeMap::new();
+    for (search, cause) in searches {
+        let needless = search.missed();
+        let case = Case {
+            process: search.process,
+            needless,
+            of: needless + search.hits,
+            rows: search.rows(),
+        };
+        let key = (cause, search.first, search.found, search.elsewhere);
+        cases.entry(key).or_default().push(case);
+    }
+    let group = |((cause, first, found, elsewhere), cases)| Group {
+        cause,
+        first,
+        found,
+        elsewhere,
+        merged: merge_by(view.profile, cases, pattern),
+    };
+    cases.into_iter().map(group).collect()
+}
+
+/// One line of evidence per name, not per category.
+fn pattern(path: &str) -> String {
+    match crate::locale::locale_file(path) {
+        Some((directory, name, _)) => format!("{directory}/{name}/LC_*"),
+        None => path.to_owned(),
+    }
+}
+
+impl<'p> Group<'p> {
+    /// The value that was asked for, as written where that is known.
+    pub(crate) fn value(&self) -> &'p str {
+        match self.cause {
+            Cause::Variable(_, value) | Cause::Alias(_, value) => value,
+            Cause::Program | Cause::Unknown => self.first,
+        }
+    }
+
+    /// `LANG=greek`, or the name alone where the variable is not known.
+    pub(crate) fn request(&self) -> String {
+        match self.cause {
+            Cause::Variable(variable, value) | Cause::Alias(variable, value) => {
+                format!("{variable}={value}")
+            }
+            Cause::Program | Cause::Unknown => self.first.to_owned(),
+        }
+    }
+
+    /// `12 failed opens`, or `12 failed opens at each of 20 program starts`.
+    pub(crate) fn per_start(&self) -> String {
+        let starts = self.merged.processes.len() as u64;
+        let needless = self.merged.needless;
+        let opens = |n| count(n, "failed open", "failed opens");
+        match starts {
+            1 => opens(needless),
+            n if needless.is_multiple_of(n) => {
+                format!("{} at each of {} program starts", opens(needless / n), number(n))
+            }
+            n => format!("{} in {} program starts", opens(needless), number(n)),
+        }
+    }
+
+    /// Sets the variable at fault to `value`, at the price in `sentence`.
+    pub(crate) fn set(&self, value: Option<&str>, sentence: &str) -> Remedy {
+        let set = |variable: &str| Change::SetEnv {
+            variable: variable.to_owned(),
+            value: value.map(str::to_owned),
+        };
+        match self.cause {
+            Cause::Variable(variable, _) | Cause::Alias(variable, _) => {
+                Remedy { change: set(variable), safety: Safety::Caveat(sentence.to_owned()) }
+            }
+            Cause::Unknown => Remedy {
+                change: set("LANG"),
+                safety: Safety::Caveat(format!(
+                    "Or LC_ALL or LC_*, whichever has the value now: the environment was not seen. \
+                     {sentence}"
+                )),
+            },
+            Cause::Program => Remedy {
+                change: Change::Manual(match value {
+                    Some(value) => format!("Let the program call setlocale() with {value}"),
+                    None => "Let the program call setlocale() with an installed locale".to_owned(),
+                }),
+                safety: Safety::Manual(format!(
+                    "No variable asks for {}: the program does. {sentence}",
+                    self.first
+                )),
+            },
+        }
+    }
+}
+
+/// What the host does with the value that was asked for.
+pub(crate) fn probe<'v>(view: &View<'v>, value: &str) -> Option<&'v LocaleProbe> {
+    view.profile.host.locales.iter().find(|probe| probe.requested == value)
+}
+
+/// The measured cost of one name of a probe.
+pub(crate) fn measured<'v>(probe: &'v LocaleProbe, name: &str) -> Option<&'v Spelling> {
+    probe.spellings.iter().find(|spelling| spelling.name == name)
+}
+
+/// The accepted name with the fewest failed opens among those of this encoding, the built-in
+/// locale left aside: it is another locale, not another spelling.
+pub(crate) fn best<'v>(probe: &'v LocaleProbe, charmap: &str) -> Option<&'v Spelling> {
+    let wanted = normal_codeset(charmap);
+    probe
+        .spellings
+        .iter()
+        .filter(|s| s.accepted && !is_c(&s.name) && normal_codeset(&s.charmap) == wanted)
+        .min_by_key(|s| (s.failed_opens, s.total_calls))
+}
+
+/// Both figures of two names, so that a higher total is never sold as a saving.
+pub(crate) fn figures(new: &Spelling, old: &Spelling) -> String {
+    let more = match new.total_calls > old.total_calls {
+        true => ", so more calls in all",
+        false => "",
+    };
+    format!(
+        "Measured here with `locale charmap`: {} and {} in all, instead of {} and {}{more}.",
+        count(new.failed_opens, "failed open", "failed opens"),
+        count(new.total_calls, "call", "calls"),
+        number(old.failed_opens),
+        number(old.total_calls),
+    )
+}
+
+/// The encoding that a locale's name asks for, "" where it does not say.
+pub(crate) fn encoding(name: &str) -> &str {
+    Name::parse(name).codeset.unwrap_or("")
+}

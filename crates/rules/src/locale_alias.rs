@@ -1,0 +1,120 @@
+//! ## What it finds
+//!
+//! A locale asked for by an alias (`LANG=greek`), which stands for a name that is installed under
+//! yet another one, so that each program start opens many files that are not there.
+//!
+//! ## Why it happens
+//!
+//! `/usr/share/locale/locale.alias` turns `greek` into `el_GR.ISO-8859-7`. The locale is installed
+//! as `el_GR`; glibc tries `el_GR.ISO-8859-7` and `el_GR.iso88597` first, for each of twelve
+//! categories.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env LANG=greek
+//! locales greek greek=25/89/ISO-8859-7 el_GR=1/60/ISO-8859-7 el_GR.utf8=1/62/UTF-8
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.ISO-8859-7/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.iso88597/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.ISO-8859-7/LC_TIME", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.iso88597/LC_TIME", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR/LC_TIME", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.ISO-8859-7/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR.iso88597/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/el_GR/LC_CTYPE", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! locale-alias: 6 of 9
+//! stage explained
+//! set LANG=el_GR
+//! ```
+//!
+//! ## Not a finding
+//!
+//! An alias that the locale archive answers: one read of the list, and no file searched for.
+//!
+//! ```trace
+//! env LANG=greek
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Set the variable to the name of the installed locale, of the same encoding: the same locale is
+//! loaded. Not to the UTF-8 variant of it: that changes the bytes the program reads and writes.
+//!
+//! ## References
+//!
+//! * `man 5 locale`, `/usr/share/locale/locale.alias`
+
+use crate::locale::{self, Cause};
+use crate::locale_advice::{Group, groups};
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, Finding, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "locale-alias",
+    summary: "A locale is asked for by an alias: failed opens at each program start",
+    needs: &[Fact::Paths, Fact::Outcomes, Fact::Environment],
+    variables: locale::VARIABLES,
+    correctness: false,
+    page: include_str!("locale_alias.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let found = locale::searches(view)
+        .into_iter()
+        .filter(|search| search.found.is_some() && !search.misses.is_empty())
+        .map(|search| {
+            let cause = locale::cause(view.process(search.process), &search);
+            (search, cause)
+        })
+        .filter(|(_, cause)| matches!(cause, Cause::Alias(..)));
+    for group in groups(view, found) {
+        claims.find(finding(view, group));
+    }
+}
+
+fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+    let installed = group.found.unwrap_or(group.first);
+    let request = group.request();
+    let (name, figures) = crate::locale_spelling::better(view, group.value(), installed);
+    let sentence = format!(
+        "The same locale is loaded, with the same encoding. Programs that show the variable's text \
+         show the new one.{figures}"
+    );
+    Finding {
+        rule: RULE.name,
+        stage: Stage::Explained,
+        what: format!(
+            "{}: {request} means {}, installed as {installed}",
+            group.per_start(),
+            group.first
+        ),
+        why: format!(
+            "{} is an alias for {}. glibc tries that name and its normalised spelling in each \
+             category before it comes to the installed {installed}.",
+            group.value(),
+            group.first
+        ),
+        remedies: vec![group.set(Some(&name), &sentence)],
+        processes: group.merged.processes,
+        needless: group.merged.needless,
+        of: group.merged.of,
+        kernel_ns: None,
+        estimated: false,
+        sites: group.merged.sites,
+        evidence: group.merged.evidence,
+        rows: group.merged.rows,
+    }
+}

@@ -1,0 +1,173 @@
+//! ## What it finds
+//!
+//! A locale is asked for that is not installed. Each program start searches for it under all its
+//! spellings, finds nothing, and goes on in the C locale.
+//!
+//! ## Why it happens
+//!
+//! A `Dockerfile` sets `LC_ALL=en_US.UTF-8`, ssh hands on the variables of another machine, or the
+//! locale was never generated. `setlocale()` opens the locale archive and up to six names
+//! (`en_US.UTF-8`, `en_US.utf8`, `en_US`, `en.UTF-8`, `en.utf8`, `en`), fails at the first category,
+//! and the program runs in C. Shells and Perl try again, category by category.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env LANG=en_US.UTF-8 LC_ALL=en_US.UTF-8
+//! locales en_US.UTF-8 en_US.UTF-8=7/79/- C.utf8=1/129/UTF-8 C=0/71/ANSI_X3.4-1968
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/en_US.UTF-8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/en_US.utf8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/en_US/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/en.UTF-8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/en.utf8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/en/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! locale-not-installed: 7 of 7
+//! stage explained
+//! set LC_ALL=C.utf8
+//! ```
+//!
+//! ## Not a finding
+//!
+//! No locale asked for, none searched for. (The archive probe of an installed locale is needed,
+//! too.)
+//!
+//! ```trace
+//! env LANG=C.utf8
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x20
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Three ways, by what is wanted. The encoding: `C.utf8`, which most systems have; the program then
+//! loads a locale, which takes *more* calls in all than the failed search. The language: install
+//! the locale (`localedef -i en_US -f UTF-8 en_US.UTF-8`). The fewest calls: `C`, in which the
+//! program runs now anyway.
+//!
+//! ## References
+//!
+//! * `man 3 setlocale`, `man 1 localedef`, `man 8 locale-gen`
+
+use crate::locale::{self, Cause};
+use crate::locale_advice::{self as advice, Group, encoding, groups};
+use crate::{Claims, Rule, View};
+use needless_model::{Change, Fact, Finding, Remedy, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "locale-not-installed",
+    summary: "A locale is asked for that is not installed: a vain search at each program start",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: locale::VARIABLES,
+    correctness: false,
+    page: include_str!("locale_not_installed.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let missing = locale::searches(view).into_iter().filter(|s| s.found.is_none()).map(|search| {
+        let cause = locale::cause(view.process(search.process), &search);
+        (search, cause)
+    });
+    for group in groups(view, missing) {
+        claims.find(finding(view, group));
+    }
+}
+
+fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+    let request = group.request();
+    let alias = match group.cause {
+        Cause::Alias(_, value) => format!(" {value} is an alias for {}.", group.first),
+        _ => String::new(),
+    };
+    let locpath = match locale::locpath(view.process(group.merged.processes[0])) {
+        Some(path) => format!(" LOCPATH={path} keeps it from looking into the locale archive."),
+        None => String::new(),
+    };
+    Finding {
+        rule: RULE.name,
+        stage: match group.cause {
+            Cause::Variable(..) | Cause::Alias(..) => Stage::Explained,
+            _ => Stage::Seen,
+        },
+        what: format!("{}: {request} is not installed", group.per_start()),
+        why: format!(
+            "setlocale() searches for {} under all its spellings, finds nothing, and the program \
+             goes on in the C locale.{alias}{locpath}",
+            group.first
+        ),
+        remedies: remedies(view, &group),
+        processes: group.merged.processes,
+        needless: group.merged.needless,
+        of: group.merged.of,
+        kernel_ns: None,
+        estimated: false,
+        sites: group.merged.sites,
+        evidence: group.merged.evidence,
+        rows: group.merged.rows,
+    }
+}
+
+fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
+    let wanted = group.first;
+    let probe = advice::probe(view, group.value());
+    let now = probe.and_then(|p| advice::measured(p, group.value()));
+    let best = probe.and_then(|p| advice::best(p, encoding(wanted)));
+    let encoded = match (best, now) {
+        (Some(best), Some(now)) => group.set(
+            Some(&best.name),
+            &format!(
+                "Gives the encoding {}, which {wanted} was to give; language and formats stay \
+                 those of {}. {}",
+                best.charmap,
+                best.name,
+                advice::figures(best, now)
+            ),
+        ),
+        _ => group.set(
+            None,
+            "The value is one that `locale -a` lists where the program runs, such as C.utf8 for \
+             the encoding UTF-8. Loading a locale takes more calls than the vain search for one.",
+        ),
+    };
+    let fewest = group.set(
+        Some("C"),
+        "The fewest calls. The program runs in C now, since its locale is not there; but programs \
+         that go by the variable's text, not by the locale, then leave UTF-8.",
+    );
+    let (source, charmap) = match wanted.split_once('.') {
+        Some((source, charmap)) => (source, charmap),
+        None => (wanted, "UTF-8"),
+    };
+    let install = Remedy {
+        change: Change::Manual(format!(
+            "Install the locale: localedef -i {source} -f {charmap} {wanted}"
+        )),
+        safety: Safety::Manual(
+            "The program then runs in that locale: messages, sorting and formats change from C."
+                .to_owned(),
+        ),
+    };
+    let mut remedies = vec![encoded, install, fewest];
+    if locale::locpath(view.process(group.merged.processes[0])).is_some() {
+        let unset = Remedy {
+            change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
+            safety: Safety::Caveat(
+                "The locale may well be in the archive, where glibc does not look while LOCPATH is \
+                 set. Locales that exist only in LOCPATH are then no longer found."
+                    .to_owned(),
+            ),
+        };
+        remedies.insert(0, unset);
+    }
+    remedies
+}

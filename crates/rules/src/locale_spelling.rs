@@ -1,0 +1,188 @@
+//! ## What it finds
+//!
+//! A locale that is installed under another spelling than the one asked for, so that each program
+//! start opens a file that is not there for each of twelve categories before it finds the right one.
+//!
+//! ## Why it happens
+//!
+//! The directory of a locale bears the normalised name (`C.utf8`), people write the usual one
+//! (`C.UTF-8`). glibc tries the name as written first, category by category. In a locale archive
+//! any spelling is found without opening a file, but `C.utf8` is a directory on every system, and
+//! so are all locales where no archive is built (Fedora's language packs, NixOS, many images).
+//!
+//! ## Example
+//!
+//! ```trace
+//! env LANG=C.UTF-8
+//! locales C.UTF-8 C.UTF-8=13/77/UTF-8 C.utf8=1/65/UTF-8 C=0/9/ANSI_X3.4-1968
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_MEASUREMENT", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_MEASUREMENT", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_TELEPHONE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_TELEPHONE", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_ADDRESS", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_ADDRESS", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_NAME", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_NAME", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! locale-spelling: 6 of 12
+//! stage explained
+//! set LANG=C.utf8
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The name under which it is installed:
+//!
+//! ```trace
+//! env LANG=C.utf8
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_IDENTIFICATION", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Write the name as `locale -a` prints it (`C.utf8`). The same locale is loaded; only the
+//! variable's text differs, which some programs search for "UTF-8" and which ssh hands on to other
+//! hosts. In an image of your own, a link `/usr/lib/locale/C.UTF-8` to `C.utf8` does as well and
+//! leaves the variable alone.
+//!
+//! ## References
+//!
+//! * `man 7 locale`, `man 1 locale`, `man 1 localedef`
+
+use crate::locale::{self, Cause};
+use crate::locale_advice::{self as advice, Group, groups};
+use crate::{Claims, Rule, View};
+use needless_model::{Change, Env, Fact, Finding, Remedy, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "locale-spelling",
+    summary: "A locale is installed under another spelling: failed opens at each program start",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: locale::VARIABLES,
+    correctness: false,
+    page: include_str!("locale_spelling.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let found = locale::searches(view)
+        .into_iter()
+        .filter(|search| search.found.is_some() && !search.misses.is_empty())
+        .map(|search| {
+            let cause = locale::cause(view.process(search.process), &search);
+            (search, cause)
+        })
+        .filter(|(_, cause)| !matches!(cause, Cause::Alias(..)));
+    for group in groups(view, found) {
+        claims.find(finding(view, group));
+    }
+}
+
+fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+    let installed = group.found.unwrap_or(group.first);
+    let (request, per_start) = (group.request(), group.per_start());
+    let not_seen = match group.cause {
+        Cause::Unknown => " The name may also be what an alias stands for.",
+        _ => "",
+    };
+    let what = match group.elsewhere {
+        Some(directory) => format!("{per_start}: {request} is searched for in {directory} first"),
+        None => format!("{per_start}: {request} is installed as {installed}"),
+    };
+    let mut why = format!(
+        "glibc tries {} in each category before it comes to the installed {installed}.{not_seen}",
+        group.first
+    );
+    if let Some(directory) = by_locpath(view, &group) {
+        why += &format!(
+            " LOCPATH makes it search {directory} before the system's locales, and never look into \
+             the locale archive."
+        );
+    }
+    Finding {
+        rule: RULE.name,
+        stage: match group.cause {
+            Cause::Variable(..) => Stage::Explained,
+            _ => Stage::Seen,
+        },
+        remedies: remedies(view, &group, installed),
+        processes: group.merged.processes,
+        needless: group.merged.needless,
+        of: group.merged.of,
+        kernel_ns: None,
+        estimated: false,
+        what,
+        why,
+        sites: group.merged.sites,
+        evidence: group.merged.evidence,
+        rows: group.merged.rows,
+    }
+}
+
+/// The directory that was searched in vain, if LOCPATH names it or may name it.
+fn by_locpath<'p>(view: &View<'_>, group: &Group<'p>) -> Option<&'p str> {
+    let directory = group.elsewhere?;
+    let process = view.process(group.merged.processes[0]);
+    let named = || locale::locpath(process)?.split(':').find(|part| *part == directory);
+    (process.env == Env::Unknown || named().is_some()).then_some(directory)
+}
+
+fn remedies(view: &View<'_>, group: &Group<'_>, installed: &str) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    if let Some(directory) = by_locpath(view, group) {
+        remedies.push(Remedy {
+            change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
+            safety: Safety::Caveat(format!(
+                "Right if no locale is to come from {directory}; what was found came from \
+                 elsewhere."
+            )),
+        });
+    }
+    let (name, figures) = better(view, group.value(), installed);
+    if name != group.value() {
+        remedies.push(group.set(
+            Some(&name),
+            &format!(
+                "The same locale is loaded. Only the variable's text changes: some programs look \
+                 for \"UTF-8\" in it, and ssh hands it on to other hosts.{figures}"
+            ),
+        ));
+    }
+    remedies.push(Remedy {
+        change: Change::Manual(format!(
+            "In an image of your own: make a link named {} to {installed} beside it, or put the \
+             locales into an archive (localedef without --no-archive)",
+            group.first
+        )),
+        safety: Safety::Manual("Changes files of the system, and no variable.".to_owned()),
+    });
+    remedies
+}
+
+/// The name that this host finds with the fewest failed opens, with the same encoding; else the
+/// name under which the trace itself shows it found.
+pub(crate) fn better(view: &View<'_>, value: &str, installed: &str) -> (String, String) {
+    let by_host = || {
+        let probe = advice::probe(view, value)?;
+        let now = advice::measured(probe, value).filter(|now| now.accepted)?;
+        let best = advice::best(probe, &now.charmap)?;
+        (best.failed_opens < now.failed_opens)
+            .then(|| (best.name.clone(), format!(" {}", advice::figures(best, now))))
+    };
+    by_host().unwrap_or_else(|| (installed.to_owned(), String::new()))
+}

@@ -1,0 +1,202 @@
+//! ## What it finds
+//!
+//! A program that asks the kernel the same question about the same path again and again, gets the
+//! same answer each time, and has done nothing in between that could have changed it. The general
+//! case: what a rule with a name of its own explains is not told again here.
+//!
+//! ## Why it happens
+//!
+//! Mostly because a library looks for itself at every call (a configuration file, a directory of
+//! plug-ins, a time zone) where the caller took it for cheap. The finding says what is asked; why
+//! only the program's code can tell.
+//!
+//! ## Example
+//!
+//! A library that looks for its configuration at each of 3,000 calls:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/app/plugin.conf", O_RDONLY) = -1 ENOENT (No such file or directory) x3000
+//! access("/etc/app/main.conf", R_OK) = 0 x500
+//! facts +answers
+//! ```
+//! ```finding
+//! repeated-question: 3498 of 3500
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A program that waits for a file: it sleeps between two looks, and that is its purpose. Each
+//! wait makes the question new.
+//!
+//! ```trace
+//! execve("/usr/bin/wait", ["wait"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! newfstatat(AT_FDCWD, "/run/ready", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=0, tv_nsec=10000000}, NULL) = 0
+//! end
+//! facts +answers
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A database that looks, before each change of its own, whether another process left a journal, and
+//! makes sure twice that its file is still the one it opened:
+//!
+//! ```trace
+//! execve("/usr/bin/sqlite3", ["sqlite3", "x.db"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! newfstatat(AT_FDCWD, "/db/x.db-journal", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/db/x.db-wal", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/db/x.db", {st_mode=S_IFREG|0644, st_size=40960, ...}, 0) = 0 x2
+//! openat(AT_FDCWD, "/db/x.db-journal", O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0644) = 4
+//! unlink("/db/x.db-journal") = 0
+//! end
+//! facts +answers
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! The directories that `realpath()` walks through on its way to different files:
+//!
+//! ```trace
+//! execve("/usr/bin/game", ["game"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! readlink("/usr", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! readlink("/usr/share", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! end
+//! readlink("/usr/share/one.lua", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! readlink("/usr/share/two.lua", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! facts +answers
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! Also not: fewer than 200 repetitions of one question, less than three in four of the times it was
+//! put, or less than 5 % of the program's calls that name a path; anything about a path relative to a directory that is not known; repetitions
+//! more than a millisecond apart.
+//!
+//! ## Fix and caveat
+//!
+//! None that a tool could apply: the program, or the library it uses, would have to remember the
+//! answer, or watch the path with inotify. Whether a stale answer may be used is for its authors to
+//! say.
+//!
+//! ## References
+//!
+//! * `man 7 inotify`
+
+use crate::select::{Case, merge};
+use crate::text::{count, number};
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
+use std::collections::BTreeMap;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "repeated-question",
+    summary: "The same question about the same path, answered alike, with nothing changed between",
+    needs: &[Fact::Paths, Fact::Outcomes, Fact::Answers],
+    variables: &[],
+    correctness: false,
+    page: include_str!("repeated_question.rs"),
+    check,
+};
+
+/// Fewer repetitions of one question are the daily bread of any program.
+const FEWEST: u64 = 200;
+/// One question's least share of the image's calls that name a path: one part in this many.
+const SHARE: u64 = 20;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut path_calls: BTreeMap<ProcId, u64> = BTreeMap::new();
+    for row in view.profile.rows.iter().filter(|row| row.ask.names_path()) {
+        *path_calls.entry(view.image(row.process)).or_default() += row.count;
+    }
+    let mut images: BTreeMap<ProcId, Vec<Case>> = BTreeMap::new();
+    for (at, row) in view.profile.rows.iter().enumerate() {
+        // An answer that was not looked at is no evidence of having been the same.
+        let repeated = row.repeated.saturating_sub(row.assumed);
+        // Careful programs ask twice before each change; a storm asks many times.
+        let storm = repeated >= FEWEST && repeated * 4 >= row.count * 3;
+        if !storm || claims.taken(at) || !is_question(row) {
+            continue;
+        }
+        let image = view.image(row.process);
+        if repeated * SHARE >= path_calls[&image] && !is_component(view, row) {
+            let case =
+                Case { process: row.process, needless: repeated, of: row.count, rows: vec![at] };
+            images.entry(image).or_default().push(case);
+        }
+    }
+    for cases in images.into_values() {
+        claims.find(finding(view, cases));
+    }
+}
+
+/// Questions that change nothing and whose answer could have been remembered.
+fn is_question(row: &Row) -> bool {
+    let asks = match row.ask {
+        Ask::Stat | Ask::Lstat | Ask::Access | Ask::Readlink => true,
+        // An open that succeeds is followed by reading.
+        Ask::Open => matches!(row.outcome, Some(Err(_))),
+        _ => false,
+    };
+    asks && matches!(row.target, Target::Path(_))
+}
+
+/// Whether this is a directory that `realpath()` walks through on the way to many files: it asks of
+/// each part of a path whether it is a link.
+fn is_component(view: &View<'_>, row: &Row) -> bool {
+    let links = |ask| matches!(ask, Ask::Lstat | Ask::Readlink);
+    let path = view.profile.path(row);
+    let below = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    links(row.ask)
+        && view.rows_of(row.process).any(|(_, r)| links(r.ask) && below(view.profile.path(r)))
+}
+
+fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
+    cases.sort_by_key(|case| std::cmp::Reverse(case.needless));
+    let top = &view.profile.rows[cases[0].rows[0]];
+    let (verb, path) = (top.ask.verb(), view.profile.path(top));
+    let others = match cases.len() as u64 - 1 {
+        0 => String::new(),
+        n => format!(" and {}", count(n, "other question", "other questions")),
+    };
+    let merged = merge(view.profile, cases);
+    Finding {
+        rule: RULE.name,
+        stage: Stage::Seen,
+        what: format!(
+            "{} of {} calls repeat a question answered before: {verb} {path}{others}",
+            number(merged.needless),
+            number(merged.of)
+        ),
+        why: "The program asks again although it changed nothing, did not wait and started no \
+              process since the last answer, which was the same."
+            .to_owned(),
+        processes: merged.processes,
+        needless: merged.needless,
+        of: merged.of,
+        kernel_ns: None,
+        estimated: false,
+        sites: merged.sites,
+        evidence: merged.evidence,
+        remedies: vec![Remedy {
+            change: Change::Manual(
+                "Let the program, or the library that asks, remember the answer or watch the path \
+                 with inotify"
+                    .to_owned(),
+            ),
+            safety: Safety::Manual(
+                "Only the authors can say how old an answer may be; no variable is known that \
+                 stops it."
+                    .to_owned(),
+            ),
+        }],
+        rows: merged.rows,
+    }
+}

@@ -1,0 +1,244 @@
+//! How rules look at a profile: rows by process and by path, found once; and what they leave.
+
+use needless_model::{
+    Ask, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, StrId, Target,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+/// A profile with the indexes that rules need.
+#[derive(Debug)]
+pub struct View<'p> {
+    /// The profile.
+    pub profile: &'p Profile,
+    /// Positions of rows, sorted by process and, within one, by first occurrence.
+    order: Vec<u32>,
+    /// The part of `order` of each process.
+    spans: Vec<Range<usize>>,
+    by_path: HashMap<StrId, Vec<u32>>,
+    images: Vec<ProcId>,
+    libcs: Vec<Libc>,
+}
+
+impl<'p> View<'p> {
+    /// Indexes `profile`, in one pass over its rows.
+    pub fn new(profile: &'p Profile) -> View<'p> {
+        let mut order: Vec<u32> = (0..profile.rows.len() as u32).collect();
+        order.sort_by_key(|row| profile.rows[*row as usize].process);
+        let mut spans = vec![0..0; profile.processes.len()];
+        for (at, row) in order.iter().enumerate() {
+            let span = &mut spans[profile.rows[*row as usize].process.index()];
+            let start = if span.end == 0 { at } else { span.start };
+            *span = start..at + 1;
+        }
+        let mut by_path: HashMap<StrId, Vec<u32>> = HashMap::new();
+        for (at, row) in profile.rows.iter().enumerate() {
+            if let Target::Path(path) = row.target {
+                by_path.entry(path).or_default().push(at as u32);
+            }
+        }
+        let images: Vec<ProcId> =
+            (0..profile.processes.len()).map(|p| profile.image_of(ProcId(p as u32))).collect();
+        let mut libcs: Vec<Libc> = profile.processes.iter().map(|p| p.libc.clone()).collect();
+        for row in &profile.rows {
+            let libc = &mut libcs[images[row.process.index()].index()];
+            if *libc == Libc::Unknown && row.ask == Ask::Open && row.ok() {
+                *libc = libc_by_path(profile.path(row));
+            }
+        }
+        View { profile, order, spans, by_path, images, libcs }
+    }
+
+    /// A process.
+    pub fn process(&self, id: ProcId) -> &'p Process {
+        self.profile.process(id)
+    }
+
+    /// The process that loaded the image of `id`.
+    pub fn image(&self, id: ProcId) -> ProcId {
+        self.images[id.index()]
+    }
+
+    /// The C library of a process: as the backend says, else by the file its image loaded.
+    pub fn libc(&self, id: ProcId) -> &Libc {
+        match &self.process(id).libc {
+            Libc::Unknown => &self.libcs[self.image(id).index()],
+            known => known,
+        }
+    }
+
+    /// Whether every process of the profile is known to use glibc and to leave time zones to it.
+    pub fn only_glibc(&self) -> bool {
+        (0..self.profile.processes.len() as u32).map(ProcId).all(|id| {
+            matches!(self.libc(id), Libc::Glibc(_)) && self.process(id).runtime == Runtime::Native
+        })
+    }
+
+    /// The rows of a process in the order of their first call, with their positions.
+    pub fn rows_of(&self, id: ProcId) -> impl Iterator<Item = (usize, &'p Row)> + '_ {
+        self.order[self.spans[id.index()].clone()].iter().map(|at| self.at(*at))
+    }
+
+    /// The rows about an absolute path, by process.
+    pub fn rows_at(&self, path: &str) -> BTreeMap<ProcId, Vec<(usize, &'p Row)>> {
+        let mut found: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
+        let rows = self.profile.strings.find(path).and_then(|id| self.by_path.get(&id));
+        for at in rows.into_iter().flatten() {
+            let (at, row) = self.at(*at);
+            found.entry(row.process).or_default().push((at, row));
+        }
+        found
+    }
+
+    /// All rows about absolute paths whose text fulfils `wanted`, which is asked once per path.
+    pub fn rows_where(&self, wanted: impl Fn(&str) -> bool) -> Vec<(usize, &'p Row)> {
+        let mut found: Vec<u32> = self
+            .by_path
+            .iter()
+            .filter(|(path, _)| wanted(self.profile.strings.text(**path)))
+            .flat_map(|(_, rows)| rows.iter().copied())
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|at| self.at(at)).collect()
+    }
+
+    /// A process and those it was forked from, up to the one that loaded the image.
+    pub fn lineage(&self, id: ProcId) -> impl Iterator<Item = ProcId> + '_ {
+        let image = self.image(id);
+        std::iter::successors(
+            Some(id),
+            move |at| {
+                if *at == image { None } else { self.process(*at).parent }
+            },
+        )
+    }
+
+    fn at(&self, row: u32) -> (usize, &'p Row) {
+        (row as usize, &self.profile.rows[row as usize])
+    }
+}
+
+fn libc_by_path(path: &str) -> Libc {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name == "libc.so.6" || name == "libc.so.6.1" {
+        return Libc::Glibc(None);
+    }
+    let musl = name.starts_with("libc.musl-") || name.starts_with("ld-musl-");
+    if musl { Libc::Musl } else { Libc::Unknown }
+}
+
+/// What the rules so far found, and which rows they can explain.
+#[derive(Debug)]
+pub struct Claims {
+    found: Vec<Finding>,
+    taken: Vec<bool>,
+}
+
+impl Claims {
+    /// None yet, for a profile with this many rows.
+    pub fn new(rows: usize) -> Claims {
+        Claims { found: Vec::new(), taken: vec![false; rows] }
+    }
+
+    /// Leaves a finding. Its rows are then explained.
+    pub fn find(&mut self, finding: Finding) {
+        self.explain(&finding.rows);
+        self.found.push(finding);
+    }
+
+    /// Rows that are as they should be: no finding, and no later rule is to make one of them.
+    pub fn explain(&mut self, rows: &[usize]) {
+        for row in rows {
+            self.taken[*row] = true;
+        }
+    }
+
+    /// Whether a rule found or explained this row.
+    pub fn taken(&self, row: usize) -> bool {
+        self.taken[row]
+    }
+
+    /// The findings, in the order they were made.
+    pub fn into_findings(self) -> Vec<Finding> {
+        self.found
+    }
+}
+
+/// What a rule found in one process, before processes are put together.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) process: ProcId,
+    pub(crate) needless: u64,
+    pub(crate) of: u64,
+    pub(crate) rows: Vec<usize>,
+}
+
+/// Cases put together: the sums, and a finding's lists.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) processes: Vec<ProcId>,
+    pub(crate) needless: u64,
+    pub(crate) of: u64,
+    pub(crate) rows: Vec<usize>,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) sites: Vec<String>,
+}
+
+/// Evidence lines of a finding; more would hide the first ones.
+const EVIDENCE: usize = 8;
+
+pub(crate) fn merge(profile: &Profile, cases: Vec<Case>) -> Merged {
+    merge_by(profile, cases, str::to_owned)
+}
+
+/// As [`merge`], the evidence put together by what `pattern` makes of a path.
+pub(crate) fn merge_by(
+    profile: &Profile,
+    mut cases: Vec<Case>,
+    pattern: impl Fn(&str) -> String,
+) -> Merged {
+    cases.sort_by_key(|case| (std::cmp::Reverse(case.needless), case.process));
+    let mut known = HashSet::new();
+    let processes = cases.iter().map(|case| case.process).filter(|id| known.insert(*id)).collect();
+    let rows: Vec<usize> = cases.iter().flat_map(|case| case.rows.iter().copied()).collect();
+    Merged {
+        processes,
+        needless: cases.iter().map(|case| case.needless).sum(),
+        of: cases.iter().map(|case| case.of).sum(),
+        evidence: evidence(profile, &rows, pattern),
+        sites: sites(profile, &rows),
+        rows,
+    }
+}
+
+fn evidence(profile: &Profile, rows: &[usize], pattern: impl Fn(&str) -> String) -> Vec<Evidence> {
+    let mut sums: BTreeMap<(&str, String, &str), u64> = BTreeMap::new();
+    for row in rows.iter().map(|at| &profile.rows[*at]) {
+        let outcome = match row.outcome {
+            Some(Ok(())) => "ok",
+            Some(Err(errno)) => errno.name(),
+            None => "not seen",
+        };
+        *sums.entry((profile.call(row), pattern(profile.path(row)), outcome)).or_default() +=
+            row.count;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let to_line = |((call, path, outcome), count): ((&str, String, &str), u64)| Evidence {
+        call: call.to_owned(),
+        path,
+        outcome: outcome.to_owned(),
+        count,
+    };
+    sums.into_iter().take(EVIDENCE).map(to_line).collect()
+}
+
+fn sites(profile: &Profile, rows: &[usize]) -> Vec<String> {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (site, count) in rows.iter().flat_map(|at| &profile.rows[*at].sites) {
+        *sums.entry(site.to_string()).or_default() += count;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sums.into_iter().map(|(site, _)| site).collect()
+}

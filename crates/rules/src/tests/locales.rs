@@ -1,0 +1,147 @@
+//! Locales: who asked for what, and what to write instead.
+
+use super::compare;
+use crate::notation::profile;
+use crate::{Options, Verdict, check};
+use needless_model::{Change, Finding};
+
+fn verdict(trace: &str) -> Verdict {
+    check(&profile(trace), &Options::default())
+}
+
+fn found(trace: &str) -> Finding {
+    verdict(trace).findings.remove(0)
+}
+
+/// A program start that searches for these names in three categories; the last is found.
+fn start(pid: u32, exe: &str, names: &[&str]) -> String {
+    let mut log = format!(
+        r#"{pid} execve("{exe}", ["x"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+{pid} openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+{pid} openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+"#
+    );
+    for category in ["LC_IDENTIFICATION", "LC_TIME", "LC_CTYPE"] {
+        for (at, name) in names.iter().enumerate() {
+            let path = match name.starts_with('/') {
+                true => format!("{name}/{category}"),
+                false => format!("/usr/lib/locale/{name}/{category}"),
+            };
+            let outcome = match at + 1 == names.len() {
+                true => "3",
+                false => "-1 ENOENT (No such file or directory)",
+            };
+            log += &format!("{pid} openat(AT_FDCWD, \"{path}\", O_RDONLY|O_CLOEXEC) = {outcome}\n");
+        }
+    }
+    log
+}
+
+#[test]
+fn starts_of_several_programs_are_one_finding() {
+    let mut log = "env LANG=C.UTF-8\n".to_owned();
+    for pid in 0..10 {
+        let exe = if pid < 6 { "/usr/bin/ls" } else { "/usr/bin/perl" };
+        log += &start(100 + pid, exe, &["C.UTF-8", "C.utf8"]);
+    }
+    compare(&verdict(&log), "locale-spelling: 30 of 60\nstage explained\nset LANG=C.utf8", &log);
+    let found = found(&log);
+    assert_eq!(found.processes.len(), 10);
+    assert!(
+        found.what.starts_with("3 failed opens at each of 10 program starts"),
+        "{}",
+        found.what
+    );
+    // One line of evidence for all categories.
+    assert_eq!(found.evidence.len(), 1);
+    assert_eq!(found.evidence[0].path, "/usr/lib/locale/C.UTF-8/LC_*");
+    assert_eq!(found.evidence[0].count, 30);
+}
+
+#[test]
+fn the_variable_at_fault_is_the_one_that_decides() {
+    let starts = |env: &str| {
+        format!(
+            "env {env}\n{}{}",
+            start(1, "/bin/ls", &["C.UTF-8", "C.utf8"]),
+            start(2, "/bin/ls", &["C.UTF-8", "C.utf8"])
+        )
+    };
+    let variable = |env: &str| match found(&starts(env)).remedies.remove(0).change {
+        Change::SetEnv { variable, .. } => variable,
+        other => other.kind().to_owned(),
+    };
+    assert_eq!(variable("LANG=C.UTF-8"), "LANG");
+    assert_eq!(variable("LANG=C.UTF-8 LC_ALL=C.UTF-8"), "LC_ALL");
+    assert_eq!(variable("LANG=C LC_IDENTIFICATION=C.UTF-8"), "LC_IDENTIFICATION");
+    assert_eq!(variable("LANG=de_DE LC_ALL="), "manual"); // the program asked for C.UTF-8 itself
+}
+
+#[test]
+fn an_alias_cannot_be_told_from_a_spelling_without_the_environment() {
+    let log = start(1, "/bin/ls", &["el_GR.ISO-8859-7", "el_GR.iso88597", "el_GR"]);
+    let verdict = verdict(&log);
+    compare(&verdict, "locale-spelling: 6 of 9\nstage seen\nset LANG=el_GR", &log);
+    assert!(verdict.findings[0].why.contains("alias"));
+    assert!(verdict.not_checked.iter().any(|rule| rule.rule == "locale-alias"));
+}
+
+#[test]
+fn the_spelling_advised_is_of_the_same_encoding() {
+    let log = format!(
+        "env LANG=greek\nlocales greek greek=25/89/ISO-8859-7 el_GR.utf8=0/50/UTF-8 \
+         el_GR=1/60/ISO-8859-7\n{}",
+        start(1, "/bin/ls", &["el_GR.ISO-8859-7", "el_GR.iso88597", "el_GR"])
+    );
+    compare(&verdict(&log), "locale-alias: 6 of 9\nstage explained\nset LANG=el_GR", &log);
+    let sentence = found(&log).remedies[0].safety.sentence().to_owned();
+    assert!(sentence.contains("60 calls in all, instead of 25 and 89"), "{sentence}");
+}
+
+#[test]
+fn a_higher_total_is_never_sold_as_a_saving() {
+    let log = format!(
+        "env LC_ALL=en_US.UTF-8\nlocales en_US.UTF-8 en_US.UTF-8=7/79/- C.utf8=1/129/UTF-8\n{}",
+        r#"execve("/bin/ls", ["x"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+openat(AT_FDCWD, "/usr/lib/locale/en_US.UTF-8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+openat(AT_FDCWD, "/usr/lib/locale/en_US.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+openat(AT_FDCWD, "/usr/lib/locale/en/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+"#
+    );
+    let wanted = "locale-not-installed: 7 of 7\nstage explained\nset LC_ALL=C.utf8";
+    compare(&verdict(&log), wanted, &log);
+    let sentence = found(&log).remedies[0].safety.sentence().to_owned();
+    assert!(sentence.contains("129 calls in all, instead of 7 and 79, so more calls in all"));
+}
+
+#[test]
+fn locpath_is_named_where_it_is_the_cause_and_not_where_it_is_ignored() {
+    let search = start(1, "/bin/ls", &["/opt/loc/C.UTF-8", "/opt/loc/C.utf8", "C.UTF-8", "C.utf8"]);
+    let unset = |head: &str| {
+        let found = found(&format!("{head}\n{search}"));
+        assert_eq!((found.rule, found.needless, found.of), ("locale-spelling", 9, 12));
+        matches!(&found.remedies[0].change, Change::UnsetEnv { variable } if variable == "LOCPATH")
+    };
+    assert!(unset("env LANG=C.UTF-8 LOCPATH=/opt/loc"));
+    assert!(!unset("env LANG=C.UTF-8 LOCPATH=/opt/loc\nsecure"));
+    assert!(!unset("env LANG=C.UTF-8"));
+}
+
+#[test]
+fn catalogues_with_lc_all_set_are_ended_by_language() {
+    let mo = |name: &str| {
+        format!(
+            "openat(AT_FDCWD, \"/usr/share/locale/{name}/LC_MESSAGES/ls.mo\", O_RDONLY) = -1 \
+             ENOENT (No such file or directory)\n"
+        )
+    };
+    let names = ["en_US.UTF-8", "en_US.utf8", "en_US", "en.UTF-8", "en.utf8", "en"];
+    let log = |env: &str| format!("{env}\n{}", names.map(mo).concat());
+    let all = "catalogue-search: 6 of 6\nstage explained\nset LANGUAGE=C";
+    compare(&verdict(&log("env LC_ALL=en_US.UTF-8")), all, "LC_ALL");
+    let lang = "catalogue-search: 6 of 6\nstage explained\nset LC_MESSAGES=C";
+    compare(&verdict(&log("env LANG=en_US.UTF-8")), lang, "LANG");
+    let unknown = "catalogue-search: 6 of 6\nstage seen\nset LC_MESSAGES=C";
+    compare(&verdict(&log("")), unknown, "unknown");
+}

@@ -1,0 +1,312 @@
+//! What looks needless and is not, what is not worth a change, what must not be told twice, and
+//! advice that would be wrong.
+
+use super::compare;
+use crate::notation::profile;
+use crate::{NotChecked, Options, Verdict, check};
+use needless_model::{Change, Fact, Remedy, Safety};
+
+const START: &str = r#"
+execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+"#;
+const LOAD: &str = r#"
+openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+"#;
+const STAT: &str =
+    r#"newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0"#;
+
+fn verdict(trace: &str) -> Verdict {
+    check(&profile(trace), &Options::default())
+}
+
+fn expect(trace: &str, finding: &str) {
+    compare(&verdict(trace), finding, trace);
+}
+
+fn storm(stats: u32, more: &str) -> String {
+    format!("{more}\n{START}{LOAD}{STAT} x{stats}\n")
+}
+
+fn remedies(trace: &str) -> Vec<Remedy> {
+    verdict(trace).findings.remove(0).remedies
+}
+
+#[test]
+fn a_first_reading_is_needed_and_so_is_one_after_a_change() {
+    expect(&format!("{START}{LOAD}"), "nothing");
+    // A zone that changed twice in a hundred conversions.
+    let changed = format!("{START}{LOAD}{STAT} x50\n{LOAD}{STAT} x30\n{LOAD}{STAT} x19\n");
+    expect(&changed, "tz-unset: 97 of 100");
+}
+
+#[test]
+fn localtime_r_and_programs_that_set_tz_themselves_are_healthy() {
+    // Both read once; the environment at exec has no TZ all the same.
+    expect(&format!("env -TZ\n{START}{LOAD}access(\"/etc/app.conf\", R_OK) = 0 x500\n"), "nothing");
+}
+
+#[test]
+fn tz_that_is_set_is_not_unset() {
+    // glibc does not look then, and musl never: it is the program itself, and the general rule's.
+    for healthy in ["env TZ=:/etc/localtime", "env -TZ\nlibc musl"] {
+        expect(&storm(150, healthy), "nothing");
+        expect(&storm(500, healthy), "repeated-question: 499 of 500\nmanual");
+    }
+}
+
+#[test]
+fn call_sites_tell_a_watcher_from_a_clock() {
+    let storm = storm(500, "env -TZ");
+    expect(&format!("{storm}site main+0xc3: call localtime@plt"), "tz-unset: 500 of 501");
+    for call in ["stat", "stat64", "__xstat", "fstatat", "statx"] {
+        expect(&format!("{storm}site reload+0x12: call {call}@plt"), "nothing");
+    }
+    let found = verdict(&format!("{storm}site main+0xc3: call localtime@plt")).findings.remove(0);
+    assert_eq!(found.sites, ["main+0xc3: call localtime@plt"]);
+}
+
+/// The same looks, `gap_ms` apart, in a log with a clock.
+fn timed(looks: u32, gap_ms: u32) -> String {
+    let mut log = String::new();
+    for line in [START, LOAD].concat().lines().filter(|line| !line.is_empty()) {
+        log += &format!("1700000000.000000 {line}\n");
+    }
+    for look in 0..looks {
+        let ms = u64::from(look) * u64::from(gap_ms);
+        let (s, us) = (1_700_000_000 + ms / 1000, ms % 1000 * 1000);
+        log += &format!("{s}.{us:06} {STAT}\n");
+    }
+    log
+}
+
+#[test]
+fn a_look_now_and_then_is_a_watchers() {
+    expect(&timed(100, 1000), "nothing");
+    expect(&timed(100, 100), "tz-unset: 100 of 101");
+    // Ten looks in a second are a burst, not a rate.
+    expect(&timed(10, 100), "tz-unset: 10 of 11");
+}
+
+#[test]
+fn children_go_on_with_what_their_parent_read() {
+    let mut log = String::new();
+    for line in [START, LOAD].concat().lines().filter(|line| !line.is_empty()) {
+        log += &format!("100 {line}\n");
+    }
+    log += &format!("100 {STAT} x4\n");
+    for child in [101, 102] {
+        log += &format!(
+            "100 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD) = {child}\n\
+             {child} {STAT} x8\n"
+        );
+    }
+    // One finding for one program, the processes with most calls first.
+    expect(&log, "tz-unset: 20 of 21");
+    let profile = profile(&log);
+    let found = check(&profile, &Options::default()).findings.remove(0);
+    let pids: Vec<u32> = found.processes.iter().map(|p| profile.process(*p).pid).collect();
+    assert_eq!(pids, [101, 102, 100]);
+}
+
+#[test]
+fn a_parent_that_only_read_the_zone_counts_once() {
+    let mut log = String::new();
+    for line in [START, LOAD].concat().lines().filter(|line| !line.is_empty()) {
+        log += &format!("100 {line}\n");
+    }
+    for child in [101, 102, 103] {
+        log += &format!(
+            "100 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD) = {child}\n\
+             {child} {STAT} x8\n"
+        );
+    }
+    // In the last child the zone changed, and the look that noticed was needed.
+    log += &format!("103 {STAT} x2\n103 {}\n", LOAD.trim());
+    expect(&log, "tz-unset: 25 of 27");
+}
+
+#[test]
+fn statx_is_glibcs_on_32_bit_machines_only() {
+    let statx = STAT.replace("newfstatat", "statx").replace(
+        "{st_mode=S_IFREG|0644, st_size=127, ...}, 0)",
+        "AT_STATX_SYNC_AS_STAT|AT_NO_AUTOMOUNT, STATX_BASIC_STATS, {stx_mask=STATX_ALL, ...})",
+    );
+    let log = |machine: &str| format!("{machine}\n{START}{LOAD}{statx} x20\n");
+    for machine in ["", "machine x86_64", "machine aarch64"] {
+        expect(&log(machine), "nothing");
+    }
+    expect(&log("machine armv7l"), "tz-unset: 20 of 21");
+}
+
+#[test]
+fn what_a_rule_explains_does_not_come_back_as_a_repeated_question() {
+    let facts = "facts +answers";
+    expect(&storm(5000, facts), "tz-unset: 5000 of 5001");
+    // Not even if the rule is not wanted.
+    let options = Options { ignore: vec!["tz-unset".to_owned()], ..Options::default() };
+    assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
+    let options = Options { only: vec!["repeated-question".to_owned()], ..Options::default() };
+    assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
+    // A watcher's looks are explained, too.
+    expect(&format!("{facts}\n{START}{STAT} x5000\n"), "nothing");
+}
+
+#[test]
+fn a_healthy_program_has_many_questions_and_no_finding() {
+    let mut log = format!("facts +answers\n{START}");
+    for file in 0..1500 {
+        // As git and make: each file looked at twice.
+        log += &format!(
+            "newfstatat(AT_FDCWD, \"/src/{file}\", {{st_mode=S_IFREG|0644, st_size=1, ...}}, AT_SYMLINK_NOFOLLOW) = 0 x2\n"
+        );
+    }
+    expect(&log, "nothing");
+}
+
+#[test]
+fn ten_calls_among_five_thousand_are_not_worth_a_change() {
+    let mut log = storm(10, "");
+    for file in 0..5000 {
+        log += &format!("access(\"/src/{file}\", R_OK) = 0\n");
+    }
+    expect(&log, "tz-unset: 10 of 11\nbelow");
+    assert!(verdict(&log).findings.is_empty());
+    let all = Options { min_saving_percent: 0.0, ..Options::default() };
+    assert_eq!(check(&profile(&log), &all).findings.len(), 1);
+    // Four calls never are.
+    expect(&storm(4, ""), "tz-unset: 4 of 5\nbelow");
+    assert!(verdict(&storm(4, "")).findings.is_empty());
+}
+
+#[test]
+fn ten_calls_in_an_hour_of_computing_are_not_worth_a_change() {
+    let long = verdict(&storm(10, "costs 1000\ncpu 3600s"));
+    assert!(long.findings.is_empty());
+    assert_eq!((long.below[0].kernel_ns, long.below[0].estimated), (Some(10_000), true));
+    // Ten million of them in a minute are.
+    let mut busy = profile(&storm(10, "costs 1000\ncpu 60s"));
+    for row in busy.rows.iter_mut().filter(|row| row.count == 10) {
+        row.count = 10_000_000;
+    }
+    let busy = check(&busy, &Options::default());
+    assert_eq!(busy.findings[0].kernel_ns, Some(10_000_000_000));
+}
+
+#[test]
+fn measured_time_goes_before_calibrated_time() {
+    let mut profile = profile(&storm(10, "costs 1000"));
+    for row in profile.rows.iter_mut().filter(|row| row.count == 10) {
+        (row.timed, row.kernel_ns) = (5, 10_000);
+    }
+    let found = check(&profile, &Options::default()).findings.remove(0);
+    assert_eq!((found.kernel_ns, found.estimated), (Some(20_000), false));
+}
+
+#[test]
+fn a_rule_without_its_facts_is_said_to_be_unchecked() {
+    let blind = verdict(&storm(500, "facts -outcomes -answers"));
+    assert!(blind.findings.is_empty());
+    let missing = vec![Fact::Outcomes];
+    assert!(blind.not_checked.contains(&NotChecked { rule: "tz-unset", missing }));
+    let missing = vec![Fact::Outcomes, Fact::Answers];
+    assert!(blind.not_checked.contains(&NotChecked { rule: "repeated-question", missing }));
+}
+
+fn first(trace: &str) -> (Change, bool) {
+    let Remedy { change, safety } = remedies(trace).remove(0);
+    (change, matches!(safety, Safety::Manual(_)))
+}
+
+fn set_tz(value: Option<&str>) -> Change {
+    Change::SetEnv { variable: "TZ".to_owned(), value: value.map(str::to_owned) }
+}
+
+#[test]
+fn the_value_of_tz_is_right_for_every_program_that_inherits_it() {
+    let named = storm(99, "env -TZ\nlibc glibc 2.36\nruntime java\nzone link Europe/Athens");
+    assert_eq!(first(&named), (set_tz(Some("Europe/Athens")), false));
+    // A zone of one's own: no name. The path is right for glibc only.
+    let own = "env -TZ\nzone file -\nlibc glibc 2.36";
+    assert_eq!(first(&storm(99, own)), (set_tz(Some(":/etc/localtime")), false));
+    for other in ["runtime java", "runtime node", "libc static"] {
+        let (change, manual) = first(&storm(99, &format!("{own}\n{other}")));
+        assert!(matches!(change, Change::Manual(_)) && manual, "{other}: {change:?}");
+    }
+    // A log from anywhere.
+    assert_eq!(first(&storm(99, "")), (set_tz(None), false));
+}
+
+#[test]
+fn a_schedulers_zone_is_not_a_tools_to_set() {
+    let cron = storm(99, "env -TZ\nzone link UTC").replace("/usr/bin/app", "/usr/sbin/cron");
+    assert_eq!(first(&cron), (set_tz(Some("UTC")), true));
+}
+
+#[test]
+fn bash_and_perl_are_told_of_their_own_ways() {
+    for (program, word) in [("bash", "prompt"), ("perl", "POSIX::strftime")] {
+        let log = storm(199, "env -TZ").replace("/usr/bin/app", &format!("/usr/bin/{program}"));
+        let found = verdict(&log).findings.remove(0);
+        assert!(found.why.contains(word), "{}", found.why);
+        assert_eq!((found.needless, found.of), (199, 200));
+        // Their code is not the user's to change.
+        assert_eq!(found.remedies.len(), 1);
+    }
+}
+
+#[test]
+fn glib_where_localtime_is_no_link() {
+    let log = format!(
+        r#"env -TZ
+{START}{LOAD}
+readlink("/etc/localtime", 0x25797be0, 256) = -1 EINVAL (Invalid argument) x10
+openat(AT_FDCWD, "/var/db/zoneinfo", O_RDONLY) = -1 ENOENT (No such file or directory) x10
+openat(AT_FDCWD, "/etc/timezone", O_RDONLY) = 3 x10
+newfstatat(AT_FDCWD, "/usr/share/zoneinfo", {{st_mode=S_IFDIR|0755, st_size=4096, ...}}, 0) = 0 x11
+"#
+    );
+    // The directory is looked at twice the first time.
+    expect(&log, "tz-unset: 36 of 41");
+}
+
+#[test]
+fn an_absolute_path_in_tz_that_is_not_there() {
+    let log = |errno: &str| {
+        format!("env TZ=:/srv/zone\n{START}openat(AT_FDCWD, \"/srv/zone\", O_RDONLY) = {errno}\n")
+    };
+    expect(&log("-1 ENOENT (No such file or directory)"), "tz-not-found: 1 of 1");
+    expect(&log("3"), "nothing");
+}
+
+#[test]
+fn wrong_times_are_told_however_little_they_cost() {
+    let mut log = format!(
+        r#"env TZ=GMT0BST
+{START}
+openat(AT_FDCWD, "/usr/share/zoneinfo/GMT0BST", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+openat(AT_FDCWD, "/usr/share/zoneinfo/posixrules", O_RDONLY|O_CLOEXEC) = 3
+"#
+    );
+    for file in 0..2000 {
+        log += &format!("access(\"/src/{file}\", R_OK) = 0\n");
+    }
+    expect(&log, "tz-rule-missing: 0 of 9");
+    let found = verdict(&log).findings.remove(0);
+    assert!(found.remedies[0].safety.sentence().contains("Europe/London"));
+}
+
+#[test]
+fn an_empty_zone_file_is_known_by_the_host_or_by_many_reads_without_a_seek() {
+    let reads = |n: u32, seek: &str| {
+        format!(
+            "facts +allcalls\n{START}repeat {n}\n{LOAD}newfstatat(3, \"\", \
+             {{st_mode=S_IFREG|0644, st_size=0, ...}}, AT_EMPTY_PATH) = 0\n{seek}\nend\n"
+        )
+    };
+    expect(&reads(100, ""), "zone-file-missing: 495 of 500");
+    // Few; with a seek to the end of a good file; by an interpreter's library.
+    expect(&reads(9, ""), "nothing");
+    expect(&reads(100, "lseek(3, -60, SEEK_CUR) = 54"), "nothing");
+    expect(&reads(100, "").replace("bin/app", "bin/python3"), "nothing");
+}

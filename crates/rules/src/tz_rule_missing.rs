@@ -1,0 +1,205 @@
+//! ## What it finds
+//!
+//! TZ names a daylight saving zone without saying when daylight saving begins and ends
+//! (`CET-1CEST`, `EET-2EEST`, `GMT0BST`). That costs nine system calls per time conversion, and the
+//! dates are those of the United States.
+//!
+//! ## Why it happens
+//!
+//! glibc looks for a file of that name below `/usr/share/zoneinfo`, finds none, takes the rules of
+//! the file `posixrules` (America/New_York where distributions ship it), and remembers nothing: at
+//! each `localtime()` it asks for the missing file (stat, open) and reads `posixrules` anew (open,
+//! fstat, fstat, read, lseek, read, close). Europe changes its clocks two or three weeks later in
+//! spring and a week earlier in autumn than the United States: in between the times are an hour
+//! wrong.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env TZ=CET-1CEST
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/CET-1CEST", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x4
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/posixrules", O_RDONLY|O_CLOEXEC) = 3 x4
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/CET-1CEST", 0x7ffefaf06180, 0) = -1 ENOENT (No such file or directory) x3
+//! ```
+//! ```finding
+//! tz-rule-missing: 27 of 36
+//! stage explained
+//! set TZ
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A POSIX string that says when, or that has no daylight saving, needs no file:
+//!
+//! ```trace
+//! env TZ=CET-1CEST,M3.5.0,M10.5.0/3
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/CET-1CEST,M3.5.0,M10.5.0/3", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! `EST5EDT` is a file of that name, with the right rules in it:
+//!
+//! ```trace
+//! env TZ=EST5EDT
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/EST5EDT", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Set TZ to the name of the zone (`Europe/Berlin`), or write the rule out
+//! (`CET-1CEST,M3.5.0,M10.5.0/3`; C programs only, Go takes such a string for UTC). The program's
+//! times will change on the days on which they are wrong now.
+//!
+//! ## References
+//!
+//! * `man 3 tzset`
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=19253>
+
+use crate::posix_tz::{PosixTz, posix_tz};
+use crate::select::{Case, merge};
+use crate::text::number;
+use crate::zone::{self, positions, sum};
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Change, Errno, Fact, Finding, ProcId, Remedy, Row, Safety, Stage};
+use std::collections::BTreeMap;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "tz-rule-missing",
+    summary: "TZ has daylight saving without its dates: nine calls per conversion, and US dates",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["TZ"],
+    correctness: true,
+    page: include_str!("tz_rule_missing.rs"),
+    check,
+};
+
+/// stat, open, open, fstat, fstat, read, lseek, read, close.
+const CALLS: u64 = 9;
+
+/// Zones that such strings usually mean, by their two abbreviations.
+const MEANT: [(&str, &str, &str); 7] = [
+    ("WET", "WEST", "Europe/Lisbon"),
+    ("GMT", "BST", "Europe/London"),
+    ("GMT", "IST", "Europe/Dublin"),
+    ("CET", "CEST", "Europe/Berlin"),
+    ("MET", "MEST", "Europe/Berlin"),
+    ("EET", "EEST", "Europe/Athens"),
+    ("AEST", "AEDT", "Australia/Sydney"),
+];
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut rules: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
+    for (at, row) in view.rows_where(|path| zone::zone_name(path) == Some("posixrules")) {
+        if row.ask == Ask::Open && row.ok() {
+            rules.entry(row.process).or_default().push((at, row));
+        }
+    }
+    let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+    for (process, rules) in rules {
+        let missing: Vec<(usize, &Row)> =
+            view.rows_of(process).filter(|(_, row)| asks_for_string(view, row)).collect();
+        let value = match view.process(process).env.value("TZ") {
+            Some(value) => Some(value.strip_prefix(':').unwrap_or(value)),
+            None => missing.first().and_then(|(_, row)| zone::zone_name(view.profile.path(row))),
+        };
+        let Some(value) = value.filter(|value| posix_tz(value) == Some(PosixTz::NoRule)) else {
+            continue;
+        };
+        let conversions = sum(&rules);
+        let mut rows = positions(&rules);
+        rows.extend(positions(&missing));
+        let needless = CALLS * (conversions - 1);
+        let case = Case { process, needless, of: CALLS * conversions, rows };
+        groups.entry(value).or_default().push(case);
+    }
+    for (value, cases) in groups {
+        claims.find(finding(view, value, cases));
+    }
+}
+
+/// stat or open of a file whose name is such a string, and which is not there.
+fn asks_for_string(view: &View<'_>, row: &Row) -> bool {
+    matches!(row.ask, Ask::Stat | Ask::Open)
+        && row.failed(Errno::ENOENT)
+        && zone::zone_name(view.profile.path(row))
+            .is_some_and(|name| posix_tz(name) == Some(PosixTz::NoRule))
+}
+
+fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
+    let merged = merge(view.profile, cases);
+    let first = merged.processes[0];
+    let conversions = merged.of / CALLS;
+    let known = view.process(first).env.value("TZ").is_some();
+    Finding {
+        rule: RULE.name,
+        stage: if known { Stage::Explained } else { Stage::Seen },
+        kernel_ns: kernel_ns(view, merged.needless / CALLS),
+        estimated: true,
+        what: format!(
+            "TZ={value} takes nine calls per conversion ({} of them), and US daylight saving dates",
+            number(conversions)
+        ),
+        why: format!(
+            "TZ={value} has daylight saving but no rule for its dates. glibc takes those of \
+             /usr/share/zoneinfo/posixrules, as a rule America/New_York, and reads that file anew \
+             at every conversion. Outside North America the times are an hour wrong for some weeks \
+             in spring and autumn."
+        ),
+        processes: merged.processes,
+        needless: merged.needless,
+        of: merged.of,
+        sites: merged.sites,
+        evidence: merged.evidence,
+        remedies: remedies(view, first, value),
+        rows: merged.rows,
+    }
+}
+
+fn kernel_ns(view: &View<'_>, conversions: u64) -> Option<u64> {
+    let costs = view.profile.host.costs?;
+    Some(conversions.saturating_mul(2 * costs.failed_open_ns + costs.open_ns))
+}
+
+fn remedies(view: &View<'_>, process: ProcId, value: &str) -> Vec<Remedy> {
+    let warning = "Times will change on the days on which they are wrong now";
+    // Which zone is meant only its author knows: the host's own may be another.
+    let meant = MEANT.iter().find(|(std, dst, _)| {
+        value.strip_prefix(std).is_some_and(|rest| rest.starts_with(|c: char| !c.is_alphabetic()))
+            && value.trim_end_matches(|c: char| !c.is_alphabetic()).ends_with(dst)
+    });
+    let example = meant.map_or_else(String::new, |(_, _, zone)| format!(" (such as {zone})"));
+    let own = match zone::zone_of(view, process).and_then(|zone| zone.name.as_deref()) {
+        Some(name) => format!(" The zone of this machine is {name}."),
+        None => String::new(),
+    };
+    vec![
+        Remedy {
+            change: Change::SetEnv { variable: "TZ".to_owned(), value: None },
+            safety: Safety::Caveat(format!(
+                "{warning}. The value is the name of the zone that is meant{example}, from \
+                 /usr/share/zoneinfo.{own}"
+            )),
+        },
+        Remedy {
+            change: Change::Manual(format!(
+                "Write the rule out: TZ={value},M3.5.0,M10.5.0/3 for the dates of the European \
+                 Union where it changes at 2 and 3 o'clock"
+            )),
+            safety: Safety::Manual(format!(
+                "{warning}. Only for programs in C: Go takes such a string for UTC, Java for a \
+                 fixed offset."
+            )),
+        },
+    ]
+}

@@ -1,0 +1,390 @@
+//! ## What it finds
+//!
+//! A program that looks at `/etc/localtime` (a `stat` of whatever name the architecture has for
+//! it) each time it converts a time, because the variable TZ is not set.
+//!
+//! ## Why it happens
+//!
+//! POSIX wants `localtime()`, `mktime()` and `tzset()` to act as if the time zone were set anew at
+//! each call. With TZ set, glibc compares the text with the last one and is done. With TZ unset it
+//! asks the kernel at every call after the first whether `/etc/localtime` has changed (glibc 2.7
+//! and later; `mktime` and `tzset` since 2.3.4). `localtime_r()` does not ask. musl reads the file
+//! once and never asks.
+//!
+//! bash (`printf '%(…)T'`, `\t` in the prompt) and Perl (`POSIX::strftime`, `POSIX::mktime`) ask
+//! twice per conversion. GLib does its own looking: `g_date_time_new_now_local()` reads the link
+//! `/etc/localtime`, looks at the file behind it and at `/usr/share/zoneinfo`, at every call.
+//!
+//! ## Example
+//!
+//! Ten times `localtime()`: the first reads the file, the other nine ask whether it has changed.
+//!
+//! ```trace
+//! env -TZ
+//! zone link Europe/Athens
+//! execve("./test", ["./test"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x9
+//! site main+0xc3: call localtime@plt
+//! ```
+//! ```finding
+//! tz-unset: 9 of 10
+//! stage explained
+//! set TZ=Europe/Athens
+//! ```
+//!
+//! The same from a log of which neither the environment nor the machine is known: found, but the
+//! value to set has to be looked up.
+//!
+//! ```trace
+//! execve("./test", ["./test"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! open("/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! stat("/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}) = 0 x9
+//! ```
+//! ```finding
+//! tz-unset: 9 of 10
+//! stage seen
+//! set TZ
+//! ```
+//!
+//! GLib, ten times the local time of now:
+//!
+//! ```trace
+//! env -TZ
+//! execve("/usr/bin/panel", ["panel"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY) = 3
+//! readlink("/etc/localtime", "/usr/share/zoneinfo/Europe/Athens", 256) = 33 x10
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Europe/Athens", {st_mode=S_IFREG|0644, ...}, AT_SYMLINK_NOFOLLOW) = 0 x10
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0 x10
+//! ```
+//! ```finding
+//! tz-unset: 27 of 30
+//! set TZ
+//! ```
+//!
+//! ## Not a finding
+//!
+//! With TZ set nothing is asked after the first reading, and musl never asks twice:
+//!
+//! ```trace
+//! env TZ=Europe/Athens
+//! execve("./test", ["./test"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Europe/Athens", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A zone that really changed is read again, and that look was needed:
+//!
+//! ```trace
+//! env -TZ
+//! execve("./clock", ["./clock"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x6
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3 x5
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A program that watches the file without ever reading it, here by its own call of `stat`:
+//!
+//! ```trace
+//! env -TZ
+//! execve("/usr/bin/zone-watch", ["zone-watch"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x5000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! `statx` on x86-64 is never glibc's: this is a library that checks once in a while by itself.
+//!
+//! ```trace
+//! env -TZ
+//! machine x86_64
+//! execve("/usr/bin/rusty", ["rusty"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! statx(AT_FDCWD, "/etc/localtime", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL, ...}) = 0 x500
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! Also not: looks that come less than twice a second for five seconds and more (a watcher, or
+//! too little to matter), and looks from a place in the program that calls `stat` itself.
+//!
+//! ## Fix and caveat
+//!
+//! Set TZ to the *name* of the zone (`TZ=Europe/Athens`), which every language runtime
+//! understands. The price: the program then sees a change of the zone, and an update of the tz
+//! database, only when it is restarted. Not `TZ=:/etc/localtime` where Java or Node may inherit
+//! it: they take it for a fixed offset and lose daylight saving. Never a POSIX string: Go takes it
+//! for UTC.
+//!
+//! In a program of your own: call `tzset()` once and `localtime_r()` afterwards.
+//!
+//! ## References
+//!
+//! * <https://blog.packagecloud.io/set-environment-variable-save-thousands-of-system-calls/>
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=5186>
+//! * `man 3 tzset`, `man 3 localtime`
+
+use crate::select::{Case, merge};
+use crate::text::number;
+use crate::zone::{self, LOCALTIME, positions, sum};
+use crate::{Claims, Rule, View};
+use needless_model::{
+    Ask, Born, Change, Fact, Finding, Libc, ProcId, Remedy, Row, Runtime, Safety, Stage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "tz-unset",
+    summary: "TZ is not set, so each time conversion asks whether /etc/localtime has changed",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["TZ"],
+    correctness: false,
+    page: include_str!("tz_unset.rs"),
+    check,
+};
+
+/// Looks that come more seldom are a watcher's, or not worth a change.
+const SELDOM_PER_SECOND: f64 = 2.0;
+/// The rate of a shorter burst says nothing.
+const SHORT_NS: u64 = 5_000_000_000;
+const ZONEINFO: &str = "/usr/share/zoneinfo";
+/// Where GLib looks for the zone's name if /etc/localtime is no link: FreeBSD's file, Debian's.
+const VAR_DB: &str = "/var/db/zoneinfo";
+const TIMEZONE: &str = "/etc/timezone";
+
+type Rows<'p> = Vec<(usize, &'p Row)>;
+
+/// What makes one finding: the program, whether it is GLib that looks, and the zone to advise.
+type Group<'p> = (Option<&'p str>, bool, Option<&'p str>);
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let zoneinfo = view.rows_at(ZONEINFO);
+    let localtime = view.rows_at(LOCALTIME);
+    let reads = |id| localtime.get(&id).is_some_and(|rows| opens_ok(rows) > 0);
+    let mut groups: BTreeMap<Group<'_>, (Vec<Case>, BTreeSet<ProcId>)> = BTreeMap::new();
+    for (&process, rows) in &localtime {
+        if !zone::tz_may_be_unset(view, process) || *view.libc(process) == Libc::Musl {
+            continue;
+        }
+        let dirs = zoneinfo.get(&process).map_or(&[][..], Vec::as_slice);
+        let glib = glib(view, process, rows, dirs);
+        let stats: Rows<'_> = rows.iter().copied().filter(|(_, row)| stat_ok(row)).collect();
+        let mut case = Case { process, needless: 0, of: 0, rows: Vec::new() };
+        if let Some(glib) = &glib {
+            case.needless += glib.needless;
+            case.of += glib.of;
+            case.rows.extend(&glib.rows);
+        }
+        // A forked child goes on with what its parent read.
+        let reader = view.lineage(process).skip(1).find(|up| reads(*up));
+        if !stats.is_empty() {
+            let read = reader.is_some() || reads(process);
+            if watches(view, process, read, &stats) {
+                claims.explain(&positions(&stats));
+            } else {
+                // GLib reads the file once for itself.
+                let loads = u64::from(reader.is_none()) + u64::from(glib.is_some());
+                add_stats(&mut case, opens_ok(rows), loads, &stats);
+            }
+        }
+        if case.needless > 0 {
+            let exe = view.process(process).exe.as_deref();
+            let zone = zone::zone_of(view, process).and_then(|z| z.name.as_deref());
+            let (cases, readers) = groups.entry((exe, glib.is_some(), zone)).or_default();
+            cases.push(case);
+            readers.extend(reader);
+        }
+    }
+    for ((_, glib, _), (mut cases, readers)) in groups {
+        // The first reading of a parent that did nothing else counts as its children's.
+        let asks: BTreeSet<ProcId> = cases.iter().map(|case| case.process).collect();
+        cases[0].of += readers.difference(&asks).count() as u64;
+        claims.find(finding(view, cases, glib));
+    }
+}
+
+fn stat_ok(row: &Row) -> bool {
+    row.ask == Ask::Stat && row.ok()
+}
+
+fn opens_ok(rows: &[(usize, &Row)]) -> u64 {
+    rows.iter().filter(|(_, row)| row.ask == Ask::Open && row.ok()).map(|(_, r)| r.count).sum()
+}
+
+/// Counts what glibc asked: its stats but those after which the file was read again.
+fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row)]) {
+    let loads = opens.min(most_loads);
+    let asked = sum(stats);
+    case.needless += asked.saturating_sub(opens - loads);
+    case.of += asked + loads;
+    case.rows.extend(positions(stats));
+}
+
+/// Whether these looks are the program's own purpose.
+fn watches(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> bool {
+    // What was there before the log began may have read the file before.
+    if !read && view.process(view.image(process)).born != Born::Seen {
+        return true;
+    }
+    if view.process(process).runtime == Runtime::Go {
+        return true;
+    }
+    let machine = &view.profile.host.machine;
+    if stats.iter().all(|(_, r)| view.profile.call(r) == "statx") && !statx_may_be_glibcs(machine) {
+        return true;
+    }
+    if called_by_hand(stats) {
+        return true;
+    }
+    if !view.profile.facts.has(Fact::Clock) {
+        return false;
+    }
+    let first = stats.iter().map(|(_, row)| row.first_ns).min().unwrap_or(0);
+    let last = stats.iter().map(|(_, row)| row.last_ns).max().unwrap_or(0);
+    let span = last.saturating_sub(first);
+    span >= SHORT_NS && sum(stats) as f64 <= SELDOM_PER_SECOND * span as f64 / 1e9
+}
+
+/// glibc asks by `statx` only where the kernel has no better call: 32-bit architectures (since
+/// 2.34), MIPS and LoongArch. Where the machine is not known, it is taken for a usual one.
+fn statx_may_be_glibcs(machine: &str) -> bool {
+    let others = ["x86_64", "amd64", "aarch64", "arm64", "riscv64", "ppc64", "ppc64le", "s390x"];
+    !machine.is_empty() && !others.contains(&machine)
+}
+
+/// Whether every sampled place in the program calls a function of the stat family itself.
+fn called_by_hand(stats: &[(usize, &Row)]) -> bool {
+    let mut sites = stats.iter().flat_map(|(_, row)| &row.sites).peekable();
+    sites.peek().is_some()
+        && sites.all(|(site, _)| {
+            let name = site.calls.as_deref().unwrap_or("").trim_start_matches("__");
+            matches!(
+                name.trim_end_matches("64").trim_end_matches("_time"),
+                "stat" | "lstat" | "fstatat" | "xstat" | "lxstat" | "fxstatat" | "statx"
+            )
+        })
+}
+
+/// GLib's own looks, once per call: the link, what is behind it (or, where it is no link, other
+/// places that may hold the zone's name), and the directory of zones.
+fn glib(
+    view: &View<'_>,
+    process: ProcId,
+    rows: &[(usize, &Row)],
+    dirs: &[(usize, &Row)],
+) -> Option<Case> {
+    let links: Rows<'_> =
+        rows.iter().copied().filter(|(_, row)| row.ask == Ask::Readlink).collect();
+    let dirs: Rows<'_> = dirs.iter().copied().filter(|(_, row)| stat_ok(row)).collect();
+    let calls = sum(&links);
+    if calls < 2 || sum(&dirs) < calls {
+        return None;
+    }
+    let opens_of = |path: &str| -> Rows<'_> {
+        let opens = |row: &Row| row.ask == Ask::Open && view.profile.path(row) == path;
+        view.rows_of(process).filter(|(_, row)| opens(row)).collect()
+    };
+    let behind: Rows<'_> = view
+        .rows_of(process)
+        .filter(|(_, row)| row.ask == Ask::Lstat && row.ok())
+        .filter(|(_, row)| zone::zone_name(view.profile.path(row)).is_some())
+        .filter(|(_, row)| row.count.abs_diff(calls) <= 1)
+        .take(1)
+        .collect();
+    let mut case = Case { process, needless: 0, of: 0, rows: Vec::new() };
+    for kind in [&links, &behind, &dirs, &opens_of(VAR_DB), &opens_of(TIMEZONE)] {
+        // GLib looks at the directory twice the first time; both of these were needed.
+        let asked = sum(kind);
+        case.of += asked;
+        case.needless += asked.min(calls).saturating_sub(1);
+        case.rows.extend(positions(kind));
+    }
+    Some(case)
+}
+
+fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
+    let merged = merge(view.profile, cases);
+    let first = merged.processes[0];
+    let explained = merged.processes.iter().all(|p| zone::tz_known_unset(view, *p));
+    let (needless, of) = (number(merged.needless), number(merged.of));
+    let looks = format!("{needless} of {of} looks at the time zone find it unchanged");
+    let (what, why) = match (glib, view.process(first).name()) {
+        (true, _) => (
+            looks + ": several per conversion",
+            "TZ is not set, so GLib's g_date_time_new_now_local() and g_time_zone_new_local() \
+             find out anew at every call what /etc/localtime is and where the zones are. The calls are GLib's own: a preload library for localtime() does not \
+             help."
+                .to_owned(),
+        ),
+        (_, "bash") => (
+            looks + ": two per time that bash prints",
+            format!("{WHY} bash's printf '%(…)T' and \\t in its prompt ask twice per time."),
+        ),
+        (_, "perl") => (
+            looks + ": one to three per time that Perl converts",
+            format!(
+                "{WHY} Perl calls tzset() before each localtime(), and POSIX::strftime and \
+                     POSIX::mktime ask twice."
+            ),
+        ),
+        _ => (format!("{needless} of {of} time conversions stat /etc/localtime"), WHY.to_owned()),
+    };
+    let mut remedies = vec![zone::set_tz(view, first)];
+    remedies.extend(by_hand(view.process(first).name(), glib));
+    Finding {
+        rule: RULE.name,
+        stage: if explained { Stage::Explained } else { Stage::Seen },
+        processes: merged.processes,
+        needless: merged.needless,
+        of: merged.of,
+        kernel_ns: None,
+        estimated: false,
+        what,
+        why,
+        sites: merged.sites,
+        evidence: merged.evidence,
+        remedies,
+        rows: merged.rows,
+    }
+}
+
+const WHY: &str = "TZ is not set, so glibc's localtime(), mktime() and tzset() ask at every call \
+                   after the first whether /etc/localtime has changed.";
+
+/// What the owner of the code can do. Nothing for interpreters: their code is not the user's.
+fn by_hand(program: &str, glib: bool) -> Option<Remedy> {
+    if glib {
+        return Some(Remedy {
+            change: Change::Manual(
+                "In the program: keep one GTimeZone of g_time_zone_new_local() and pass it to \
+                 g_date_time_new_now()"
+                    .to_owned(),
+            ),
+            safety: Safety::Manual(
+                "A change of code; the zone is then read anew when the program says so.".to_owned(),
+            ),
+        });
+    }
+    let interpreter = ["bash", "perl", "ruby", "gawk", "mawk", "busybox", "lua"].contains(&program)
+        || program.starts_with("python");
+    (!interpreter).then(|| Remedy {
+        change: Change::Manual(
+            "In the program: call tzset() once, then localtime_r() instead of localtime()"
+                .to_owned(),
+        ),
+        safety: Safety::Manual(
+            "A change of code; mktime() has no such twin. The zone is then seen as of the last \
+             tzset()."
+                .to_owned(),
+        ),
+    })
+}

@@ -1,0 +1,134 @@
+//! From a profile to a verdict: every rule asked, what they found weighed and ranked.
+
+use crate::{Claims, RULES, View, by_name};
+use needless_model::{Ask, Costs, Fact, Finding, Profile};
+use std::cmp::Reverse;
+
+/// What to check and what to show.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The least share of the calls that name a path that a finding must save, in percent, 0 to
+    /// 100; see the head of this crate. 0 shows everything.
+    pub min_saving_percent: f64,
+    /// Names of the rules to check; all if empty.
+    pub only: Vec<String>,
+    /// Names of rules whose findings are not wanted.
+    pub ignore: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { min_saving_percent: 1.0, only: Vec::new(), ignore: Vec::new() }
+    }
+}
+
+/// What is needless in a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// The findings worth a change, those that would save most kernel time first, then most calls.
+    pub findings: Vec<Finding>,
+    /// Findings below the threshold, ranked alike.
+    pub below: Vec<Finding>,
+    /// Rules that could not be checked.
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// A rule that could not be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotChecked {
+    /// Its name.
+    pub rule: &'static str,
+    /// What the profile does not know. Never empty.
+    pub missing: Vec<Fact>,
+}
+
+/// Asks every rule.
+///
+/// Rules that `options` leave out are asked all the same and their findings dropped: what they can
+/// explain is not to come back under the name of a more general rule.
+pub fn check(profile: &Profile, options: &Options) -> Verdict {
+    let view = View::new(profile);
+    let mut claims = Claims::new(profile.rows.len());
+    let mut verdict = Verdict::default();
+    for rule in RULES {
+        let missing = profile.facts.missing(rule.needs);
+        if missing.is_empty() {
+            (rule.check)(&view, &mut claims);
+        } else if options.wants(rule.name) {
+            verdict.not_checked.push(NotChecked { rule: rule.name, missing });
+        }
+    }
+    for mut finding in claims.into_findings() {
+        if !options.wants(finding.rule) {
+            continue;
+        }
+        if finding.kernel_ns.is_none() {
+            (finding.kernel_ns, finding.estimated) = kernel_time(profile, &finding);
+        }
+        let worth = options.worth(profile, &finding);
+        if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
+    }
+    for findings in [&mut verdict.findings, &mut verdict.below] {
+        findings.sort_by_key(|f| (Reverse(f.kernel_ns), Reverse(f.needless)));
+    }
+    verdict
+}
+
+impl Options {
+    /// Fewer calls than these are not worth a change, whatever their share.
+    const FEWEST_CALLS: u64 = 5;
+
+    fn wants(&self, rule: &str) -> bool {
+        (self.only.is_empty() || self.only.iter().any(|name| name == rule))
+            && !self.ignore.iter().any(|name| name == rule)
+    }
+
+    fn worth(&self, profile: &Profile, finding: &Finding) -> bool {
+        if self.min_saving_percent <= 0.0 || by_name(finding.rule).is_some_and(|r| r.correctness) {
+            return true;
+        }
+        let share = self.min_saving_percent / 100.0;
+        let enough_calls = finding.needless >= Self::FEWEST_CALLS
+            && finding.needless as f64 >= share * profile.totals.path_calls as f64;
+        let enough_time = match (cpu_ns(profile), finding.kernel_ns) {
+            (Some(cpu), Some(kernel)) => kernel as f64 >= share / 100.0 * cpu as f64,
+            _ => true,
+        };
+        enough_calls && enough_time
+    }
+}
+
+fn cpu_ns(profile: &Profile) -> Option<u64> {
+    Some(profile.totals.cpu_user_ns? + profile.totals.cpu_sys_ns?)
+}
+
+/// Kernel time of a finding's needless calls, and whether it is estimated: the mean of its rows,
+/// as measured or, where nothing was, as calibrated on the host.
+fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
+    let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
+    let timed: u64 = rows().map(|row| row.timed).sum();
+    if timed > 0 {
+        let sum: u64 = rows().map(|row| row.kernel_ns).sum();
+        return (Some(scale(sum, finding.needless, timed)), false);
+    }
+    let count: u64 = rows().map(|row| row.count).sum();
+    let Some(costs) = profile.host.costs else { return (None, true) };
+    if count == 0 {
+        return (None, true);
+    }
+    let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.ask, row.ok())).sum();
+    (Some(scale(sum, finding.needless, count)), true)
+}
+
+/// Calibrated kernel time of one call.
+pub(crate) fn call_cost(costs: &Costs, ask: Ask, ok: bool) -> u64 {
+    match ask {
+        Ask::Open | Ask::OpenWrite if ok => costs.open_ns,
+        Ask::Open | Ask::OpenWrite => costs.failed_open_ns,
+        _ => costs.stat_ns,
+    }
+}
+
+fn scale(sum: u64, part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(sum) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
+}

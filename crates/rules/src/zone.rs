@@ -1,0 +1,107 @@
+//! What the rules about time zones share: who is asked, and which value of TZ to advise.
+
+use crate::View;
+use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, Zone};
+
+/// The file that glibc reads where TZ is not set (`TZDEFAULT`).
+pub(crate) const LOCALTIME: &str = "/etc/localtime";
+
+/// Programs whose own schedule, or whose users' environment, hangs on TZ.
+const HAND_ON: [&str; 8] = ["systemd", "init", "cron", "crond", "atd", "sshd", "sudo", "login"];
+
+/// How many calls these rows stand for.
+pub(crate) fn sum(rows: &[(usize, &Row)]) -> u64 {
+    rows.iter().map(|(_, row)| row.count).sum()
+}
+
+/// The positions of rows.
+pub(crate) fn positions(rows: &[(usize, &Row)]) -> Vec<usize> {
+    rows.iter().map(|(at, _)| *at).collect()
+}
+
+/// Whether TZ may be unset in the environment of `process`; `true` if that is not known.
+pub(crate) fn tz_may_be_unset(view: &View<'_>, process: ProcId) -> bool {
+    view.process(process).env.get("TZ").flatten().is_none()
+}
+
+/// Whether both causes of glibc's behaviour without TZ are known: glibc, and no TZ.
+pub(crate) fn tz_known_unset(view: &View<'_>, process: ProcId) -> bool {
+    view.process(process).env.is_unset("TZ") && matches!(view.libc(process), Libc::Glibc(_))
+}
+
+/// The zone facts that hold for `process`.
+pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v Zone> {
+    view.profile.host.zone_of(process, view.process(process).own_root)
+}
+
+/// Names of TZ and of files differ by a prefix: the remainder below a `zoneinfo` directory.
+pub(crate) fn zone_name(path: &str) -> Option<&str> {
+    path.rsplit_once("/zoneinfo/").map(|(_, name)| name)
+}
+
+/// The change that ends the looking: TZ set to what /etc/localtime means now.
+pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
+    let program = view.process(process).name();
+    let set = |value: Option<&str>| Change::SetEnv {
+        variable: "TZ".to_owned(),
+        value: value.map(str::to_owned),
+    };
+    let price = "Takes effect at the next start; from then on a change of the zone or of the tz \
+                 database is seen only after a restart";
+    let Some(zone) = zone_of(view, process) else {
+        return Remedy {
+            change: set(None),
+            safety: Safety::Caveat(format!(
+                "{price}. The value is the name of the zone of the machine that {program} runs \
+                 on: what `readlink -f /etc/localtime` prints there after zoneinfo/, such as \
+                 Europe/Athens. Not a POSIX string such as EET-2EEST (UTC in Go, no daylight \
+                 saving in Java), and `:/etc/localtime` only if every program that inherits it \
+                 uses glibc (Java and Node lose daylight saving under it)."
+            )),
+        };
+    };
+    if let Some(name) = &zone.name {
+        let change = set(Some(name));
+        if HAND_ON.contains(&program) {
+            return Remedy {
+                change,
+                safety: Safety::Manual(format!(
+                    "{program} hands TZ on to what it starts, or keeps a schedule by it: decide \
+                     whether all of that is to have the zone fixed. {price}."
+                )),
+            };
+        }
+        let how = &zone.how;
+        return Remedy {
+            change,
+            safety: Safety::Caveat(format!(
+                "{price}. Local times stay the same, checked for every change of the clocks from \
+                 1843 to 2200: {how}."
+            )),
+        };
+    }
+    let how = &zone.how;
+    if view.only_glibc() {
+        return Remedy {
+            change: set(Some(":/etc/localtime")),
+            safety: Safety::Caveat(format!(
+                "{price}. No zone name can be advised: {how}. This value is right for glibc, \
+                 and every program seen here uses it; Java, Node and Chromium lose daylight \
+                 saving under it, so set it for these programs only."
+            )),
+        };
+    }
+    let others = match view.profile.processes.iter().any(|p| p.runtime != Runtime::Native) {
+        true => "Java, Node or Go programs run here, which misread",
+        false => "not every program here is known to use glibc, and others may misread",
+    };
+    Remedy {
+        change: Change::Manual(
+            "Set TZ to a name from /usr/share/zoneinfo that gives the times of /etc/localtime"
+                .to_owned(),
+        ),
+        safety: Safety::Manual(format!(
+            "No zone name can be advised: {how}; and {others} `:/etc/localtime`. {price}."
+        )),
+    }
+}

@@ -1,0 +1,268 @@
+//! ## What it finds
+//!
+//! A program that tries to read `/etc/localtime` at each time conversion because there is nothing
+//! to read: the file is missing (a dangling link counts), empty, or a directory.
+//!
+//! ## Why it happens
+//!
+//! TZ is not set and glibc has no zone loaded, so each `localtime()`, `mktime()` and `tzset()`
+//! tries again: one failed open where the file is missing, and open, two fstat, read and close
+//! where it is empty or a directory. Images without tzdata have no such file; a bind mount of a
+//! path that is missing on the host makes it a directory. musl tries once.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env -TZ
+//! zone missing
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x1000
+//! ```
+//! ```finding
+//! zone-file-missing: 999 of 1000
+//! stage explained
+//! set TZ=UTC
+//! ```
+//!
+//! An empty file, five calls each time:
+//!
+//! ```trace
+//! env -TZ
+//! zone broken
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! repeat 1000
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(3, "", {st_mode=S_IFREG|0644, st_size=0, ...}, AT_EMPTY_PATH) = 0 x2
+//! read(3, "", 4096) = 0
+//! close(3) = 0
+//! end
+//! ```
+//! ```finding
+//! zone-file-missing: 4995 of 5000
+//! stage explained
+//! set TZ=UTC
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The first try is needed, once per program start:
+//!
+//! ```trace
+//! env -TZ
+//! zone missing
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A program that reads a good file again and again for itself is no work of the C library:
+//!
+//! ```trace
+//! env -TZ
+//! zone file Europe/Athens
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3 x1000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! `TZ=UTC`: without a zone file the program is in UTC already, so its times stay the same. If
+//! local times are wanted, install tzdata and give the image or the container its
+//! `/etc/localtime`, or set TZ to the zone's name.
+//!
+//! ## References
+//!
+//! * `man 3 tzset`
+
+use crate::select::{Case, merge};
+use crate::text::number;
+use crate::zone::{self, LOCALTIME, positions, sum};
+use crate::{Claims, Rule, View};
+use needless_model::{
+    Ask, Change, Errno, Fact, Finding, Libc, ProcId, Remedy, Row, Runtime, Safety, Stage, Zone,
+    ZoneFile,
+};
+use std::collections::BTreeMap;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "zone-file-missing",
+    summary: "/etc/localtime is missing or no zone, so each time conversion tries to read it again",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["TZ"],
+    correctness: false,
+    page: include_str!("zone_file_missing.rs"),
+    check,
+};
+
+/// What one try on an empty file costs: openat, fstat, fstat, read, close.
+const CALLS_PER_TRY: u64 = 5;
+/// Where nothing is known of the file, fewer reads are taken for the program's own.
+const FEWEST_READS: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let localtime = view.rows_at(LOCALTIME);
+    let tried = |id| localtime.get(&id).is_some_and(|rows| rows.iter().any(|(_, r)| is_open(r)));
+    let mut groups: BTreeMap<(Option<&str>, bool), Vec<Case>> = BTreeMap::new();
+    for (&process, rows) in &localtime {
+        if !zone::tz_may_be_unset(view, process)
+            || *view.libc(process) == Libc::Musl
+            || view.process(process).runtime != Runtime::Native
+        {
+            continue;
+        }
+        let exe = view.process(process).exe.as_deref();
+        // A forked child goes on where its parent, which made the first try, left off.
+        let first = u64::from(!view.lineage(process).skip(1).any(tried));
+        let failed: Vec<(usize, &Row)> = of(rows, |row| is_open(row) && row.failed(Errno::ENOENT));
+        let case = |rows: &[(usize, &Row)], calls: u64| Case {
+            process,
+            needless: calls * sum(rows).saturating_sub(first),
+            of: calls * sum(rows),
+            rows: positions(rows),
+        };
+        if sum(&failed) > first {
+            groups.entry((exe, false)).or_default().push(case(&failed, 1));
+        }
+        if let Some(reads) = reads_nothing(view, process, rows)
+            && sum(&reads) > first
+        {
+            groups.entry((exe, true)).or_default().push(case(&reads, CALLS_PER_TRY));
+        }
+    }
+    for ((_, broken), cases) in groups {
+        claims.find(finding(view, cases, broken));
+    }
+}
+
+fn is_open(row: &Row) -> bool {
+    row.ask == Ask::Open
+}
+
+fn of<'p>(rows: &[(usize, &'p Row)], wanted: impl Fn(&Row) -> bool) -> Vec<(usize, &'p Row)> {
+    rows.iter().copied().filter(|(_, row)| wanted(row)).collect()
+}
+
+/// The successful reads of a file that is no zone. After reading a good one, glibc asks by `stat`
+/// and does not open it again.
+fn reads_nothing<'p>(
+    view: &View<'_>,
+    process: ProcId,
+    rows: &[(usize, &'p Row)],
+) -> Option<Vec<(usize, &'p Row)>> {
+    let reads = of(rows, |row| is_open(row) && row.ok());
+    let looked_at = rows
+        .iter()
+        .any(|(_, row)| matches!(row.ask, Ask::Stat | Ask::Lstat | Ask::Readlink) && row.ok());
+    if looked_at {
+        return None;
+    }
+    let broken = match zone::zone_of(view, process) {
+        Some(zone) => matches!(zone.file, ZoneFile::NotAZone(_)),
+        None => {
+            let name = view.process(process).name();
+            let reads_itself = ["python", "php", "ruby", "perl", "node", "java"];
+            sum(&reads) >= FEWEST_READS
+                && matches!(view.libc(process), Libc::Glibc(_))
+                && !reads_itself.iter().any(|known| name.starts_with(known))
+                && !seeks(view, process, sum(&reads))
+        }
+    };
+    broken.then_some(reads)
+}
+
+/// Whether the process moves in files about as often as it reads the zone: a reader of a good
+/// file goes back to its end, a reader of an empty one never does.
+fn seeks(view: &View<'_>, process: ProcId, reads: u64) -> bool {
+    let seeks: u64 = view
+        .rows_of(process)
+        .filter(|(_, row)| matches!(view.profile.call(row), "lseek" | "_llseek"))
+        .map(|(_, row)| row.count)
+        .sum();
+    !view.profile.facts.has(Fact::AllCalls) || seeks >= reads
+}
+
+fn finding(view: &View<'_>, cases: Vec<Case>, broken: bool) -> Finding {
+    let merged = merge(view.profile, cases);
+    let first = merged.processes[0];
+    let explained = merged.processes.iter().all(|p| zone::tz_known_unset(view, *p))
+        && zone::zone_of(view, first).is_some();
+    let tries = if broken { merged.of / CALLS_PER_TRY } else { merged.of };
+    let (what, mut why) = if broken {
+        (
+            format!("{} time conversions read /etc/localtime in vain", number(tries)),
+            "TZ is not set and /etc/localtime holds no zone (empty, or a directory), so glibc \
+             reads it again at every conversion: openat, fstat, fstat, read, close."
+                .to_owned(),
+        )
+    } else {
+        (
+            format!("{} time conversions look for /etc/localtime in vain", number(tries)),
+            "TZ is not set and /etc/localtime does not exist, so glibc tries to open it at every \
+             localtime(), mktime() and tzset()."
+                .to_owned(),
+        )
+    };
+    if broken && !view.profile.facts.has(Fact::AllCalls) {
+        why += " Only the opens were counted; the four calls after each follow from that.";
+    }
+    Finding {
+        rule: RULE.name,
+        stage: if explained { Stage::Explained } else { Stage::Seen },
+        kernel_ns: broken.then(|| tries_ns(view, merged.needless / CALLS_PER_TRY)).flatten(),
+        estimated: broken,
+        processes: merged.processes,
+        needless: merged.needless,
+        of: merged.of,
+        what,
+        why,
+        sites: merged.sites,
+        evidence: merged.evidence,
+        remedies: remedies(zone::zone_of(view, first)),
+        rows: merged.rows,
+    }
+}
+
+/// The five calls together, not the open alone.
+fn tries_ns(view: &View<'_>, tries: u64) -> Option<u64> {
+    Some(view.profile.host.costs?.open_ns.saturating_mul(tries))
+}
+
+fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
+    // A file that begins as a zone and is damaged may be more than UTC.
+    let utc = zone.is_none_or(|zone| zone.name.is_some());
+    let price = "Takes effect at the next start. A zone file that is put there later is then \
+                 ignored.";
+    vec![
+        Remedy {
+            change: Change::SetEnv {
+                variable: "TZ".to_owned(),
+                value: utc.then(|| "UTC".to_owned()),
+            },
+            safety: Safety::Caveat(match utc {
+                true => format!(
+                    "The times stay as they are: without a zone file the program is in UTC now. \
+                     {price}"
+                ),
+                false => format!("The value is the name of the zone that is meant. {price}"),
+            }),
+        },
+        Remedy {
+            change: Change::Manual(
+                "Install tzdata where the program runs and make /etc/localtime a link to the zone"
+                    .to_owned(),
+            ),
+            safety: Safety::Manual(
+                "Right if local times are wanted: they change from UTC to that zone.".to_owned(),
+            ),
+        },
+    ]
+}
