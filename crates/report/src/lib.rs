@@ -1,1 +1,143 @@
 //! Findings and profiles told: one file per format.
+//!
+//! Reports go to whatever writer the caller has; nothing here opens a file or asks the terminal.
+//! Texts that the observed program chose (paths, names, values) never reach a terminal unescaped.
+
+mod doctor;
+mod rules;
+mod tell;
+mod text;
+
+use needless_model::Profile;
+use needless_rules::Verdict;
+use std::io::{self, Write};
+use std::path::Path;
+use std::str::FromStr;
+
+pub use doctor::{Check, doctor};
+pub use json::{SCHEMA, schema};
+pub use rules::{explain, rules_json, rules_table};
+
+/// What a report tells.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// What was seen.
+    pub profile: &'a Profile,
+    /// What of it is needless.
+    pub verdict: &'a Verdict,
+    /// Where the profile comes from.
+    pub source: Source,
+    /// The version of needless that tells it.
+    pub version: &'a str,
+}
+
+/// Where a profile comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A command that was run. The program as given, without its arguments: they may hold secrets.
+    Run(String),
+    /// A log that was read: its file name, or several separated by blanks.
+    Log(String),
+}
+
+/// Declares the formats. The module of each has its `NAME`, the `ENDING` of files that are written
+/// in it by default, and `write`.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident: $file:ident),+ $(,)?) => {
+        $(mod $file;)+
+
+        /// How a report is written.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $($(#[$doc])* $format),+
+        }
+
+        impl Format {
+            /// Every format.
+            pub const ALL: &[Format] = &[$(Format::$format),+];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $(Format::$format => $file::NAME),+ }
+            }
+
+            fn ending(self) -> Option<&'static str> {
+                match self { $(Format::$format => $file::ENDING),+ }
+            }
+        }
+
+        /// Writes `report` to `out`, with a newline at its end. The same report gives the same
+        /// bytes.
+        ///
+        /// # Errors
+        /// When `out` cannot be written to.
+        pub fn write(
+            out: &mut dyn Write,
+            report: &Report<'_>,
+            format: Format,
+            style: Style,
+        ) -> io::Result<()> {
+            match format { $(Format::$format => $file::write(out, report, style)),+ }
+        }
+    };
+}
+
+formats![
+    /// For a person at a terminal: what, share, why, where from, fix, caveat.
+    Full: full,
+    /// One line per finding.
+    Concise: concise,
+    /// For other tools: see [`schema`].
+    Json: json,
+];
+
+impl Format {
+    /// The format that a file's ending asks for: `.json`, `.txt`. `None` for others.
+    pub fn of_path(path: &Path) -> Option<Format> {
+        let ending = path.extension()?.to_str()?;
+        Format::ALL.iter().copied().find(|format| format.ending() == Some(ending))
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    /// # Errors
+    /// When the name is not that of a format; the message lists them.
+    fn from_str(name: &str) -> Result<Format, String> {
+        Format::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+            format!("no such format; there are {}", text::list(&names, "and"))
+        })
+    }
+}
+
+/// How text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to write the escape sequences of colours.
+    pub colour: bool,
+    /// Columns to wrap at. A word that is longer (a path) is not broken.
+    pub width: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_tells_the_format() {
+        assert_eq!(Format::of_path(Path::new("/x/report.json")), Some(Format::Json));
+        assert_eq!(Format::of_path(Path::new("report.txt")), Some(Format::Full));
+        assert_eq!(Format::of_path(Path::new("report")), None);
+        assert_eq!(Format::of_path(Path::new(".json")), None);
+    }
+
+    #[test]
+    fn formats_have_names() {
+        assert_eq!("json".parse(), Ok(Format::Json));
+        assert_eq!("full".parse(), Ok(Format::Full));
+        assert_eq!("concise".parse(), Ok(Format::Concise));
+        assert!("sarif".parse::<Format>().unwrap_err().contains("full, concise and json"));
+    }
+}

@@ -1,0 +1,272 @@
+//! For a person at a terminal: numbers first, then why, where from, what to do and its price.
+
+use crate::text::{Tint, clean, count, duration, number, percent, wrap};
+use crate::{Report, Source, Style, tell};
+use needless_model::{Change, Evidence, Fact, Finding, Profile, Safety, Stage};
+use std::io::{self, Write};
+
+pub(crate) const NAME: &str = "full";
+pub(crate) const ENDING: Option<&str> = Some("txt");
+
+/// Columns before the text of a finding: two blanks, the label, two blanks.
+const INDENT: usize = 10;
+/// Columns before the text of the last lines.
+const FOOT: usize = 14;
+/// More call sites or processes than this are only counted.
+const SHOWN: usize = 3;
+
+pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (profile, verdict) = (report.profile, report.verdict);
+    if verdict.findings.is_empty() {
+        return writeln!(out, "{}", tell::summary(report));
+    }
+    header(out, report, style)?;
+    for finding in &verdict.findings {
+        writeln!(out)?;
+        print_finding(out, finding, profile, style)?;
+    }
+    writeln!(out)?;
+    footer(out, report, style)
+}
+
+fn header(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let profile = report.profile;
+    let unknown: Vec<&str> = Fact::ALL
+        .iter()
+        .filter(|fact| !profile.facts.has(**fact))
+        .map(|fact| fact.words())
+        .collect();
+    let by = clean(&profile.backend);
+    let unknown = if unknown.is_empty() { "nothing".to_owned() } else { unknown.join(", ") };
+    let seen = format!("needless: {by}; not known: {unknown}");
+    print_wrapped(out, ("", 0), &seen, Some(Tint::Faint), style)?;
+    let of = match &report.source {
+        Source::Run(program) => program.rsplit('/').next().unwrap_or(program),
+        Source::Log(file) => file,
+    };
+    let found = count(report.verdict.findings.len() as u64, "finding", "findings");
+    let line = format!("{}: {}, {found}", clean(of), tell::toll(report));
+    print_wrapped(out, ("", 0), &line, None, style)
+}
+
+fn print_finding(
+    out: &mut dyn Write,
+    finding: &Finding,
+    profile: &Profile,
+    style: Style,
+) -> io::Result<()> {
+    // The name is painted after wrapping: escape sequences have no width.
+    let head = format!("{}: {}", finding.rule, tell::headline(finding));
+    for (at, line) in wrap(&head, style.width.saturating_sub(2)).iter().enumerate() {
+        match line.strip_prefix(finding.rule) {
+            Some(rest) if at == 0 => {
+                writeln!(out, "{}{rest}", style.paint(Tint::Name, finding.rule))?;
+            }
+            _ => writeln!(out, "  {line}")?,
+        }
+    }
+    let prose = |out: &mut dyn Write, label: &str, text: &str| {
+        print_wrapped(out, (&format!("  {label}"), INDENT), text, None, style)
+    };
+    let exact = |out: &mut dyn Write, label: &str, text: &str, tint| {
+        print_lines(out, (&format!("  {label}"), INDENT), &[text.to_owned()], tint, style)
+    };
+    prose(out, "share", &share(finding, profile))?;
+    prose(out, "who", &who(finding, profile))?;
+    prose(out, "why", &clean(&finding.why))?;
+    for (at, from) in origins(finding, profile).iter().enumerate() {
+        exact(out, if at == 0 { "from" } else { "" }, from, None)?;
+    }
+    for (at, evidence) in finding.evidence.iter().enumerate() {
+        exact(out, if at == 0 { "strace" } else { "" }, &counted(evidence), None)?;
+    }
+    for (at, remedy) in finding.remedies.iter().enumerate() {
+        let label = if at == 0 { "fix" } else { "or" };
+        let change = tell::change(&remedy.change);
+        match remedy.change {
+            Change::SetEnv { .. } | Change::UnsetEnv { .. } => {
+                exact(out, label, &change, Some(Tint::Fix))?;
+            }
+            _ => prose(out, label, &change)?,
+        }
+        let (label, sentence) = match &remedy.safety {
+            Safety::Safe(sentence) => ("safe", sentence),
+            Safety::Caveat(sentence) => ("caveat", sentence),
+            Safety::Manual(sentence) => ("manual", sentence),
+        };
+        prose(out, label, &clean(sentence))?;
+    }
+    prose(out, "stage", stage(finding.stage))?;
+    exact(out, "more", &format!("needless explain {}", finding.rule), None)
+}
+
+/// `10 × newfstatat("/etc/localtime") ok`.
+fn counted(evidence: &Evidence) -> String {
+    let about = match evidence.path.as_str() {
+        "" => String::new(),
+        path => format!("(\"{}\")", clean(path)),
+    };
+    let (call, outcome) = (clean(&evidence.call), clean(&evidence.outcome));
+    format!("{} × {call}{about} {outcome}", number(evidence.count))
+}
+
+/// What would be saved.
+fn share(finding: &Finding, profile: &Profile) -> String {
+    let calls = if tell::all_name_paths(finding, profile) {
+        percent(tell::share(finding, profile)) + " of the calls that name a path"
+    } else if profile.facts.has(Fact::AllCalls) && profile.totals.calls > 0 {
+        percent(finding.needless as f64 / profile.totals.calls as f64) + " of all calls"
+    } else {
+        count(finding.needless, "call", "calls") + ", some without a path"
+    };
+    match finding.kernel_ns {
+        None => calls,
+        Some(ns) if finding.estimated => format!("{calls}, about {} in the kernel", duration(ns)),
+        Some(ns) => format!("{calls}, {} in the kernel", duration(ns)),
+    }
+}
+
+/// How sure the finding is.
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Seen => "seen: the pattern matched; its cause was not looked up in this observation",
+        Stage::Explained => "explained: the cause was found too; the saving was not measured",
+        Stage::Proven => "proven: measured before and after the change",
+    }
+}
+
+/// The processes: the first by name, the executables if there are several processes.
+fn who(finding: &Finding, profile: &Profile) -> String {
+    let exes = tell::exes(finding, profile);
+    let name = |exe: Option<&str>| clean(exe.unwrap_or("an unknown program")).into_owned();
+    if let [one] = finding.processes[..] {
+        return format!("{}, {}", tell::process(one, profile), name(exes[0].0));
+    }
+    let most = tell::process(finding.processes[0], profile);
+    let all = number(finding.processes.len() as u64);
+    if let [(exe, _)] = exes[..] {
+        return format!("{all} processes of {}, most calls by {most}", name(exe));
+    }
+    let mut groups: Vec<String> = exes
+        .iter()
+        .take(SHOWN)
+        .map(|(exe, n)| format!("{} × {}", number(*n), name(*exe)))
+        .collect();
+    if exes.len() > SHOWN {
+        groups.push(count((exes.len() - SHOWN) as u64, "other program", "other programs"));
+    }
+    format!("{all} processes: {}; most calls by {most}", groups.join(", "))
+}
+
+/// Call sites, then what the variables were that the remedies are about.
+fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
+    let mut origins: Vec<String> =
+        finding.sites.iter().take(SHOWN).map(|site| clean(site).into_owned()).collect();
+    if finding.sites.len() > SHOWN {
+        let more = (finding.sites.len() - SHOWN) as u64;
+        origins.push(count(more, "other place", "other places"));
+    }
+    let env = &profile.process(finding.processes[0]).env;
+    for remedy in &finding.remedies {
+        let (Change::SetEnv { variable, .. } | Change::UnsetEnv { variable }) = &remedy.change
+        else {
+            continue;
+        };
+        let was = match env.get(variable) {
+            None => continue,
+            Some(None) => format!("{} is unset", clean(variable)),
+            Some(Some(value)) => {
+                format!("{}={}", clean(variable), crate::text::shell_word(value))
+            }
+        };
+        if !origins.contains(&was) {
+            origins.push(was);
+        }
+    }
+    origins
+}
+
+fn footer(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (profile, verdict) = (report.profile, report.verdict);
+    let line = |out: &mut dyn Write, label: &str, text: &str, tint| {
+        print_wrapped(out, (&format!("{label}:"), FOOT), text, tint, style)
+    };
+    let whole = profile.lost.values().all(|n| *n == 0);
+    line(out, "lost", &tell::lost(profile), (!whole).then_some(Tint::Care))?;
+    line(out, "not checked", &tell::not_checked(verdict), None)?;
+    if let Some(below) = tell::below(verdict) {
+        line(out, "left out", &below, None)?;
+    }
+    for note in &profile.notes {
+        line(out, "note", &clean(note), None)?;
+    }
+    match again(report) {
+        Some(command) => print_lines(out, ("try:", FOOT), &[command], Some(Tint::Fix), style),
+        None => Ok(()),
+    }
+}
+
+/// The command that runs the program again with the first remedy of each finding, where these are
+/// variables.
+fn again(report: &Report<'_>) -> Option<String> {
+    let Source::Run(program) = &report.source else { return None };
+    let mut variables: Vec<&str> = Vec::new();
+    let mut words = Vec::new();
+    for finding in &report.verdict.findings {
+        let Some(remedy) = finding.remedies.first() else { continue };
+        if matches!(remedy.safety, Safety::Manual(_)) {
+            continue;
+        }
+        let (variable, word) = match &remedy.change {
+            Change::SetEnv { variable, value: Some(_) } => (variable, tell::change(&remedy.change)),
+            Change::UnsetEnv { variable } => (variable, format!("-u {}", clean(variable))),
+            _ => continue,
+        };
+        if !variables.contains(&variable.as_str()) {
+            variables.push(variable);
+            words.push((matches!(remedy.change, Change::UnsetEnv { .. }), word));
+        }
+    }
+    if words.is_empty() {
+        return None;
+    }
+    // The options of env go before its assignments.
+    words.sort_by_key(|(unset, _)| !unset);
+    let env = if words[0].0 { "env " } else { "" };
+    let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
+    let program = crate::text::shell_word(program);
+    Some(format!("{env}{} needless run -- {program} …", words.join(" ")))
+}
+
+/// Prose: `text` wrapped beside `label`, from column `indent`.
+fn print_wrapped(
+    out: &mut dyn Write,
+    (label, indent): (&str, usize),
+    text: &str,
+    tint: Option<Tint>,
+    style: Style,
+) -> io::Result<()> {
+    let width = style.width.saturating_sub(indent).max(20);
+    print_lines(out, (label, indent), &wrap(text, width), tint, style)
+}
+
+/// What is to be copied or compared is not wrapped: `lines` as they are beside `label`, from
+/// column `indent`, which is at least as wide as the label.
+fn print_lines(
+    out: &mut dyn Write,
+    (label, indent): (&str, usize),
+    lines: &[String],
+    tint: Option<Tint>,
+    style: Style,
+) -> io::Result<()> {
+    for (at, line) in lines.iter().enumerate() {
+        let mut lead = " ".repeat(indent);
+        if at == 0 && !label.trim().is_empty() {
+            let blanks = " ".repeat(indent - label.len());
+            lead = style.paint(Tint::Faint, label) + &blanks;
+        }
+        let line = tint.map_or_else(|| line.clone(), |tint| style.paint(tint, line));
+        writeln!(out, "{lead}{line}")?;
+    }
+    Ok(())
+}

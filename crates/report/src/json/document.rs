@@ -1,0 +1,263 @@
+//! The structures of a JSON report: their field names and comments are its schema.
+
+use super::SCHEMA;
+use needless_model::Fact;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a program asked of the kernel needlessly, why, and what to change.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "needless.report/1")]
+pub(super) struct Document<'a> {
+    /// Name and version of this format.
+    #[schemars(extend("const" = SCHEMA))]
+    pub(super) schema: &'static str,
+    /// Version of needless that wrote the report.
+    pub(super) needless_version: &'a str,
+    /// How the calls were observed.
+    pub(super) backend: &'a str,
+    /// What was observed.
+    pub(super) source: Origin<'a>,
+    /// Whether `totals` cover every call, and not only those that rules need.
+    pub(super) complete: bool,
+    /// What was not seen, dropped or folded: counters by name; one that is absent is 0.
+    pub(super) lost: BTreeMap<&'a str, u64>,
+    /// Length of the observation in seconds, where known.
+    pub(super) window_s: Option<f64>,
+    /// Sums over all processes.
+    pub(super) totals: Totals,
+    /// Processes seen. A process that execs another program counts as another.
+    pub(super) processes: u64,
+    /// What is needless.
+    pub(super) findings: Vec<FindingOut<'a>>,
+    /// Rules that could not be checked.
+    pub(super) not_checked: Vec<NotChecked>,
+    /// Findings left out because they save too little.
+    pub(super) below_threshold: Below,
+    /// Sentences about what this observation cannot tell.
+    pub(super) notes: &'a [String],
+}
+
+/// What was observed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Origin<'a> {
+    /// A command that was run, or a log that was read.
+    pub(super) kind: OriginKind,
+    /// The program as given, without its arguments; or the log's name.
+    pub(super) name: &'a str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OriginKind {
+    Run,
+    Read,
+}
+
+/// Sums over all processes.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Totals {
+    /// Calls counted.
+    pub(super) calls: u64,
+    /// Calls counted that name a path.
+    pub(super) path_calls: u64,
+    /// Calls that could go, over all findings.
+    pub(super) needless: u64,
+    /// CPU time in user mode, seconds, where known.
+    pub(super) cpu_user_s: Option<f64>,
+    /// CPU time in the kernel, seconds, where known; includes a ptrace tracer's stops.
+    pub(super) cpu_sys_s: Option<f64>,
+}
+
+/// A rule's verdict.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+pub(super) struct FindingOut<'a> {
+    /// Name of the rule; `needless explain` tells more.
+    pub(super) rule: &'static str,
+    /// How far the finding has come.
+    pub(super) stage: Stage,
+    /// Calls that could go.
+    pub(super) needless: u64,
+    /// How often the question was put, the needed first time included.
+    pub(super) of: u64,
+    /// `needless` as a fraction of `totals.path_calls`, at most 1: some of the needless calls may
+    /// name no path.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub(super) share: f64,
+    /// Kernel time of the needless calls in microseconds, where known.
+    pub(super) kernel_us: Option<f64>,
+    /// Whether `kernel_us` is the cost of such a call on this host times their number, rather than
+    /// measured on these calls.
+    pub(super) estimated: bool,
+    /// The process with most of them.
+    pub(super) process: Process<'a>,
+    /// How many processes it concerns.
+    #[schemars(range(min = 1))]
+    pub(super) processes: u64,
+    /// Their executables, most processes first.
+    pub(super) exes: Vec<Exe<'a>>,
+    /// What was seen, in one line.
+    pub(super) what: &'a str,
+    /// Why the program does it.
+    pub(super) why: &'a str,
+    /// Where in the program the calls come from, most frequent first.
+    pub(super) sites: &'a [String],
+    /// Counts that can be checked with strace.
+    pub(super) evidence: Vec<Evidence<'a>>,
+    /// What to do, best first.
+    pub(super) remedies: Vec<Remedy<'a>>,
+}
+
+/// How far a finding has come.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    /// The pattern matched.
+    Seen,
+    /// The cause was found too.
+    Explained,
+    /// Measured before and after the change.
+    Proven,
+}
+
+/// One pid between two execs.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Process<'a> {
+    /// Process id, as the observer saw it.
+    pub(super) pid: u32,
+    /// Path of the executable, where known.
+    pub(super) exe: Option<&'a str>,
+}
+
+/// An executable and how many processes ran it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Exe<'a> {
+    /// Path of the executable, where known.
+    pub(super) exe: Option<&'a str>,
+    /// Processes of the finding that ran it.
+    #[schemars(range(min = 1))]
+    pub(super) processes: u64,
+}
+
+/// A count that can be checked with strace.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Evidence<'a> {
+    /// The system call.
+    pub(super) call: &'a str,
+    /// Its path, or a pattern of paths.
+    pub(super) path: &'a str,
+    /// `ok` or the error's name.
+    pub(super) outcome: &'a str,
+    /// How often.
+    pub(super) count: u64,
+}
+
+/// What to do, with its price.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Remedy<'a> {
+    /// The kind of change.
+    pub(super) kind: Kind,
+    /// The environment variable, for `set_env` and `unset_env`.
+    pub(super) variable: Option<&'a str>,
+    /// The value to set, for `set_env`, where the right one could be found out.
+    pub(super) value: Option<&'a str>,
+    /// The change as one would type or say it.
+    pub(super) text: String,
+    /// What else the change does, or why it does nothing else. Never empty.
+    #[schemars(length(min = 1))]
+    pub(super) caveat: &'a str,
+    /// How safe the change is.
+    pub(super) safety: Level,
+}
+
+/// The kind of change.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// Set an environment variable.
+    SetEnv,
+    /// Unset an environment variable.
+    UnsetEnv,
+    /// Run with the preload library.
+    Preload,
+    /// An option or setting of the program.
+    Option,
+    /// Something a person has to decide and do.
+    Manual,
+}
+
+/// How safe a change is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Safety")]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Level {
+    /// Changes nothing else.
+    Safe,
+    /// Right for most; the caveat says when not to.
+    Caveat,
+    /// Not to be applied by a tool.
+    Manual,
+}
+
+/// A rule that could not be checked.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NotChecked {
+    /// Name of the rule.
+    pub(super) rule: &'static str,
+    /// What it needs to know and this observation does not tell.
+    pub(super) needs: Vec<Need>,
+}
+
+/// Something that an observation may or may not tell.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Need {
+    /// Paths of the calls that name one.
+    Paths,
+    /// Outcome of the calls.
+    Outcomes,
+    /// Every call was counted.
+    AllCalls,
+    /// Watched variables of the processes.
+    Environment,
+    /// When calls were made.
+    Clock,
+    /// Time spent in the kernel per call.
+    KernelTime,
+    /// Fingerprints of answers.
+    Answers,
+    /// Where in the program calls come from.
+    CallSites,
+    /// The time zone files of the host.
+    HostZone,
+    /// What the host's C library does with locale names.
+    HostLocales,
+}
+
+/// Findings left out because they save too little.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Below {
+    /// How many findings.
+    pub(super) findings: u64,
+    /// Their needless calls.
+    pub(super) calls: u64,
+}
+
+impl From<Fact> for Need {
+    fn from(fact: Fact) -> Need {
+        match fact {
+            Fact::Paths => Need::Paths,
+            Fact::Outcomes => Need::Outcomes,
+            Fact::AllCalls => Need::AllCalls,
+            Fact::Environment => Need::Environment,
+            Fact::Clock => Need::Clock,
+            Fact::KernelTime => Need::KernelTime,
+            Fact::Answers => Need::Answers,
+            Fact::CallSites => Need::CallSites,
+            Fact::HostZone => Need::HostZone,
+            Fact::HostLocales => Need::HostLocales,
+        }
+    }
+}

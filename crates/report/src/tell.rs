@@ -1,0 +1,195 @@
+//! What several formats tell alike: who, how much, what was lost, what was not checked.
+
+use crate::Report;
+use crate::text::{clean, count, list, number, shell_word};
+use needless_model::{Change, Fact, Finding, Loss, ProcId, Profile};
+use needless_rules::Verdict;
+use std::collections::BTreeMap;
+
+/// Needless calls of all findings. Rules never count a call twice.
+pub(crate) fn needless(findings: &[Finding]) -> u64 {
+    findings.iter().map(|f| f.needless).sum()
+}
+
+/// Needless calls as a fraction of the calls that name a path, at most 1.
+///
+/// A finding may count calls without a path too (the reads of an opened file), hence the bound.
+pub(crate) fn share(finding: &Finding, profile: &Profile) -> f64 {
+    match profile.totals.path_calls {
+        0 => 0.0,
+        all => (finding.needless as f64 / all as f64).min(1.0),
+    }
+}
+
+/// Whether all needless calls of a finding name a path. The reads of a file that is opened again
+/// and again do not; some backends do not count those.
+pub(crate) fn all_name_paths(finding: &Finding, profile: &Profile) -> bool {
+    let rows = finding.rows.iter().map(|at| &profile.rows[*at]);
+    let named: u64 = rows.filter(|row| row.ask.names_path()).map(|row| row.count).sum();
+    finding.needless <= named
+}
+
+/// What was seen, with the counts ahead where the rule's sentence does not begin with them.
+pub(crate) fn headline(finding: &Finding) -> String {
+    let (needless, of) = (number(finding.needless), number(finding.of));
+    let what = clean(&finding.what);
+    let what = what.trim_end_matches('.');
+    let begins = |counts: &str| what.strip_prefix(counts).is_some_and(|s| s.starts_with(' '));
+    if begins(&format!("{needless} of {of}")) || (needless == of && begins(&needless)) {
+        return what.to_owned();
+    }
+    format!("{needless} of {of} needless: {what}")
+}
+
+/// `sample[4711]`, `sample[4711] and 2 more`.
+pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
+    let Some(first) = finding.processes.first() else { return "?".to_owned() };
+    let first = process(*first, profile);
+    match finding.processes.len() {
+        1 => first,
+        n => format!("{first} and {} more", number(n as u64 - 1)),
+    }
+}
+
+/// `sample[4711]`.
+pub(crate) fn process(id: ProcId, profile: &Profile) -> String {
+    let process = profile.process(id);
+    format!("{}[{}]", clean(process.name()), process.pid)
+}
+
+/// Executables of a finding's processes with how many processes ran each, most first.
+pub(crate) fn exes<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Option<&'a str>, u64)> {
+    let mut by_exe: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+    for id in &finding.processes {
+        *by_exe.entry(profile.process(*id).exe.as_deref()).or_default() += 1;
+    }
+    let mut exes: Vec<_> = by_exe.into_iter().collect();
+    exes.sort_by_key(|(_, processes)| std::cmp::Reverse(*processes));
+    exes
+}
+
+/// What to do, as it would be typed where it can be typed.
+pub(crate) fn change(change: &Change) -> String {
+    match change {
+        Change::SetEnv { variable, value: Some(value) } => {
+            format!("{}={}", clean(variable), shell_word(value))
+        }
+        Change::SetEnv { variable, value: None } => {
+            format!("set {} (the right value cannot be told from here)", clean(variable))
+        }
+        Change::UnsetEnv { variable } => format!("unset {}", clean(variable)),
+        Change::Preload => "run it with needless's preload library".to_owned(),
+        Change::Option(text) | Change::Manual(text) => clean(text).into_owned(),
+    }
+}
+
+/// The backend without parentheses, to stand in some: `ptrace, seccomp-assisted`.
+pub(crate) fn backend(profile: &Profile) -> String {
+    clean(&profile.backend).replace(" (", ", ").replace(')', "")
+}
+
+/// How many calls were judged: of all if all were counted, else of those that name a path, which
+/// every backend counts.
+pub(crate) fn judged(profile: &Profile) -> String {
+    if profile.facts.has(Fact::AllCalls) {
+        return count(profile.totals.calls, "call", "calls");
+    }
+    count(profile.totals.path_calls, "call that names a path", "calls that name a path")
+}
+
+/// `9 of 71 calls that name a path are needless`.
+pub(crate) fn toll(report: &Report<'_>) -> String {
+    let (profile, findings) = (report.profile, &report.verdict.findings);
+    let needless = needless(findings);
+    let are = if needless == 1 { "is" } else { "are" };
+    // Otherwise they are not a part of the calls that were counted.
+    let comparable = profile.facts.has(Fact::AllCalls)
+        || findings.iter().all(|finding| all_name_paths(finding, profile));
+    match comparable {
+        true => format!("{} of {} {are} needless", number(needless), judged(profile)),
+        false => format!("{} {are} needless", count(needless, "call", "calls")),
+    }
+}
+
+/// What was not seen, dropped or folded: `nothing`, `3 lines unparsed and 1 call unfinished`.
+pub(crate) fn lost(profile: &Profile) -> String {
+    let lost: Vec<String> =
+        profile.lost.iter().filter(|(_, n)| **n > 0).map(|(name, n)| loss(name, *n)).collect();
+    if lost.is_empty() {
+        return "nothing".to_owned();
+    }
+    list(&lost.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+}
+
+fn loss(name: &'static str, n: u64) -> String {
+    let (one, many) = match Loss(name) {
+        Loss::FOLDED => ("call folded into others", "calls folded into others"),
+        Loss::UNPARSED => ("line not understood", "lines not understood"),
+        Loss::UNFINISHED => ("call whose end was not seen", "calls whose end was not seen"),
+        Loss::NO_PATH => ("path unreadable", "paths unreadable"),
+        Loss::SETUID => {
+            ("set-user-ID program without its privilege", "set-user-ID programs without privilege")
+        }
+        Loss::PTRACE => ("refused attempt to trace", "refused attempts to trace"),
+        // How many calls a filter left out is not known.
+        Loss::FILTERED => return "what a filter left out of the log".to_owned(),
+        _ => return format!("{} {}", number(n), clean(name).replace('_', " ")),
+    };
+    count(n, one, many)
+}
+
+/// Rules that could not be checked, by what they would need: `nothing`,
+/// `locale-alias (needs the host's locales)`.
+pub(crate) fn not_checked(verdict: &Verdict) -> String {
+    let mut by_need: Vec<(&[Fact], Vec<&str>)> = Vec::new();
+    for skipped in &verdict.not_checked {
+        match by_need.iter_mut().find(|(missing, _)| *missing == skipped.missing) {
+            Some((_, rules)) => rules.push(skipped.rule),
+            None => by_need.push((&skipped.missing, vec![skipped.rule])),
+        }
+    }
+    if by_need.is_empty() {
+        return "nothing".to_owned();
+    }
+    let groups: Vec<String> = by_need
+        .iter()
+        .map(|(missing, rules)| {
+            let needs = if rules.len() == 1 { "needs" } else { "need" };
+            let facts: Vec<&str> = missing.iter().map(|fact| fact.words()).collect();
+            format!("{} ({needs} {})", rules.join(", "), list(&facts, "and"))
+        })
+        .collect();
+    groups.join("; ")
+}
+
+/// What was found and left out for being too little, if anything.
+pub(crate) fn below(verdict: &Verdict) -> Option<String> {
+    let calls = needless(&verdict.below);
+    (!verdict.below.is_empty()).then(|| {
+        format!("{} below the threshold, --min-saving 0 shows them", count(calls, "call", "calls"))
+    })
+}
+
+/// The one line of a healthy program, and the last of a concise report: how much, seen by whom,
+/// what was lost, what was not checked.
+pub(crate) fn summary(report: &Report<'_>) -> String {
+    let (profile, verdict) = (report.profile, report.verdict);
+    let toll = match verdict.findings.len() as u64 {
+        0 => format!("nothing needless found in {}", judged(profile)),
+        n => format!("{}, {}", count(n, "finding", "findings"), toll(report)),
+    };
+    let mut line = format!(
+        "needless: {toll} ({}; lost: {}; not checked: {}",
+        backend(profile),
+        lost(profile),
+        not_checked(verdict)
+    );
+    if let Some(below) = below(verdict) {
+        line = line + "; " + &below;
+    }
+    if !profile.notes.is_empty() {
+        let notes = count(profile.notes.len() as u64, "note", "notes");
+        line = line + "; " + &notes + " in --format json";
+    }
+    line + ")"
+}

@@ -1,0 +1,228 @@
+//! Words and numbers for people: escaped, wrapped, counted.
+
+use crate::Style;
+use anstyle::{AnsiColor, Style as Ansi};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// `text` as a terminal may see it: control characters and those that reorder or hide others are
+/// written as escapes (`\x1b`, `\n`, `\u{202e}`).
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => clean.push_str("\\n"),
+            '\r' => clean.push_str("\\r"),
+            '\t' => clean.push_str("\\t"),
+            c if harmful(c) && c.is_ascii() => {
+                let _ = write!(clean, "\\x{:02x}", c as u32);
+            }
+            c if harmful(c) => {
+                let _ = write!(clean, "\\u{{{:x}}}", c as u32);
+            }
+            c => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// Controls (C0, DEL, C1) and the invisible characters that change how others are shown:
+/// zero-width and bidirectional ones, line and paragraph separators, tags.
+pub(crate) fn harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `value` as a word of a POSIX shell; of bash where it holds control characters.
+pub(crate) fn shell_word(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_/.:,+@%=-".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_owned();
+    }
+    if !value.chars().any(harmful) {
+        return format!("'{}'", value.replace('\'', r"'\''"));
+    }
+    let mut word = "$'".to_owned();
+    for c in value.chars() {
+        match c {
+            '\'' | '\\' => word.extend(['\\', c]),
+            c if harmful(c) => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    let _ = write!(word, "\\{byte:03o}");
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    word + "'"
+}
+
+/// `n` with a comma between thousands.
+pub(crate) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 call`, `2 calls`, `1,000 calls`.
+pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(n), if n == 1 { one } else { many })
+}
+
+/// A fraction from 0 to 1 as a percentage that never rounds to nothing or to everything.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "< 0.1 %".to_owned(),
+        p if p >= 100.0 => "100 %".to_owned(),
+        p if p >= 99.95 => "> 99.9 %".to_owned(),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A time with two or three digits and its unit.
+pub(crate) fn duration(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..999_500 => (ns as f64 / 1e3, "µs"),
+        999_500..999_500_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+/// `a`, `a and b`, `a, b and c`, with the word that joins the last.
+pub(crate) fn list(items: &[&str], join: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} {join} {last}", most.join(", ")),
+    }
+}
+
+/// `text` broken between words into lines of at most `width` columns, at least one.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut columns = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let wide = word.chars().count();
+        if columns > 0 && columns + 1 + wide > width {
+            lines.push(String::new());
+            columns = 0;
+        }
+        let line = lines.last_mut().expect("it began with one line");
+        if columns > 0 {
+            line.push(' ');
+            columns += 1;
+        }
+        line.push_str(word);
+        columns += wide;
+    }
+    lines
+}
+
+/// What a piece of a report is, for its colour.
+#[derive(Clone, Copy)]
+pub(crate) enum Tint {
+    /// The name of a rule, a heading.
+    Name,
+    /// What to do.
+    Fix,
+    /// What asks for care.
+    Care,
+    /// Labels and what is read last.
+    Faint,
+}
+
+impl Style {
+    /// `text`, which must be clean, in its colour.
+    pub(crate) fn paint(self, tint: Tint, text: &str) -> String {
+        if !self.colour || text.is_empty() {
+            return text.to_owned();
+        }
+        let ansi = match tint {
+            Tint::Name => Ansi::new().bold(),
+            Tint::Fix => AnsiColor::Green.on_default(),
+            Tint::Care => AnsiColor::Yellow.on_default(),
+            Tint::Faint => Ansi::new().dimmed(),
+        };
+        format!("{ansi}{text}{ansi:#}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_harmful_stays() {
+        assert_eq!(clean("/etc/κώδικας"), "/etc/κώδικας");
+        assert_eq!(clean("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
+        assert_eq!(clean("\u{9b}2J\u{202e}"), "\\u{9b}2J\\u{202e}");
+        let all: String = (0..=0x2_ffff).filter_map(char::from_u32).collect();
+        assert!(!clean(&all).chars().any(harmful));
+    }
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(shell_word("Europe/Athens"), "Europe/Athens");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("a b's"), r"'a b'\''s'");
+        assert_eq!(shell_word("a\x1b'\u{85}"), r"$'a\033\'\302\205'");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000), "1,000");
+        assert_eq!(number(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(count(1, "call", "calls"), "1 call");
+        assert_eq!(count(0, "call", "calls"), "0 calls");
+    }
+
+    #[test]
+    fn percentages_do_not_round_to_nothing_or_all() {
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.0001), "< 0.1 %");
+        assert_eq!(percent(0.1267), "12.7 %");
+        assert_eq!(percent(0.99994), "> 99.9 %");
+        assert_eq!(percent(1.0), "100 %");
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration(0), "0 ns");
+        assert_eq!(duration(999), "999 ns");
+        assert_eq!(duration(9_240), "9.2 µs");
+        assert_eq!(duration(11_400_000), "11 ms");
+        assert_eq!(duration(999_999), "1.0 ms");
+        assert_eq!(duration(61_000_000_000), "61 s");
+    }
+
+    #[test]
+    fn lines_break_between_words_only() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a /very/long/path b", 5), ["a", "/very/long/path", "b"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn lists() {
+        assert_eq!(list(&[], "and"), "");
+        assert_eq!(list(&["a"], "and"), "a");
+        assert_eq!(list(&["a", "b", "c"], "or"), "a, b or c");
+    }
+}

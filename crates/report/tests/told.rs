@@ -1,0 +1,279 @@
+//! What reports look like, read by eye before it was accepted.
+
+mod samples;
+
+use insta::assert_snapshot;
+use needless_model::Change;
+use needless_report::{Format, Style};
+use samples::{Sample, healthy, hostile, localtime, log, reopened, tree};
+
+#[test]
+fn full_for_one_finding() {
+    assert_snapshot!(localtime().told(Format::Full), @r#"
+    needless: ptrace (seccomp-assisted); not known: a count of every call, the kernel time of calls
+    sample: 9 of 15 calls that name a path are needless, 1 finding
+
+    tz-unset: 9 of 10 time conversions stat /etc/localtime
+      share   60.0 % of the calls that name a path, about 9.3 µs in the kernel
+      who     sample[4711], /tmp/sample
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+              TZ is unset
+      strace  10 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain tz-unset
+
+    lost:         nothing
+    not checked:  nothing
+    try:          TZ=Europe/Athens needless run -- ./sample …
+    "#);
+}
+
+#[test]
+fn full_for_a_tree_of_processes() {
+    assert_snapshot!(tree().told(Format::Full), @r#"
+    needless: ptrace; not known: the time of calls, the kernel time of calls, the answers of calls, call
+    sites, the host's time zone files, the host's locales
+    make: 60,031 of 60,300 calls are needless, 2 findings
+
+    tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion
+      share   99.5 % of the calls that name a path, about 62 ms in the kernel
+      who     3 processes: 2 × /usr/bin/date, 1 × /usr/bin/python3; most calls by python3[100]
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+              date+0x0: call localtime@plt
+              date+0x1: call localtime@plt
+              2 other places
+              TZ is unset
+      strace  59,998 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain tz-unset
+
+    locale-alias: 34 failed opens: the locale "greek" is looked for under other names
+      share   < 0.1 % of the calls that name a path
+      who     2 processes of /usr/bin/date, most calls by date[101]
+      why     LANG=greek is an alias.
+      from    LANG=greek
+      strace  24 × openat("/usr/lib/locale/el_GR.*/LC_*") ENOENT
+              10 × openat("/usr/share/locale/*/*.mo") ENOENT
+      fix     LANG=el_GR
+      caveat  The encoding stays ISO-8859-7.
+      or      unset LANG
+      manual  Messages are then in English.
+      stage   seen: the pattern matched; its cause was not looked up in this observation
+      more    needless explain locale-alias
+
+    lost:         1 call whose end was not seen and 40,000 calls folded into others
+    not checked:  locale-spelling, locale-not-installed (need the host's locales); repeated-question
+                  (needs the time of calls and the answers of calls)
+    left out:     1 call below the threshold, --min-saving 0 shows them
+    note:         A program tried to trace another one.
+    try:          TZ=Europe/Athens LANG=el_GR needless run -- make …
+    "#);
+}
+
+#[test]
+fn full_does_not_compare_with_calls_that_were_not_counted() {
+    assert_snapshot!(reopened().told(Format::Full), @r#"
+    needless: ptrace; not known: a count of every call, the environment of the processes, the time of
+    calls, the answers of calls, call sites, the host's time zone files, the host's locales
+    app.log: 4,995 calls are needless, 1 finding
+
+    zone-file-missing: 4,995 of 4,996 needless: opens and reads a zone file that is empty
+      share   4,995 calls, some without a path, 5.1 ms in the kernel
+      who     app[9], /srv/app
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+      strace  1,000 × openat("/etc/localtime") ok
+              2,000 × fstat ok
+      fix     set TZ (the right value cannot be told from here)
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain zone-file-missing
+
+    lost:         nothing
+    not checked:  nothing
+    "#);
+}
+
+#[test]
+fn full_for_a_healthy_program_is_one_line() {
+    assert_snapshot!(healthy().told(Format::Full), @"needless: nothing needless found in 1,234 calls (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)");
+    assert_snapshot!(log().told(Format::Full), @"needless: nothing needless found in 1 call that names a path (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note in --format json)");
+    assert_eq!(log().told(Format::Full).lines().count(), 1);
+}
+
+#[test]
+fn concise() {
+    assert_snapshot!(localtime().told(Format::Concise), @r#"
+    sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    needless: 1 finding, 9 of 15 calls that name a path are needless (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)
+    "#);
+    assert_snapshot!(tree().told(Format::Concise), @r#"
+    python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens
+    date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR
+    needless: 2 findings, 60,031 of 60,300 calls are needless (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format json)
+    "#);
+    assert_eq!(healthy().told(Format::Concise), healthy().told(Format::Full));
+}
+
+#[test]
+fn json() {
+    assert_snapshot!(localtime().told(Format::Json), @r#"
+    {
+      "schema": "needless.report/1",
+      "needless_version": "0.1.0",
+      "backend": "ptrace (seccomp-assisted)",
+      "source": {
+        "kind": "run",
+        "name": "./sample"
+      },
+      "complete": false,
+      "lost": {},
+      "window_s": 0.0125,
+      "totals": {
+        "calls": 15,
+        "path_calls": 15,
+        "needless": 9,
+        "cpu_user_s": null,
+        "cpu_sys_s": null
+      },
+      "processes": 2,
+      "findings": [
+        {
+          "rule": "tz-unset",
+          "stage": "explained",
+          "needless": 9,
+          "of": 10,
+          "share": 0.6,
+          "kernel_us": 9.27,
+          "estimated": true,
+          "process": {
+            "pid": 4711,
+            "exe": "/tmp/sample"
+          },
+          "processes": 1,
+          "exes": [
+            {
+              "exe": "/tmp/sample",
+              "processes": 1
+            }
+          ],
+          "what": "9 of 10 time conversions stat /etc/localtime",
+          "why": "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether /etc/localtime is still the file it has loaded.",
+          "sites": [
+            "main+0xc3: call localtime@plt"
+          ],
+          "evidence": [
+            {
+              "call": "newfstatat",
+              "path": "/etc/localtime",
+              "outcome": "ok",
+              "count": 10
+            }
+          ],
+          "remedies": [
+            {
+              "kind": "set_env",
+              "variable": "TZ",
+              "value": "Europe/Athens",
+              "text": "TZ=Europe/Athens",
+              "caveat": "Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart.",
+              "safety": "caveat"
+            }
+          ]
+        }
+      ],
+      "not_checked": [],
+      "below_threshold": {
+        "findings": 0,
+        "calls": 0
+      },
+      "notes": []
+    }
+    "#);
+}
+
+#[test]
+fn reports_end_with_one_newline_and_are_the_same_each_time() {
+    for (sample, again) in Sample::all().iter().zip(Sample::all()) {
+        for format in [Format::Full, Format::Concise, Format::Json] {
+            let told = sample.told(format);
+            assert!(told.ends_with('\n') && !told.ends_with("\n\n"), "{told}");
+            assert_eq!(told, again.told(format));
+        }
+    }
+}
+
+#[test]
+fn full_is_no_wider_than_asked_where_words_are_short() {
+    for width in [70, 80, 100] {
+        let told = tree().styled(Format::Full, Style { colour: false, width });
+        for line in told.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_to_be_copied_is_not_wrapped() {
+    let mut sample = localtime();
+    let value = "a  b ".repeat(30);
+    let remedy = &mut sample.verdict.findings[0].remedies[0];
+    remedy.change = Change::SetEnv { variable: "TZ".to_owned(), value: Some(value.clone()) };
+    sample.verdict.findings[0].evidence[0].path = value.clone();
+    let told = sample.styled(Format::Full, Style { colour: false, width: 60 });
+    for exact in [
+        format!("  fix     TZ='{value}'\n"),
+        format!("  strace  10 × newfstatat(\"{value}\") ok\n"),
+        format!("try:          TZ='{value}' needless run -- ./sample …\n"),
+    ] {
+        assert!(told.contains(&exact), "{told}");
+    }
+}
+
+#[test]
+fn colour_adds_escape_sequences_and_nothing_else() {
+    let plain = tree().styled(Format::Full, Style { colour: false, width: 80 });
+    let coloured = tree().styled(Format::Full, Style { colour: true, width: 80 });
+    let mut stripped = String::new();
+    let mut parts = coloured.split('\x1b');
+    stripped.push_str(parts.next().unwrap());
+    for part in parts {
+        stripped.push_str(part.split_once('m').expect("a colour ends with m").1);
+    }
+    assert!(coloured.contains('\x1b') && !plain.contains('\x1b'));
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn nothing_that_the_program_chose_commands_the_terminal() {
+    for format in [Format::Full, Format::Concise, Format::Json] {
+        let told = hostile().told(format);
+        let bad = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
+        assert_eq!(told.chars().find(bad), None, "{told}");
+        assert!(told.contains("owned"), "{told}");
+    }
+    // An escaped newline makes no line of its own.
+    assert_eq!(hostile().told(Format::Concise).lines().count(), 2);
+}
+
+#[test]
+fn variables_that_no_remedy_is_about_are_not_told() {
+    for format in [Format::Full, Format::Concise, Format::Json] {
+        let told = tree().told(format);
+        assert!(!told.contains("hunter2") && !told.contains("PASSWORD"), "{told}");
+    }
+    // The one that is, is told.
+    assert!(tree().told(Format::Full).contains("LANG=greek\n"));
+}
