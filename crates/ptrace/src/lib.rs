@@ -1,1 +1,182 @@
 //! Runs a command under ptrace, without privilege, and fills a profile.
+//!
+//! By default only the calls that rules need stop: a seccomp filter picks them
+//! (`SECCOMP_RET_TRACE`), everything else runs untouched. With [`Options::all`] every call stops
+//! and the totals are exact.
+//!
+//! [`run`] is for the user's command: it splits into a front process, which is what the shell
+//! sees, and a tracer that outlives it, so that killing needless leaves the command alone.
+//! [`trace`] is for small probes and does not split.
+//!
+//! What the command can see of us: its parent is the tracer; `/proc/self/status` shows `TracerPid`
+//! and, by default, `Seccomp: 2` and (unprivileged) `NoNewPrivs: 1`; it cannot trace others; `seccomp(2)` in
+//! strict mode is refused to it.
+
+mod calls;
+mod drain;
+mod error;
+mod exit;
+mod filter;
+mod front;
+mod image;
+mod launch;
+mod lifecycle;
+mod line;
+mod memory;
+mod original;
+mod rescue;
+mod stack;
+mod sys;
+mod table;
+mod tracer;
+mod tree;
+
+pub use error::Error;
+pub use exit::mirror;
+
+use needless_model::{Exit, Limits, ProcId, Profile};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What to run. Everything that is not named here (working directory, limits, umask, signal mask
+/// and dispositions, process group, terminal, open descriptors) is our own caller's.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to execute: looked up in `PATH` already.
+    pub program: PathBuf,
+    /// The arguments, the command's name as typed first.
+    pub argv: Vec<OsString>,
+    /// Its environment; `None`: ours, to the byte.
+    pub env: Option<Vec<(OsString, OsString)>>,
+    /// Its standard streams.
+    pub stdio: Stdio,
+}
+
+/// The standard streams of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stdio {
+    /// Ours.
+    #[default]
+    Inherit,
+    /// All three `/dev/null`.
+    Null,
+    /// stdin and stderr `/dev/null`; stdout kept for [`Traced::stdout`]. For output that fits in
+    /// memory.
+    Capture,
+}
+
+/// How to watch.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Stop at every call, for exact totals; several times slower.
+    pub all: bool,
+    /// The environment variables to keep; others are never stored.
+    pub watch: &'static [&'static str],
+    /// Bounds of the profile.
+    pub limits: Limits,
+    /// Take snapshots of the stacks of repeated questions.
+    pub stacks: bool,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Traced {
+    /// The calls. The first process is the command.
+    pub profile: Profile,
+    /// How the command ended.
+    pub exit: Exit,
+    /// Snapshots, in the order they were taken. At most 4,096.
+    pub stacks: Vec<Stack>,
+    /// The root directories (`O_PATH`) of processes whose root or mount namespace is not ours. At
+    /// most 256.
+    pub roots: Vec<(ProcId, OwnedFd)>,
+    /// What a [`Stdio::Capture`] command wrote to its stdout.
+    pub stdout: Vec<u8>,
+}
+
+/// The user stack of a thread inside a call, to unwind later.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// Which row of the profile the call was counted in.
+    pub row: usize,
+    /// How many calls the snapshot stands for: those since the one before.
+    pub weight: u64,
+    /// Program counter: behind the system call instruction.
+    pub pc: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer register, whatever the code keeps in it.
+    pub fp: u64,
+    /// Link register; 0 where the machine has none.
+    pub lr: u64,
+    /// Memory from `sp` upwards, at most 16 KiB.
+    pub bytes: Vec<u8>,
+    /// What is mapped executable.
+    pub modules: Arc<Vec<Module>>,
+}
+
+/// A file mapped executable.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Its path as the kernel tells it.
+    pub path: PathBuf,
+    /// The file itself, opened below the process's own root while it lived; `None` where that
+    /// failed or the file there is another one.
+    pub file: Option<Arc<File>>,
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Offset in the file of `start`.
+    pub offset: u64,
+}
+
+/// Runs the user's command, split from this process. **Returns in another process than it was
+/// called in**: the one that was called waits, hands signals and job control on, and ends as that
+/// other process ends. To be called while the process has one thread, and to be followed by the
+/// report and [`mirror`].
+///
+/// Waits for the command and all its descendants, as `strace -f` does; SIGINT, SIGTERM, SIGHUP or
+/// SIGQUIT after the command has ended gets the report of what was seen until then. If the front
+/// process was killed meanwhile, there is nobody to report to: the process then ends here.
+///
+/// If the *tracer* is killed (SIGKILL; its name is `nl-tracer`), the front takes its place, without
+/// observing: the command goes on. Filtered calls of the moment in between fail with ENOSYS; with
+/// [`Options::all`] there is no filter.
+///
+/// # Errors
+///
+/// See [`Error`]; also returned in the other process.
+pub fn run(launch: Launch, options: &Options) -> Result<Traced, Error> {
+    let original = original::Original::record_and_block().map_err(blocked)?;
+    let prepared = tracer::prepare(&launch, options, original)?;
+    let (front, command) = line::split(prepared, original)?;
+    tracer::trace(command, options, original, Some(&front)).inspect_err(|_| front.give_up(original))
+}
+
+/// Runs a small command without the split: if this process is killed, the command is left with
+/// calls that fail.
+///
+/// # Errors
+///
+/// See [`Error`].
+pub fn trace(launch: Launch, options: &Options) -> Result<Traced, Error> {
+    // A tracer waits for all children of its thread: in a thread of its own, for no others.
+    std::thread::scope(|scope| {
+        let tracer = scope.spawn(|| {
+            let original = original::Original::record_and_block().map_err(blocked)?;
+            let prepared = tracer::prepare(&launch, options, original)?;
+            let pid = prepared.fork(None)?;
+            original.restore_mask();
+            tracer::trace(prepared.held(pid), options, original, None)
+        });
+        tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn blocked(errno: nix::errno::Errno) -> Error {
+    Error::Start { what: "sigprocmask", errno }
+}

@@ -1,1 +1,83 @@
 //! Small programs that make known system calls and print the counts they expect.
+//!
+//! What a testee prints on its stdout are lines `QUESTION PATH OUTCOME COUNT`, where QUESTION is
+//! `stat`, `open`, `access`, `readlink` or `exec` whatever the call's name is on the architecture, and
+//! OUTCOME is `ok` or the error's name: `stat /etc/localtime ok 9`. Each names only paths that nothing
+//! else in the program asks for.
+//!
+//! Each source in `c/` is compiled in up to five ways: `NAME`, `NAME-static`, `NAME-i386`,
+//! `NAME-musl` (static) and `NAME-stripped`.
+
+use std::path::PathBuf;
+
+const BUILT: &[(&str, Result<&str, &str>)] = include!(concat!(env!("OUT_DIR"), "/built.rs"));
+
+/// The program `name` ("packagecloud", "packagecloud-i386").
+///
+/// # Errors
+///
+/// The compiler's reason why it could not be built on this machine.
+///
+/// # Panics
+///
+/// If there is no source for such a program: a spelling mistake in a test.
+pub fn path(name: &str) -> Result<PathBuf, String> {
+    let found = BUILT.iter().find(|(known, _)| *known == name);
+    let (_, built) = found.unwrap_or_else(|| panic!("no testee is called {name}"));
+    built.map(PathBuf::from).map_err(|why| format!("testee {name}: {why}"))
+}
+
+/// One line of what a testee expects of itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expected {
+    /// `stat`, `open`, `access`, `readlink`, `exec`.
+    pub question: String,
+    /// The path as asked.
+    pub path: String,
+    /// `ok` or the error's name.
+    pub outcome: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// The expectations in what a testee printed; other lines are left out.
+pub fn expectations(stdout: &str) -> Vec<Expected> {
+    stdout
+        .lines()
+        .filter_map(|line| {
+            let [question, path, outcome, count] =
+                line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            Some(Expected {
+                question: question.to_owned(),
+                path: path.to_owned(),
+                outcome: outcome.to_owned(),
+                count: count.parse().ok()?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn lines_that_are_no_expectations_are_left_out() {
+        let found = expectations("ready\nstat /etc/localtime ok 9\nopen /x ENOENT many\n");
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].path.as_str(), found[0].count), ("/etc/localtime", 9));
+    }
+
+    #[test]
+    fn the_sample_prints_what_it_expects() {
+        let program = match path("packagecloud") {
+            Ok(program) => program,
+            Err(why) if std::env::var_os("CI").is_none() => return eprintln!("skipped: {why}"),
+            Err(why) => panic!("{why}"),
+        };
+        let output = Command::new(program).arg("10").output().unwrap();
+        let found = expectations(&String::from_utf8(output.stdout).unwrap());
+        assert!(found.iter().any(|e| e.question == "stat" && e.count == 9), "{found:?}");
+    }
+}

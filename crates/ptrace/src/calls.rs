@@ -1,0 +1,270 @@
+//! From a stop at a system call to a row of the profile.
+
+use crate::image;
+use crate::memory::{PathBuffer, fingerprint, read_u64};
+use crate::sys::{SyscallInfo, Tid};
+use crate::table::{Abi, Decider, Kind, Reply, Shape};
+use crate::tree::{Count, Effect, Group, Pending};
+use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question, QuestionId};
+
+/// How many of the first answers to a question are looked at, each at the cost of a second stop.
+const LOOK_FIRST: u64 = 8;
+/// After these, one in so many is.
+const LOOK_EVERY: u64 = 64;
+
+/// What became of a call at its entry.
+pub(crate) struct Begun {
+    /// What its exit matters for; `None`: not at all.
+    pub(crate) pending: Option<Pending>,
+    /// A row it was counted in already, and how many calls a snapshot taken now stands for.
+    pub(crate) sampled: (usize, u64),
+}
+
+/// Interprets calls.
+pub(crate) struct Calls {
+    abis: Vec<Abi>,
+    all: bool,
+    path: PathBuffer,
+    /// Scratch for paths made absolute.
+    absolute: String,
+}
+
+impl Calls {
+    pub(crate) fn new(abis: Vec<Abi>, all: bool) -> Calls {
+        Calls { abis, all, path: PathBuffer::new(), absolute: String::new() }
+    }
+
+    /// Whether the calls of this `AUDIT_ARCH_*` have names.
+    pub(crate) fn knows(&self, arch: u32) -> bool {
+        self.abis.iter().any(|abi| abi.audit == arch)
+    }
+
+    /// A thread of `group` enters a call.
+    pub(crate) fn begin(
+        &mut self,
+        builder: &mut Builder,
+        group: &mut Group,
+        tid: Tid,
+        info: &SyscallInfo,
+        at_ns: u64,
+    ) -> Begun {
+        let (call, kind, wide) = self.look_up(builder, info);
+        let args = info.args();
+        let plain = if self.all { Count::Call(call) } else { Count::Nothing };
+        let effect = match kind {
+            Kind::Path(shape) => {
+                return self.begin_path(builder, group, tid, call, shape, &args, wide, at_ns);
+            }
+            Kind::Plain => Effect::None,
+            Kind::Wait(when) if when.holds(&args) => {
+                if !self.all {
+                    builder.barrier();
+                    return Begun { pending: None, sampled: (0, 0) };
+                }
+                Effect::Barrier
+            }
+            Kind::Wait(_) => Effect::None,
+            Kind::Moves => Effect::Root,
+            Kind::Ptrace => Effect::Tracing,
+            Kind::Uring => {
+                builder.note(
+                    "io_uring was used: calls put through it are seen by no tracer of system calls",
+                );
+                Effect::None
+            }
+        };
+        let matters = self.all || effect != Effect::None;
+        let pending = matters.then_some(Pending { count: plain, effect, sample: 0 });
+        Begun { pending, sampled: (0, 0) }
+    }
+
+    /// A thread of process `image` leaves a call. The row it was counted in, if it was.
+    pub(crate) fn end(
+        &mut self,
+        builder: &mut Builder,
+        image: ProcId,
+        tid: Tid,
+        count: Count,
+        result: Result<u64, u16>,
+        at_ns: u64,
+    ) -> Option<usize> {
+        let outcome = result.map(drop).map_err(Errno);
+        let answer = Answer { at_ns: Some(at_ns), ..Answer::outcome(outcome) };
+        match count {
+            Count::Nothing => None,
+            Count::Call(call) => Some(builder.count(image, call, 1, answer)),
+            Count::Answer { question, reply, args, wide } => {
+                let fingerprint = match result {
+                    Ok(value) => fingerprint(tid, reply, &args, value, wide),
+                    Err(_) => None,
+                };
+                Some(builder.answer(question, Answer { fingerprint, ..answer }))
+            }
+            // One that succeeded was counted when the new image appeared.
+            Count::Exec { call, path, from_dir_fd } => {
+                let question = Question { call, ask: Ask::Exec, path: &path, from_dir_fd };
+                let question = builder.question(image, question);
+                Some(builder.answer(question, answer))
+            }
+        }
+    }
+
+    fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {
+        let nr = (info.nr() & !crate::table::X32_BIT) as usize;
+        let abi = self.abis.iter_mut().find(|abi| abi.audit == info.arch);
+        let wide = abi.as_ref().is_none_or(|abi| abi.wide);
+        if let Some(Some(call)) = abi.and_then(|abi| abi.calls.get_mut(nr)) {
+            let id = *call.id.get_or_insert_with(|| builder.call(call.name));
+            return (id, call.kind, wide);
+        }
+        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, wide)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, taken apart")]
+    fn begin_path(
+        &mut self,
+        builder: &mut Builder,
+        group: &mut Group,
+        tid: Tid,
+        call: CallId,
+        shape: Shape,
+        args: &[u64; 6],
+        wide: bool,
+        at_ns: u64,
+    ) -> Begun {
+        let ask = decide(shape, tid, args);
+        let effect = shape.moves;
+        let then =
+            |count| Begun { pending: Some(Pending { count, effect, sample: 0 }), sampled: (0, 0) };
+        let address = args[shape.path as usize];
+        // A null pointer where the descriptor alone is meant (futimens), or a mistake: no path.
+        let text = if address == 0 { Some(&b""[..]) } else { self.path.read(tid, address) };
+        let Some(text) = text else {
+            builder.lost(Loss::NO_PATH, 1);
+            return then(Count::Call(call));
+        };
+        const AT_EMPTY_PATH: u32 = 0x1000;
+        let descriptor_itself = text.is_empty()
+            && shape.at_flags.is_some_and(|at| args[at as usize] as u32 & AT_EMPTY_PATH != 0);
+        if address == 0 || descriptor_itself {
+            if self.all {
+                return then(Count::Call(call));
+            }
+            return Begun { pending: None, sampled: (0, 0) };
+        }
+        let text = String::from_utf8_lossy(text);
+        let from_dir_fd = shape.dir.is_some_and(|at| args[at as usize] as i32 != libc::AT_FDCWD);
+        let path = match text.starts_with('/') || from_dir_fd || text.is_empty() {
+            true => &text,
+            false => make_absolute(&mut self.absolute, builder, group, tid, &text),
+        };
+        if ask == Ask::Exec {
+            return then(Count::Exec { call, path: path.to_owned(), from_dir_fd });
+        }
+        // Only the command's exec is of interest before it has happened.
+        let Some(image) = group.image else { return then(Count::Nothing) };
+        let question = builder.question(image, Question { call, ask, path, from_dir_fd });
+        let hits = builder.hits(question);
+        let sample = if samples(ask) { sample_weight(hits + 1) } else { 0 };
+        if !self.all && effect == Effect::None && assumable(ask) && !looks(hits) {
+            let row = builder.assume(question, Some(at_ns));
+            return Begun { pending: None, sampled: (row, sample) };
+        }
+        let count = answer(question, shape.reply, args, wide);
+        Begun { pending: Some(Pending { count, effect, sample }), sampled: (0, 0) }
+    }
+}
+
+fn answer(question: QuestionId, reply: Reply, args: &[u64; 6], wide: bool) -> Count {
+    Count::Answer { question, reply, args: *args, wide }
+}
+
+/// The question by its flags.
+fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Ask {
+    match shape.decided_by {
+        Decider::Name => shape.ask,
+        Decider::OpenFlags(at) => Ask::open(args[at as usize]),
+        Decider::OpenHow(at) => read_u64(tid, args[at as usize]).map_or(shape.ask, Ask::open),
+        Decider::AtFlags(at) => Ask::status(args[at as usize]),
+    }
+}
+
+/// `relative` below the working directory of `tid`; unchanged where that is not known.
+fn make_absolute<'a>(
+    absolute: &'a mut String,
+    builder: &Builder,
+    group: &mut Group,
+    tid: Tid,
+    relative: &str,
+) -> &'a str {
+    absolute.clear();
+    // From another root the kernel tells the directory's name below ours.
+    let own_root = group.image.is_none_or(|image| builder.process_ref(image).own_root);
+    if own_root {
+        let directory = group.directory.get_or_insert_with(|| image::working_directory(tid));
+        if let Some(directory) = directory {
+            absolute.push_str(directory.trim_end_matches('/'));
+            absolute.push('/');
+        }
+    }
+    absolute.push_str(relative);
+    absolute
+}
+
+/// Questions of which an unseen answer may be taken to be as the last one: what changes their
+/// answer shows elsewhere, or does no harm. Opens are not among them: a zone file that is read
+/// again must be seen.
+fn assumable(ask: Ask) -> bool {
+    matches!(ask, Ask::Stat | Ask::Lstat | Ask::Access | Ask::Readlink)
+}
+
+/// Whether the answer after `hits` others is looked at.
+fn looks(hits: u64) -> bool {
+    hits < LOOK_FIRST || hits.is_multiple_of(LOOK_EVERY)
+}
+
+/// Questions whose repetition calls for a culprit.
+fn samples(ask: Ask) -> bool {
+    assumable(ask) || ask == Ask::Open
+}
+
+/// Snapshots in a row: a program that asks from two or three places in turn shows them all.
+const IN_A_ROW: u64 = 4;
+
+/// How many calls a snapshot at the `hit`th stands for: taken at the second, and at the 8th, the
+/// 64th and each further power of 8 with the three that follow. 0: none is taken.
+fn sample_weight(hit: u64) -> u64 {
+    if hit == 2 {
+        return 2;
+    }
+    let Some(exponent) = hit.checked_ilog(8).filter(|e| *e > 0) else { return 0 };
+    let first = 8u64.pow(exponent);
+    let at = hit - first;
+    if at >= IN_A_ROW {
+        return 0;
+    }
+    // The last call that the snapshots before stand for.
+    let before = if exponent == 1 { 2 } else { first / 8 + IN_A_ROW - 1 };
+    let calls = first + IN_A_ROW - 1 - before;
+    calls / IN_A_ROW + u64::from(at < calls % IN_A_ROW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_get_rarer_and_their_weights_add_up() {
+        let taken: Vec<u64> = (0..600).filter(|hit| sample_weight(*hit) > 0).collect();
+        assert_eq!(taken, [2, 8, 9, 10, 11, 64, 65, 66, 67, 512, 513, 514, 515]);
+        for last in [2, 11, 67, 515, 4099] {
+            assert_eq!((0..=last).map(sample_weight).sum::<u64>(), last);
+        }
+    }
+
+    #[test]
+    fn the_first_answers_and_some_later_ones_are_looked_at() {
+        let looked: Vec<u64> = (0..200).filter(|hits| looks(*hits)).collect();
+        assert_eq!(looked, [0, 1, 2, 3, 4, 5, 6, 7, 64, 128, 192]);
+    }
+}

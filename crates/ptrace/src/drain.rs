@@ -1,0 +1,86 @@
+//! The last resort: lets traced threads run without looking at what they do.
+
+use crate::sys::{self, Resume, Tid};
+use needless_model::Exit;
+use nix::errno::Errno;
+
+/// Resumes `stopped` and everything that stops later, until all have ended. How `command` ended, if
+/// it did now. After a fault of ours: to just end would leave the command with calls that fail.
+pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Option<Exit> {
+    for tid in stopped {
+        // Fails for those that run.
+        sys::resume(tid, Resume::Run, 0);
+    }
+    let mut ended = None;
+    loop {
+        match sys::wait(-1) {
+            Ok(waited) if libc::WIFSTOPPED(waited.status) => {
+                let (how, signal) = answer(waited.status);
+                sys::resume(waited.tid, how, signal);
+            }
+            Ok(waited) if waited.tid == command => ended = Some(waited.exit()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return ended,
+        }
+    }
+}
+
+fn answer(status: i32) -> (Resume, i32) {
+    const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
+    match (status >> 16, libc::WSTOPSIG(status)) {
+        (0, SYSCALL_STOP) => (Resume::Run, 0),
+        (0, signal) => (Resume::Run, signal),
+        (
+            libc::PTRACE_EVENT_STOP,
+            libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU,
+        ) => (Resume::Listen, 0),
+        _ => (Resume::Run, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Prepared;
+    use crate::original::Original;
+    use crate::{Launch, Stdio, filter, table};
+
+    #[test]
+    fn a_drained_command_lives_on_without_failing_calls() {
+        let testee = match needless_testees::path("stat_loop") {
+            Ok(testee) => testee,
+            Err(why) if std::env::var_os("CI").is_none() => return eprintln!("skipped: {why}"),
+            Err(why) => panic!("needed in CI: {why}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("counts");
+        let launch = Launch {
+            program: testee.clone(),
+            argv: vec![testee.into(), file.clone().into()],
+            env: None,
+            stdio: Stdio::Null,
+        };
+        let original = Original::record_and_block().unwrap();
+        let code = filter::program(&table::abis());
+        let prepared = Prepared::new(&launch, code, original).unwrap();
+        let pid = prepared.fork(None).unwrap();
+        let mut child = prepared.held(pid);
+        child.seize(libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_TRACEEXEC, false).unwrap();
+        child.release();
+        let ender = std::thread::spawn(move || {
+            // Until it has asked a few thousand times.
+            let enough = |text: String| {
+                text.split(' ').next().is_some_and(|n| n.parse().is_ok_and(|n: u64| n > 3000))
+            };
+            while !std::fs::read_to_string(&file).is_ok_and(enough) {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            // SAFETY: integers only; the child is not yet waited for.
+            unsafe { libc::kill(pid, libc::SIGTERM) };
+            file
+        });
+        assert_eq!(drain([pid], pid), Some(Exit::Code(0)));
+        let text = std::fs::read_to_string(ender.join().unwrap()).unwrap();
+        assert_eq!(text.split(' ').nth(1).unwrap().parse(), Ok(0), "{text}");
+    }
+}

@@ -1,0 +1,310 @@
+//! The front process: what the shell sees while the tracer works, and the command's parent.
+//!
+//! It hands on signals, stops and continues with the command, and ends as the command ended, after
+//! the report. If it is killed, the tracer goes on resuming the command's calls, so that the command
+//! lives on as if nothing had happened; if the tracer is killed, the front takes its place.
+
+use crate::exit::mirror;
+use crate::line::{Message, REPORT_NOW, WAKE};
+use crate::original::Original;
+use crate::rescue;
+use crate::sys::Tid;
+use needless_model::Exit;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, raise, signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+use nix::sys::socket::{MsgFlags, recv, send};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// How long a continued front waits to hear that the command was continued too, milliseconds.
+const CONTINUE_WAIT: u8 = 50;
+/// How often the tracer is asked for an early report until it answers, milliseconds.
+const ASK_AGAIN: u8 = 100;
+/// After how long somebody at a terminal is told that we wait for what the command left behind,
+/// milliseconds.
+const EXPLAIN_AFTER: u16 = 2000;
+
+/// How far things are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The command lives.
+    Running,
+    /// It has ended; processes that it started have not.
+    Lingering,
+    /// The same, and whoever waits at the terminal knows.
+    Explained,
+    /// We asked the tracer for the report of what it has.
+    Asked,
+    /// The report is being made.
+    Reporting,
+}
+
+/// The front.
+pub(crate) struct Waiting {
+    tracer: Pid,
+    socket: OwnedFd,
+    /// The command's pid: it stays ours, since only we can wait for it.
+    command: Option<Tid>,
+    /// A pidfd of the command while it lives.
+    pidfd: Option<OwnedFd>,
+    /// How the command ended.
+    ended: Option<Exit>,
+    /// Whether the tracer let go of everything in good order.
+    done: bool,
+    phase: Phase,
+    /// Whether we stopped with the command and did not yet hear of its going on.
+    stopped: bool,
+    /// The early report's process ended so.
+    reported: Option<i32>,
+    /// stderr, for what has to be said.
+    notices: Option<File>,
+}
+
+impl Waiting {
+    pub(crate) fn new(tracer: Pid, socket: OwnedFd, command: Option<Tid>) -> Waiting {
+        let notices = std::io::stderr().as_fd().try_clone_to_owned().ok().map(File::from);
+        Waiting {
+            tracer,
+            socket,
+            command,
+            pidfd: command.and_then(pidfd),
+            ended: None,
+            done: false,
+            phase: Phase::Running,
+            stopped: false,
+            reported: None,
+            notices,
+        }
+    }
+
+    /// Until the tracer has ended.
+    pub(crate) fn wait(mut self, original: Original) -> ! {
+        release_standard_streams();
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let Ok(signals) = SignalFd::with_flags(&SigSet::all(), flags) else { self.end(original) };
+        loop {
+            let mut watched = [
+                PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+                PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            ];
+            let patience = match self.phase {
+                Phase::Lingering => PollTimeout::from(EXPLAIN_AFTER),
+                Phase::Asked => PollTimeout::from(ASK_AGAIN),
+                _ => PollTimeout::NONE,
+            };
+            match poll(&mut watched, patience) {
+                Ok(0) => {
+                    self.patience_ended();
+                    continue;
+                }
+                Ok(_) => {}
+                Err(_) => continue,
+            }
+            let [socket, signal] = watched.map(|w| w.any() == Some(true));
+            if socket && !self.hear() {
+                self.end(original);
+            }
+            if signal {
+                while let Ok(Some(about)) = signals.read_signal() {
+                    self.hand_on(&about, original);
+                }
+            }
+        }
+    }
+
+    fn patience_ended(&mut self) {
+        if self.phase == Phase::Asked {
+            // The wish is on the line; the first signal may have come before the tracer waited.
+            let _ = kill(self.tracer, WAKE);
+            return;
+        }
+        self.phase = Phase::Explained;
+        if self.notices.as_ref().is_some_and(|stderr| stderr.is_terminal()) {
+            self.say("the command has ended, processes that it started have not: waiting for them (Ctrl-C: report now)");
+        }
+    }
+
+    fn say(&mut self, what: &str) {
+        if let Some(stderr) = &mut self.notices {
+            // Nobody may be listening.
+            let _ = writeln!(stderr, "needless: {what}");
+        }
+    }
+
+    /// Takes one message; `false` at the end of the line.
+    fn hear(&mut self) -> bool {
+        let mut bytes = [0; 5];
+        match recv(self.socket.as_raw_fd(), &mut bytes, MsgFlags::empty()) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(Errno::EINTR | Errno::EAGAIN) => return true,
+            Err(_) => return false,
+        }
+        match Message::decode(bytes) {
+            Some(Message::Stopped(signal)) => self.stop_too(signal),
+            Some(Message::Continued) => self.stopped = false,
+            Some(Message::Ended(exit)) => {
+                self.phase = Phase::Lingering;
+                self.ended = Some(exit);
+                self.pidfd = None;
+            }
+            Some(Message::Done) => {
+                self.phase = Phase::Reporting;
+                self.done = true;
+            }
+            Some(Message::Reported(status)) => {
+                self.reported = Some(status);
+                return false;
+            }
+            Some(Message::Command(_) | Message::NoCommand(_)) | None => {}
+        }
+        true
+    }
+
+    /// The command was stopped: so are we, in the same way, and our shell gets its prompt.
+    fn stop_too(&mut self, number: i32) {
+        self.stopped = true;
+        let Ok(number) = Signal::try_from(number) else { return };
+        if self.has_message() {
+            // It was continued already.
+            return;
+        }
+        // SAFETY: no handler.
+        let _ = unsafe { signal(number, SigHandler::SigDfl) };
+        // Blocked, hence pending: if the command is continued from here on, SIGCONT removes it.
+        // SIGSTOP cannot be blocked and stops us right here.
+        let _ = raise(number);
+        if number == Signal::SIGSTOP {
+            return;
+        }
+        let mut this = SigSet::empty();
+        this.add(number);
+        if !self.has_message() {
+            let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&this), None);
+        }
+        let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&this), None);
+    }
+
+    fn has_message(&self) -> bool {
+        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    fn hand_on(&mut self, about: &siginfo, original: Original) {
+        let number = about.ssi_signo as i32;
+        let ending = matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+        match self.phase {
+            _ if number == libc::SIGCHLD => {}
+            _ if number == libc::SIGCONT => self.continued(),
+            Phase::Running => self.to_command(about),
+            Phase::Lingering | Phase::Explained if ending => {
+                self.phase = Phase::Asked;
+                let _ = send(self.socket.as_raw_fd(), REPORT_NOW, MsgFlags::MSG_NOSIGNAL);
+                let _ = kill(self.tracer, WAKE);
+            }
+            Phase::Asked if ending => {
+                // Whoever asks twice does not want to wait for the report either.
+                original.restore_mask();
+                mirror(Exit::Signal(number));
+            }
+            Phase::Reporting if ending => {
+                // SAFETY: integers only; it is our child and not yet waited for.
+                unsafe { libc::kill(self.tracer.as_raw(), number) };
+            }
+            _ => {}
+        }
+    }
+
+    /// What the kernel sends (terminal) goes to the whole group, the command included. So does
+    /// what somebody of the command's own tree sends to us: to us as members of the group.
+    fn to_command(&self, about: &siginfo) {
+        let from_kernel = about.ssi_code > 0;
+        if !from_kernel
+            && !self.is_traced(about.ssi_pid)
+            && let Some(command) = &self.pidfd
+        {
+            send_through(command, about.ssi_signo as i32);
+        }
+    }
+
+    /// We were continued. A shell continues the whole group; who continues us alone means the
+    /// command.
+    fn continued(&mut self) {
+        if !self.stopped {
+            return;
+        }
+        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut watched, PollTimeout::from(CONTINUE_WAIT)).is_ok_and(|ready| ready > 0) {
+            return;
+        }
+        if let Some(command) = &self.pidfd {
+            send_through(command, libc::SIGCONT);
+        }
+    }
+
+    fn is_traced(&self, pid: u32) -> bool {
+        let tracer = format!("TracerPid:\t{}", self.tracer);
+        std::fs::read_to_string(format!("/proc/{pid}/status"))
+            .is_ok_and(|status| status.lines().any(|line| line == tracer))
+    }
+
+    /// The report is made, or the tracer has ended some other way: end as the command did or, if
+    /// it never came to that, as the tracer.
+    fn end(&mut self, original: Original) -> ! {
+        let status = match self.reported {
+            Some(status) => status,
+            None => self.reap_tracer(),
+        };
+        if let (false, None, Some(command)) = (self.done, self.reported, self.command) {
+            self.say("the tracer was killed: no report; the command goes on");
+            let rescued = rescue::carry_on(command);
+            self.ended = self.ended.or(rescued);
+        }
+        original.restore_mask();
+        let tracer = match libc::WIFSIGNALED(status) {
+            true => Exit::Signal(libc::WTERMSIG(status)),
+            false => Exit::Code(libc::WEXITSTATUS(status)),
+        };
+        mirror(self.ended.unwrap_or(tracer))
+    }
+
+    fn reap_tracer(&self) -> i32 {
+        let mut status = 0;
+        // SAFETY: writes one integer of ours. (nix knows no real-time signals.)
+        while unsafe { libc::waitpid(self.tracer.as_raw(), &raw mut status, 0) } < 0 {
+            if Errno::last() != Errno::EINTR {
+                std::process::exit(125);
+            }
+        }
+        status
+    }
+}
+
+/// A pipe must break when the command closes it: we hold none of its ends.
+fn release_standard_streams() {
+    let null = File::options().read(true).write(true).open("/dev/null");
+    if let Ok(null) = null {
+        for fd in 0..3 {
+            // SAFETY: both are open descriptors of ours.
+            unsafe { libc::dup2(null.as_raw_fd(), fd) };
+        }
+    }
+}
+
+fn pidfd(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: integers only; the descriptor is new and ours.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+fn send_through(process: &OwnedFd, number: i32) {
+    let null = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: integers and a null pointer, which stands for what kill(2) would send.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), number, null, 0) };
+}

@@ -1,0 +1,314 @@
+//! Forks the command: what happens between fork and exec.
+//!
+//! Everything is prepared first, because who forks the command need not be who traces it: the front
+//! process stays its parent, and the tracer seizes it.
+
+use crate::error::Error;
+use crate::original::Original;
+use crate::sys::{self, Tid};
+use crate::{Launch, Stdio};
+use libc::{c_char, c_int, c_ulong, sock_filter};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// A child that waits, not yet traced, before anything of its own: the tracer's hold on it.
+pub(crate) struct Child {
+    pub(crate) pid: Tid,
+    /// Where the child reads the byte that lets it go.
+    go: File,
+    /// Where it says that it may be seized, then what failed before exec: nothing if exec
+    /// succeeded.
+    says: File,
+    program: std::path::PathBuf,
+    stdout: Option<File>,
+}
+
+/// What failed in the child.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Step {
+    Descriptors = 1,
+    Filter = 2,
+    Exec = 3,
+}
+
+/// Everything the child needs, allocated before the fork: after it, only system calls are safe if
+/// we have threads.
+pub(crate) struct Prepared {
+    path: std::path::PathBuf,
+    program: CString,
+    /// What `argv`, `shell_argv` and `env` point into.
+    _texts: (Vec<CString>, Vec<CString>),
+    argv: Vec<*const c_char>,
+    /// For a script without `#!`: as execvp(3) and every shell do.
+    shell_argv: Vec<*const c_char>,
+    /// `None`: as inherited.
+    env: Option<Vec<*const c_char>>,
+    filter: Vec<sock_filter>,
+    original: Original,
+    null: Option<File>,
+    stdout: Option<File>,
+    go_read: File,
+    go: File,
+    says_write: File,
+    says: File,
+}
+
+/// What the child writes when it may be seized.
+const READY: u8 = 0;
+
+const SHELL: &std::ffi::CStr = c"/bin/sh";
+
+impl Prepared {
+    /// Allocates what the child needs. `filter` is installed before exec; empty: none.
+    pub(crate) fn new(
+        launch: &Launch,
+        filter: Vec<sock_filter>,
+        original: Original,
+    ) -> Result<Prepared, Error> {
+        let start = |what| move |errno| Error::Start { what, errno };
+        let argv: Vec<CString> =
+            launch.argv.iter().map(|a| c_string(a)).collect::<Result<_, _>>()?;
+        let mut env: Vec<CString> = Vec::new();
+        for (name, value) in launch.env.iter().flatten() {
+            let mut pair = name.clone();
+            pair.push("=");
+            pair.push(value);
+            env.push(c_string(&pair)?);
+        }
+        let program = c_string(launch.program.as_os_str())?;
+        let mut shell_argv = vec![SHELL.as_ptr(), program.as_ptr()];
+        shell_argv.extend(pointers(&argv).into_iter().skip(1));
+        if argv.is_empty() {
+            shell_argv.push(std::ptr::null());
+        }
+        let (go_read, go) = pipe2(OFlag::O_CLOEXEC).map_err(start("pipe"))?;
+        let (says, says_write) = pipe2(OFlag::O_CLOEXEC).map_err(start("pipe"))?;
+        let null = match launch.stdio {
+            Stdio::Inherit => None,
+            Stdio::Null | Stdio::Capture => Some(open_null().map_err(start("/dev/null"))?),
+        };
+        let stdout = match launch.stdio {
+            Stdio::Capture => Some(memory_file().map_err(start("memfd_create"))?),
+            _ => None,
+        };
+        Ok(Prepared {
+            path: launch.program.clone(),
+            argv: pointers(&argv),
+            shell_argv,
+            env: launch.env.as_ref().map(|_| pointers(&env)),
+            program,
+            _texts: (argv, env),
+            filter,
+            original,
+            null,
+            stdout,
+            go_read: go_read.into(),
+            go: go.into(),
+            says_write: says_write.into(),
+            says: says.into(),
+        })
+    }
+
+    /// Forks the command, which waits for its tracer to let it go. Signals are blocked here and get
+    /// their original mask in the child. `tracer`: the process that will seize it, if it is not the
+    /// caller.
+    pub(crate) fn fork(&self, tracer: Option<Tid>) -> Result<Tid, Error> {
+        // SAFETY: the child only makes system calls on what is prepared, then execs or exits.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            -1 => Err(Error::Start { what: "fork", errno: Errno::last() }),
+            0 => self.become_command(tracer),
+            _ => Ok(pid),
+        }
+    }
+
+    /// The tracer's hold on the command that was forked as `pid`.
+    pub(crate) fn held(self, pid: Tid) -> Child {
+        Child { pid, go: self.go, says: self.says, program: self.path, stdout: self.stdout }
+    }
+}
+
+impl Child {
+    /// Starts tracing the waiting child and, with `stop`, leaves a stop to wait for behind; else
+    /// the child can be let go.
+    pub(crate) fn seize(&mut self, options: c_int, stop: bool) -> Result<(), Error> {
+        // End of file, if it is gone already: seizing tells.
+        let _ = self.says.read_exact(&mut [READY]);
+        sys::seize(self.pid, options).map_err(Error::forbidden)?;
+        if stop {
+            sys::interrupt(self.pid).map_err(Error::forbidden)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the child go on to exec.
+    pub(crate) fn release(&mut self) {
+        // Fails only if the child is gone: its exit status will tell.
+        let _ = self.go.write_all(&[1]);
+    }
+
+    /// After the child has exec'd or ended: why it did not exec, if so.
+    pub(crate) fn failure(&mut self) -> Option<Error> {
+        let mut report = [0; 5];
+        self.says.read_exact(&mut report).ok()?;
+        let errno =
+            Errno::from_raw(i32::from_ne_bytes([report[1], report[2], report[3], report[4]]));
+        Some(match report[0] {
+            step if step == Step::Exec as u8 => {
+                Error::Exec { program: self.program.clone(), errno }
+            }
+            step if step == Step::Filter as u8 => Error::Forbidden(format!(
+                "cannot install a seccomp filter ({}); use --all, which needs none",
+                errno.desc()
+            )),
+            _ => Error::Start { what: "standard streams", errno },
+        })
+    }
+
+    /// What a captured command wrote to its stdout.
+    pub(crate) fn captured(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        if let Some(file) = &mut self.stdout {
+            // A memory file: reading cannot fail half-way.
+            let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
+        }
+        text
+    }
+}
+
+impl Prepared {
+    /// In the child. Only async-signal-safe calls (signal-safety(7)).
+    fn become_command(&self, tracer: Option<Tid>) -> ! {
+        // SAFETY: system calls on integers and on memory of `self`, which outlives them; we are
+        // the only thread of this process.
+        unsafe {
+            // The tracer is no ancestor of ours: Yama (ptrace_scope 1) wants our leave. Fails where
+            // there is no Yama, and then needs none.
+            if let Some(tracer) = tracer {
+                libc::prctl(libc::PR_SET_PTRACER, tracer as c_ulong, 0, 0, 0);
+            }
+            // So that its end of file means that the tracer is gone.
+            libc::close(self.go.as_raw_fd());
+            let mut go = READY;
+            libc::write(self.says_write.as_raw_fd(), (&raw const go).cast(), 1);
+            // Signals are blocked: not interrupted. End of file: the tracer died.
+            if libc::read(self.go_read.as_raw_fd(), (&raw mut go).cast(), 1) != 1 {
+                libc::_exit(125);
+            }
+            if tracer.is_some() {
+                libc::prctl(libc::PR_SET_PTRACER, 0 as c_ulong, 0, 0, 0);
+            }
+            let null = self.null.as_ref().map_or(-1, |f| f.as_raw_fd());
+            let stdout = self.stdout.as_ref().map_or(null, |f| f.as_raw_fd());
+            for (to, from) in (0..).zip([null, stdout, null]) {
+                if from >= 0 && libc::dup2(from, to) < 0 {
+                    self.fail(Step::Descriptors);
+                }
+                // The Rust runtime opened /dev/null there.
+                if from < 0 && self.original.closed & 1 << to != 0 {
+                    libc::close(to);
+                }
+            }
+            let pipe = if self.original.pipe_ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+            libc::signal(libc::SIGPIPE, pipe);
+            if self.original.child_ignored {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            }
+            if !self.filter.is_empty() && !self.install_filter() {
+                self.fail(Step::Filter);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, self.original.mask.as_ref(), std::ptr::null_mut());
+            let env = match &self.env {
+                Some(env) => env.as_ptr(),
+                None => inherited_environment(),
+            };
+            libc::execve(self.program.as_ptr(), self.argv.as_ptr(), env);
+            if *libc::__errno_location() == libc::ENOEXEC {
+                libc::execve(SHELL.as_ptr(), self.shell_argv.as_ptr(), env);
+                *libc::__errno_location() = libc::ENOEXEC;
+            }
+            self.fail(Step::Exec)
+        }
+    }
+
+    /// Without privilege a filter needs `no_new_privs`; with it, set-user-ID programs keep theirs.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the only thread of a process.
+    unsafe fn install_filter(&self) -> bool {
+        const SECCOMP_SET_MODE_FILTER: c_int = 1;
+        // We are no sandbox: without this flag, kernels before 5.16 slow the command down with
+        // mitigations against itself.
+        const SPEC_ALLOW: c_int = 1 << 2;
+        let program = libc::sock_fprog {
+            len: self.filter.len() as u16,
+            filter: self.filter.as_ptr().cast_mut(),
+        };
+        let program = &raw const program;
+        // SAFETY: the program outlives the calls, which copy it.
+        unsafe {
+            let install = || {
+                libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, SPEC_ALLOW, program) == 0
+            };
+            install()
+                || (*libc::__errno_location() == libc::EACCES
+                    && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                    && install())
+        }
+    }
+
+    /// Reports `step` and errno to the parent and ends.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the only thread of a process.
+    unsafe fn fail(&self, step: Step) -> ! {
+        // SAFETY: writes five bytes of our stack.
+        unsafe {
+            let errno = (*libc::__errno_location()).to_ne_bytes();
+            let report = [step as u8, errno[0], errno[1], errno[2], errno[3]];
+            libc::write(self.says_write.as_raw_fd(), report.as_ptr().cast(), report.len());
+            libc::_exit(125)
+        }
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Error> {
+    CString::new(text.as_bytes())
+        .map_err(|_| Error::Start { what: "an argument has a NUL byte", errno: Errno::EINVAL })
+}
+
+/// The pointers of `texts` and a null pointer.
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+fn inherited_environment() -> *const *const c_char {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: reads the pointer that the C library keeps; nothing of ours changes the environment
+    // while a command is launched.
+    unsafe { environ }
+}
+
+fn open_null() -> Result<File, Errno> {
+    let file = File::options().read(true).write(true).open("/dev/null");
+    file.map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0)))
+}
+
+fn memory_file() -> Result<File, Errno> {
+    // SAFETY: a constant text; the descriptor is new and ours.
+    unsafe {
+        let fd = libc::memfd_create(c"stdout".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 { Err(Errno::last()) } else { Ok(OwnedFd::from_raw_fd(fd).into()) }
+    }
+}

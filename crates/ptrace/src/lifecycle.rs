@@ -1,0 +1,171 @@
+//! Processes come, exec and go.
+
+use crate::image;
+use crate::sys::{self, Tid};
+use crate::tracer::Tracer;
+use crate::tree::{Count, Pending, Thread};
+use needless_model::{Answer, Ask, Born, Exit, Loss, ProcId, Process, Question};
+
+/// Most descriptors of foreign roots kept.
+const MAX_ROOTS: usize = 256;
+
+impl Tracer<'_> {
+    /// Compares root and mount namespace of `tid` with ours and keeps a foreign one.
+    pub(crate) fn look_at_root(&mut self, tid: Tid, image: ProcId) {
+        let own = image::Root::of(&tid.to_string()) == self.own_root;
+        self.builder.process_mut(image).own_root = own;
+        if own {
+            return;
+        }
+        if self.roots.len() >= MAX_ROOTS {
+            self.builder.note(format!(
+                "more than {MAX_ROOTS} processes have another root directory: those beyond were not looked into"
+            ));
+            return;
+        }
+        if let Some(root) = image::open_root(tid) {
+            self.roots.retain(|(of, _)| *of != image);
+            self.roots.push((image, root));
+        }
+    }
+
+    pub(crate) fn forked(&mut self, parent: Tid, child: Tid) {
+        if self.tree.threads.contains_key(&child) {
+            return;
+        }
+        let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
+        let tgid = self.tree.group(at).tgid;
+        if sys::is_thread_of(child, tgid) {
+            self.tree.threads.insert(child, Thread { group: at, pending: None });
+        } else {
+            self.add_process(child, at);
+        }
+        if let Some(status) = self.early.remove(&child) {
+            self.stopped(child, status);
+        }
+    }
+
+    fn add_process(&mut self, tgid: Tid, parent: usize) {
+        let image = self.tree.group(parent).image.map(|image| {
+            let process = self.builder.process_ref(image).forked(tgid as u32, image);
+            self.builder.process(process)
+        });
+        self.tree.add_group(tgid, image, Some(parent));
+    }
+
+    /// Threads that nobody told of because their parent was killed in the middle of fork: /proc
+    /// tells whose they are.
+    pub(crate) fn adopt(&mut self) {
+        let waiting: Vec<Tid> = self.early.keys().copied().collect();
+        for tid in waiting {
+            let Ok(status) = std::fs::read_to_string(format!("/proc/{tid}/status")) else {
+                continue;
+            };
+            let field = |name: &str| -> Option<Tid> {
+                status.lines().find_map(|l| l.strip_prefix(name))?.trim().parse().ok()
+            };
+            let Some(tgid) = field("Tgid:") else { continue };
+            let parent_lives = field("PPid:").and_then(|pid| self.tree.group_of(pid));
+            match (self.tree.group_of(tgid), parent_lives) {
+                (Some(group), _) => {
+                    self.tree.threads.insert(tid, Thread { group, pending: None });
+                }
+                // The parent lives: it will tell.
+                (None, Some(_)) => continue,
+                (None, None) if tgid == tid => {
+                    let mut process = Process::new(tid as u32, None, Born::Seen);
+                    image::look(&mut process, self.options.watch);
+                    let image = self.builder.process(process);
+                    self.tree.add_group(tid, Some(image), None);
+                }
+                (None, None) => continue,
+            }
+            if let Some(status) = self.early.remove(&tid) {
+                self.stopped(tid, status);
+            }
+        }
+    }
+
+    pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {
+        // The thread that called exec takes the leader's id; what the leader was in is gone.
+        if former != tid
+            && let Some(thread) = self.tree.threads.remove(&former)
+        {
+            self.tree.threads.insert(tid, thread);
+        }
+        let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
+        let at = thread.group;
+        let pending = thread.pending.take();
+        let group = self.tree.group(at);
+        let before = group.image;
+        let mut process = Process::new(tid as u32, before, Born::Exec);
+        image::look(&mut process, self.options.watch);
+        if image::privilege_withheld(&process) {
+            self.builder.lost(Loss::SETUID, 1);
+            let file = process.exe.as_deref().unwrap_or("a program");
+            self.builder.note(format!(
+                "{file} ran without the privilege of its set-user-ID, set-group-ID or capability bits, because it is traced: what it did may differ; run needless as root to keep them"
+            ));
+        }
+        if before.is_none() {
+            self.started = sys::now();
+        }
+        group.directory = None;
+        group.modules = None;
+        self.book_time(at);
+        self.tree.group(at).earlier = sys::cpu_time(tid).unwrap_or_default();
+        let image = self.builder.process(process);
+        self.tree.group(at).image = Some(image);
+        self.look_at_root(tid, image);
+        if let Ok(info) = sys::syscall_info(tid)
+            && !self.calls.knows(info.arch)
+        {
+            let name = self.builder.process_ref(image).name().to_owned();
+            self.builder.note(format!(
+                "{name} is a program for another kind of machine: its calls were not seen"
+            ));
+        }
+        if let Some(Pending { count: Count::Exec { call, path, from_dir_fd }, .. }) = pending {
+            let ask = Ask::Exec;
+            let question = Question { call, ask, path: &path, from_dir_fd };
+            let question = self.builder.question(image, question);
+            let at_ns = Some(sys::now() - self.started);
+            self.builder.answer(question, Answer { at_ns, ..Answer::outcome(Ok(())) });
+        }
+    }
+
+    /// Books the CPU time of a process up to now to the image it runs. Each of its threads does so
+    /// as it ends; one that is killed by SIGKILL may not, then the time stays unknown.
+    pub(crate) fn book_time(&mut self, group: usize) {
+        let group = self.tree.group(group);
+        let (Some(image), Some(total)) = (group.image, sys::cpu_time(group.tgid)) else { return };
+        let (user, system) = group.earlier;
+        let process = self.builder.process_mut(image);
+        process.cpu_user_ns = Some(total.0.saturating_sub(user));
+        process.cpu_sys_ns = Some(total.1.saturating_sub(system));
+    }
+
+    pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
+        self.early.remove(&tid);
+        let Some(thread) = self.tree.threads.remove(&tid) else { return };
+        if let Some(Pending { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
+            thread.pending
+        {
+            self.builder.lost(Loss::UNFINISHED, 1);
+        }
+        // The leader's end is reported last and is the process's.
+        if !self.tree.is_live(thread.group) || self.tree.group(thread.group).tgid != tid {
+            return;
+        }
+        let Some(group) = self.tree.remove_group(thread.group) else { return };
+        if let Some(image) = group.image {
+            self.builder.process_mut(image).exit = Some(exit);
+            if tid == self.command {
+                self.exit = Some(exit);
+                if let Some(front) = self.front {
+                    front.command_ended(exit);
+                }
+            }
+        }
+    }
+}

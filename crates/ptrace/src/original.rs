@@ -1,0 +1,111 @@
+//! What a Rust program's runtime and we ourselves change of our own process, as it was before: the
+//! command gets the original.
+
+use libc::{c_char, c_int};
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
+
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+/// Bit n: descriptor n was closed.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Where the kernel put our arguments.
+static COUNT: AtomicI32 = AtomicI32::new(0);
+static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs before the Rust runtime, which sets SIGPIPE to ignored and opens /dev/null on closed
+/// standard descriptors, and never tells how it found them.
+#[used]
+// SAFETY: functions in this section are called once, before main, with C linkage; it uses nothing
+// of the runtime that is not yet there.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
+    extern "C" fn record(count: c_int, arguments: *mut *mut c_char) {
+        // Only glibc hands them to these functions.
+        if cfg!(target_env = "gnu") {
+            COUNT.store(count, Ordering::Relaxed);
+            ARGUMENTS.store(arguments, Ordering::Relaxed);
+        }
+        PIPE_IGNORED.store(ignored(libc::SIGPIPE), Ordering::Relaxed);
+        let mut closed = 0;
+        for fd in 0..3 {
+            // SAFETY: asks about a number only.
+            if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+                closed |= 1 << fd;
+            }
+        }
+        CLOSED.store(closed, Ordering::Relaxed);
+    }
+    record
+};
+
+/// Puts `name` in place of our command line as `ps` and `pkill -f` see it. Where it does not fit, or
+/// we do not know where it is, it stays.
+pub(crate) fn rename_command_line(name: &CStr) {
+    let count = COUNT.swap(0, Ordering::Relaxed);
+    let arguments = ARGUMENTS.load(Ordering::Relaxed);
+    if arguments.is_null() || count < 1 {
+        return;
+    }
+    // SAFETY: `count` texts, as the kernel made them, one behind the other in memory that is ours
+    // to write for as long as we live; whoever asked for the arguments has copied them by now.
+    unsafe {
+        let first = *arguments;
+        let last = *arguments.add(count as usize - 1);
+        let length = (last as usize + libc::strlen(last)).saturating_sub(first as usize);
+        let name = name.to_bytes();
+        if name.len() <= length {
+            std::ptr::write_bytes(first, 0, length);
+            std::ptr::copy_nonoverlapping(name.as_ptr().cast(), first, name.len());
+        }
+    }
+}
+
+fn ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks only; the structure is writable and zeroed, so initialised in any case.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// What to give back to the command. All plain data: used between fork and exec.
+#[derive(Clone, Copy)]
+pub(crate) struct Original {
+    pub(crate) mask: SigSet,
+    /// SIGPIPE and SIGCHLD: whether they were ignored.
+    pub(crate) pipe_ignored: bool,
+    pub(crate) child_ignored: bool,
+    /// Standard descriptors that were closed, one bit each.
+    pub(crate) closed: u8,
+}
+
+impl Original {
+    /// Records the state, then blocks every signal and makes sure that children can be waited for.
+    pub(crate) fn record_and_block() -> Result<Original, Errno> {
+        let mut mask = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask))?;
+        let child_ignored = ignored(libc::SIGCHLD);
+        if child_ignored {
+            // SAFETY: the default action, no handler.
+            unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl)? };
+        }
+        Ok(Original {
+            mask,
+            pipe_ignored: PIPE_IGNORED.load(Ordering::Relaxed),
+            child_ignored,
+            closed: CLOSED.load(Ordering::Relaxed),
+        })
+    }
+
+    /// The signal mask as it was.
+    pub(crate) fn restore_mask(&self) {
+        // Fails only for an invalid `how`.
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! The system calls of a tracer, as safe functions: what nix does not wrap, or wraps without
+//! real-time signals.
+
+use needless_model::Exit;
+use nix::errno::Errno;
+use std::mem::MaybeUninit;
+
+/// A thread id as the kernel counts it.
+pub(crate) type Tid = libc::pid_t;
+
+const PTRACE_LISTEN: libc::c_uint = 0x4208;
+const PTRACE_GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+
+pub(crate) const OP_ENTRY: u8 = 1;
+pub(crate) const OP_EXIT: u8 = 2;
+pub(crate) const OP_SECCOMP: u8 = 3;
+
+/// `struct ptrace_syscall_info` (ptrace(2)); the union as its words.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SyscallInfo {
+    pub(crate) op: u8,
+    pad: [u8; 3],
+    /// `AUDIT_ARCH_*`.
+    pub(crate) arch: u32,
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    data: [u64; 8],
+}
+
+impl SyscallInfo {
+    /// The call's number, at entry.
+    pub(crate) fn nr(&self) -> u64 {
+        self.data[0]
+    }
+
+    /// The arguments, at entry.
+    pub(crate) fn args(&self) -> [u64; 6] {
+        let [_, a, b, c, d, e, f, _] = self.data;
+        [a, b, c, d, e, f]
+    }
+
+    /// The return value, at exit: an error as the kernel's number.
+    pub(crate) fn result(&self) -> Result<u64, u16> {
+        let is_error = self.data[1] as u8 != 0;
+        if is_error { Err((self.data[0] as i64).unsigned_abs() as u16) } else { Ok(self.data[0]) }
+    }
+}
+
+fn request(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> Result<i64, Errno> {
+    // SAFETY: every request made through here either takes integers only, or `data` points to a
+    // buffer that the caller keeps borrowed and whose size `address` tells.
+    let result = unsafe { libc::ptrace(request as _, tid, address, data) };
+    if result == -1 { Err(Errno::last()) } else { Ok(result as i64) }
+}
+
+/// What every tracee is followed through.
+pub(crate) const FOLLOW: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXIT;
+
+/// Starts tracing a running thread with `options` (`PTRACE_O_*`).
+pub(crate) fn seize(tid: Tid, options: libc::c_int) -> Result<(), Errno> {
+    request(libc::PTRACE_SEIZE, tid, 0, options as usize).map(drop)
+}
+
+/// Stops a seized thread.
+pub(crate) fn interrupt(tid: Tid) -> Result<(), Errno> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0).map(drop)
+}
+
+/// How to go on after a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// To the next event or filtered call.
+    Run,
+    /// To the next entry or exit of any call.
+    ToSyscall,
+    /// Stay stopped, as job control wants it, but hear of SIGCONT.
+    Listen,
+}
+
+/// Lets a stopped thread go on, delivering `signal` if it is not 0. A thread that was killed
+/// meanwhile tells so by its exit status, not here.
+pub(crate) fn resume(tid: Tid, how: Resume, signal: i32) {
+    let how = match how {
+        Resume::Run => libc::PTRACE_CONT,
+        Resume::ToSyscall => libc::PTRACE_SYSCALL,
+        Resume::Listen => PTRACE_LISTEN,
+    };
+    // ESRCH: killed while stopped; wait4 reports its end.
+    let _ = request(how, tid, 0, signal as usize);
+}
+
+/// The number that comes with a `PTRACE_EVENT_*` stop.
+pub(crate) fn event_message(tid: Tid) -> Result<u64, Errno> {
+    let mut message: libc::c_ulong = 0;
+    request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
+    Ok(message as u64)
+}
+
+/// What the system call that `tid` is stopped in is about.
+pub(crate) fn syscall_info(tid: Tid) -> Result<SyscallInfo, Errno> {
+    let mut info = SyscallInfo::default();
+    request(PTRACE_GET_SYSCALL_INFO, tid, size_of::<SyscallInfo>(), &raw mut info as usize)?;
+    Ok(info)
+}
+
+/// Frame pointer and link register (0 where the architecture has none) of a stopped thread.
+pub(crate) fn frame_registers(tid: Tid) -> Result<(u64, u64), Errno> {
+    let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
+    let mut part = libc::iovec {
+        iov_base: registers.as_mut_ptr().cast(),
+        iov_len: size_of::<libc::user_regs_struct>(),
+    };
+    request(libc::PTRACE_GETREGSET, tid, libc::NT_PRSTATUS as usize, &raw mut part as usize)?;
+    // SAFETY: all bit patterns of the integers in it are valid, and it was zeroed first.
+    let registers = unsafe { registers.assume_init() };
+    #[cfg(target_arch = "x86_64")]
+    {
+        // A 32-bit thread fills less, in another order: ebx ecx edx esi edi ebp, 4 bytes each.
+        if part.iov_len < size_of::<libc::user_regs_struct>() {
+            return Ok((registers.r13 >> 32, 0));
+        }
+        Ok((registers.rbp, 0))
+    }
+    #[cfg(target_arch = "aarch64")]
+    return Ok((registers.regs[29], registers.regs[30]));
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = registers;
+        Err(Errno::ENOSYS)
+    }
+}
+
+/// What wait4 reports of a thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Waited {
+    pub(crate) tid: Tid,
+    pub(crate) status: i32,
+}
+
+impl Waited {
+    /// How it ended, if it did not stop.
+    pub(crate) fn exit(self) -> Exit {
+        match libc::WIFSIGNALED(self.status) {
+            true => Exit::Signal(libc::WTERMSIG(self.status)),
+            false => Exit::Code(libc::WEXITSTATUS(self.status)),
+        }
+    }
+}
+
+/// Waits for a child or tracee of this very thread: `which`, or any if -1. `ECHILD`: there is none
+/// left; `EINTR`: a signal came.
+pub(crate) fn wait(which: Tid) -> Result<Waited, Errno> {
+    wait_with(which, 0)
+}
+
+/// Whoever has something to report right now.
+pub(crate) fn poll_any() -> Option<Waited> {
+    wait_with(-1, libc::WNOHANG).ok()
+}
+
+fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {
+    let mut status = 0;
+    let flags = flags | libc::__WALL | libc::__WNOTHREAD;
+    // No resource usage: asking for it costs 5 % of a stop.
+    // SAFETY: writes one integer of ours.
+    let tid = unsafe { libc::wait4(which, &raw mut status, flags, std::ptr::null_mut()) };
+    match tid {
+        1.. => Ok(Waited { tid, status }),
+        0 => Err(Errno::EAGAIN),
+        _ => Err(Errno::last()),
+    }
+}
+
+/// CPU time of process `tgid` so far, all threads, without its children: in user mode and in the
+/// kernel, nanoseconds.
+pub(crate) fn cpu_time(tgid: Tid) -> Option<(u64, u64)> {
+    // Clock ids of a process (linux/posix-timers_types.h): user and system by ticks, user by
+    // ticks, both by the scheduler's nanoseconds.
+    const PROF: i32 = 0;
+    const VIRT: i32 = 1;
+    const SCHED: i32 = 2;
+    let [ticks, user_ticks, precise] = [PROF, VIRT, SCHED].map(|kind| clock((!tgid) << 3 | kind));
+    let (ticks, user_ticks, precise) = (ticks?, user_ticks?, precise?);
+    // As the kernel itself does for getrusage(2): the precise time, divided as the ticks fell.
+    let system_ticks = ticks.saturating_sub(user_ticks);
+    let system = match ticks {
+        0 => 0,
+        _ => (u128::from(precise) * u128::from(system_ticks) / u128::from(ticks)) as u64,
+    };
+    Some((precise - system, system))
+}
+
+/// `CLOCK_MONOTONIC`, nanoseconds.
+pub(crate) fn now() -> u64 {
+    clock(libc::CLOCK_MONOTONIC).expect("this clock always exists")
+}
+
+fn clock(id: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec of ours.
+    let result = unsafe { libc::clock_gettime(id, &raw mut time) };
+    (result == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Whether `tid` is a thread of process `tgid` (a zombie counts).
+pub(crate) fn is_thread_of(tid: Tid, tgid: Tid) -> bool {
+    // SAFETY: signal 0 only checks; integers only.
+    unsafe { libc::syscall(libc::SYS_tgkill, tgid, tid, 0) == 0 }
+}
+
+/// A copy of the memory of `tid` at `address` into `into`: how many bytes could be read before
+/// the first that could not.
+pub(crate) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> usize {
+    const PAGE: u64 = 4096;
+    let length = into.len();
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: length };
+    // The kernel transfers whole pieces: cut where a page ends, so that an unmapped page behind the
+    // text does not hide the text.
+    let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 8];
+    let (mut at, mut left, mut used) = (address, length, 0);
+    while left > 0 && used < pieces.len() {
+        let last = used + 1 == pieces.len();
+        let piece = if last { left } else { left.min((PAGE - at % PAGE) as usize) };
+        pieces[used] = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: piece };
+        at = at.wrapping_add(piece as u64);
+        left -= piece;
+        used += 1;
+    }
+    // SAFETY: the local piece is the borrowed slice; remote addresses are checked by the kernel.
+    let read =
+        unsafe { libc::process_vm_readv(tid, &raw const local, 1, pieces.as_ptr(), used as _, 0) };
+    usize::try_from(read).unwrap_or(0)
+}

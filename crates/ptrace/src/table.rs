@@ -1,0 +1,339 @@
+//! The system calls of each ABI: name, what is asked, and where in the arguments.
+
+use crate::tree::Effect;
+use needless_model::{Ask, CallId};
+
+/// Where a call keeps its path. Numbers are argument positions, from 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// The question, as far as the name tells.
+    pub(crate) ask: Ask,
+    /// What the call may move if it succeeds.
+    pub(crate) moves: Effect,
+    /// The path.
+    pub(crate) path: u8,
+    /// The directory descriptor it is relative to; without one, the working directory.
+    pub(crate) dir: Option<u8>,
+    /// Flags with `AT_*` bits, of which `AT_EMPTY_PATH` makes "" mean the descriptor itself.
+    pub(crate) at_flags: Option<u8>,
+    /// What decides the question, besides the name.
+    pub(crate) decided_by: Decider,
+    /// What the kernel fills in.
+    pub(crate) reply: Reply,
+}
+
+/// What decides which question a call puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decider {
+    /// The name alone.
+    Name,
+    /// `O_*` flags in this argument.
+    OpenFlags(u8),
+    /// A pointer to `struct open_how`, whose first field are the `O_*` flags.
+    OpenHow(u8),
+    /// `AT_*` flags in this argument.
+    AtFlags(u8),
+}
+
+/// The buffer that holds the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The return value says it all.
+    None,
+    /// `struct stat` of the ABI, at the address in this argument.
+    Stat(u8),
+    /// `struct stat64` of a 32-bit ABI.
+    Stat64(u8),
+    /// `struct statx`.
+    Statx(u8),
+    /// As many bytes of link text as the return value says.
+    Link(u8),
+}
+
+/// A condition on an argument, simple enough for the seccomp filter to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Whatever the arguments.
+    Always,
+    /// The 32-bit argument is not zero.
+    NonZero(u8),
+    /// None of these bits is set in the argument.
+    Without(u8, u32),
+}
+
+impl When {
+    /// Whether the condition holds for `args`.
+    pub(crate) fn holds(self, args: &[u64; 6]) -> bool {
+        match self {
+            When::Always => true,
+            When::NonZero(at) => args[at as usize] as u32 != 0,
+            When::Without(at, bits) => args[at as usize] as u32 & bits == 0,
+        }
+    }
+}
+
+/// What the tracer does about a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Counts it in `--all` mode.
+    Plain,
+    /// Reads its path.
+    Path(Shape),
+    /// Waits for time or for others to do something, if the condition holds.
+    Wait(When),
+    /// May move the working directory or the root without naming a path.
+    Moves,
+    /// `ptrace`.
+    Ptrace,
+    /// Calls put through this are seen by no tracer of system calls.
+    Uring,
+}
+
+impl Kind {
+    /// When the call must stop in default mode, if ever.
+    pub(crate) fn stops(self) -> Option<When> {
+        match self {
+            Kind::Plain => None,
+            Kind::Wait(when) => Some(when),
+            Kind::Path(_) | Kind::Moves | Kind::Ptrace | Kind::Uring => Some(When::Always),
+        }
+    }
+}
+
+/// One system call of one ABI.
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// Its number in the profile under construction, given at first use.
+    pub(crate) id: Option<CallId>,
+}
+
+/// The system calls of one ABI by number.
+pub(crate) struct Abi {
+    /// `AUDIT_ARCH_*` (linux/audit.h), as `PTRACE_GET_SYSCALL_INFO` and seccomp report it.
+    pub(crate) audit: u32,
+    /// Whether pointers have 64 bits.
+    pub(crate) wide: bool,
+    pub(crate) calls: Vec<Option<Call>>,
+}
+
+/// The bit that marks a call of the x32 ABI (asm/unistd.h).
+pub(crate) const X32_BIT: u64 = 0x4000_0000;
+
+const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+const AUDIT_ARCH_I386: u32 = 0x4000_0003;
+const AUDIT_ARCH_AARCH64: u32 = 0xc000_00b7;
+const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
+
+/// The ABIs whose programs can run on this machine, the machine's own first. Empty on an
+/// architecture that needless cannot trace.
+pub(crate) fn abis() -> Vec<Abi> {
+    let of = |audit, wide, name: fn(usize) -> Option<&'static str>| {
+        let mut calls: Vec<Option<Call>> =
+            (0..600).map(|nr| name(nr).map(|n| call(n, wide))).collect();
+        if audit == AUDIT_ARCH_X86_64 {
+            for (nr, name) in (512..).zip(X32_CALLS) {
+                calls[nr] = Some(call(name, wide));
+            }
+        }
+        while calls.last().is_some_and(Option::is_none) {
+            calls.pop();
+        }
+        Abi { audit, wide, calls }
+    };
+    if cfg!(target_arch = "x86_64") {
+        vec![
+            of(AUDIT_ARCH_X86_64, true, |nr| syscalls::x86_64::Sysno::new(nr).map(|n| n.name())),
+            of(AUDIT_ARCH_I386, false, |nr| syscalls::x86::Sysno::new(nr).map(|n| n.name())),
+        ]
+    } else if cfg!(target_arch = "aarch64") {
+        vec![
+            of(AUDIT_ARCH_AARCH64, true, |nr| syscalls::aarch64::Sysno::new(nr).map(|n| n.name())),
+            of(AUDIT_ARCH_ARM, false, |nr| syscalls::arm::Sysno::new(nr).map(|n| n.name())),
+        ]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The calls that x32 numbers differently from x86-64, from 512.
+const X32_CALLS: [&str; 36] = [
+    "rt_sigaction",
+    "rt_sigreturn",
+    "ioctl",
+    "readv",
+    "writev",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "execve",
+    "ptrace",
+    "rt_sigpending",
+    "rt_sigtimedwait",
+    "rt_sigqueueinfo",
+    "sigaltstack",
+    "timer_create",
+    "mq_notify",
+    "kexec_load",
+    "waitid",
+    "set_robust_list",
+    "get_robust_list",
+    "vmsplice",
+    "move_pages",
+    "preadv",
+    "pwritev",
+    "rt_tgsigqueueinfo",
+    "recvmmsg",
+    "sendmmsg",
+    "process_vm_readv",
+    "process_vm_writev",
+    "setsockopt",
+    "getsockopt",
+    "io_setup",
+    "io_submit",
+    "execveat",
+    "preadv2",
+    "pwritev2",
+];
+
+fn call(name: &'static str, wide: bool) -> Call {
+    // The crate spells `break` as the Rust identifier it has to be.
+    let name = name.strip_prefix("r#").unwrap_or(name);
+    Call { name, kind: kind(name, wide), id: None }
+}
+
+fn kind(name: &str, wide: bool) -> Kind {
+    const WNOHANG: u32 = 1;
+    match name {
+        "nanosleep"
+        | "clock_nanosleep"
+        | "clock_nanosleep_time64"
+        | "pause"
+        | "sigsuspend"
+        | "rt_sigsuspend"
+        | "rt_sigtimedwait"
+        | "rt_sigtimedwait_time64"
+        | "select"
+        | "_newselect"
+        | "pselect6"
+        | "pselect6_time64"
+        | "ppoll"
+        | "ppoll_time64"
+        | "epoll_pwait2" => Kind::Wait(When::Always),
+        "poll" => Kind::Wait(When::NonZero(2)),
+        "epoll_wait" | "epoll_pwait" => Kind::Wait(When::NonZero(3)),
+        "wait4" | "waitpid" => Kind::Wait(When::Without(2, WNOHANG)),
+        "waitid" => Kind::Wait(When::Without(3, WNOHANG)),
+        "fchdir" | "setns" | "unshare" => Kind::Moves,
+        "ptrace" => Kind::Ptrace,
+        "io_uring_setup" => Kind::Uring,
+        _ if Ask::of(name).names_path() => Kind::Path(shape(name, wide)),
+        _ => Kind::Plain,
+    }
+}
+
+fn shape(name: &str, wide: bool) -> Shape {
+    let plain = Shape {
+        ask: Ask::of(name),
+        moves: match name {
+            "chdir" => Effect::Directory,
+            "chroot" | "pivot_root" => Effect::Root,
+            _ => Effect::None,
+        },
+        path: 0,
+        dir: None,
+        at_flags: None,
+        decided_by: Decider::Name,
+        reply: Reply::None,
+    };
+    let at = Shape { path: 1, dir: Some(0), ..plain };
+    match name {
+        "open" => Shape { decided_by: Decider::OpenFlags(1), ..plain },
+        "openat" => Shape { decided_by: Decider::OpenFlags(2), ..at },
+        "openat2" => Shape { decided_by: Decider::OpenHow(2), ..at },
+        "stat" | "lstat" => Shape { reply: Reply::Stat(1), ..plain },
+        "stat64" | "lstat64" => Shape { reply: Reply::Stat64(1), ..plain },
+        "newfstatat" => Shape {
+            at_flags: Some(3),
+            decided_by: Decider::AtFlags(3),
+            reply: Reply::Stat(2),
+            ..at
+        },
+        "fstatat64" => Shape {
+            at_flags: Some(3),
+            decided_by: Decider::AtFlags(3),
+            reply: Reply::Stat64(2),
+            ..at
+        },
+        "statx" => Shape {
+            at_flags: Some(2),
+            decided_by: Decider::AtFlags(2),
+            reply: Reply::Statx(4),
+            ..at
+        },
+        "readlink" => Shape { reply: Reply::Link(1), ..plain },
+        "readlinkat" => Shape { reply: Reply::Link(2), ..at },
+        "faccessat2" | "fchmodat2" => Shape { at_flags: Some(3), ..at },
+        "execveat" | "fchownat" | "linkat" | "name_to_handle_at" => {
+            Shape { at_flags: Some(4), ..at }
+        }
+        "open_tree" | "fspick" => Shape { at_flags: Some(2), ..at },
+        "faccessat" | "unlinkat" | "renameat" | "renameat2" | "mkdirat" | "mknodat"
+        | "fchmodat" | "utimensat" | "utimensat_time64" | "futimesat" => at,
+        // The name that is made or mounted on; the other argument is a text or a device.
+        "symlink" | "mount" | "quotactl" | "inotify_add_watch" => Shape { path: 1, ..plain },
+        "symlinkat" => Shape { path: 2, dir: Some(1), ..plain },
+        "fanotify_mark" if wide => Shape { path: 4, dir: Some(3), ..plain },
+        // The 64-bit mask takes two arguments.
+        "fanotify_mark" => Shape { path: 5, dir: Some(4), ..plain },
+        _ => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_call_of_every_abi_has_a_path_argument_and_stops() {
+        for abi in abis() {
+            for call in abi.calls.iter().flatten() {
+                if Ask::of(call.name).names_path() {
+                    assert!(matches!(call.kind, Kind::Path(_)), "{}", call.name);
+                    assert_eq!(call.kind.stops(), Some(When::Always), "{}", call.name);
+                    // Those ending in "at" take a directory descriptor.
+                    let Kind::Path(shape) = call.kind else { unreachable!() };
+                    let at = call.name.trim_end_matches(['2', '4', '6']).ends_with("at")
+                        && !matches!(call.name, "stat" | "lstat" | "stat64" | "lstat64")
+                        && !call.name.ends_with("oldstat")
+                        && !call.name.ends_with("oldlstat")
+                        && call.name != "creat";
+                    assert_eq!(shape.dir.is_some() && at, at, "{}", call.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn known_numbers_have_their_names() {
+        let abis = abis();
+        let name = |abi: usize, nr: usize| abis[abi].calls[nr].as_ref().map(|c| c.name);
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(name(0, 262), Some("newfstatat"));
+            assert_eq!(name(0, 520), Some("execve"));
+            assert_eq!(name(0, 545), Some("execveat"));
+            assert_eq!(name(1, 195), Some("stat64"));
+            assert_eq!(name(1, 17), Some("break"));
+        }
+    }
+
+    #[test]
+    fn waits_that_do_not_wait_are_told_apart() {
+        let Kind::Wait(when) = kind("wait4", true) else { panic!("wait4 waits") };
+        assert!(when.holds(&[0; 6]));
+        assert!(!when.holds(&[0, 0, 1, 0, 0, 0]));
+        let Kind::Wait(when) = kind("poll", true) else { panic!("poll waits") };
+        assert!(!when.holds(&[0; 6]));
+        assert!(when.holds(&[0, 0, u64::MAX, 0, 0, 0]));
+    }
+}

@@ -1,0 +1,341 @@
+//! The tracer's loop: what threads report, and the processes they make up.
+
+use crate::calls::Calls;
+use crate::drain::drain;
+use crate::error::Error;
+use crate::image;
+use crate::launch::{Child, Prepared};
+use crate::line::{self, Front};
+use crate::original::Original;
+use crate::stack::Stacks;
+use crate::sys::{self, Resume, Tid, Waited};
+use crate::tree::{Effect, Pending, Tree};
+use crate::{Launch, Options, Traced, filter, table};
+use needless_model::{Builder, Exit, Fact, Facts, Loss, ProcId, Window};
+use nix::errno::Errno;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Most stops taken before the first of them is handled.
+const MAX_BATCH: usize = 64;
+
+/// Prepares the command, with the filter for `options`.
+pub(crate) fn prepare(
+    launch: &Launch,
+    options: &Options,
+    original: Original,
+) -> Result<Prepared, Error> {
+    let abis = table::abis();
+    if abis.is_empty() {
+        return Err(Error::Architecture);
+    }
+    let code = if options.all { Vec::new() } else { filter::program(&abis) };
+    Prepared::new(launch, code, original)
+}
+
+/// Traces the waiting command to its end and its descendants' end.
+pub(crate) fn trace(
+    mut child: Child,
+    options: &Options,
+    original: Original,
+    front: Option<&Front>,
+) -> Result<Traced, Error> {
+    let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
+    // Dropping `child` on failure closes its pipe, and it ends by itself.
+    child.seize(sys::FOLLOW | filtered, options.all)?;
+    child.release();
+
+    let mut tracer = Tracer {
+        builder: Builder::new(options.limits),
+        calls: Calls::new(table::abis(), options.all),
+        tree: Tree::default(),
+        stacks: Stacks::new(options.stacks),
+        options,
+        front,
+        command: child.pid,
+        command_stopped: false,
+        exit: None,
+        reporter: None,
+        last: child.pid,
+        own_root: image::Root::of("self"),
+        roots: Vec::new(),
+        early: HashMap::new(),
+        started: sys::now(),
+    };
+    tracer.tree.add_group(child.pid, None, None);
+    let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
+        Ok(reporter) => reporter,
+        Err(panic) => {
+            let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
+            // The front, its parent, mirrors how it ended.
+            drain(threads, tracer.command);
+            resume_unwind(panic)
+        }
+    };
+    match (reporter, front) {
+        (true, _) => line::be_reporter(original),
+        // Reported already.
+        (false, Some(_)) if tracer.front.is_none() => std::process::exit(0),
+        (false, Some(front)) => front.finish(original),
+        (false, None) => {}
+    }
+    if tracer.exit.is_none() {
+        return Err(child.failure().unwrap_or(Error::Start {
+            what: "the command ended before it could be executed",
+            errno: Errno::ECHILD,
+        }));
+    }
+    Ok(tracer.finish(child.captured()))
+}
+
+/// What is known of the run so far.
+pub(crate) struct Tracer<'a> {
+    pub(crate) builder: Builder,
+    pub(crate) calls: Calls,
+    pub(crate) tree: Tree,
+    pub(crate) stacks: Stacks,
+    pub(crate) options: &'a Options,
+    pub(crate) front: Option<&'a Front>,
+    /// Process id of the command.
+    pub(crate) command: Tid,
+    /// Whether the front was told that the command is stopped.
+    pub(crate) command_stopped: bool,
+    pub(crate) exit: Option<Exit>,
+    /// The process that reports early, which is not traced.
+    pub(crate) reporter: Option<Tid>,
+    /// Who reported a stop last; -1 if somebody has ended since.
+    pub(crate) last: Tid,
+    pub(crate) own_root: Option<image::Root>,
+    pub(crate) roots: Vec<(ProcId, OwnedFd)>,
+    /// New threads that stopped before their parent told of them, with the stop's status.
+    pub(crate) early: HashMap<Tid, i32>,
+    pub(crate) started: u64,
+}
+
+impl Tracer<'_> {
+    /// Handles what threads report until there are none left. `true`: in a process of its own that
+    /// is to report early, while the tracer goes on.
+    fn run(&mut self) -> bool {
+        let mut waiting = VecDeque::new();
+        loop {
+            if let Some(waited) = waiting.pop_front() {
+                self.handle(waited);
+                continue;
+            }
+            let whom = self.next();
+            match sys::wait(whom) {
+                Ok(waited) => {
+                    waiting.push_back(waited);
+                    // Those that have just stopped are dearer to handle than those that have come
+                    // to rest: with several threads, take all that there are.
+                    while self.tree.threads.len() > 1 && waiting.len() < MAX_BATCH {
+                        let Some(waited) = sys::poll_any() else { break };
+                        waiting.push_back(waited);
+                    }
+                }
+                Err(Errno::EINTR) => {
+                    if self.reporter.is_none() && self.front.is_some_and(Front::wants_report) {
+                        // SAFETY: the tracer has one thread; both processes go on with their copy.
+                        match unsafe { libc::fork() } {
+                            0 => {
+                                self.note_running();
+                                return true;
+                            }
+                            -1 => {}
+                            pid => self.reporter = Some(pid),
+                        }
+                    }
+                }
+                // To end while somebody is traced would leave calls that fail: ask for anybody.
+                Err(_) if whom != -1 => self.last = -1,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn note_running(&mut self) {
+        let still = self.tree.live();
+        self.builder.note(format!(
+            "{still} processes that the command started were still running when the report was asked for: what they did later is not in it"
+        ));
+    }
+
+    /// Whom to wait for: the kernel finds a single thread faster than any of one.
+    fn next(&self) -> Tid {
+        let alone =
+            self.tree.threads.len() == 1 && self.early.is_empty() && self.reporter.is_none();
+        if alone { self.last } else { -1 }
+    }
+
+    fn finish(self, stdout: Vec<u8>) -> Traced {
+        let facts = [Fact::Paths, Fact::Outcomes, Fact::Environment, Fact::Clock, Fact::Answers];
+        let facts = Facts::of(&facts);
+        let (backend, facts) = match self.options.all {
+            true => ("ptrace (every call)", facts.with(Fact::AllCalls)),
+            false => ("ptrace (seccomp-assisted)", facts),
+        };
+        let window = Window { length_ns: Some(sys::now() - self.started) };
+        Traced {
+            profile: self.builder.finish(backend.to_owned(), facts, window),
+            exit: self.exit.unwrap_or(Exit::Code(0)),
+            stacks: self.stacks.taken,
+            roots: self.roots,
+            stdout,
+        }
+    }
+
+    fn handle(&mut self, waited: Waited) {
+        let Waited { tid, status } = waited;
+        if libc::WIFSTOPPED(status) {
+            self.last = tid;
+            if self.tree.threads.contains_key(&tid) {
+                self.stopped(tid, status);
+            } else {
+                self.early.insert(tid, status);
+            }
+            return;
+        }
+        if self.reporter == Some(tid) {
+            if let Some(front) = self.front.take() {
+                front.reported(status);
+            }
+            return;
+        }
+        self.last = -1;
+        self.ended(tid, waited.exit());
+        if !self.early.is_empty() {
+            self.adopt();
+        }
+    }
+
+    pub(crate) fn stopped(&mut self, tid: Tid, status: i32) {
+        const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            0 if signal == SYSCALL_STOP => self.syscall(tid),
+            0 => self.go_on(tid, signal),
+            libc::PTRACE_EVENT_SECCOMP => self.syscall(tid),
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                if let Ok(child) = sys::event_message(tid) {
+                    self.forked(tid, child as Tid);
+                }
+                self.go_on(tid, 0);
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                let former = sys::event_message(tid).map_or(tid, |former| former as Tid);
+                self.executed(tid, former);
+                self.go_on(tid, 0);
+            }
+            libc::PTRACE_EVENT_EXIT => {
+                if let Some(thread) = self.tree.threads.get(&tid) {
+                    self.book_time(thread.group);
+                }
+                self.go_on(tid, 0);
+            }
+            libc::PTRACE_EVENT_STOP => match signal {
+                libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
+                    sys::resume(tid, Resume::Listen, 0);
+                    self.command_stops(tid, signal);
+                }
+                _ => {
+                    self.command_continues(tid);
+                    self.go_on(tid, 0);
+                }
+            },
+            _ => self.go_on(tid, 0),
+        }
+    }
+
+    /// Resumes a thread, to the exit of the call it is in if that matters.
+    fn go_on(&mut self, tid: Tid, signal: i32) {
+        let inside = self.tree.threads.get(&tid).is_some_and(|t| t.pending.is_some());
+        let how = if self.options.all || inside { Resume::ToSyscall } else { Resume::Run };
+        sys::resume(tid, how, signal);
+    }
+
+    fn syscall(&mut self, tid: Tid) {
+        let Ok(info) = sys::syscall_info(tid) else { return };
+        let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
+        let pending = thread.pending.take();
+        let group = thread.group;
+        let at_ns = sys::now() - self.started;
+        match info.op {
+            sys::OP_ENTRY | sys::OP_SECCOMP => {
+                let group = self.tree.group(group);
+                let begun = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
+                if begun.sampled.1 > 0 {
+                    let (row, weight) = begun.sampled;
+                    self.stacks.take(tid, group, &info, row, weight);
+                }
+                let pending = begun.pending;
+                if let Some(thread) = self.tree.threads.get_mut(&tid) {
+                    thread.pending = pending;
+                }
+            }
+            sys::OP_EXIT => {
+                if let Some(pending) = pending {
+                    self.returned(tid, group, pending, &info, at_ns);
+                }
+            }
+            _ => {}
+        }
+        self.go_on(tid, 0);
+    }
+
+    fn returned(
+        &mut self,
+        tid: Tid,
+        group: usize,
+        pending: Pending,
+        info: &sys::SyscallInfo,
+        at_ns: u64,
+    ) {
+        let result = info.result();
+        let group = self.tree.group(group);
+        // Before its exec the command does not exist; what we do in its place is not its doing.
+        let Some(image) = group.image else { return };
+        let sample = pending.sample;
+        let row = self.calls.end(&mut self.builder, image, tid, pending.count, result, at_ns);
+        if let (Some(row), 1..) = (row, sample) {
+            self.stacks.take(tid, group, info, row, sample);
+        }
+        match pending.effect {
+            Effect::None => {}
+            Effect::Barrier => self.builder.barrier(),
+            Effect::Directory if result.is_ok() => group.directory = None,
+            Effect::Root if result.is_ok() => {
+                group.directory = None;
+                self.look_at_root(tid, image);
+            }
+            Effect::Directory | Effect::Root => {}
+            Effect::Tracing => {
+                if result == Err(libc::EPERM as u16) {
+                    self.builder.lost(Loss::PTRACE, 1);
+                    let name = self.builder.process_ref(image).name().to_owned();
+                    self.builder.note(format!(
+                        "{name} tried to trace (ptrace) and was refused: a process has one tracer, and that is needless"
+                    ));
+                }
+            }
+        }
+    }
+
+    fn command_stops(&mut self, tid: Tid, signal: i32) {
+        let Some(front) = self.front else { return };
+        let of_command = self.tree.threads.get(&tid).map(|t| t.group)
+            == self.tree.threads.get(&self.command).map(|t| t.group);
+        if of_command && !self.command_stopped {
+            self.command_stopped = true;
+            front.command_stopped(signal);
+        }
+    }
+
+    fn command_continues(&mut self, tid: Tid) {
+        let Some(front) = self.front else { return };
+        if tid == self.command && self.command_stopped {
+            self.command_stopped = false;
+            front.command_continued();
+        }
+    }
+}

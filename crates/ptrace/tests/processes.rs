@@ -1,0 +1,282 @@
+//! Who asked: processes, images, environments, roots, and what was lost; through the library.
+
+mod common;
+
+use common::*;
+use needless_model::{Ask, Born, Env, Exit, Fact, Limits, Profile};
+use needless_ptrace::{Error, Launch, Options, Stdio, Traced, trace};
+use std::ffi::OsString;
+use std::path::Path;
+
+fn launch(program: &Path, arguments: &[&str]) -> Launch {
+    let name = program.as_os_str().to_owned();
+    Launch {
+        program: program.to_owned(),
+        argv: [name].into_iter().chain(arguments.iter().map(OsString::from)).collect(),
+        env: None,
+        stdio: Stdio::Capture,
+    }
+}
+
+fn options() -> Options {
+    Options { watch: &["TZ", "NEEDLESS_TEST"], stacks: true, ..Options::default() }
+}
+
+fn traced(program: &Path, arguments: &[&str]) -> Traced {
+    trace(launch(program, arguments), &options()).unwrap()
+}
+
+fn sum(profile: &Profile, ask: Ask, path: &str) -> u64 {
+    let rows = profile.rows.iter().filter(|r| r.ask == ask && profile.path(r) == path);
+    rows.map(|r| r.count).sum()
+}
+
+#[test]
+fn a_probe_gives_its_output_exit_and_environment() {
+    let Some(sh) = needed(program("sh")) else { return };
+    let mut launch = launch(&sh, &["-c", "echo \"$NEEDLESS_TEST\"; exit 6"]);
+    let pairs = [("NEEDLESS_TEST", "a=b"), ("SECRET", "x"), ("PATH", "/bin")];
+    launch.env = Some(pairs.map(|(n, v)| (n.into(), v.into())).into());
+    let traced = trace(launch, &options()).unwrap();
+    assert_eq!(traced.stdout, b"a=b\n");
+    assert_eq!(traced.exit, Exit::Code(6));
+    let command = &traced.profile.processes[0];
+    let Env::Known(kept) = &command.env else { panic!("{:?}", command.env) };
+    assert_eq!(kept.iter().collect::<Vec<_>>(), [(&"NEEDLESS_TEST".into(), &"a=b".into())]);
+    assert_eq!((command.secure, command.own_root), (Some(false), true));
+    assert_eq!((command.born, command.parent), (Born::Exec, None));
+    assert!(command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap() > 0);
+    assert_eq!(traced.profile.backend, "ptrace (seccomp-assisted)");
+    assert!(!traced.profile.facts.has(Fact::AllCalls));
+}
+
+#[test]
+fn what_cannot_be_executed_is_an_error() {
+    let error = trace(launch(Path::new("/missing/program"), &[]), &options()).unwrap_err();
+    assert!(matches!(error, Error::Exec { .. }), "{error}");
+    assert_eq!(error.status(), 127);
+    let folder = tempfile::tempdir().unwrap();
+    let error = trace(launch(folder.path(), &[]), &options()).unwrap_err();
+    assert_eq!(error.status(), 126);
+}
+
+#[test]
+fn images_and_children_are_processes_of_their_own() {
+    let Some(testee) = testee("vfork_exec") else { return };
+    let traced = traced(&testee, &["2"]);
+    let processes = &traced.profile.processes;
+    let born = |how| processes.iter().filter(|p| p.born == how).count();
+    assert_eq!((born(Born::Exec), born(Born::Fork)), (5, 4));
+    for row in &traced.profile.rows {
+        let process = traced.profile.process(row.process);
+        // A successful exec belongs to the image that it made, a failed one to who tried.
+        match (row.ask, row.ok()) {
+            (Ask::Exec, true) => assert_eq!((process.born, row.count), (Born::Exec, 1)),
+            (Ask::Exec, false) => assert_eq!(process.born, Born::Fork),
+            _ => {}
+        }
+    }
+    let ends = processes.iter().filter(|p| p.exit == Some(Exit::Code(0))).count();
+    assert_eq!(ends, 5, "images that were replaced have no end of their own");
+    assert!(traced.profile.lost.is_empty());
+}
+
+#[test]
+fn a_thread_that_execs_becomes_the_process() {
+    let Some(testee) = testee("exec_from_thread") else { return };
+    for all in [false, true] {
+        let options = Options { all, ..options() };
+        for _ in 0..10 {
+            let traced = trace(launch(&testee, &[]), &options).unwrap();
+            let processes = &traced.profile.processes;
+            assert_eq!(processes.len(), 2, "threads are no processes");
+            assert_eq!(processes[0].pid, processes[1].pid);
+            assert_eq!(processes[1].parent, Some(needless_model::ProcId(0)));
+            assert_eq!((processes[0].exit, processes[1].exit), (None, Some(Exit::Code(3))));
+            assert_eq!(traced.exit, Exit::Code(3));
+            let of = |path: &str| {
+                let row = traced.profile.rows.iter().find(|r| traced.profile.path(r) == path);
+                row.unwrap().process.0
+            };
+            assert_eq!((of("/missing/first_image"), of("/missing/after_exec")), (0, 1));
+        }
+    }
+}
+
+#[test]
+fn repetition_is_told_from_polling() {
+    let Some(watcher) = testee("watcher") else { return };
+    let Some(poller) = testee("poller") else { return };
+    let repeated = |profile: &Profile, path: &str| {
+        let rows = profile.rows.iter().filter(|r| profile.path(r) == path);
+        rows.map(|r| (r.count, r.repeated, r.assumed)).collect::<Vec<_>>()
+    };
+    let watched = traced(&watcher, &["1000"]).profile;
+    let [(count, again, assumed)] = repeated(&watched, "/etc/localtime")[..] else {
+        panic!("{:?}", watched.rows)
+    };
+    assert_eq!(count, 1000);
+    // All but the first, save where the machine paused for a millisecond in between.
+    assert!(again > 500, "{again}");
+    // The first 8 and then one in 64 were looked at.
+    assert_eq!(assumed, 1000 - 8 - 15);
+    let polled = traced(&poller, &["100"]).profile;
+    assert_eq!(repeated(&polled, "/missing/poller"), [(100, 0, 100 - 8 - 1)]);
+    // With every call stopped nothing is assumed.
+    let all = Options { all: true, ..options() };
+    let all = trace(launch(&watcher, &["1000"]), &all).unwrap().profile;
+    assert_eq!(repeated(&all, "/etc/localtime")[0].2, 0);
+    assert!(all.facts.has(Fact::AllCalls));
+}
+
+#[test]
+fn snapshots_hold_the_stack_and_what_is_mapped() {
+    let Some(testee) = testee("watcher") else { return };
+    let traced = traced(&testee, &["600"]);
+    let hot: Vec<_> = traced
+        .stacks
+        .iter()
+        .filter(|s| traced.profile.path(&traced.profile.rows[s.row]) == "/etc/localtime")
+        .collect();
+    assert_eq!(hot.iter().map(|s| s.weight).collect::<Vec<_>>(), [2, 3, 2, 2, 2, 14, 14, 14, 14, 112, 112, 112, 112]);
+    for stack in hot {
+        let inside =
+            |address: u64| stack.modules.iter().find(|m| (m.start..m.end).contains(&address));
+        let libc = inside(stack.pc).expect("the call is made in a mapped file");
+        assert!(libc.file.is_some(), "{libc:?}");
+        assert!(!stack.bytes.is_empty() && stack.bytes.len() <= 16 * 1024);
+        // Somewhere on the stack is a return address in the program itself.
+        let words = stack.bytes.chunks_exact(8).map(|w| u64::from_ne_bytes(w.try_into().unwrap()));
+        assert!(
+            words.filter_map(inside).any(|m| m.path == testee && m.file.is_some()),
+            "{:?}",
+            stack.modules
+        );
+    }
+}
+
+#[test]
+fn a_program_that_wants_to_be_traced_is_refused_and_that_is_said() {
+    let Some(testee) = testee("self_ptrace") else { return };
+    let traced = traced(&testee, &[]);
+    assert_eq!(traced.profile.lost["ptrace_refused"], 1);
+    assert!(traced.profile.notes[0].contains("self_ptrace tried to trace"));
+    assert!(String::from_utf8_lossy(&traced.stdout).contains("not permitted"));
+}
+
+#[test]
+fn paths_that_cannot_be_read_are_counted_as_lost() {
+    let Some(testee) = testee("every_path_call") else { return };
+    for all in [false, true] {
+        let traced = trace(launch(&testee, &[]), &Options { all, ..options() }).unwrap();
+        assert_eq!(traced.profile.lost["paths_unreadable"], 1);
+        assert_eq!(sum(&traced.profile, Ask::Stat, "/usr/missing/relative"), 1);
+        assert_eq!(sum(&traced.profile, Ask::Lstat, "missing/relative"), 1, "of a descriptor");
+        // open, creat and openat2 with flags to write; open and openat2 without.
+        assert_eq!(sum(&traced.profile, Ask::OpenWrite, "/missing/x"), 3);
+        assert_eq!(sum(&traced.profile, Ask::Open, "/missing/x"), 2);
+    }
+}
+
+#[test]
+fn a_bound_on_rows_folds_and_keeps_the_totals() {
+    let Some(testee) = testee("every_path_call") else { return };
+    let options = Options { limits: Limits { rows: 5, ..Limits::default() }, ..options() };
+    let bounded = trace(launch(&testee, &[]), &options).unwrap().profile;
+    let whole = traced(&testee, &[]).profile;
+    assert_eq!(bounded.totals.calls, whole.totals.calls);
+    assert!(bounded.lost["rows_folded"] > 10);
+}
+
+#[test]
+fn a_32_bit_child_of_a_64_bit_program_is_counted() {
+    let Some(testee) = testee("watcher-i386") else { return };
+    let Some(sh) = needed(program("sh")) else { return };
+    let script = format!("{} 100; exit 3", testee.display());
+    let traced = traced(&sh, &["-c", &script]);
+    assert_eq!(sum(&traced.profile, Ask::Stat, "/etc/localtime"), 100);
+    let row = traced.profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 100).unwrap();
+    assert!(traced.profile.process(row.process).name().contains("watcher-i386"));
+    assert!(row.assumed > 0 && row.repeated > 0);
+    assert_eq!(traced.exit, Exit::Code(3));
+}
+
+#[test]
+fn another_root_is_noticed_and_kept_and_a_zone_that_changes_is_read_again() {
+    let Some(()) = needed(is_root()) else { return };
+    let Some(testee) = testee("zone_switch") else { return };
+    let zone = "/usr/share/zoneinfo/Asia/Tokyo";
+    if needed(std::fs::metadata(zone).map_err(|_| format!("{zone} is missing"))).is_none() {
+        return;
+    }
+    let traced = traced(&testee, &[zone]);
+    assert_eq!(traced.exit, Exit::Code(0));
+    assert_eq!(sum(&traced.profile, Ask::Open, "/etc/localtime"), 2);
+    assert_eq!(sum(&traced.profile, Ask::Stat, "/etc/localtime"), 3);
+    assert!(!traced.profile.processes[0].own_root);
+    assert_eq!(traced.roots.len(), 1);
+    let row = traced.profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 3).unwrap();
+    assert!(row.repeated < 3, "the answer changed once: {row:?}");
+}
+
+#[test]
+fn a_privilege_that_tracing_takes_away_is_said() {
+    let Some(()) = needed(is_root()) else { return };
+    let Some(testee) = testee("set_user") else { return };
+    let Some(setpriv) = needed(program("setpriv")) else { return };
+    // Reachable for nobody, and on a file system that honours the bit.
+    let folder = tempfile::Builder::new().prefix("needless").tempdir_in("/var/tmp").unwrap();
+    let copy = folder.path().join("set_user");
+    std::fs::copy(&testee, &copy).unwrap();
+    let run = folder.path().join("ptrace-run");
+    std::fs::copy(RUN, &run).unwrap();
+    let chmod = |mode: &str, path: &Path| {
+        assert!(
+            std::process::Command::new("chmod").arg(mode).arg(path).status().unwrap().success()
+        );
+    };
+    chmod("777", folder.path());
+    chmod("4755", &copy);
+    let unprivileged = std::process::Command::new(&setpriv)
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(&run)
+        .arg(&copy)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&unprivileged.stderr).into_owned();
+    assert_eq!(String::from_utf8_lossy(&unprivileged.stdout), "effective user 65534\n", "{said}");
+    assert!(said.contains("# lost setuid_ignored 1"), "{said}");
+    assert!(said.contains("set_user ran without the privilege"), "{said}");
+    // With our privilege it keeps its own.
+    assert!(
+        std::process::Command::new("chown").arg("65534").arg(&copy).status().unwrap().success()
+    );
+    chmod("4755", &copy);
+    let privileged = std::process::Command::new(&run).arg(&copy).output().unwrap();
+    let said = String::from_utf8_lossy(&privileged.stderr).into_owned();
+    assert_eq!(String::from_utf8_lossy(&privileged.stdout), "effective user 65534\n", "{said}");
+    assert!(!said.contains("# lost"), "{said}");
+}
+
+#[test]
+fn a_child_that_outlives_the_command_is_counted() {
+    let Some(sh) = needed(program("sh")) else { return };
+    let script = "(sleep 0.2; test -e /missing/late) >/dev/null & exit 2";
+    let traced = traced(&sh, &["-c", script]);
+    assert_eq!(traced.exit, Exit::Code(2));
+    assert_eq!(sum(&traced.profile, Ask::Stat, "/missing/late"), 1);
+}
+
+#[test]
+fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
+    let Some(sh) = needed(program("sh")) else { return };
+    // Opening a pipe without a writer blocks for ever.
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let script = format!("sh -c 'read x <{0}' & sleep 0.3; kill -9 $!", pipe.display());
+    let traced = traced(&sh, &["-c", &script]);
+    assert_eq!(traced.profile.lost["calls_unfinished"], 1);
+    let killed = traced.profile.processes.iter().filter(|p| p.exit == Some(Exit::Signal(9)));
+    assert_eq!(killed.count(), 1);
+}
