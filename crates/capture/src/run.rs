@@ -1,0 +1,219 @@
+//! From the words of a command line to a profile with all its facts.
+
+use crate::{Roots, enrich, image, sites};
+use needless_model::{Limits, Profile};
+use needless_ptrace::Launch;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// How to observe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Count every call, not only those that rules need.
+    pub all: bool,
+    /// Variables that may be read from an environment; no other is.
+    pub watch: &'static [&'static str],
+    /// Bounds of the profile.
+    pub limits: Limits,
+}
+
+/// Why a command was not observed: one line, and the exit status that says it, as GNU env's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// [`Failure::OURS`], [`Failure::NOT_EXECUTABLE`] or [`Failure::NOT_FOUND`].
+    pub status: i32,
+    /// What, where, what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// needless itself failed.
+    pub const OURS: i32 = 125;
+    /// The command was found but cannot be executed.
+    pub const NOT_EXECUTABLE: i32 = 126;
+    /// The command was not found.
+    pub const NOT_FOUND: i32 = 127;
+
+    fn new(status: i32, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into() }
+    }
+}
+
+/// What was observed, and how the command ended.
+pub struct Captured {
+    /// What it asked.
+    pub profile: Profile,
+    exit: needless_model::Exit,
+}
+
+impl Captured {
+    /// Ends this process as the command ended: with its exit status, or by its signal.
+    pub fn mirror(self) -> ! {
+        needless_ptrace::mirror(self.exit)
+    }
+}
+
+/// Runs `words` and observes it. The process that calls this waits for the command and then ends
+/// as the command did; what returns is another process, which observed.
+///
+/// # Errors
+/// When the command is not there, cannot be executed, or cannot be traced.
+pub fn run(words: &[OsString], options: &Options) -> Result<Captured, Failure> {
+    let launch = launch(words)?;
+    let traced = needless_ptrace::run(
+        launch,
+        &needless_ptrace::Options {
+            all: options.all,
+            watch: options.watch,
+            limits: options.limits,
+            stacks: true,
+        },
+    )
+    .map_err(|e| Failure::new(e.status(), e.to_string()))?;
+    let mut profile = traced.profile;
+    let roots = Roots::new(traced.roots)
+        .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
+    image::fill(&mut profile, &roots);
+    sites::resolve(&traced.stacks, &mut profile);
+    enrich(&mut profile, &roots);
+    Ok(Captured { profile, exit: traced.exit })
+}
+
+/// What `execvp(3)` would run for `words`, with our own settings taken out of the environment.
+fn launch(words: &[OsString]) -> Result<Launch, Failure> {
+    let Some(name) = words.first().filter(|w| !w.is_empty()) else {
+        return Err(Failure::new(Failure::OURS, "no command to run: needless run -- CMD [ARG…]"));
+    };
+    let path = find(name, std::env::var_os("PATH").as_deref())?;
+    let ours = |(name, _): &(OsString, OsString)| name.as_bytes().starts_with(b"NEEDLESS_");
+    let env = std::env::vars_os()
+        .any(|pair| ours(&pair))
+        .then(|| std::env::vars_os().filter(|pair| !ours(pair)).collect());
+    if is_program(&path)? {
+        return Ok(Launch {
+            program: path,
+            argv: words.to_vec(),
+            env,
+            stdio: needless_ptrace::Stdio::Inherit,
+        });
+    }
+    // As execvp does after ENOEXEC: a text without #! is a script for the shell.
+    let mut argv = vec![OsString::from("sh"), path.into_os_string()];
+    argv.extend_from_slice(&words[1..]);
+    Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: needless_ptrace::Stdio::Inherit })
+}
+
+/// The file that `name` means: itself if it has a slash, else the first executable of that name in
+/// `path`.
+fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
+    let shown = name.to_string_lossy();
+    if name.as_bytes().contains(&b'/') {
+        let file = PathBuf::from(name);
+        return match executable(&file) {
+            Ok(()) => Ok(file),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+                Err(Failure::new(Failure::NOT_FOUND, format!("{shown}: no such file")))
+            }
+            Err(why) => Err(Failure::new(
+                Failure::NOT_EXECUTABLE,
+                format!("{shown}: cannot execute it: {why}"),
+            )),
+        };
+    }
+    // The default of execvp(3) in glibc where PATH is unset.
+    let path = path.unwrap_or(OsStr::new("/bin:/usr/bin"));
+    let mut refused = None;
+    for folder in std::env::split_paths(path) {
+        let folder = if folder == Path::new("") { PathBuf::from(".") } else { folder };
+        let file = folder.join(name);
+        match executable(&file) {
+            Ok(()) => return Ok(file),
+            Err(why) if why.kind() == std::io::ErrorKind::PermissionDenied => {
+                refused = refused.or(Some(file));
+            }
+            Err(_) => {}
+        }
+    }
+    match refused {
+        Some(file) => Err(Failure::new(
+            Failure::NOT_EXECUTABLE,
+            format!("{shown}: found as {} but not executable", file.display()),
+        )),
+        None => Err(Failure::new(Failure::NOT_FOUND, format!("{shown}: not found in PATH"))),
+    }
+}
+
+/// Whether `file` may be executed: an error where not.
+fn executable(file: &Path) -> std::io::Result<()> {
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    if about.permissions().mode() & 0o111 == 0 {
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "permission denied"));
+    }
+    rustix::fs::accessat(
+        rustix::fs::CWD,
+        file,
+        rustix::fs::Access::EXEC_OK,
+        rustix::fs::AtFlags::EACCESS,
+    )?;
+    Ok(())
+}
+
+/// Whether the kernel knows what to do with `file`: ELF, `#!`, or anything binary it may have a
+/// handler for. A file that may be executed but not read is left to the kernel.
+fn is_program(file: &Path) -> Result<bool, Failure> {
+    let mut start = [0u8; 128];
+    let read = match File::open(file).and_then(|mut f| f.read(&mut start)) {
+        Ok(read) => read,
+        Err(_) => return Ok(true),
+    };
+    let start = &start[..read];
+    if start.is_empty() {
+        return Ok(false);
+    }
+    Ok(start.starts_with(b"#!") || start.contains(&0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(folder: &Path, name: &str, mode: u32, text: &[u8]) {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn commands_are_found_as_execvp_finds_them() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(one.path(), "plain", 0o644, b"#!/bin/sh\n");
+        put(two.path(), "plain", 0o755, b"#!/bin/sh\n");
+        put(one.path(), "only-plain", 0o644, b"");
+        std::fs::create_dir(one.path().join("folder")).unwrap();
+        let path = std::env::join_paths([one.path(), two.path()]).unwrap();
+        let look = |name: &str| find(OsStr::new(name), Some(&path));
+        assert_eq!(look("plain"), Ok(two.path().join("plain")));
+        assert_eq!(look("only-plain").unwrap_err().status, Failure::NOT_EXECUTABLE);
+        assert_eq!(look("folder").unwrap_err().status, Failure::NOT_FOUND);
+        assert_eq!(look("nowhere").unwrap_err().status, Failure::NOT_FOUND);
+        assert_eq!(look("/nowhere/x").unwrap_err().status, Failure::NOT_FOUND);
+        assert_eq!(look("/").unwrap_err().status, Failure::NOT_EXECUTABLE);
+    }
+
+    #[test]
+    fn a_text_without_an_interpreter_goes_to_the_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "script", 0o755, b"echo x\n");
+        let script = folder.path().join("script").into_os_string();
+        let launch = launch(&[script.clone(), "a".into()]).unwrap();
+        assert_eq!(launch.program, Path::new("/bin/sh"));
+        assert_eq!(launch.argv, [OsString::from("sh"), script, "a".into()]);
+    }
+}
