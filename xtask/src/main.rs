@@ -1,2 +1,48 @@
-//! xtask.
-fn main() {}
+//! Chores of this repository: `cargo xtask new-rule NAME`, `gen [--check]`, `bench`.
+
+mod bench;
+mod generate;
+mod new_rule;
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask new-rule NAME   begin a rule from the template
+       cargo xtask gen             write the generated files
+       cargo xtask gen --check     fail if one of them is stale
+       cargo xtask bench           what observing costs, beside strace";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // One line; `fn main() -> Result` would add a backtrace.
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let root = root()?;
+    match args[..] {
+        ["new-rule", name] => println!("{}", new_rule::new_rule(&root, name)?),
+        ["gen"] => println!("{}", generate::write(&root)?),
+        ["gen", "--check"] => generate::check(&root)?,
+        ["bench"] => bench::bench(&root)?,
+        ["measure", out, ref words @ ..] => bench::measure(out.as_ref(), words)?,
+        _ => bail!("what to do?\n{USAGE}"),
+    }
+    Ok(())
+}
+
+/// The checkout that cargo runs us from.
+fn root() -> Result<PathBuf> {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
+    let here = PathBuf::from(here);
+    Ok(here.parent().context("xtask lies in the checkout")?.to_owned())
+}

@@ -1,2 +1,158 @@
-//! needless.
-fn main() {}
+//! needless: finds the system calls a program makes but does not need. Wiring only.
+
+mod cli;
+mod output;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use cli::{Action, Cli, When};
+use needless_capture::Failure;
+use needless_model::Profile;
+use needless_report::{Report, Source};
+use output::{Output, Stream};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Bad input, or a report that could not be written.
+const FAILED: i32 = 2;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        output::say(format_args!("internal error, please report it: {panic}"));
+    }));
+    let cli = Cli::parse();
+    let when = cli.color;
+    let done = match cli.action {
+        Action::Run(run) => return observe(&run, when),
+        Action::Read(read) => self::read(&read, when),
+        Action::Explain(explain) => self::explain(&explain, when),
+        Action::Rules(rules) => print(
+            |out, style| match rules.format {
+                needless_report::Format::Json => needless_report::rules_json(out),
+                _ => needless_report::rules_table(out, style),
+            },
+            when,
+        ),
+        Action::Doctor => {
+            let told = |check: needless_capture::Check| needless_report::Check {
+                name: check.name.into(),
+                ok: check.ok(),
+                says: check.says,
+                remedy: check.remedy,
+            };
+            let checks: Vec<_> = needless_capture::doctor().into_iter().map(told).collect();
+            print(|out, style| needless_report::doctor(out, &checks, style), when)
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error, FAILED),
+    }
+}
+
+/// observe → Profile · check → Findings · report, with the command's own exit status.
+fn observe(run: &cli::Run, when: When) -> ExitCode {
+    let output = match Output::open(run.report.output.as_deref(), Stream::Stderr) {
+        Ok(output) => output,
+        Err(error) => return complain(&error, Failure::OURS),
+    };
+    let options = needless_capture::Options {
+        all: run.all,
+        watch: needless_rules::watched_variables(),
+        ..Default::default()
+    };
+    // From here on we are the tracer; the process that the user started waits and mirrors us.
+    let captured = match needless_capture::run(&run.command, &options) {
+        Ok(captured) => captured,
+        Err(failure) => return complain(&failure.message, failure.status),
+    };
+    let program = run.command[0].to_string_lossy().into_owned();
+    let told = tell(&captured.profile, Source::Run(program), &run.report, output, when);
+    if let Err(error) = told {
+        complain(&error, Failure::OURS);
+    }
+    captured.mirror()
+}
+
+fn read(read: &cli::Read, when: When) -> Result<()> {
+    let output = Output::open(read.report.output.as_deref(), Stream::Stdout)?;
+    let options = needless_strace_log::Options {
+        watch: needless_rules::watched_variables(),
+        ..Default::default()
+    };
+    let stdin = Path::new("-");
+    if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
+        bail!("-: standard input is one log and cannot be read together with files");
+    }
+    let mut profile = if read.files == [stdin] {
+        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
+    } else {
+        needless_strace_log::read_files(&read.files, &options)?
+    };
+    if read.here {
+        let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
+        needless_capture::enrich(&mut profile, &own);
+    }
+    let files = read.files.iter().map(|file| match file == stdin {
+        true => "standard input".into(),
+        false => file.to_string_lossy(),
+    });
+    let names: Vec<_> = files.collect();
+    tell(&profile, Source::Log(names.join(" ")), &read.report, output, when)
+}
+
+fn explain(explain: &cli::Explain, when: When) -> Result<()> {
+    let rules = match &explain.rule {
+        Some(name) => vec![needless_rules::by_name(name).context("no such rule")?],
+        None => needless_rules::RULES.to_vec(),
+    };
+    let pages = |out: &mut Vec<u8>, style| {
+        for (at, rule) in rules.iter().enumerate() {
+            if at > 0 {
+                out.push(b'\n');
+            }
+            needless_report::explain(out, rule, style)?;
+        }
+        Ok(())
+    };
+    print(pages, when)
+}
+
+/// check → report.
+fn tell(
+    profile: &Profile,
+    source: Source,
+    asked: &cli::Report,
+    output: Output,
+    when: When,
+) -> Result<()> {
+    let verdict = needless_rules::check(
+        profile,
+        &needless_rules::Options {
+            min_saving_percent: asked.min_saving,
+            only: asked.rules.clone(),
+            ignore: asked.ignored.clone(),
+        },
+    );
+    let report = Report { profile, verdict: &verdict, source, version: env!("CARGO_PKG_VERSION") };
+    let mut text = Vec::new();
+    let (format, style) = (output.format(asked.format), output.style(when));
+    needless_report::write(&mut text, &report, format, style).context("cannot form the report")?;
+    output.write(&text)
+}
+
+/// Prints to standard output what is not about one capture.
+fn print(
+    form: impl FnOnce(&mut Vec<u8>, needless_report::Style) -> std::io::Result<()>,
+    when: When,
+) -> Result<()> {
+    let output = Output::Stream(Stream::Stdout);
+    let mut text = Vec::new();
+    form(&mut text, output.style(when)).context("cannot form the text")?;
+    output.write(&text)
+}
+
+fn complain(error: &impl std::fmt::Display, status: i32) -> ExitCode {
+    output::say(format_args!("{error:#}"));
+    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+}

@@ -1,0 +1,169 @@
+//! The command line: what can be asked for, with its help. Parsing only.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Finds the system calls a program makes but does not need, says why it makes them and what to
+/// change.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// When to colour: a report is coloured on a terminal unless NO_COLOR is set.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "NEEDLESS_COLOR"
+    )]
+    pub(crate) color: When,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Run a command and report what it asked the kernel for nothing.
+    ///
+    /// The command's input, output, signals and exit status stay its own; the report goes to
+    /// standard error after it ends, or to a file with -o. needless itself fails with 125, with
+    /// 126 when the command cannot be executed, with 127 when it is not found.
+    Run(Run),
+    /// Read a log that strace wrote, plain or compressed with gzip or zstd.
+    ///
+    /// Several files are one capture, as `strace -ff` writes it. `-` is standard input. Exit
+    /// status 2 when a file cannot be read or is not a strace log.
+    Read(Read),
+    /// Explain a rule: what it finds, why it happens, what to do and when not to.
+    Explain(Explain),
+    /// List the rules.
+    Rules(Rules),
+    /// Say what needless can observe on this machine, and what would let it see more.
+    Doctor,
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// Count every call, with exact totals; slower: by default only calls that rules need stop.
+    #[arg(long, env = "NEEDLESS_ALL")]
+    pub(crate) all: bool,
+    /// How to observe.
+    #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
+    pub(crate) backend: Backend,
+    #[command(flatten)]
+    pub(crate) report: Report,
+    /// The command and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct Read {
+    /// The log was written on this machine, as it is now: its zone and locales may be looked up
+    /// for the advice.
+    #[arg(long)]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) report: Report,
+    /// Logs, or `-` for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Report {
+    /// Write the report to FILE; its ending (.json, .txt) tells the format.
+    #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// full (default on a terminal), concise (default elsewhere) or json.
+    #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
+    pub(crate) format: Option<needless_report::Format>,
+    /// Leave out findings that save less than this share of the calls that name a path, or less
+    /// than a hundredth of it in CPU time, or fewer than 5 calls; 0 shows everything.
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
+    pub(crate) min_saving: f64,
+    /// Check only this rule (may be given several times).
+    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rules: Vec<String>,
+    /// Do not check this rule (may be given several times).
+    #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) ignored: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// Every rule.
+    #[arg(long, conflicts_with = "rule")]
+    pub(crate) all: bool,
+    /// The rule's name.
+    #[arg(required_unless_present = "all", value_parser = rule_name)]
+    pub(crate) rule: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Rules {
+    /// full or json.
+    #[arg(long, value_name = "FORMAT", default_value = "full")]
+    pub(crate) format: needless_report::Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// The best that the rights allow.
+    Auto,
+    /// ptrace, without privilege.
+    Ptrace,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err("wants a percentage from 0 to 100".to_owned()),
+    }
+}
+
+fn rule_name(text: &str) -> Result<String, String> {
+    match needless_rules::by_name(text) {
+        Some(rule) => Ok(rule.name.to_owned()),
+        None => Err("no such rule; `needless rules` lists them".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_command_is_the_commands() {
+        let cli = Cli::try_parse_from(["needless", "run", "ls", "--all", "-o", "x"]).unwrap();
+        let Action::Run(run) = cli.action else { panic!("run") };
+        assert!(!run.all && run.report.output.is_none());
+        assert_eq!(run.command, ["ls", "--all", "-o", "x"]);
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percent("0.5%"), Ok(0.5));
+        assert!(percent("-1").is_err() && percent("NaN").is_err() && percent("x").is_err());
+    }
+}

@@ -1,0 +1,155 @@
+//! Where a report goes: a stream, or a file that is there whole or not at all.
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::{Context, Result, bail};
+use needless_report::{Format, Style};
+use std::fs::{File, Permissions};
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+use crate::cli::When;
+
+/// The stream that reports go to when no file is named.
+#[derive(Clone, Copy)]
+pub(crate) enum Stream {
+    /// `run`: standard output is the command's.
+    Stderr,
+    /// Everything else.
+    Stdout,
+}
+
+/// Where a report goes, checked before anything is run.
+pub(crate) enum Output {
+    Stream(Stream),
+    /// Replaced as a whole at the end.
+    File(PathBuf),
+    /// A pipe, a terminal or another special file: written as it is.
+    Special(File),
+}
+
+impl Output {
+    /// Checks that `path` can be written, or takes `stream`. `-` is standard output.
+    ///
+    /// # Errors
+    /// When the file's directory is not there or not writable, or when standard output is the
+    /// command's own.
+    pub(crate) fn open(path: Option<&Path>, stream: Stream) -> Result<Output> {
+        let Some(path) = path else { return Ok(Output::Stream(stream)) };
+        if path == Path::new("-") {
+            return match stream {
+                Stream::Stdout => Ok(Output::Stream(stream)),
+                Stream::Stderr => bail!(
+                    "-o -: standard output is the command's; leave -o out to have the report on \
+                     standard error, or name a file"
+                ),
+            };
+        }
+        let named = || format!("cannot write {}", path.display());
+        match path.metadata() {
+            Ok(about) if about.is_dir() => bail!("{}: it is a directory", named()),
+            Ok(about) if !about.is_file() => {
+                let file = File::options().write(true).open(path).with_context(named)?;
+                return Ok(Output::Special(file));
+            }
+            _ => {}
+        }
+        // A link is followed, so that the file it leads to is replaced and the link stays.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // Made and removed at once: a run that is killed leaves nothing behind.
+        beside(&target).with_context(named)?;
+        Ok(Output::File(target))
+    }
+
+    /// The format: as asked, else by the file's ending, else by what reads the stream.
+    pub(crate) fn format(&self, asked: Option<Format>) -> Format {
+        if let Some(format) = asked {
+            return format;
+        }
+        match self {
+            Output::File(path) => Format::of_path(path).unwrap_or(Format::Full),
+            Output::Special(file) if file.is_terminal() => Format::Full,
+            Output::Stream(Stream::Stderr) if std::io::stderr().is_terminal() => Format::Full,
+            Output::Stream(Stream::Stdout) if std::io::stdout().is_terminal() => Format::Full,
+            Output::Special(_) | Output::Stream(_) => Format::Concise,
+        }
+    }
+
+    /// Colour and width.
+    pub(crate) fn style(&self, when: When) -> Style {
+        // The choice honours NO_COLOR, CLICOLOR and TERM=dumb.
+        let (terminal, choice) = match self {
+            Output::File(_) => (false, ColorChoice::Never),
+            Output::Special(file) => (file.is_terminal(), AutoStream::choice(file)),
+            Output::Stream(Stream::Stderr) => {
+                let stream = std::io::stderr();
+                (stream.is_terminal(), AutoStream::choice(&stream))
+            }
+            Output::Stream(Stream::Stdout) => {
+                let stream = std::io::stdout();
+                (stream.is_terminal(), AutoStream::choice(&stream))
+            }
+        };
+        let colour = match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && choice != ColorChoice::Never,
+        };
+        let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Style { colour, width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 120) }
+    }
+
+    /// Writes the whole report. A reader that went away is not an error.
+    ///
+    /// # Errors
+    /// When the file cannot be written; it is then left as it was.
+    pub(crate) fn write(self, text: &[u8]) -> Result<()> {
+        let quiet = |result: std::io::Result<()>| match result {
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.context("cannot write the report"),
+        };
+        match self {
+            Output::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
+            Output::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
+            Output::Special(mut file) => quiet(file.write_all(text)),
+            Output::File(path) => replace(&path, text)
+                .with_context(|| format!("cannot write {}", path.display())),
+        }
+    }
+}
+
+/// Puts `text` in the place of `target`, which keeps its permissions.
+fn replace(target: &Path, text: &[u8]) -> Result<()> {
+    let mut file = beside(target)?;
+    file.write_all(text)?;
+    if let Ok(about) = target.metadata() {
+        file.as_file().set_permissions(about.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(target).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// A new file in the folder of `target`, removed when dropped.
+fn beside(target: &Path) -> Result<NamedTempFile> {
+    let folder = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".needless-").suffix(".tmp");
+    // What a plain creation would give, the umask applied by the kernel.
+    builder.permissions(Permissions::from_mode(0o666));
+    match builder.tempfile_in(folder) {
+        Ok(file) => Ok(file),
+        Err(_) if !folder.is_dir() => bail!("there is no directory {}", folder.display()),
+        // In short: the error's text names the temporary file.
+        Err(error) => bail!("{}: {}", folder.display(), error.kind()),
+    }
+}
+
+/// Tells the user one line. Where standard error is closed or full there is nobody to tell.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "needless: {line}");
+}
