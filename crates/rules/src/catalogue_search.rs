@@ -13,16 +13,17 @@
 //! ## Example
 //!
 //! ```trace
-//! env LANG=en_US.UTF-8 LANGUAGE=pt_BR:en
+//! env LANG=en_US.UTF-8 LANGUAGE=pt_BR:es:en
 //! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/pt/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/es/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/en/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! ```
 //! ```finding
-//! catalogue-search: 5 of 5
+//! catalogue-search: 6 of 6
 //! stage explained
 //! set LC_MESSAGES=C
 //! ```
@@ -32,6 +33,12 @@
 //! ```trace
 //! env LANG=el_GR.UTF-8
 //! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR.UTF-8/LC_MESSAGES/libc.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR.utf8/LC_MESSAGES/libc.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el_GR/LC_MESSAGES/libc.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el.UTF-8/LC_MESSAGES/libc.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el.utf8/LC_MESSAGES/libc.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/el/LC_MESSAGES/libc.mo", O_RDONLY) = 3
 //! openat(AT_FDCWD, "/usr/share/locale/el_GR.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/el_GR.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/el_GR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
@@ -40,7 +47,7 @@
 //! openat(AT_FDCWD, "/usr/share/locale/el/LC_MESSAGES/coreutils.mo", O_RDONLY) = 3
 //! ```
 //! ```finding
-//! catalogue-search: 5 of 6
+//! catalogue-search: 10 of 12
 //! set LANGUAGE=el
 //! ```
 //!

@@ -9,7 +9,7 @@
 //! A finding counts only if its change is worth making. It is shown when all of this holds, and
 //! else listed among those below the threshold:
 //!
-//! * at least 5 calls could go;
+//! * at least 6 calls could go;
 //! * they are at least [`Options::min_saving_percent`] percent (1 by default) of the calls that
 //!   name a path; not of all calls, so that every backend judges alike;
 //! * where CPU time is known and the kernel time of the calls is measured or calibrated: that time

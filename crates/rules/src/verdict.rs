@@ -76,7 +76,7 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
 
 impl Options {
     /// Fewer calls than these are not worth a change, whatever their share.
-    const FEWEST_CALLS: u64 = 5;
+    const FEWEST_CALLS: u64 = 6;
 
     fn wants(&self, rule: &str) -> bool {
         (self.only.is_empty() || self.only.iter().any(|name| name == rule))
