@@ -54,12 +54,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) report: Report,
     /// The command and its arguments.
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -85,7 +80,7 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::Format>,
     /// Leave out findings that save less than this share of the calls that name a path, or less
-    /// than a hundredth of it in CPU time, or fewer than 5 calls; 0 shows everything.
+    /// than a hundredth of it in CPU time, or fewer than 6 calls; 0 shows everything.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
     pub(crate) min_saving: f64,
     /// Check only this rule (may be given several times).
@@ -159,6 +154,14 @@ mod tests {
         let Action::Run(run) = cli.action else { panic!("run") };
         assert!(!run.all && run.report.output.is_none());
         assert_eq!(run.command, ["ls", "--all", "-o", "x"]);
+    }
+
+    #[test]
+    fn a_mistyped_option_is_no_command() {
+        assert!(Cli::try_parse_from(["needless", "run", "--al", "ls"]).is_err());
+        let cli = Cli::try_parse_from(["needless", "run", "--", "--al", "-x"]).unwrap();
+        let Action::Run(run) = cli.action else { panic!("run") };
+        assert_eq!(run.command, ["--al", "-x"]);
     }
 
     #[test]

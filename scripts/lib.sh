@@ -1,0 +1,43 @@
+# Sourced by the other scripts and by the Makefile: words used by more than one of them.
+# Plain sh, for make's own shell sources it too. The working directory is the repository's top.
+
+# The lowest Rust that builds the workspace, from the one place that says it.
+rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+# Kept below target/, so that removing target/ removes it.
+deny=$PWD/target/tools/bin/cargo-deny
+
+say() { printf 'needless: %s\n' "$*" >&2; }
+
+die() {
+    say "$*"
+    exit 1
+}
+
+heading() { printf '\n== %s\n' "$*"; }
+
+# at_least 1.88 1.96.0: whether the second version is not older than the first.
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# The version of the cargo that a plain "cargo" starts; nothing where there is none.
+cargo_version() { { cargo --version 2>/dev/null || true; } | awk '{print $2}'; }
+
+cargo_is_new_enough() {
+    have=$(cargo_version)
+    [ -n "$have" ] && at_least "$rust_needed" "$have"
+}
+
+# Makes "cargo" one that is new enough, or fails: the one on PATH; rustup's own folder, which is
+# on PATH only after the next login; rustup's stable, where the user's default is older.
+use_cargo() {
+    if cargo_is_new_enough; then return 0; fi
+    PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+    if cargo_is_new_enough; then return 0; fi
+    if command -v rustup >/dev/null; then
+        RUSTUP_TOOLCHAIN=stable
+        export RUSTUP_TOOLCHAIN
+        if cargo_is_new_enough; then return 0; fi
+        unset RUSTUP_TOOLCHAIN
+    fi
+    return 1
+}
