@@ -32,6 +32,7 @@ pub(crate) fn bench(root: &Path) -> Result<()> {
     println!("median of {ROUNDS} interleaved rounds.\n");
     println!("{:34} {:>9} {:>9} {:>9} {:>11}", "", "needless", "--all", "strace", "native s");
     println!("{:34} {:>9} {:>9} {:>9} {:>11}", "", "run", "", "-f -c", "");
+    std::fs::write("target/bench.bytes", noise(32 << 20))?;
     for (name, command) in workloads()? {
         overhead(needless, name, &command)?;
     }
@@ -76,8 +77,7 @@ fn build() -> Result<()> {
 
 fn workloads() -> Result<Vec<(&'static str, Vec<String>)>> {
     let testee = |name: &str| -> Result<String> {
-        let path = needless_testees::path(name)
-            .with_context(|| format!("the sample program {name} was not compiled"))?;
+        let path = needless_testees::path(name).map_err(anyhow::Error::msg)?;
         Ok(path.to_string_lossy().into_owned())
     };
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -88,10 +88,13 @@ fn workloads() -> Result<Vec<(&'static str, Vec<String>)>> {
     };
     Ok(vec![
         ("localtime() x 100,000, TZ unset", with(testee("localtime")?, "localtime 100000")),
-        ("getppid() x 2,000,000 (no rule asks)", with(testee("bystander")?, "2000000")),
-        ("4 threads x 50,000 stats", with(testee("stat-threads")?, "4 50000")),
+        ("gzip of 32 MB (no rule asks)", words("gzip -1 -c target/bench.bytes")),
+        ("dd bs=4k of 2 GB (no rule asks)", {
+            words("dd if=/dev/zero of=/dev/null bs=4k count=500000")
+        }),
+        ("4 threads x 2 x 25,000 stats", with(testee("stat_threads")?, "4 25000")),
         ("find /usr/share /usr/lib -type f", words("find /usr/share /usr/lib -type f")),
-        ("python3 -c pass", words("python3 -c pass")),
+        ("python3 -c pass", words("/usr/bin/python3 -c pass")),
         ("sh loop of 200 /bin/true", {
             vec!["sh".into(), "-c".into(), "for i in $(seq 200); do /bin/true; done".into()]
         }),
@@ -183,6 +186,16 @@ fn once(words: &[String]) -> Result<Cost> {
     let [cpu, wall, peak_kib] = numbers[..] else { anyhow::bail!("odd measurement {text:?}") };
     let micros = |n: i64| Duration::from_micros(n.unsigned_abs());
     Ok(Cost { cpu: micros(cpu), wall: micros(wall), peak_kib })
+}
+
+/// Bytes that compress neither well nor badly, the same each time.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as u8 & 0x1f
+    };
+    (0..length).map(|_| next()).collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
