@@ -17,7 +17,7 @@ pub fn calibrate() -> Costs {
     let mut some = [0; 16];
     Costs {
         stat_ns: median(|| stat(name).is_ok()),
-        failed_open_ns: median(|| open("/usr/lib/locale/no-such-locale/LC_CTYPE")),
+        failed_open_ns: median(|| open("/usr/lib/no-such-directory/no-such-file")),
         open_ns: median(|| {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let found = openat(CWD, file.unwrap_or("/"), flags, Mode::empty());

@@ -4,7 +4,7 @@ use crate::decode::{self, Call};
 use object::elf::{R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 use object::{
     Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache,
-    RelocationFlags, RelocationTarget, SymbolKind,
+    RelocationFlags, RelocationTarget, SegmentFlags, SymbolKind,
 };
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ struct Load {
     address: u64,
     offset: u64,
     length: u64,
+    /// Whether it is mapped executable.
+    code: bool,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +58,11 @@ impl Elf {
         }
         let loads = elf.segments().map(|segment| {
             let (offset, length) = segment.file_range();
-            Load { address: segment.address(), offset, length }
+            let SegmentFlags::Elf { p_flags } = segment.flags() else {
+                return Load { address: segment.address(), offset, length, code: false };
+            };
+            let code = p_flags & object::elf::PF_X != 0;
+            Load { address: segment.address(), offset, length, code }
         });
         let section = |name| {
             let section = elf.section_by_name(name)?;
@@ -67,11 +73,12 @@ impl Elf {
         Some(Elf { file, machine, loads, eh_frame, eh_frame_hdr, names: OnceCell::new() })
     }
 
-    /// The address stated for what is at this offset in the file.
+    /// The address stated for the code at this offset in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let load = self.loads.iter().find(|load| {
-            // Mappings begin at page boundaries, segments need not.
-            offset >= load.offset & !0xfff && offset < load.offset + load.length
+            // Mappings begin at page boundaries, segments need not: lld lets the last page of the
+            // constants be the first of the code as well, which one mapping shows as the former.
+            load.code && offset >= load.offset & !0xfff && offset < load.offset + load.length
         })?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
@@ -175,7 +182,9 @@ impl Names {
             .filter(|symbol| symbol.size() > 0)
             .filter_map(|symbol| {
                 let (start, name) = (symbol.address(), symbol.name().ok()?);
-                Some((start, start.checked_add(symbol.size())?, name.to_owned()))
+                // As people write it, without the hash; names of other languages stay as they are.
+                let name = format!("{:#}", rustc_demangle::demangle(name));
+                Some((start, start.checked_add(symbol.size())?, name))
             })
             .collect();
         functions.sort();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const FRAMES: usize = 64;
 
 /// A snapshot that stands for fewer calls than this is of no row worth a remark.
-const REMARK: u64 = 50;
+const REMARK: u64 = 10;
 
 /// Names the call sites of the rows that `stacks` were taken for, in `profile`.
 ///

@@ -75,20 +75,55 @@ struct Key {
     target: Target,
 }
 
+/// A question that was put. There are as many as rows, or nearly: small.
 struct Asked {
     key: Key,
-    hits: u64,
-    last: Option<Last>,
     /// The rows of this question, one per outcome seen: the newest, which leads to the next.
-    newest_row: Option<u32>,
+    newest_row: u32,
+    last: Last,
 }
 
-#[derive(Clone, Copy)]
+/// The last answer to a question.
 struct Last {
+    /// When it was given; [`UNKNOWN`] where that is not known.
+    at_ns: u64,
+    fingerprint: u64,
+    epoch: u32,
     outcome: Option<Result<(), Errno>>,
-    fingerprint: Option<u64>,
-    at_ns: Option<u64>,
-    epoch: u64,
+    has_fingerprint: bool,
+}
+
+/// No row.
+const NONE: u32 = u32::MAX;
+/// No time: six hundred years after the window's start.
+const UNKNOWN: u64 = u64::MAX;
+
+impl Last {
+    fn new(answer: &Answer, epoch: u32) -> Last {
+        Last {
+            at_ns: answer.at_ns.unwrap_or(UNKNOWN),
+            fingerprint: answer.fingerprint.unwrap_or(0),
+            epoch,
+            outcome: answer.outcome,
+            has_fingerprint: answer.fingerprint.is_some(),
+        }
+    }
+
+    fn fingerprint(&self) -> Option<u64> {
+        self.has_fingerprint.then_some(self.fingerprint)
+    }
+
+    /// Whether `self`, given next, says what `before` said, and nothing in between and no time
+    /// could have changed it.
+    fn repeats(&self, before: &Last, within_ns: u64) -> bool {
+        self.epoch == before.epoch
+            && self.outcome.is_some()
+            && self.outcome == before.outcome
+            && self.fingerprint() == before.fingerprint()
+            && (self.at_ns == UNKNOWN
+                || before.at_ns == UNKNOWN
+                || self.at_ns.saturating_sub(before.at_ns) < within_ns)
+    }
 }
 
 /// Aggregates what a backend sees into a [`Profile`].
@@ -101,11 +136,12 @@ pub struct Builder {
     asked: Vec<Asked>,
     rows: Vec<Row>,
     /// Beside `rows`: another row of the same question.
-    older_row: Vec<Option<u32>>,
+    older_row: Vec<u32>,
     totals: Totals,
     lost: BTreeMap<&'static str, u64>,
     notes: Vec<String>,
-    epoch: u64,
+    /// Counts the barriers, and starts again after 2^32.
+    epoch: u32,
     others: Option<ProcId>,
 }
 
@@ -160,7 +196,7 @@ impl Builder {
     /// Something happened after which the same question may be answered differently: a change to
     /// the file system, a wait, a new process. Repetitions across it are not counted as repeated.
     pub fn barrier(&mut self) {
-        self.epoch += 1;
+        self.epoch = self.epoch.wrapping_add(1);
     }
 
     /// The number of a question of `process`, new or known.
@@ -187,37 +223,23 @@ impl Builder {
 
     /// How often a question was answered so far.
     pub fn hits(&self, question: QuestionId) -> u64 {
-        self.asked[question.0 as usize].hits
+        self.rows_of(question).map(|row| self.rows[row].count).sum()
     }
 
     /// Counts one answer to a question and returns its row.
     pub fn answer(&mut self, question: QuestionId, answer: Answer) -> usize {
-        self.totals.path_calls += u64::from(self.asked[question.0 as usize].key.ask.names_path());
         let asked = &mut self.asked[question.0 as usize];
-        let repeated = asked.last.is_some_and(|last| {
-            last.epoch == self.epoch
-                && answer.outcome.is_some()
-                && last.outcome == answer.outcome
-                && last.fingerprint == answer.fingerprint
-                && match (last.at_ns, answer.at_ns) {
-                    (Some(then), Some(now)) => {
-                        now.saturating_sub(then) < self.limits.repeat_within_ns
-                    }
-                    _ => true,
-                }
-        });
-        asked.last = Some(Last {
-            outcome: answer.outcome,
-            fingerprint: answer.fingerprint,
-            at_ns: answer.at_ns,
-            epoch: self.epoch,
-        });
-        let changes = asked.key.ask.changes() && !matches!(answer.outcome, Some(Err(_)));
+        let ask = asked.key.ask;
+        let last = Last::new(&answer, self.epoch);
+        let repeated = last.repeats(&asked.last, self.limits.repeat_within_ns);
+        asked.last = last;
         let row = self.row(question, answer.outcome);
+        self.totals.path_calls += u64::from(ask.names_path());
+        self.totals.calls += 1;
         let filled = &mut self.rows[row];
         filled.repeated += u64::from(repeated);
-        self.add(question, row, 1, answer);
-        if changes {
+        fill(filled, 1, answer);
+        if ask.changes() && !matches!(answer.outcome, Some(Err(_))) {
             self.barrier();
         }
         row
@@ -228,10 +250,10 @@ impl Builder {
     /// Sound only where a change would show elsewhere (a changed zone file is opened again); the
     /// row says how many of its outcomes were assumed.
     pub fn assume(&mut self, question: QuestionId, at_ns: Option<u64>) -> usize {
-        let last = self.asked[question.0 as usize].last;
+        let last = &self.asked[question.0 as usize].last;
         let answer = Answer {
-            outcome: last.and_then(|l| l.outcome),
-            fingerprint: last.and_then(|l| l.fingerprint),
+            outcome: last.outcome,
+            fingerprint: last.fingerprint(),
             at_ns,
             kernel_ns: None,
         };
@@ -245,7 +267,8 @@ impl Builder {
         let question =
             self.find_or_add(Key { process, call, ask: Ask::NoPath, target: Target::None });
         let row = self.row(question, answer.outcome);
-        self.add(question, row, n, answer);
+        self.totals.calls += n;
+        fill(&mut self.rows[row], n, answer);
         row
     }
 
@@ -301,12 +324,6 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, question: QuestionId, row: usize, n: u64, answer: Answer) {
-        self.totals.calls += n;
-        self.asked[question.0 as usize].hits += n;
-        fill(&mut self.rows[row], n, answer);
-    }
-
     fn find_or_add(&mut self, key: Key) -> QuestionId {
         let hash = self.hasher.hash_one(&key);
         if let Some(id) = self.index.find(hash, |id| self.asked[*id as usize].key == key) {
@@ -316,7 +333,7 @@ impl Builder {
             return self.fold(key);
         }
         let id = u32::try_from(self.asked.len()).expect("fewer than 2^32 questions");
-        self.asked.push(Asked { key, hits: 0, last: None, newest_row: None });
+        self.asked.push(Asked { key, newest_row: NONE, last: Last::new(&Answer::default(), 0) });
         let (hasher, asked) = (&self.hasher, &self.asked);
         self.index.insert_unique(hash, id, |id| hasher.hash_one(&asked[*id as usize].key));
         QuestionId(id)
@@ -338,17 +355,22 @@ impl Builder {
         self.find_or_add(Key { process, target, ..key })
     }
 
+    /// The rows of a question, the newest first.
+    fn rows_of(&self, question: QuestionId) -> impl Iterator<Item = usize> {
+        let row = |row: u32| (row != NONE).then_some(row as usize);
+        let newest = row(self.asked[question.0 as usize].newest_row);
+        std::iter::successors(newest, move |at| row(self.older_row[*at]))
+    }
+
     fn row(&mut self, question: QuestionId, outcome: Option<Result<(), Errno>>) -> usize {
+        let known = self.rows_of(question).find(|row| self.rows[*row].outcome == outcome);
+        known.unwrap_or_else(|| self.new_row(question, outcome))
+    }
+
+    fn new_row(&mut self, question: QuestionId, outcome: Option<Result<(), Errno>>) -> usize {
         let asked = &mut self.asked[question.0 as usize];
-        let mut next = asked.newest_row;
-        while let Some(row) = next {
-            if self.rows[row as usize].outcome == outcome {
-                return row as usize;
-            }
-            next = self.older_row[row as usize];
-        }
         let id = self.rows.len();
-        self.older_row.push(asked.newest_row.replace(id as u32));
+        self.older_row.push(std::mem::replace(&mut asked.newest_row, id as u32));
         self.rows.push(Row {
             process: asked.key.process,
             call: asked.key.call,
@@ -383,99 +405,4 @@ fn fill(row: &mut Row, n: u64, answer: Answer) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Born;
-
-    const OK: Result<(), Errno> = Ok(());
-
-    fn ask(
-        b: &mut Builder,
-        p: ProcId,
-        name: &str,
-        path: &str,
-        at: u64,
-        outcome: Result<(), Errno>,
-    ) {
-        let call = b.call(name);
-        let q = b.question(p, Question { call, ask: Ask::of(name), path, from_dir_fd: false });
-        b.answer(q, Answer { at_ns: Some(at), ..Answer::outcome(outcome) });
-    }
-
-    fn finish(b: Builder) -> Profile {
-        b.finish("test".into(), Facts::default(), Window::default())
-    }
-
-    #[test]
-    fn the_same_answer_at_once_is_repeated_and_the_first_is_not() {
-        let mut b = Builder::new(Limits::default());
-        let p = b.process(Process::new(1, None, Born::Seen));
-        for at in 0..10 {
-            ask(&mut b, p, "newfstatat", "/etc/localtime", at * 1000, OK);
-        }
-        let profile = finish(b);
-        assert_eq!((profile.rows[0].count, profile.rows[0].repeated), (10, 9));
-        assert_eq!((profile.totals.calls, profile.totals.path_calls), (10, 10));
-    }
-
-    #[test]
-    fn waiting_changing_and_time_make_a_question_new() {
-        let mut b = Builder::new(Limits::default());
-        let p = b.process(Process::new(1, None, Born::Seen));
-        ask(&mut b, p, "access", "ready", 0, Err(Errno::ENOENT));
-        ask(&mut b, p, "access", "ready", 2_000_000, Err(Errno::ENOENT)); // time passed
-        ask(&mut b, p, "unlink", "/x", 2_000_001, OK); // a change
-        ask(&mut b, p, "access", "ready", 2_000_002, Err(Errno::ENOENT));
-        b.barrier(); // a wait
-        ask(&mut b, p, "access", "ready", 2_000_003, Err(Errno::ENOENT));
-        ask(&mut b, p, "access", "ready", 2_000_004, OK); // another answer
-        let profile = finish(b);
-        assert!(profile.rows.iter().all(|r| r.repeated == 0), "{:?}", profile.rows);
-    }
-
-    #[test]
-    fn beyond_the_bound_rows_fold_and_totals_stay_right() {
-        let mut b = Builder::new(Limits { rows: 4, ..Limits::default() });
-        let p = b.process(Process::new(1, None, Born::Seen));
-        for i in 0..100 {
-            ask(&mut b, p, "newfstatat", &format!("/{i}"), i, OK);
-        }
-        let profile = finish(b);
-        assert_eq!(profile.totals.calls, 100);
-        assert_eq!(profile.rows.iter().map(|r| r.count).sum::<u64>(), 100);
-        assert_eq!(profile.rows.len(), 5);
-        assert_eq!(profile.lost["rows_folded"], 96);
-    }
-
-    #[test]
-    fn a_row_counted_again_is_as_if_it_were_found() {
-        let filled = |again: bool| {
-            let mut b = Builder::new(Limits::default());
-            let p = b.process(Process::new(1, None, Born::Seen));
-            let call = b.call("close");
-            let answer = |at| Answer { at_ns: Some(at), kernel_ns: Some(5), ..Answer::outcome(OK) };
-            let row = b.count(p, call, 1, answer(3));
-            match again {
-                true => b.count_again(row, 2, answer(7)),
-                false => assert_eq!(b.count(p, call, 2, answer(7)), row),
-            }
-            finish(b)
-        };
-        let (one, other) = (filled(true), filled(false));
-        assert_eq!(one.totals, other.totals);
-        assert_eq!(format!("{:?}", one.rows), format!("{:?}", other.rows));
-    }
-
-    #[test]
-    fn assumed_answers_are_counted_as_such() {
-        let mut b = Builder::new(Limits::default());
-        let p = b.process(Process::new(1, None, Born::Seen));
-        let call = b.call("stat");
-        let q = b.question(p, Question { call, ask: Ask::Stat, path: "/x", from_dir_fd: false });
-        b.answer(q, Answer::outcome(OK));
-        b.assume(q, None);
-        let profile = finish(b);
-        assert_eq!((profile.rows[0].count, profile.rows[0].assumed), (2, 1));
-        assert_eq!(profile.rows[0].repeated, 1);
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! Every text of a profile is stored once and named by a small number.
 
 use foldhash::fast::FixedState;
-use std::collections::HashMap;
-use std::sync::Arc;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
 /// A text stored in the [`Interner`] of one profile. Means nothing in another profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,43 +15,75 @@ impl StrId {
     }
 }
 
-/// Texts, each stored once.
+/// Texts, each stored once: one behind the other, since a profile may have a hundred thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
-    ids: HashMap<Arc<str>, StrId, FixedState>,
-    texts: Vec<Arc<str>>,
+    all: String,
+    /// Where each text ends in `all`; it starts where the one before ends.
+    ends: Vec<usize>,
+    index: HashTable<StrId>,
+    hasher: FixedState,
 }
 
 impl Interner {
     /// The number of `text`, stored now if it is new.
     pub fn id(&mut self, text: &str) -> StrId {
-        if let Some(id) = self.ids.get(text) {
-            return *id;
+        if let Some(id) = self.find(text) {
+            return id;
         }
-        let id = StrId(u32::try_from(self.texts.len()).expect("fewer than 2^32 distinct texts"));
-        let stored: Arc<str> = text.into();
-        self.texts.push(stored.clone());
-        self.ids.insert(stored, id);
+        let id = StrId(u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts"));
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+        let Interner { all, ends, index, hasher } = self;
+        index.insert_unique(hasher.hash_one(text), id, |id| hasher.hash_one(slice(all, ends, *id)));
         id
     }
 
     /// The number of `text` if it is stored.
     pub fn find(&self, text: &str) -> Option<StrId> {
-        self.ids.get(text).copied()
+        let hash = self.hasher.hash_one(text);
+        self.index.find(hash, |id| self.text(*id) == text).copied()
     }
 
     /// The text with number `id`.
     pub fn text(&self, id: StrId) -> &str {
-        &self.texts[id.index()]
+        slice(&self.all, &self.ends, id)
     }
 
     /// How many distinct texts are stored.
     pub fn len(&self) -> usize {
-        self.texts.len()
+        self.ends.len()
     }
 
     /// Whether nothing is stored.
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.ends.is_empty()
+    }
+}
+
+fn slice<'a>(all: &'a str, ends: &[usize], id: StrId) -> &'a str {
+    let at = id.index();
+    let start = if at == 0 { 0 } else { ends[at - 1] };
+    &all[start..ends[at]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_has_one_number_and_keeps_it() {
+        let mut texts = Interner::default();
+        assert!(texts.is_empty() && texts.find("").is_none());
+        let words: Vec<String> = (0..5000).map(|n| "é/".repeat(n % 7) + &n.to_string()).collect();
+        let ids: Vec<StrId> = words.iter().map(|word| texts.id(word)).collect();
+        let empty = texts.id("");
+        assert_eq!(texts.len(), 5001);
+        let copy = texts.clone();
+        for (word, id) in words.iter().zip(ids) {
+            assert_eq!((texts.id(word), copy.find(word), copy.text(id)), (id, Some(id), &**word));
+        }
+        assert_eq!((texts.id(""), texts.text(empty), texts.len()), (empty, "", 5001));
+        assert_eq!(texts.find("no"), None);
     }
 }

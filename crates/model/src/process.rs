@@ -127,6 +127,9 @@ pub struct Process {
     /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
     /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
     pub secure: Option<bool>,
+    /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
+    /// same question than the machine's own programs.
+    pub wide: Option<bool>,
     /// CPU time in user mode, nanoseconds, where known.
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
@@ -149,6 +152,7 @@ impl Process {
             libc: Libc::Unknown,
             runtime: Runtime::Native,
             secure: None,
+            wide: None,
             cpu_user_ns: None,
             cpu_sys_ns: None,
             own_root: true,

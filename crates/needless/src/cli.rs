@@ -28,7 +28,8 @@ pub(crate) enum Action {
     ///
     /// The command's input, output, signals and exit status stay its own; the report goes to
     /// standard error after it ends, or to a file with -o. needless itself fails with 125, with
-    /// 126 when the command cannot be executed, with 127 when it is not found.
+    /// 126 when the command cannot be executed, with 127 when it is not found, with 2 when its
+    /// own options are wrong.
     Run(Run),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///

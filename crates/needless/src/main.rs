@@ -3,14 +3,14 @@
 mod cli;
 mod output;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use cli::{Action, Cli, When};
 use needless_capture::Failure;
 use needless_model::Profile;
 use needless_report::{Report, Source};
 use output::{Output, Stream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Bad input, or a report that could not be written.
@@ -84,11 +84,13 @@ fn read(read: &cli::Read, when: When) -> Result<()> {
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
     }
-    let mut profile = if read.files == [stdin] {
-        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
+    let profile = if read.files == [stdin] {
+        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)
     } else {
-        needless_strace_log::read_files(&read.files, &options)?
+        needless_strace_log::read_files(&read.files, &options)
     };
+    // The error's text names its cause already.
+    let mut profile = profile.map_err(|error| anyhow!("{error}"))?;
     if read.here {
         let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
         needless_capture::enrich(&mut profile, &own);

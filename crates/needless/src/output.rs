@@ -113,8 +113,9 @@ impl Output {
             Output::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
             Output::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
             Output::Special(mut file) => quiet(file.write_all(text)),
-            Output::File(path) => replace(&path, text)
-                .with_context(|| format!("cannot write {}", path.display())),
+            Output::File(path) => {
+                replace(&path, text).with_context(|| format!("cannot write {}", path.display()))
+            }
         }
     }
 }
@@ -122,7 +123,7 @@ impl Output {
 /// Puts `text` in the place of `target`, which keeps its permissions.
 fn replace(target: &Path, text: &[u8]) -> Result<()> {
     let mut file = beside(target)?;
-    file.write_all(text)?;
+    file.as_file_mut().write_all(text)?;
     if let Ok(about) = target.metadata() {
         file.as_file().set_permissions(about.permissions())?;
     }

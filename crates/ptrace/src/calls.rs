@@ -39,6 +39,11 @@ impl Calls {
         self.abis.iter().any(|abi| abi.audit == arch)
     }
 
+    /// Whether a program of this `AUDIT_ARCH_*` has pointers of 64 bits, where it is known.
+    pub(crate) fn wide(&self, arch: u32) -> Option<bool> {
+        self.abis.iter().find(|abi| abi.audit == arch).map(|abi| abi.wide)
+    }
+
     /// A thread of `group` enters a call.
     pub(crate) fn begin(
         &mut self,

@@ -117,9 +117,9 @@ impl Tracer<'_> {
         let image = self.builder.process(process);
         self.tree.group(at).image = Some(image);
         self.look_at_root(tid, image);
-        if let Ok(info) = sys::syscall_info(tid)
-            && !self.calls.knows(info.arch)
-        {
+        let arch = sys::syscall_info(tid).map(|info| info.arch);
+        self.builder.process_mut(image).wide = arch.ok().and_then(|arch| self.calls.wide(arch));
+        if arch.is_ok_and(|arch| !self.calls.knows(arch)) {
             let name = self.builder.process_ref(image).name().to_owned();
             self.builder.note(format!(
                 "{name} is a program for another kind of machine: its calls were not seen"

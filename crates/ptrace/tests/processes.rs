@@ -138,7 +138,10 @@ fn snapshots_hold_the_stack_and_what_is_mapped() {
         .iter()
         .filter(|s| traced.profile.path(&traced.profile.rows[s.row]) == "/etc/localtime")
         .collect();
-    assert_eq!(hot.iter().map(|s| s.weight).collect::<Vec<_>>(), [2, 3, 2, 2, 2, 14, 14, 14, 14, 112, 112, 112, 112]);
+    assert_eq!(
+        hot.iter().map(|s| s.weight).collect::<Vec<_>>(),
+        [2, 3, 2, 2, 2, 14, 14, 14, 14, 112, 112, 112, 112]
+    );
     for stack in hot {
         let inside =
             |address: u64| stack.modules.iter().find(|m| (m.start..m.end).contains(&address));

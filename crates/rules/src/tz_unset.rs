@@ -239,7 +239,9 @@ fn watches(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]
         return true;
     }
     let machine = &view.profile.host.machine;
-    if stats.iter().all(|(_, r)| view.profile.call(r) == "statx") && !statx_may_be_glibcs(machine) {
+    let narrow = view.process(process).wide == Some(false);
+    let by_statx = stats.iter().all(|(_, r)| view.profile.call(r) == "statx");
+    if by_statx && !narrow && !statx_may_be_glibcs(machine) {
         return true;
     }
     if called_by_hand(stats) {

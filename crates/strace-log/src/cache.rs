@@ -4,32 +4,33 @@ use foldhash::fast::FixedState;
 use needless_model::{Ask, Errno, ProcId, QuestionId};
 use std::hash::{BuildHasher, Hasher};
 
-/// Who asks: what beside the bytes makes two questions the same.
+/// Who asks, and how it went: what beside the bytes makes two questions and answers the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub process: ProcId,
-    pub call: u16,
-    pub ask: Ask,
     /// [`State::cwd_changes`](crate::family::State): a relative path means another file after one.
     pub cwd_changes: u32,
+    pub call: u16,
+    pub ok: bool,
+    /// The question, where the bytes are only those up to the path's end and its flags behind them.
+    pub ask: Option<Ask>,
 }
 
-/// A question and what else its bytes tell.
+/// What the bytes tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub question: QuestionId,
-    /// The file's name is that of a C library.
-    pub is_libc: bool,
+    pub fingerprint: Option<u64>,
 }
 
 /// Longer bytes are not cached.
-const LONGEST: usize = 112;
+pub(crate) const LONGEST: usize = 235;
 const SLOTS: usize = 1 << 13;
 const ROWS: usize = 1 << 10;
 
 struct Slot {
-    asker: Asker,
     known: Known,
+    asker: Asker,
     len: u8,
     bytes: [u8; LONGEST],
 }
@@ -47,29 +48,36 @@ impl Cache {
         Cache { slots, hasher: FixedState::default() }
     }
 
-    /// The question that `head` puts, and where to [`store`](Cache::store) it if it is not here.
-    pub(crate) fn find(&self, asker: Asker, head: &[u8]) -> (usize, Option<Known>) {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(head);
-        hasher.write_u64(u64::from(asker.process.0) << 32 | u64::from(asker.call));
-        let at = hasher.finish() as usize % SLOTS;
-        let known = self.slots[at]
-            .as_ref()
-            .filter(|slot| slot.asker == asker && &slot.bytes[..usize::from(slot.len)] == head);
-        (at, known.map(|slot| slot.known))
+    /// What the arguments of a call tell, if they were stored and no other took their place.
+    #[inline]
+    pub(crate) fn find(&self, asker: Asker, args: &[u8]) -> Option<Known> {
+        if args.len() > LONGEST {
+            return None;
+        }
+        let slot = self.slots[self.place(asker, args)].as_ref()?;
+        let same = slot.asker == asker && &slot.bytes[..usize::from(slot.len)] == args;
+        same.then_some(slot.known)
     }
 
-    /// Remembers a question at the place that [`find`](Cache::find) told.
-    pub(crate) fn store(&mut self, at: usize, asker: Asker, head: &[u8], known: Known) {
-        if head.len() > LONGEST {
+    /// Remembers what the arguments of a call tell.
+    pub(crate) fn store(&mut self, asker: Asker, args: &[u8], known: Known) {
+        if args.len() > LONGEST {
             return;
         }
         let mut bytes = [0; LONGEST];
-        bytes[..head.len()].copy_from_slice(head);
-        self.slots[at] = Some(Slot { asker, known, len: head.len() as u8, bytes });
+        bytes[..args.len()].copy_from_slice(args);
+        let at = self.place(asker, args);
+        self.slots[at] = Some(Slot { known, asker, len: args.len() as u8, bytes });
+    }
+
+    #[inline]
+    fn place(&self, asker: Asker, args: &[u8]) -> usize {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(args);
+        hasher.write_u64(u64::from(asker.process.0) << 32 | u64::from(asker.call));
+        hasher.finish() as usize % SLOTS
     }
 }
-
 /// A row of calls that name no path: process, number of the call, outcome.
 type Counted = (ProcId, u16, Result<(), Errno>);
 

@@ -121,6 +121,7 @@ impl Default for Family {
 impl Family {
     /// Number of the thread with this tid. `makes_thread` tells of the arguments of a fork
     /// whether it makes a thread.
+    #[inline]
     pub(crate) fn thread(
         &mut self,
         tid: u32,

@@ -149,6 +149,7 @@ impl<'a> Source<'a> {
         }
     }
 
+    #[inline]
     fn advance(&mut self) -> Result<bool, Error> {
         self.lines.advance().map_err(|why| Input::failed(&self.name, self.format, why))
     }

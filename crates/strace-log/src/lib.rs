@@ -23,6 +23,7 @@ mod record;
 mod signal;
 mod site;
 mod table;
+mod tails;
 mod text;
 mod verdict;
 

@@ -54,7 +54,20 @@ impl<R: Read> Lines<R> {
     }
 
     /// Goes to the next line; `false` at the end of the stream.
+    #[inline]
     pub(crate) fn advance(&mut self) -> io::Result<bool> {
+        if self.long.is_empty()
+            && let Some(len) = memchr(b'\n', &self.buffer[self.start..self.end])
+        {
+            self.line = (self.start, self.start + len);
+            self.start += len + 1;
+            self.cut = false;
+            return Ok(true);
+        }
+        self.advance_and_read()
+    }
+
+    fn advance_and_read(&mut self) -> io::Result<bool> {
         self.long.clear();
         (self.cut, self.last) = (false, false);
         loop {
@@ -80,6 +93,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// The line that [`advance`](Lines::advance) went to.
+    #[inline]
     pub(crate) fn line(&self) -> Line<'_> {
         let bytes = match self.long.is_empty() {
             true => &self.buffer[self.line.0..self.line.1],

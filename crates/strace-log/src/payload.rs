@@ -56,6 +56,9 @@ pub(crate) fn resumed(payload: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// How the text of a call ends, from behind its opening parenthesis.
 pub(crate) fn ending(s: &[u8]) -> Ending<'_> {
+    if let Some(args) = s.strip_suffix(b" <unfinished ...>") {
+        return Ending::Unfinished(trim_end(args));
+    }
     let (body, kernel_ns) = duration(trim_end(s));
     if body.ends_with(b"...>") {
         if let Some(args) = body.strip_suffix(b"<unfinished ...>") {

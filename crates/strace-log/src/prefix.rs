@@ -1,6 +1,6 @@
 //! What stands before the payload of a line: pid, time, call number, instruction pointer.
 
-use crate::text::{decimal, fraction_ns, skip_spaces};
+use crate::text::{HIGH, LOW, decimal, digits_of_word, fraction_ns, skip_spaces};
 use memchr::memmem;
 
 /// When a line was written, in the form it was written in.
@@ -43,41 +43,39 @@ impl Recent {
     /// Takes the prefix off a line.
     #[inline]
     pub(crate) fn parse<'a>(&mut self, line: &'a [u8]) -> Prefix<'a> {
-        if self.len == 0 {
-            return self.parse_new(line);
+        match self.again(line) {
+            Some(prefix) => prefix,
+            None => self.parse_new(line),
         }
-        // `123 ` or nothing, the same second, six digits, a blank and the start of a payload.
-        let mut tid = None;
-        let mut rest = line;
-        let mut value = 0u32;
-        let mut digits = 0;
-        while digits < 9 && rest.get(digits).is_some_and(u8::is_ascii_digit) {
-            value = value * 10 + u32::from(rest[digits] - b'0');
-            digits += 1;
-        }
-        if digits > 0 && rest.get(digits) == Some(&b' ') {
-            tid = Some(value);
-            rest = &rest[digits + 1..];
-            if rest.first() == Some(&b' ') {
-                rest = skip_spaces(rest);
-            }
-        }
-        let Some(word) = rest.first_chunk::<16>() else { return self.parse_new(line) };
-        if u128::from_le_bytes(*word) & self.mask != self.text {
-            return self.parse_new(line);
-        }
-        let rest = &rest[self.len..];
-        let payload_follows = matches!(rest, [_, _, _, _, _, _, b' ', b'a'..=b'z' | b'<', ..]);
-        let (true, Some(micros)) = (payload_follows, six_digits(rest)) else {
-            return self.parse_new(line);
+    }
+
+    /// The prefix of a line that has `123 ` or nothing, the same second as the line before, six
+    /// digits, a blank and the start of a payload.
+    #[inline]
+    fn again<'a>(&self, line: &'a [u8]) -> Option<Prefix<'a>> {
+        let base = self.base.filter(|_| self.len > 0)?;
+        let (tid, mut rest) = match short_pid(line) {
+            Some((tid, len)) => (Some(tid), line.get(len + 1..)?),
+            None => (None, line),
         };
-        let ns = u64::from(micros) * 1000;
-        let time = match self.base {
-            Some(Time::Unix(base)) => Some(Time::Unix(base + ns)),
-            Some(Time::OfDay(base)) => Some(Time::OfDay(base + ns)),
-            _ => return self.parse_new(line),
+        if rest.first() == Some(&b' ') {
+            rest = skip_spaces(rest);
+        }
+        if u128::from_le_bytes(*rest.first_chunk()?) & self.mask != self.text {
+            return None;
+        }
+        let rest = rest.get(self.len..)?;
+        let word: &[u8; 8] = rest.first_chunk()?;
+        if !matches!(word, [.., b' ', b'a'..=b'z' | b'<']) {
+            return None;
+        }
+        let ns = u64::from(digits_of_word(u64::from_le_bytes(*word), 6)?) * 1000;
+        let time = match base {
+            Time::Unix(base) => Time::Unix(base + ns),
+            Time::OfDay(base) => Time::OfDay(base + ns),
+            Time::SinceLast(_) => return None,
         };
-        Prefix { tid, bracketed: false, time, payload: &rest[7..] }
+        Some(Prefix { tid, bracketed: false, time: Some(time), payload: &rest[7..] })
     }
 
     #[cold]
@@ -93,7 +91,7 @@ impl Recent {
         let Some(point) = memchr::memrchr(b'.', taken) else { return prefix };
         let start = memchr::memrchr(b' ', &taken[..point]).map_or(0, |at| at + 1);
         let len = point + 1 - start;
-        if len > 16 || taken.len() != point + 8 || six_digits(&taken[point + 1..]).is_none() {
+        if len > 16 || taken.len() != point + 8 {
             return prefix;
         }
         let mut text = [0; 16];
@@ -105,19 +103,17 @@ impl Recent {
     }
 }
 
-/// The six decimal digits that `s` starts with, as a number.
+/// The number of up to seven digits and a blank that `line` starts with, and how many digits.
 #[inline]
-fn six_digits(s: &[u8]) -> Option<u32> {
-    let digits: &[u8; 6] = s.first_chunk()?;
-    let mut value = 0;
-    for digit in digits {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u32::from(digit);
+fn short_pid(line: &[u8]) -> Option<(u32, usize)> {
+    let word = u64::from_le_bytes(*line.first_chunk()?);
+    let blanks = word ^ (LOW * u64::from(b' '));
+    let found = blanks.wrapping_sub(LOW) & !blanks & HIGH;
+    let len = found.trailing_zeros() as usize / 8;
+    if !(1..8).contains(&len) {
+        return None;
     }
-    Some(value)
+    Some((digits_of_word(word, len)?, len))
 }
 
 const SECOND: u64 = 1_000_000_000;

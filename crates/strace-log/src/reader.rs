@@ -1,6 +1,7 @@
 //! Line by line: which kind of line it is, and whose.
 
 use crate::Options;
+mod marks;
 mod split;
 
 use crate::cache::{Cache, Rows};
@@ -10,11 +11,11 @@ use crate::family::Family;
 use crate::lines::Line;
 use crate::payload::{self, Ending};
 use crate::prefix::{Prefix, Recent};
-use crate::site::Frame;
 use crate::table::Table;
+use crate::tails::Tails;
 use crate::text;
 use memchr::{memchr, memmem};
-use needless_model::{Builder, Exit};
+use needless_model::Builder;
 use split::{SPLIT, Split};
 
 /// Reads lines into a profile.
@@ -34,6 +35,7 @@ pub(crate) struct Reader<'o> {
     joined: Vec<u8>,
     plain: Vec<u8>,
     recent: Recent,
+    tails: Tails,
     /// Escape sequences were seen: lines are looked through for them.
     coloured: bool,
     /// The row of the call last counted, while its stack is still to come.
@@ -92,6 +94,7 @@ impl<'o> Reader<'o> {
             joined: Vec::new(),
             plain: Vec::new(),
             recent: Recent::default(),
+            tails: Tails::default(),
             coloured: false,
             last_row: None,
             path: Vec::new(),
@@ -100,15 +103,25 @@ impl<'o> Reader<'o> {
     }
 
     /// Reads one line. `tid` is the thread of lines that name none: that of the file's name.
+    #[inline]
     pub(crate) fn line(&mut self, line: &Line<'_>, tid: Option<u32>) {
         self.seen.lines += 1;
-        self.seen.long_lines += u64::from(line.cut);
         let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
+        // A log with colours has them from its start; looking for them in every line takes time.
+        if self.seen.lines > 1000 && !self.coloured && !line.cut && !line.last {
+            self.plain_line(bytes, tid);
+        } else {
+            self.rare_line(line, bytes, tid);
+        }
+    }
+
+    /// A line at the start or the end of a log, or one that is longer than was read, or coloured.
+    fn rare_line(&mut self, line: &Line<'_>, bytes: &[u8], tid: Option<u32>) {
+        self.seen.long_lines += u64::from(line.cut);
         if self.seen.first_line.is_empty() {
             self.seen.first_line.extend_from_slice(&bytes[..bytes.len().min(256)]);
         }
         let split_before = self.split.is_some();
-        // A log with colours has them from its start; looking for them in every line takes time.
         if (self.coloured || self.seen.lines <= 1000) && memchr(0x1b, bytes).is_some() {
             self.coloured = true;
             let mut plain = std::mem::take(&mut self.plain);
@@ -169,7 +182,12 @@ impl<'o> Reader<'o> {
 
     fn words(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
         let (known, rest) = match self.calls.recent(prefix.payload) {
-            Some((call, rest)) => (Ok(call), rest),
+            Some((call, rest)) => {
+                if self.common(prefix, tid, call, rest) {
+                    return;
+                }
+                (Ok(call), rest)
+            }
             None => match payload::call(prefix.payload) {
                 Some((name, rest)) => (Err(name), rest),
                 None => return self.other(line, prefix),
@@ -205,8 +223,8 @@ impl<'o> Reader<'o> {
         }
         match ending {
             Ending::Returned(end) => {
-                let begun = Begun { thread, call, at_ns, whole: true };
-                self.ended(begun, end.args, end.ret, end.kernel_ns);
+                self.tails.learn(end.ret);
+                self.ended(Begun { thread, call, at_ns, whole: true }, &end);
             }
             Ending::Unfinished(args) => {
                 self.family.begin(thread, call, args, at_ns, kind == Kind::Fork);
@@ -230,6 +248,23 @@ impl<'o> Reader<'o> {
         }
     }
 
+    /// Counts a call of the commonest form, of which the rest of the line has all: no line of the
+    /// thread or its process is waited for.
+    #[inline]
+    fn common(&mut self, prefix: &Prefix<'_>, tid: Option<u32>, call: u16, rest: &[u8]) -> bool {
+        let Some((end, outcome)) = self.tails.ending(rest) else { return false };
+        if self.split.is_some() || matches!(self.calls.get(call).kind, Kind::Exec | Kind::Exit) {
+            return false;
+        }
+        let at_ns = self.tick(prefix);
+        let thread = self.thread(prefix, tid, false);
+        if self.family.pending(thread).is_some() {
+            self.family.abandon(thread);
+        }
+        self.returned(Begun { thread, call, at_ns, whole: true }, &end, outcome);
+        true
+    }
+
     fn resumed(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
         let Some((name, rest)) = payload::resumed(prefix.payload) else {
             return self.other(line, prefix);
@@ -250,10 +285,15 @@ impl<'o> Reader<'o> {
         joined.extend_from_slice(text::skip_spaces(rest));
         let at_ns = pending.and_then(|p| p.at_ns);
         let whole = pending.is_some_and(|p| p.whole);
+        let begun = Begun { thread, call, at_ns, whole };
+        if let Some((end, outcome)) = self.tails.ending(&joined) {
+            self.returned(begun, &end, outcome);
+            self.joined = joined;
+            return;
+        }
         match payload::ending(&joined) {
             Ending::Returned(end) => {
-                let begun = Begun { thread, call, at_ns, whole };
-                self.ended(begun, end.args, end.ret, end.kernel_ns);
+                self.ended(begun, &end);
             }
             Ending::Unfinished(args) => self.family.begin(thread, call, args, at_ns, fork),
             Ending::Detached => {
@@ -267,79 +307,6 @@ impl<'o> Reader<'o> {
             }
         }
         self.joined = joined;
-    }
-
-    /// `+++ exited with 0 +++`, `+++ killed by SIGTERM +++`, `+++ superseded by execve in pid N +++`.
-    #[cold]
-    fn mark(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
-        let Some(says) = prefix.payload.strip_prefix(b"+++ ") else {
-            return self.other(line, prefix);
-        };
-        let number = |word: &[u8]| says.strip_prefix(word).map(|rest| text::decimal(rest).0 as u32);
-        if let Some(from) = number(b"superseded by execve in pid ") {
-            self.seen.marks += 1;
-            self.tick(prefix);
-            let thread = self.thread(prefix, tid, false);
-            return self.family.supersede(thread, from);
-        }
-        let exit = match (number(b"exited with "), says.strip_prefix(b"killed by ")) {
-            (Some(code), _) => Some(Exit::Code(code as i32)),
-            (None, Some(name)) => crate::signal::number(name).map(Exit::Signal),
-            (None, None) => return self.other(line, prefix),
-        };
-        self.seen.marks += 1;
-        self.seen.exits += u64::from(matches!(exit, Some(Exit::Code(_))));
-        self.tick(prefix);
-        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.family.tid_of_unnamed());
-        if self.family.is_stranger(tid) {
-            return;
-        }
-        let thread = self.family.thread(tid, &mut self.builder, makes_thread);
-        let (tid, process) = (self.family.get(thread).tid, self.family.get(thread).process);
-        self.family.exited(tid, exit, &mut self.builder);
-        let ended = self.builder.process_ref(process).exit.is_some();
-        let state = self.family.state(process);
-        if ended && state.whole && !state.exit_call && matches!(exit, Some(Exit::Code(_))) {
-            self.seen.silent_exits += 1;
-        }
-    }
-
-    /// A line that is no call: of a table, of strace itself, the end of a split one, or not ours.
-    #[cold]
-    fn other(&mut self, line: &[u8], prefix: &Prefix<'_>) {
-        if self.table.line(line) {
-            return;
-        }
-        if let Some((0, pid, attached)) = payload::message(prefix.payload) {
-            if attached {
-                self.family.announce(pid);
-            }
-            return;
-        }
-        if prefix.payload.starts_with(b"strace: ") || self.tail(line) {
-            return;
-        }
-        self.seen.unparsed += 1;
-        self.seen.binary |= memchr(0, line).is_some();
-        if self.seen.first_unparsed.is_none() {
-            self.seen.first_unparsed = Some((self.seen.lines, text::sample(line)));
-        }
-    }
-
-    #[cold]
-    fn stack_line(&mut self, line: &[u8]) {
-        /// Places kept per row.
-        const PLACES: usize = 16;
-        let Some(row) = self.last_row else { return };
-        let Some(frame) = Frame::parse(line).filter(|f| !f.in_runtime()) else { return };
-        self.last_row = None;
-        self.seen.sites = true;
-        let sites = &mut self.builder.row_mut(row).sites;
-        match sites.iter().position(|(site, _)| frame.is(site)) {
-            Some(at) => sites[at].1 += 1,
-            None if sites.len() < PLACES => sites.push((frame.site(), 1)),
-            None => {}
-        }
     }
 
     /// The exec that a log or a process starts with: there is no process yet that calls it.

@@ -1,28 +1,40 @@
 //! A call that ended, counted.
 
-use crate::cache::{Asker, Known};
+use crate::cache::{self, Asker, Known};
 use crate::calls::{Kind, Shape, does_not_wait};
 use crate::path::{self, Base, Found, Path};
 use crate::payload::{self, Returned};
 use crate::reader::{Begun, Reader, makes_thread};
 use crate::text::{self, unescape};
 use foldhash::fast::FixedState;
-use needless_model::{Answer, Ask, Env, Libc, Loss, ProcId, Question};
+use needless_model::{Answer, Ask, Env, Errno, Libc, Loss, ProcId, Question};
 use std::hash::BuildHasher;
 
 impl Reader<'_> {
     /// Counts a call that ended. `= ?` is none: strace saw no return, and `strace -c` counts none.
-    pub(crate) fn ended(&mut self, begun: Begun, args: &[u8], ret: &[u8], kernel_ns: Option<u64>) {
-        self.last_row = None;
+    pub(crate) fn ended(&mut self, begun: Begun, end: &Returned<'_>) {
+        match payload::outcome(end.ret) {
+            Some(outcome) => self.returned(begun, end, outcome),
+            None => {
+                self.last_row = None;
+                if self.calls.get(begun.call).kind != Kind::Exit {
+                    self.builder.lost(Loss::UNFINISHED, 1);
+                }
+            }
+        }
+    }
+
+    /// Counts a call that returned.
+    pub(crate) fn returned(
+        &mut self,
+        begun: Begun,
+        end: &Returned<'_>,
+        outcome: Result<(), Errno>,
+    ) {
         let Begun { thread, call, at_ns, whole } = begun;
+        let Returned { args, ret, kernel_ns } = *end;
         let known = self.calls.get(call);
         let (shape, kind) = (known.shape, known.kind);
-        let Some(outcome) = payload::outcome(ret) else {
-            if kind != Kind::Exit {
-                self.builder.lost(Loss::UNFINISHED, 1);
-            }
-            return;
-        };
         self.seen.calls += 1;
         self.seen.timed |= kernel_ns.is_some();
         let mut process = self.family.get(thread).process;
@@ -32,7 +44,7 @@ impl Reader<'_> {
         }
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
         if shape != Shape::None {
-            if kind == Kind::Open && whole && self.open_again(process, call, args, answer) {
+            if whole && self.asked_again(process, call, kind, args, answer) {
                 return;
             }
             let found = if whole { path::find(shape, args) } else { Path::Unreadable };
@@ -151,24 +163,23 @@ impl Reader<'_> {
         if ok {
             answer.fingerprint = self.fingerprint(kind, ask, found.rest);
         }
-        let cwd_changes = self.family.state(process).cwd_changes;
-        // The flags of an open stand behind its path and are part of the key; what other flags
-        // make of a question is in `ask`.
-        let (key, of) = match kind {
-            Kind::Open => (found.args, Ask::Open),
-            _ => (found.head, ask),
+        // Long answers are mostly those of strace -v, which differ by their times.
+        let (key, of) = match found.args.len() > cache::LONGEST && kind != Kind::Open {
+            true => (found.head, Some(ask)),
+            false => (found.args, None),
         };
-        let asker = Asker { process, call: begun.call, ask: of, cwd_changes };
-        let (slot, cached) = self.cache.find(asker, key);
-        let question = match cached {
+        let asker = Asker { ask: of, ..self.asker(process, begun.call, ok) };
+        let question = match of.and_then(|_| self.cache.find(asker, key)) {
             Some(known) => known.question,
             None => {
                 let from_dir_fd = self.absolute(process, &found);
                 let path = String::from_utf8_lossy(&self.path);
                 let question = Question { call: id, ask, path: &path, from_dir_fd };
                 let question = self.builder.question(process, question);
-                let is_libc = kind == Kind::Open && self.libc_of(found.raw).is_some();
-                self.cache.store(slot, asker, key, Known { question, is_libc });
+                if !self.tells_more(kind, ok, found.raw) {
+                    let known = Known { question, fingerprint: answer.fingerprint };
+                    self.cache.store(asker, key, known);
+                }
                 question
             }
         };
@@ -236,19 +247,43 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts an open whose very arguments are remembered. Opening a C library tells more than
-    /// that, and is left.
-    fn open_again(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) -> bool {
-        let cwd_changes = self.family.state(process).cwd_changes;
-        let asker = Asker { process, call, ask: Ask::Open, cwd_changes };
-        match self.cache.find(asker, args) {
-            (_, Some(Known { question, is_libc: false })) => {
-                self.seen.paths += 1;
-                self.last_row = Some(self.builder.answer(question, answer));
-                true
-            }
+    /// Counts a call whose very arguments and outcome are remembered.
+    #[inline]
+    fn asked_again(
+        &mut self,
+        process: ProcId,
+        call: u16,
+        kind: Kind,
+        args: &[u8],
+        mut answer: Answer,
+    ) -> bool {
+        if kind == Kind::Status && is_fstat(args) {
+            self.count(process, call, answer);
+            return true;
+        }
+        let asker = self.asker(process, call, answer.outcome == Some(Ok(())));
+        let Some(Known { question, fingerprint }) = self.cache.find(asker, args) else {
+            return false;
+        };
+        answer.fingerprint = fingerprint;
+        self.seen.paths += 1;
+        self.last_row = Some(self.builder.answer(question, answer));
+        true
+    }
+
+    /// Whether a call tells more than its question and answer: what a process runs, where it works,
+    /// or, where it opens one, what C library it has.
+    fn tells_more(&mut self, kind: Kind, ok: bool, raw: &[u8]) -> bool {
+        match kind {
+            Kind::Exec | Kind::Chdir => ok,
+            Kind::Open => ok && self.libc_of(raw).is_some(),
             _ => false,
         }
+    }
+
+    #[inline]
+    fn asker(&mut self, process: ProcId, call: u16, ok: bool) -> Asker {
+        Asker { process, cwd_changes: self.family.state(process).cwd_changes, call, ok, ask: None }
     }
 
     /// The C library shows in the libraries that the dynamic linker opens: which one this path is.
@@ -300,6 +335,14 @@ impl Reader<'_> {
         let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
         self.builder.process_mut(process).env = Env::Known(known);
     }
+}
+
+/// Whether these arguments of newfstatat are those of fstat by another name, which has no path:
+/// `3, "", {…}, AT_EMPTY_PATH`.
+#[inline]
+fn is_fstat(args: &[u8]) -> bool {
+    let digits = args.iter().take_while(|b| b.is_ascii_digit()).count();
+    args[digits..].starts_with(b", \"\", ") && args.ends_with(b", AT_EMPTY_PATH")
 }
 
 /// Whether a path is absolute; -xx escapes its first byte too.

@@ -43,16 +43,36 @@ pub(crate) fn fraction_ns(digits: &[u8]) -> u64 {
     ns
 }
 
-const LOW: u128 = u128::MAX / 255;
-const HIGH: u128 = LOW << 7;
+/// A one in every byte.
+pub(crate) const LOW: u64 = u64::MAX / 255;
+/// The highest bit of every byte.
+pub(crate) const HIGH: u64 = LOW << 7;
+const LOW_16: u128 = u128::MAX / 255;
+const HIGH_16: u128 = LOW_16 << 7;
+
+/// The number whose `len` decimal digits (1 to 8) stand in the lowest bytes of `word`, the first in
+/// the lowest of all.
+#[inline(always)]
+pub(crate) fn digits_of_word(word: u64, len: usize) -> Option<u32> {
+    let digits = (word ^ (LOW * u64::from(b'0'))) << (64 - 8 * len);
+    // A byte above 9 reaches its highest bit, or has it set.
+    if (digits.wrapping_add(LOW * 0x76) | digits) & HIGH != 0 {
+        return None;
+    }
+    // Neighbours are added up: to pairs, to fours, to all eight.
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let even = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
+    let odd = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
+    Some((even.wrapping_add(odd) >> 32) as u32)
+}
 
 /// The position of `byte` among the first 16 bytes of `s`, and those bytes. Loops whose end depends
 /// on the data cost more than the whole rest of a line: this has none.
 #[inline]
 pub(crate) fn find_in_16(byte: u8, s: &[u8]) -> Option<(usize, u128)> {
     let word = u128::from_le_bytes(*s.first_chunk()?);
-    let zeros = word ^ (LOW * u128::from(byte));
-    let found = zeros.wrapping_sub(LOW) & !zeros & HIGH;
+    let zeros = word ^ (LOW_16 * u128::from(byte));
+    let found = zeros.wrapping_sub(LOW_16) & !zeros & HIGH_16;
     (found != 0).then(|| (found.trailing_zeros() as usize / 8, word))
 }
 
@@ -60,9 +80,9 @@ pub(crate) fn find_in_16(byte: u8, s: &[u8]) -> Option<(usize, u128)> {
 #[inline]
 pub(crate) fn rfind_in_16(byte: u8, s: &[u8]) -> Option<usize> {
     let word = u128::from_le_bytes(*s.last_chunk()?);
-    let zeros = word ^ (LOW * u128::from(byte));
+    let zeros = word ^ (LOW_16 * u128::from(byte));
     // Exact for every byte, where the shorter form above is so for the first one found only.
-    let found = !(((zeros & !HIGH) + !HIGH) | zeros | !HIGH);
+    let found = !(((zeros & !HIGH_16) + !HIGH_16) | zeros | !HIGH_16);
     (found != 0).then(|| s.len() - 1 - found.leading_zeros() as usize / 8)
 }
 
@@ -225,6 +245,26 @@ mod tests {
         assert_eq!(find_in_16(b'x', b"short x"), None);
         assert_eq!(rfind_in_16(b'q', b"q and sixteen more."), None);
         assert_eq!(rfind_in_16(b'.', b"q and sixteen more."), Some(18));
+    }
+
+    #[test]
+    fn digits_of_a_word_are_read_as_a_loop_reads_them() {
+        let mut random = 1u64;
+        for round in 0..40_000 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let mut bytes = [0; 8];
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = b'0' + (random >> (8 + at * 7)) as u8 % 10;
+            }
+            if round % 2 == 0 {
+                bytes[(random >> 60) as usize % 8] = (random >> 3) as u8;
+            }
+            for len in 1..=8 {
+                let (value, digits) = decimal(&bytes[..len]);
+                let want = (digits == len).then_some(value as u32);
+                assert_eq!(digits_of_word(u64::from_le_bytes(bytes), len), want, "{bytes:?} {len}");
+            }
+        }
     }
 
     #[test]

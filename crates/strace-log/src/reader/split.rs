@@ -28,8 +28,7 @@ impl Reader<'_> {
             Ending::Returned(end) => {
                 self.split = None;
                 self.split_text.clear();
-                let begun = Begun { thread, call, at_ns, whole: true };
-                self.ended(begun, end.args, end.ret, end.kernel_ns);
+                self.ended(Begun { thread, call, at_ns, whole: true }, &end);
                 true
             }
             Ending::Unfinished(args) => {

@@ -1,0 +1,87 @@
+use super::*;
+use crate::Born;
+
+const OK: Result<(), Errno> = Ok(());
+
+fn ask(b: &mut Builder, p: ProcId, name: &str, path: &str, at: u64, outcome: Result<(), Errno>) {
+    let call = b.call(name);
+    let q = b.question(p, Question { call, ask: Ask::of(name), path, from_dir_fd: false });
+    b.answer(q, Answer { at_ns: Some(at), ..Answer::outcome(outcome) });
+}
+
+fn finish(b: Builder) -> Profile {
+    b.finish("test".into(), Facts::default(), Window::default())
+}
+
+#[test]
+fn the_same_answer_at_once_is_repeated_and_the_first_is_not() {
+    let mut b = Builder::new(Limits::default());
+    let p = b.process(Process::new(1, None, Born::Seen));
+    for at in 0..10 {
+        ask(&mut b, p, "newfstatat", "/etc/localtime", at * 1000, OK);
+    }
+    let profile = finish(b);
+    assert_eq!((profile.rows[0].count, profile.rows[0].repeated), (10, 9));
+    assert_eq!((profile.totals.calls, profile.totals.path_calls), (10, 10));
+}
+
+#[test]
+fn waiting_changing_and_time_make_a_question_new() {
+    let mut b = Builder::new(Limits::default());
+    let p = b.process(Process::new(1, None, Born::Seen));
+    ask(&mut b, p, "access", "ready", 0, Err(Errno::ENOENT));
+    ask(&mut b, p, "access", "ready", 2_000_000, Err(Errno::ENOENT)); // time passed
+    ask(&mut b, p, "unlink", "/x", 2_000_001, OK); // a change
+    ask(&mut b, p, "access", "ready", 2_000_002, Err(Errno::ENOENT));
+    b.barrier(); // a wait
+    ask(&mut b, p, "access", "ready", 2_000_003, Err(Errno::ENOENT));
+    ask(&mut b, p, "access", "ready", 2_000_004, OK); // another answer
+    let profile = finish(b);
+    assert!(profile.rows.iter().all(|r| r.repeated == 0), "{:?}", profile.rows);
+}
+
+#[test]
+fn beyond_the_bound_rows_fold_and_totals_stay_right() {
+    let mut b = Builder::new(Limits { rows: 4, ..Limits::default() });
+    let p = b.process(Process::new(1, None, Born::Seen));
+    for i in 0..100 {
+        ask(&mut b, p, "newfstatat", &format!("/{i}"), i, OK);
+    }
+    let profile = finish(b);
+    assert_eq!(profile.totals.calls, 100);
+    assert_eq!(profile.rows.iter().map(|r| r.count).sum::<u64>(), 100);
+    assert_eq!(profile.rows.len(), 5);
+    assert_eq!(profile.lost["rows_folded"], 96);
+}
+
+#[test]
+fn a_row_counted_again_is_as_if_it_were_found() {
+    let filled = |again: bool| {
+        let mut b = Builder::new(Limits::default());
+        let p = b.process(Process::new(1, None, Born::Seen));
+        let call = b.call("close");
+        let answer = |at| Answer { at_ns: Some(at), kernel_ns: Some(5), ..Answer::outcome(OK) };
+        let row = b.count(p, call, 1, answer(3));
+        match again {
+            true => b.count_again(row, 2, answer(7)),
+            false => assert_eq!(b.count(p, call, 2, answer(7)), row),
+        }
+        finish(b)
+    };
+    let (one, other) = (filled(true), filled(false));
+    assert_eq!(one.totals, other.totals);
+    assert_eq!(format!("{:?}", one.rows), format!("{:?}", other.rows));
+}
+
+#[test]
+fn assumed_answers_are_counted_as_such() {
+    let mut b = Builder::new(Limits::default());
+    let p = b.process(Process::new(1, None, Born::Seen));
+    let call = b.call("stat");
+    let q = b.question(p, Question { call, ask: Ask::Stat, path: "/x", from_dir_fd: false });
+    b.answer(q, Answer::outcome(OK));
+    b.assume(q, None);
+    let profile = finish(b);
+    assert_eq!((profile.rows[0].count, profile.rows[0].assumed), (2, 1));
+    assert_eq!(profile.rows[0].repeated, 1);
+}

@@ -1,0 +1,184 @@
+//! What the tests share: running the binary, reading its reports, and saying what is missing.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
+
+/// `Some` if the machine has what a test needs. Otherwise the test is to be skipped, which is said;
+/// where CI is set it fails.
+pub(crate) fn needed<T>(what: Result<T, String>) -> Option<T> {
+    match what {
+        Ok(what) => Some(what),
+        Err(why) if std::env::var_os("CI").is_some() => panic!("needed in CI: {why}"),
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+    }
+}
+
+/// The programs of the system, not somebody's shims before them.
+const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
+
+/// A program of the machine.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    needed(installed(name))
+}
+
+pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
+    PATH.split(':')
+        .map(|folder| Path::new(folder).join(name))
+        .find(|file| file.is_file())
+        .ok_or(format!("{name} is not installed"))
+}
+
+/// A testee, as text.
+pub(crate) fn testee(name: &str) -> Option<String> {
+    needed(needless_testees::path(name)).map(|path| path.to_str().unwrap().to_owned())
+}
+
+pub(crate) fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}
+
+/// The words that run a command with mounts of its own; `None`, and said, without the right to.
+pub(crate) fn own_mounts() -> Option<Vec<&'static str>> {
+    installed("unshare").map_err(|why| eprintln!("skipped: {why}")).ok()?;
+    let rights: &[&str] = if is_root() { &["-m"] } else { &["-r", "-m"] };
+    let words = [&["unshare"], rights, &["--propagation", "private"]].concat();
+    let mut mount = command(words[0]);
+    mount.args(&words[1..]).args(["mount", "-t", "tmpfs", "none", "/mnt"]);
+    if mount.output().unwrap().status.success() {
+        return Some(words);
+    }
+    // No package brings rights: this is no failure in CI either.
+    eprintln!("skipped: mounts of our own are not allowed here");
+    None
+}
+
+/// Copies a program. Not by ourselves: a file that another test's child inherits open for writing
+/// cannot be executed.
+pub(crate) fn copy(from: &str, to: &Path) {
+    assert!(command("cp").arg(from).arg(to).status().unwrap().success());
+}
+
+/// `program` in a fixed environment, without input and without TZ or locale variables.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", PATH).env("HOME", "/nonexistent").stdin(Stdio::null());
+    command
+}
+
+/// `needless ARGS…`, run to its end.
+pub(crate) fn needless(args: &[&str]) -> Output {
+    command(NEEDLESS).args(args).output().unwrap()
+}
+
+/// `needless run -- WORDS…`, its report.
+pub(crate) fn run(env: &[(&str, &str)], words: &[&str]) -> Value {
+    run_with(&[], env, words)
+}
+
+/// The same with options of `run`.
+pub(crate) fn run_with(options: &[&str], env: &[(&str, &str)], words: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json");
+    let done = command(NEEDLESS)
+        .envs(env.iter().copied())
+        .arg("run")
+        .args(options)
+        .arg("-o")
+        .arg(&file)
+        .arg("--")
+        .args(words)
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(&file)
+        .unwrap_or_else(|e| panic!("{words:?}: {e}; {}", stderr(&done)));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A report of `needless read OPTIONS… FILES…`.
+pub(crate) fn read(args: &[&str]) -> Value {
+    let done = needless(&[&["read", "--format", "json"], args].concat());
+    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// Writes the log of `strace OPTIONS… -o LOG WORDS…`.
+pub(crate) fn strace(options: &[&str], log: &Path, env: &[(&str, &str)], words: &[&str]) {
+    let done = command("strace")
+        .envs(env.iter().copied())
+        .args(options)
+        .arg("-o")
+        .arg(log)
+        .args(words)
+        .output()
+        .unwrap();
+    // With -ff there is LOG.PID instead.
+    assert!(log.exists() || options.contains(&"-ff"), "strace {words:?}: {}", stderr(&done));
+}
+
+pub(crate) fn stderr(of: &Output) -> String {
+    String::from_utf8_lossy(&of.stderr).into_owned()
+}
+
+pub(crate) fn stdout(of: &Output) -> String {
+    String::from_utf8_lossy(&of.stdout).into_owned()
+}
+
+/// Every finding as `(rule, needless, of)`.
+pub(crate) fn found(report: &Value) -> Vec<(&str, u64, u64)> {
+    let findings = report["findings"].as_array().unwrap();
+    let number = |of: &Value| of.as_u64().unwrap();
+    findings
+        .iter()
+        .map(|f| (f["rule"].as_str().unwrap(), number(&f["needless"]), number(&f["of"])))
+        .collect()
+}
+
+/// The needless calls of a rule, over all its findings.
+pub(crate) fn needless_of(report: &Value, rule: &str) -> u64 {
+    found(report).iter().filter(|(name, ..)| *name == rule).map(|(_, needless, _)| needless).sum()
+}
+
+/// The first finding of a rule.
+pub(crate) fn finding<'a>(report: &'a Value, rule: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap();
+    let one = findings.iter().find(|f| f["rule"] == rule);
+    one.unwrap_or_else(|| panic!("no {rule} in {report:#}"))
+}
+
+/// The values that a finding advises for `variable`.
+pub(crate) fn advised<'a>(finding: &'a Value, variable: &str) -> Vec<&'a str> {
+    let remedies = finding["remedies"].as_array().unwrap();
+    remedies
+        .iter()
+        .filter(|r| r["kind"] == "set_env" && r["variable"] == variable)
+        .map(|r| r["value"].as_str().unwrap())
+        .collect()
+}
+
+/// One line on standard error, in needless's name, and no backtrace.
+pub(crate) fn assert_one_line(done: &Output) -> String {
+    let text = stderr(done);
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+    assert!(text.starts_with("needless: ") && text.ends_with('\n'), "{text:?}");
+    assert!(!text.contains("panicked") && !text.contains("RUST_BACKTRACE"), "{text:?}");
+    text
+}
+
+/// The names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,251 @@
+//! `needless run` as a wrapper: what the command sees and how it ends stays its own.
+
+mod common;
+use common::*;
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+#[test]
+fn the_commands_exit_status_becomes_ours() {
+    for status in [0, 1, 7, 125, 127, 255] {
+        let done = needless(&["run", "--", "sh", "-c", &format!("exit {status}")]);
+        assert_eq!(done.status.code(), Some(status));
+        assert_one_line(&done);
+    }
+}
+
+#[test]
+fn the_commands_signal_becomes_ours() {
+    for (name, number) in [("TERM", 15), ("KILL", 9), ("USR1", 10)] {
+        let done = needless(&["run", "--", "sh", "-c", &format!("kill -{name} $$")]);
+        assert_eq!(done.status.signal(), Some(number), "{}", stderr(&done));
+        assert_one_line(&done);
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_said_with_the_status_of_env() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let (plain, folder) = (plain.to_str().unwrap(), folder.path().to_str().unwrap());
+    for (word, status, says) in [
+        ("no-such-program-here", 127, "not found in PATH"),
+        ("/no/such/program", 127, "no such file"),
+        (plain, 126, "permission denied"),
+        (folder, 126, "directory"),
+        ("", 125, "no command"),
+    ] {
+        let done = needless(&["run", "--", word]);
+        assert_eq!(done.status.code(), Some(status), "{word}");
+        let line = assert_one_line(&done);
+        assert!(line.contains(says), "{word}: {line}");
+        assert!(done.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let bogus = needless(&["run", "--format", "bogus", "--", "true"]);
+    assert_eq!(bogus.status.code(), Some(2));
+    for choice in ["full", "concise", "json"] {
+        assert!(stderr(&bogus).contains(choice), "{}", stderr(&bogus));
+    }
+    for args in [
+        &["run"][..],
+        &["run", "--format", "json"],
+        &["run", "--"],
+        &["run", "--no-such-option", "true"],
+        &["run", "--min-saving", "101", "true"],
+        &["run", "--rule", "no-such-rule", "true"],
+        &["run", "--backend", "bogus", "true"],
+        &["read"],
+        &["bogus"],
+        &[],
+    ] {
+        let done = needless(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&done).contains("Usage: ") || stderr(&done).contains("--help"), "{args:?}");
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn standard_output_is_the_commands_byte_for_byte() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let script = format!(r"printf '\000\377\033[1m no end of line'; {sample} 10 | cat; exit 4");
+    let words = ["sh", "-c", &script];
+    let without = command(words[0]).args(&words[1..]).output().unwrap();
+    let with = needless(&[&["run", "--"], &words[..]].concat());
+    assert_eq!(with.stdout, without.stdout);
+    assert_eq!(with.status, without.status);
+    assert!(stderr(&with).contains("tz-unset"), "{}", stderr(&with));
+}
+
+#[test]
+fn standard_input_is_the_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in");
+    std::fs::write(&file, b"a\0b\n\xff").unwrap();
+    let done = command(NEEDLESS)
+        .args(["run", "--", "cat"])
+        .stdin(std::fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(done.stdout, b"a\0b\n\xff");
+}
+
+#[test]
+fn only_our_own_variables_are_kept_from_the_command() {
+    let sees = |words: &[&str]| {
+        let done = command(words[0])
+            .args(&words[1..])
+            .envs([("NEEDLESS_FORMAT", "json"), ("NEEDLESS_X", "1"), ("MY_NEEDLESS_X", "2")])
+            .envs([("EMPTY", ""), ("LINES_", "a\nb"), ("TZ", "UTC")])
+            .output()
+            .unwrap();
+        (stdout(&done), stderr(&done))
+    };
+    let (without, _) = sees(&["env"]);
+    let (with, report) = sees(&[NEEDLESS, "run", "--", "env"]);
+    let kept: Vec<&str> = without.lines().filter(|l| !l.starts_with("NEEDLESS_")).collect();
+    assert_eq!(with.lines().collect::<Vec<_>>(), kept);
+    assert!(with.contains("MY_NEEDLESS_X=2"));
+    let report: serde_json::Value = serde_json::from_str(&report).expect("NEEDLESS_FORMAT=json");
+    assert_eq!(report["schema"], "needless.report/1");
+}
+
+#[test]
+fn streams_that_are_closed_or_full_are_no_reason_to_panic() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    std::fs::write(&log, LOG).unwrap();
+    let log = log.to_str().unwrap();
+    for (words, status) in [
+        (format!("run -- {sample} 10"), 0),
+        ("run -- sh -c 'exit 3'".to_owned(), 3),
+        ("run -- no-such-program-here".to_owned(), 127),
+        ("run -o /no/dir/x -- true".to_owned(), 125),
+        ("read /no/such/log".to_owned(), 2),
+        (format!("read {log}"), 0),
+        (format!("read -o /dev/stderr {log}"), 0),
+        ("rules".to_owned(), 0),
+    ] {
+        for redirection in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", ">/dev/full"]
+        {
+            let script = format!("{NEEDLESS} {words} {redirection}");
+            let done = command("sh").args(["-c", &script]).output().unwrap();
+            let code = done.status.code();
+            let lost = redirection.contains("/dev/full") && code == Some(2);
+            assert!(code == Some(status) || lost, "{script}: {:?} {}", done.status, stderr(&done));
+            assert!(!stderr(&done).contains("internal error"), "{script}: {}", stderr(&done));
+        }
+        let closed = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            Stdio::from(OwnedFd::from(writer))
+        };
+        let script = format!("exec {NEEDLESS} {words}");
+        let mut shell = command("sh");
+        shell.args(["-c", &script]).stderr(closed());
+        // A command that writes into a closed pipe ends by SIGPIPE, which is its own business.
+        shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
+        let done = shell.status().unwrap();
+        assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
+    }
+}
+
+const LOG: &str = "\
+execve(\"/bin/x\", [\"x\"], 0x7ffd0 /* 3 vars */) = 0
+openat(AT_FDCWD, \"/etc/ld.so.cache\", O_RDONLY|O_CLOEXEC) = 3
+exit_group(0)                           = ?
++++ exited with 0 +++
+";
+
+#[test]
+fn a_signal_to_us_is_the_commands_business() {
+    for (signal, number) in [("TERM", 15), ("INT", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.json");
+        // Says that it is ready, and by the signal's trap that it was the one who got it.
+        let script = format!(
+            "trap 'echo got {number}; exit 9' {signal}; echo ready; while :; do sleep 0.01; done"
+        );
+        let mut child = command(NEEDLESS)
+            .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        let kill = command("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        assert_eq!(lines.next().unwrap().unwrap(), format!("got {number}"));
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+        let report = std::fs::read_to_string(&file).unwrap();
+        assert!(report.contains("needless.report/1"));
+    }
+}
+
+#[test]
+fn a_command_that_a_signal_to_us_ends_is_reported_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    let mut child = command(NEEDLESS)
+        .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo ready; exec sleep 600"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    assert!(command("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("needless.report/1"));
+    assert_eq!(names(folder.path()), ["x.json"]);
+}
+
+#[test]
+fn a_command_that_nobody_reads_ends_by_sigpipe_as_without_us() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut child = command(NEEDLESS);
+    child.args(["run", "--", "sh", "-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
+    // dash says so and ends with 2, bash by the signal: what matters is that we change nothing.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut alone = command("sh");
+    alone.args(["-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
+    assert_eq!(child.output().unwrap().status, alone.output().unwrap().status);
+}
+
+#[test]
+fn an_unprivileged_user_finds_the_same() {
+    let Some(sample) = testee("packagecloud") else { return };
+    if !is_root() {
+        // Every other test of this file is then this one.
+        return eprintln!("skipped: not root, so all tests run without privilege");
+    }
+    let Some(setpriv) = program("setpriv") else { return };
+    let folder = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .tempdir_in("/tmp")
+        .unwrap();
+    let (binary, own) = (folder.path().join("needless"), folder.path().join("sample"));
+    copy(NEEDLESS, &binary);
+    copy(&sample, &own);
+    let done = command(setpriv)
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(binary)
+        .args(["run", "--format", "json", "--"])
+        .arg(own)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let report: serde_json::Value =
+        serde_json::from_slice(&done.stderr).unwrap_or_else(|e| panic!("{e}: {}", stderr(&done)));
+    assert_eq!(found(&report), [("tz-unset", 9, 10)]);
+    assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
+}

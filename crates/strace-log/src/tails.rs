@@ -1,0 +1,161 @@
+//! How the commonest calls end, told from the last bytes of their line alone.
+
+use crate::payload::{self, Returned};
+use crate::text::{digits_of_word, rfind_in_16, trim_end};
+use needless_model::Errno;
+
+/// Longer texts are not remembered.
+const LONGEST: usize = 62;
+const SLOTS: usize = 128;
+
+/// The text of what a call returned that ends in a parenthesis, with its equals sign:
+/// `= -1 ENOENT (No such file or directory)`, `= 0x8000 (flags O_RDONLY|O_LARGEFILE)`.
+#[derive(Clone, Copy)]
+struct Tail {
+    outcome: Result<(), Errno>,
+    len: u8,
+    bytes: [u8; LONGEST],
+}
+
+/// Such texts as were seen lately. A log has few.
+pub(crate) struct Tails {
+    slots: Box<[Option<Tail>; SLOTS]>,
+}
+
+impl Default for Tails {
+    fn default() -> Tails {
+        Tails { slots: Box::new([None; SLOTS]) }
+    }
+}
+
+impl Tails {
+    /// The end of a call and its outcome, where `rest`, the line from behind the opening
+    /// parenthesis, ends in `) = 0`, `) = 0x7f`, or `) ` and a text that was
+    /// [learned](Tails::learn), with or without a time; what [`payload::ending`] and
+    /// [`payload::outcome`] tell of it. `None` where they are to be asked.
+    #[inline(always)]
+    pub(crate) fn ending<'a>(&self, rest: &'a [u8]) -> Option<(Returned<'a>, Result<(), Errno>)> {
+        let (body, kernel_ns) = match rest.last()? {
+            b'>' => {
+                let micros = micros(rest)?;
+                (&rest[..rest.len() - 11], Some(u64::from(micros) * 1000))
+            }
+            _ => (rest, None),
+        };
+        let (equals, outcome) = match body.last()? {
+            b')' => {
+                let tail = self.slots[slot(body)?].as_ref()?;
+                let bytes = &tail.bytes[..usize::from(tail.len)];
+                (body.strip_suffix(bytes)?.len(), tail.outcome)
+            }
+            b'0'..=b'9' | b'a'..=b'f' => {
+                let equals = rfind_in_16(b'=', body)?;
+                match body.get(equals + 1..)? {
+                    [b' ', b'0'..=b'9', ..] => (equals, Ok(())),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        let ret = body.get(equals + 2..)?;
+        // strace aligns the equals signs of short lines.
+        let closed = trim_end(body[..equals].strip_suffix(b" ")?);
+        let [args @ .., b')'] = closed else { return None };
+        if matches!(args, [.., b'.', b'>'] | [.., b' ']) {
+            return None; // `<unfinished ...>) = ?`, or a blank to trim
+        }
+        Some((Returned { args, ret, kernel_ns }, outcome))
+    }
+
+    /// Remembers the end of a call: `ret` as [`payload::ending`] told it.
+    pub(crate) fn learn(&mut self, ret: &[u8]) {
+        let len = ret.len() + 2;
+        let (Some(outcome), Some(b')')) = (payload::outcome(ret), ret.last()) else { return };
+        if len > LONGEST {
+            return;
+        }
+        let mut bytes = [0; LONGEST];
+        bytes[..2].copy_from_slice(b"= ");
+        bytes[2..len].copy_from_slice(ret);
+        if let Some(at) = slot(&bytes[..len]) {
+            self.slots[at] = Some(Tail { outcome, len: len as u8, bytes });
+        }
+    }
+}
+
+/// The place of a text that `body` ends with.
+#[inline]
+fn slot(body: &[u8]) -> Option<usize> {
+    let word = u64::from_le_bytes(*body.last_chunk()?);
+    Some((word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % SLOTS)
+}
+
+/// The digits of ` <0.000012>`, `-T`'s time of less than a second, at the end of `s`.
+#[inline]
+fn micros(s: &[u8]) -> Option<u32> {
+    let [b' ', b'<', b'0', b'.', digits @ .., b'>'] = s.last_chunk::<11>()? else { return None };
+    let mut word = [0; 8];
+    word[..6].copy_from_slice(digits);
+    digits_of_word(u64::from_le_bytes(word), 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Ending;
+
+    #[test]
+    fn a_known_end_is_what_the_whole_line_tells() {
+        let rets = [
+            "0",
+            "3",
+            "0x7f12",
+            "-1 ENOENT (No such file or directory)",
+            "-1 ENOENT (No such file or directory) (INJECTED)",
+            "-1 EINVAL (Invalid argument)",
+            "0x8000 (flags O_RDONLY|O_LARGEFILE)",
+            "1 ([{fd=3, revents=POLLIN}])",
+            "0 (Timeout)",
+            "1 (a = b) = 2)",
+            "-1 (errno 123)",
+            "-1",
+            "?",
+            "? ERESTARTSYS (To be restarted)",
+            "3</a) = 4>",
+            "4660 (I am a text of more than sixty-two bytes, which is too long to keep)",
+        ];
+        let args =
+            ["", "3", "\"a) = 3\", 1", "3</x>", "\"x\">", " ", " <unfinished ...>", "a = 0x12"];
+        let gaps = [") = ", ")      = ", ")= ", " = ", ") =", ")  =  "];
+        let times =
+            ["", " <0.000012>", " <1.000012>", "  <0.000012>", " <0.00001x>", " ", "\" <0.5>"];
+        let (mut known, mut asked) = (0, 0);
+        let mut tails = Tails::default();
+        for _ in 0..2 {
+            for ret in rets {
+                for line in args.iter().flat_map(|arg| {
+                    let one = move |gap| times.map(|time| format!("{arg}{gap}{ret}{time}"));
+                    gaps.iter().flat_map(one)
+                }) {
+                    let whole = payload::ending(line.as_bytes());
+                    match (tails.ending(line.as_bytes()), whole) {
+                        (Some((end, outcome)), Ending::Returned(whole)) => {
+                            assert_eq!(payload::outcome(whole.ret), Some(outcome), "{line}");
+                            assert_eq!(end, whole, "{line}");
+                            known += 1;
+                        }
+                        (Some(end), other) => panic!("{line}: {end:?}, {other:?}"),
+                        (None, Ending::Returned(whole)) => {
+                            tails.learn(whole.ret);
+                            asked += 1;
+                        }
+                        (None, _) => {}
+                    }
+                }
+            }
+        }
+        assert!(known > 300 && asked > 300, "{known} {asked}");
+        let end = tails.ending(b"\"/x\") = -1 ENOENT (No such file or directory) <0.000003>");
+        assert_eq!(end.unwrap().1, Err(Errno::ENOENT));
+    }
+}
