@@ -3,7 +3,7 @@
 mod cli;
 mod output;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 use cli::{Action, Cli, When};
 use needless_capture::Failure;
@@ -84,13 +84,11 @@ fn read(read: &cli::Read, when: When) -> Result<()> {
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
     }
-    let profile = if read.files == [stdin] {
-        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)
+    let mut profile = if read.files == [stdin] {
+        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
     } else {
-        needless_strace_log::read_files(&read.files, &options)
+        needless_strace_log::read_files(&read.files, &options)?
     };
-    // The error's text names its cause already.
-    let mut profile = profile.map_err(|error| anyhow!("{error}"))?;
     if read.here {
         let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
         needless_capture::enrich(&mut profile, &own);

@@ -97,11 +97,5 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Unreadable { why, .. } | Error::Damaged { why, .. } => Some(why),
-            _ => None,
-        }
-    }
-}
+/// Without a source: the text names the cause already, and would have it twice.
+impl std::error::Error for Error {}
