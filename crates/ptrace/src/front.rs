@@ -264,6 +264,12 @@ impl Waiting {
             let rescued = rescue::carry_on(command);
             self.ended = self.ended.or(rescued);
         }
+        if let Some(command) = self.command {
+            // It has ended by now. Waiting for it books its CPU time on us, where who measures
+            // this process looks for it.
+            // SAFETY: integers and a null pointer.
+            unsafe { libc::waitpid(command, std::ptr::null_mut(), 0) };
+        }
         original.restore_mask();
         let tracer = match libc::WIFSIGNALED(status) {
             true => Exit::Signal(libc::WTERMSIG(status)),

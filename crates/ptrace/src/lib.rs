@@ -8,7 +8,7 @@
 //! sees, and a tracer that outlives it, so that killing needless leaves the command alone.
 //! [`trace`] is for small probes and does not split.
 //!
-//! What the command can see of us: its parent is the tracer; `/proc/self/status` shows `TracerPid`
+//! What the command can see of us: its parent is the front; `/proc/self/status` shows `TracerPid`
 //! and, by default, `Seccomp: 2` and (unprivileged) `NoNewPrivs: 1`; it cannot trace others; `seccomp(2)` in
 //! strict mode is refused to it.
 
