@@ -158,8 +158,10 @@ fn by_value(view: &View<'_>, value: &str, opens: &[(usize, &Row)]) -> Option<Str
     let value = zone_name(value).unwrap_or(value);
     let mut found = opens.iter().filter(|(_, row)| named(view, row, value)).peekable();
     found.peek()?;
-    (posix_tz(value).is_none() && found.all(|(_, row)| row.failed(Errno::ENOENT)))
-        .then(|| value.to_owned())
+    (posix_tz(value).is_none()
+        && !means_utc(value)
+        && found.all(|(_, row)| row.failed(Errno::ENOENT)))
+    .then(|| value.to_owned())
 }
 
 /// Where TZ is not known: glibc looks for one name, in one directory, and for nothing else. A
@@ -168,14 +170,23 @@ fn by_pattern(view: &View<'_>, process: ProcId, opens: &[(usize, &Row)]) -> Opti
     let [(_, only)] = opens else { return None };
     let name = zone_name(view.profile.path(only))?;
     let glibc = matches!(view.libc(process), Libc::Glibc(_));
-    // Universal is what glibc looks for where TZ is empty, and UTC is meant.
-    let is_file = ["posixrules", "localtime", "Universal", "leapseconds", "+VERSION"]
-        .contains(&name)
+    let is_file = ["posixrules", "localtime", "leapseconds", "+VERSION"].contains(&name)
         || name.ends_with(".tab")
         || name.ends_with(".zi")
         || name.ends_with(".list");
-    (glibc && !is_file && only.failed(Errno::ENOENT) && posix_tz(name).is_none())
-        .then(|| name.to_owned())
+    (glibc
+        && !is_file
+        && !means_utc(name)
+        && only.failed(Errno::ENOENT)
+        && posix_tz(name).is_none())
+    .then(|| name.to_owned())
+}
+
+/// Whether UTC is what was asked for: not finding the file then changes no time. Universal is what
+/// glibc looks for where TZ is empty.
+fn means_utc(name: &str) -> bool {
+    let name = name.strip_prefix("Etc/").unwrap_or(name);
+    ["UTC", "UCT", "Universal", "Zulu"].contains(&name)
 }
 
 fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
