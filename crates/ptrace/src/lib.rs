@@ -135,8 +135,8 @@ pub struct Module {
 }
 
 /// Runs the user's command, split from this process. **Returns in another process than it was
-/// called in**: the one that was called waits, hands signals and job control on, and ends as that
-/// other process ends. To be called while the process has one thread, and to be followed by the
+/// called in**: the one that was called waits, hands signals and job control on, and ends as the
+/// command ended or, where it never ran, as that other process ends. To be called while the process has one thread, and to be followed by the
 /// report and [`mirror`].
 ///
 /// Waits for the command and all its descendants, as `strace -f` does; SIGINT, SIGTERM, SIGHUP or
