@@ -1,8 +1,9 @@
 //! What stands between this machine and a full report, each with the command that changes it.
 
 use crate::{Root, locale, zone};
+use needless_launch::{Launch, Stdio};
 use needless_model::{Exit, Loss, ZoneFile};
-use needless_ptrace::{Launch, Options, Stdio, trace};
+use needless_ptrace::{Options, trace};
 use object::{Object, ObjectSection};
 use std::ffi::OsString;
 use std::fs;
@@ -91,8 +92,13 @@ fn ptrace() -> Check {
     };
     let run = |all| {
         let argv = vec![OsString::from("true")];
-        let launch =
-            Launch { program: program.clone(), argv, env: Some(Vec::new()), stdio: Stdio::Null };
+        let launch = Launch {
+            program: program.clone(),
+            argv,
+            env: Some(Vec::new()),
+            stdio: Stdio::Null,
+            caller: None,
+        };
         trace(launch, &Options { all, ..Options::default() })
     };
     let seen = match (run(true), run(false)) {

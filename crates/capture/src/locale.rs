@@ -1,9 +1,10 @@
 //! What the host's C library does with a locale's name, by asking it: the program `locale` is run
 //! under our own tracer, once for each spelling.
 
+use needless_launch::{Launch, Stdio};
 use needless_model::{LocaleProbe, Spelling};
 use needless_model::{Profile, Row};
-use needless_ptrace::{Launch, Options, Stdio, trace};
+use needless_ptrace::{Options, trace};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,6 +56,7 @@ fn measure(program: &Path, name: &str) -> Option<Spelling> {
         argv: vec![OsString::from("locale"), OsString::from("charmap")],
         env: Some(vec![("LC_ALL".into(), name.into())]),
         stdio: Stdio::Capture,
+        caller: None,
     };
     let traced = trace(launch, &Options { all: true, ..Options::default() }).ok()?;
     let charmap = String::from_utf8_lossy(&traced.stdout).trim().to_owned();

@@ -1,8 +1,8 @@
 //! From the words of a command line to a profile with all its facts.
 
 use crate::{Roots, enrich, image, sites};
+use needless_launch::{Launch, Stdio};
 use needless_model::{Limits, Profile};
-use needless_ptrace::Launch;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -53,7 +53,7 @@ pub struct Captured {
 impl Captured {
     /// Ends this process as the command ended: with its exit status, or by its signal.
     pub fn mirror(self) -> ! {
-        needless_ptrace::mirror(self.exit)
+        needless_launch::mirror(self.exit)
     }
 }
 
@@ -98,13 +98,14 @@ fn launch(words: &[OsString]) -> Result<Launch, Failure> {
             program: path,
             argv: words.to_vec(),
             env,
-            stdio: needless_ptrace::Stdio::Inherit,
+            stdio: Stdio::Inherit,
+            caller: None,
         });
     }
     // As execvp does after ENOEXEC: a text without #! is a script for the shell.
     let mut argv = vec![OsString::from("sh"), path.into_os_string()];
     argv.extend_from_slice(&words[1..]);
-    Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: needless_ptrace::Stdio::Inherit })
+    Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: Stdio::Inherit, caller: None })
 }
 
 /// The file that `name` means: itself if it has a slash, else the first executable of that name in

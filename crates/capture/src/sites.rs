@@ -6,7 +6,7 @@
 use crate::module::Elf;
 use crate::unwind::Unwinding;
 use needless_model::{CallSite, Fact, Libc, Profile, Runtime};
-use needless_ptrace::{Module, Stack};
+use needless_tracee::{Module, Stack};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;

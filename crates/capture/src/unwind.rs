@@ -5,7 +5,7 @@ use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
     UnwindRegsNative, Unwinder, UnwinderNative,
 };
-use needless_ptrace::{Module, Stack};
+use needless_tracee::{Module, Stack};
 use std::collections::HashSet;
 use std::sync::Arc;
 

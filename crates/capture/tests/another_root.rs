@@ -1,8 +1,9 @@
 //! A program in a chroot gets the facts of its own root, not of ours.
 
 use needless_capture::{Roots, enrich};
+use needless_launch::{Launch, Stdio};
 use needless_model::{Libc, ZoneFile};
-use needless_ptrace::{Launch, Options, Stdio, trace};
+use needless_ptrace::{Options, trace};
 use std::fs;
 use std::process::Command;
 
@@ -35,6 +36,7 @@ fn a_chrooted_program_has_the_zone_of_its_root() {
         argv: words.iter().map(Into::into).collect(),
         env: Some(vec![("PATH".into(), places.join(":").into())]),
         stdio: Stdio::Null,
+        caller: None,
     };
     let traced = trace(launch, &Options::default()).unwrap();
     if traced.exit != needless_model::Exit::Code(7) {

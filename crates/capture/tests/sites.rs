@@ -1,8 +1,9 @@
 //! Call sites of programs compiled here, by real traces.
 
 use needless_capture::{Roots, fill, resolve};
+use needless_launch::{Launch, Stdio};
 use needless_model::{CallSite, Fact, Profile};
-use needless_ptrace::{Launch, Options, Stdio, trace};
+use needless_ptrace::{Options, trace};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +52,13 @@ impl Scratch {
 fn run(program: &Path, arguments: &[&str]) -> Profile {
     let mut argv = vec![OsString::from(program)];
     argv.extend(arguments.iter().map(OsString::from));
-    let launch =
-        Launch { program: program.into(), argv, env: Some(Vec::new()), stdio: Stdio::Null };
+    let launch = Launch {
+        program: program.into(),
+        argv,
+        env: Some(Vec::new()),
+        stdio: Stdio::Null,
+        caller: None,
+    };
     let traced = trace(launch, &Options { stacks: true, ..Options::default() }).unwrap();
     let mut profile = traced.profile;
     fill(&mut profile, &Roots::new(traced.roots).unwrap());

@@ -67,6 +67,23 @@ impl Answer {
     }
 }
 
+/// Many answers to one question with one outcome, from a backend that aggregates itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// As [`Row::repeated`].
+    pub repeated: u64,
+    /// When the first was given, nanoseconds since the window's start.
+    pub first_ns: u64,
+    /// When the last was given.
+    pub last_ns: u64,
+    /// As [`Row::kernel_ns`].
+    pub kernel_ns: u64,
+    /// As [`Row::timed`].
+    pub timed: u64,
+}
+
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     process: ProcId,
@@ -280,6 +297,45 @@ impl Builder {
         fill(&mut self.rows[row], n, answer);
     }
 
+    /// Counts answers that the backend aggregated, and returns their row.
+    pub fn tally(
+        &mut self,
+        question: QuestionId,
+        outcome: Option<Result<(), Errno>>,
+        tally: Tally,
+    ) -> usize {
+        let row = self.row(question, outcome);
+        if self.asked[question.0 as usize].key.ask.names_path() {
+            self.totals.path_calls += tally.count;
+        }
+        self.totals.calls += tally.count;
+        let filled = &mut self.rows[row];
+        filled.first_ns = match filled.count {
+            0 => tally.first_ns,
+            _ => filled.first_ns.min(tally.first_ns),
+        };
+        filled.last_ns = filled.last_ns.max(tally.last_ns);
+        filled.count += tally.count;
+        filled.repeated += tally.repeated;
+        filled.kernel_ns += tally.kernel_ns;
+        filled.timed += tally.timed;
+        row
+    }
+
+    /// The question behind calls that name no path or whose path the backend had no room for; of
+    /// nobody in particular where `process` is not known. The backend says how many were folded.
+    pub fn without_path(&mut self, process: Option<ProcId>, call: CallId, ask: Ask) -> QuestionId {
+        match process {
+            Some(process) if !ask.names_path() => {
+                self.find_or_add(Key { process, call, ask, target: Target::None })
+            }
+            _ => {
+                let process = ProcId(0);
+                self.of_nobody(Key { process, call, ask, target: Target::Folded })
+            }
+        }
+    }
+
     /// A row as counted so far.
     pub fn row_mut(&mut self, row: usize) -> &mut Row {
         &mut self.rows[row]
@@ -342,6 +398,10 @@ impl Builder {
     /// Beyond the bound: one question per call, of nobody in particular.
     fn fold(&mut self, key: Key) -> QuestionId {
         self.lost(Loss::FOLDED, 1);
+        self.of_nobody(key)
+    }
+
+    fn of_nobody(&mut self, key: Key) -> QuestionId {
         let process = match self.others {
             Some(id) => id,
             None => {

@@ -13,7 +13,7 @@ mod intern;
 mod process;
 mod profile;
 
-pub use builder::{Answer, Builder, Limits, Question, QuestionId};
+pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use call::{Ask, CallId};
 pub use errno::Errno;
 pub use fact::{Fact, Facts};

@@ -138,6 +138,12 @@ impl Loss {
     pub const FILTERED: Loss = Loss("log_filtered");
     /// Set-user-ID programs that ran without their privilege because they were traced.
     pub const SETUID: Loss = Loss("setuid_ignored");
+    /// Calls that were counted nowhere: the program in the kernel ran into itself, or found no room.
+    pub const UNCOUNTED: Loss = Loss("calls_uncounted");
+    /// Processes that came or exec'd unseen, for want of room.
+    pub const PROCESSES: Loss = Loss("processes_unseen");
+    /// Snapshots of stacks that found no room.
+    pub const STACKS: Loss = Loss("stacks_dropped");
     /// Attempts of the program to trace another, refused because it is traced itself.
     pub const PTRACE: Loss = Loss("ptrace_refused");
 }

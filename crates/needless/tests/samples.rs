@@ -121,6 +121,27 @@ fn a_zone_that_does_not_exist_is_utc() {
 }
 
 #[test]
+fn without_tzdata_utc_is_still_utc() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let zones = folder.path().join("zoneinfo");
+    std::fs::create_dir(&zones).unwrap();
+    let zones = zones.to_str().unwrap();
+    let with = |zone| [("TZDIR", zones), ("TZ", zone)];
+    // What shows that TZDIR hides the zones from the sample, whichever are installed.
+    for zone in ["Europe/Nowhere", "Europe/Athens"] {
+        let report = run(&with(zone), &[&sample, "10"]);
+        assert_eq!(found(&report), [("tz-not-found", 1, 1)], "{zone}");
+        let looked_for = &finding(&report, "tz-not-found")["evidence"][0]["path"];
+        assert_eq!(looked_for, &format!("{zones}/{zone}"));
+    }
+    for zone in ["UTC", "Etc/UTC", ":UTC"] {
+        let report = run_with(&["--min-saving", "0"], &with(zone), &[&sample, "10"]);
+        assert_eq!(found(&report), [], "{zone}");
+    }
+}
+
+#[test]
 fn a_locale_that_is_not_installed() {
     let report = run(&[("LC_ALL", "xx_XX.UTF-8")], &["ls", "/"]);
     assert!(needless_of(&report, "locale-not-installed") > 0, "{report:#}");

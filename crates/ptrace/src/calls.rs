@@ -1,10 +1,9 @@
 //! From a stop at a system call to a row of the profile.
 
-use crate::image;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
-use crate::table::{Abi, Decider, Kind, Reply, Shape};
 use crate::tree::{Count, Effect, Group, Pending};
+use needless_abi::{Abi, Decider, Kind, Reply, Shape, X32_BIT};
 use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question, QuestionId};
 
 /// How many of the first answers to a question are looked at, each at the cost of a second stop.
@@ -23,6 +22,8 @@ pub(crate) struct Begun {
 /// Interprets calls.
 pub(crate) struct Calls {
     abis: Vec<Abi>,
+    /// Beside the calls of each ABI: their numbers in the profile, given at first use.
+    ids: Vec<Vec<Option<CallId>>>,
     all: bool,
     path: PathBuffer,
     /// Scratch for paths made absolute.
@@ -31,7 +32,8 @@ pub(crate) struct Calls {
 
 impl Calls {
     pub(crate) fn new(abis: Vec<Abi>, all: bool) -> Calls {
-        Calls { abis, all, path: PathBuffer::new(), absolute: String::new() }
+        let ids = abis.iter().map(|abi| vec![None; abi.calls.len()]).collect();
+        Calls { abis, ids, all, path: PathBuffer::new(), absolute: String::new() }
     }
 
     /// Whether the calls of this `AUDIT_ARCH_*` have names.
@@ -115,11 +117,12 @@ impl Calls {
     }
 
     fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {
-        let nr = (info.nr() & !crate::table::X32_BIT) as usize;
-        let abi = self.abis.iter_mut().find(|abi| abi.audit == info.arch);
-        let wide = abi.as_ref().is_none_or(|abi| abi.wide);
-        if let Some(Some(call)) = abi.and_then(|abi| abi.calls.get_mut(nr)) {
-            let id = *call.id.get_or_insert_with(|| builder.call(call.name));
+        let nr = (info.nr() & !X32_BIT) as usize;
+        let at = self.abis.iter().position(|abi| abi.audit == info.arch);
+        let wide = at.is_none_or(|at| self.abis[at].wide);
+        if let Some((at, Some(call))) = at.and_then(|at| Some((at, *self.abis[at].calls.get(nr)?)))
+        {
+            let id = *self.ids[at][nr].get_or_insert_with(|| builder.call(call.name));
             return (id, call.kind, wide);
         }
         (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, wide)
@@ -138,7 +141,7 @@ impl Calls {
         at_ns: u64,
     ) -> Begun {
         let ask = decide(shape, tid, args);
-        let effect = shape.moves;
+        let effect = Effect::from(shape.moves);
         let then =
             |count| Begun { pending: Some(Pending { count, effect, sample: 0 }), sampled: (0, 0) };
         let address = args[shape.path as usize];
@@ -206,7 +209,8 @@ fn make_absolute<'a>(
     // From another root the kernel tells the directory's name below ours.
     let own_root = group.image.is_none_or(|image| builder.process_ref(image).own_root);
     if own_root {
-        let directory = group.directory.get_or_insert_with(|| image::working_directory(tid));
+        let directory =
+            group.directory.get_or_insert_with(|| needless_tracee::working_directory(tid));
         if let Some(directory) = directory {
             absolute.push_str(directory.trim_end_matches('/'));
             absolute.push('/');

@@ -2,40 +2,37 @@
 
 use nix::errno::Errno;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why a command could not be run or traced. [`Display`](fmt::Display) is one line with what to
 /// do about it.
 #[derive(Debug)]
 pub enum Error {
-    /// Something of ours failed before the command ran.
-    Start {
-        /// What ("fork").
-        what: &'static str,
-        /// Why.
-        errno: Errno,
-    },
+    /// The command could not be started.
+    Launch(needless_launch::Error),
     /// The kernel or the container forbids tracing.
     Forbidden(String),
     /// needless does not know this machine's system calls.
     Architecture,
-    /// The command could not be executed.
-    Exec {
-        /// The file.
-        program: PathBuf,
-        /// Why.
-        errno: Errno,
-    },
+}
+
+impl From<needless_launch::Error> for Error {
+    fn from(error: needless_launch::Error) -> Error {
+        Error::Launch(error)
+    }
 }
 
 impl Error {
-    /// The exit status for it, as GNU env has them: 127 the command is not there, 126 it is but
-    /// cannot be run, 125 the fault is ours.
+    /// Something of ours failed before the command ran.
+    pub(crate) fn start(what: &'static str, errno: Errno) -> Error {
+        Error::Launch(needless_launch::Error::Start { what, errno })
+    }
+
+    /// The exit status for it: see [`needless_launch::Error::status`].
     pub fn status(&self) -> i32 {
         match self {
-            Error::Exec { errno: Errno::ENOENT, .. } => 127,
-            Error::Exec { .. } => 126,
-            _ => 125,
+            Error::Launch(error) => error.status(),
+            Error::Forbidden(_) | Error::Architecture => 125,
         }
     }
 
@@ -79,18 +76,13 @@ fn status_field(name: &str) -> Option<String> {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Start { what, errno } => {
-                write!(f, "cannot start the command: {what}: {}", errno.desc())
-            }
+            Error::Launch(error) => error.fmt(f),
             Error::Forbidden(why) => f.write_str(why),
             Error::Architecture => write!(
                 f,
                 "cannot trace on {}: only x86-64 and aarch64 are known; use `strace -f -o LOG` and `needless read LOG`",
                 std::env::consts::ARCH
             ),
-            Error::Exec { program, errno } => {
-                write!(f, "cannot run {}: {}", program.display(), errno.desc())
-            }
         }
     }
 }
@@ -109,15 +101,5 @@ mod tests {
         assert!(why(None, "3", false).contains("needless read"));
         assert!(why(None, "1", true).contains("--cap-add=SYS_PTRACE"));
         assert!(why(None, "", false).contains("security module"));
-    }
-
-    #[test]
-    fn exit_statuses_are_those_of_env() {
-        let exec = |errno| Error::Exec { program: "x".into(), errno }.status();
-        assert_eq!(
-            (exec(Errno::ENOENT), exec(Errno::EACCES), exec(Errno::ENOEXEC)),
-            (127, 126, 126)
-        );
-        assert_eq!(Error::Architecture.status(), 125);
     }
 }

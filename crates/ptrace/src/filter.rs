@@ -1,10 +1,10 @@
 //! The seccomp filter: which calls stop for the tracer.
 
-use crate::table::{Abi, When, X32_BIT};
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET,
     BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
 };
+use needless_abi::{Abi, When, X32_BIT};
 
 /// Offsets in `struct seccomp_data` (linux/seccomp.h).
 const NR: u32 = 0;
@@ -111,7 +111,7 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Kind, abis};
+    use needless_abi::{Kind, abis};
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {

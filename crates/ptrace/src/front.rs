@@ -4,24 +4,21 @@
 //! the report. If it is killed, the tracer goes on resuming the command's calls, so that the command
 //! lives on as if nothing had happened; if the tracer is killed, the front takes its place.
 
-use crate::exit::mirror;
 use crate::line::{Message, REPORT_NOW, WAKE};
-use crate::original::Original;
 use crate::rescue;
 use crate::sys::Tid;
+use needless_launch::{Forward, Original, mirror, release_standard_streams, wait_for};
 use needless_model::Exit;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, raise, signal, sigprocmask};
+use nix::sys::signal::{SigSet, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// How long a continued front waits to hear that the command was continued too, milliseconds.
-const CONTINUE_WAIT: u8 = 50;
 /// How often the tracer is asked for an early report until it answers, milliseconds.
 const ASK_AGAIN: u8 = 100;
 /// After how long somebody at a terminal is told that we wait for what the command left behind,
@@ -49,15 +46,12 @@ pub(crate) struct Waiting {
     socket: OwnedFd,
     /// The command's pid: it stays ours, since only we can wait for it.
     command: Option<Tid>,
-    /// A pidfd of the command while it lives.
-    pidfd: Option<OwnedFd>,
+    forward: Forward,
     /// How the command ended.
     ended: Option<Exit>,
     /// Whether the tracer let go of everything in good order.
     done: bool,
     phase: Phase,
-    /// Whether we stopped with the command and did not yet hear of its going on.
-    stopped: bool,
     /// The early report's process ended so.
     reported: Option<i32>,
     /// stderr, for what has to be said.
@@ -71,11 +65,10 @@ impl Waiting {
             tracer,
             socket,
             command,
-            pidfd: command.and_then(pidfd),
+            forward: Forward::new(command),
             ended: None,
             done: false,
             phase: Phase::Running,
-            stopped: false,
             reported: None,
             notices,
         }
@@ -83,7 +76,7 @@ impl Waiting {
 
     /// Until the tracer has ended.
     pub(crate) fn wait(mut self, original: Original) -> ! {
-        release_standard_streams();
+        release_standard_streams(0..3);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let Ok(signals) = SignalFd::with_flags(&SigSet::all(), flags) else { self.end(original) };
         loop {
@@ -145,12 +138,15 @@ impl Waiting {
             Err(_) => return false,
         }
         match Message::decode(bytes) {
-            Some(Message::Stopped(signal)) => self.stop_too(signal),
-            Some(Message::Continued) => self.stopped = false,
+            Some(Message::Stopped(signal)) => {
+                let socket = self.socket.as_fd();
+                self.forward.stop_too(signal, || has_message(socket, PollTimeout::ZERO));
+            }
+            Some(Message::Continued) => self.forward.goes_on(),
             Some(Message::Ended(exit)) => {
                 self.phase = Phase::Lingering;
                 self.ended = Some(exit);
-                self.pidfd = None;
+                self.forward.ended();
             }
             Some(Message::Done) => {
                 self.phase = Phase::Reporting;
@@ -165,42 +161,16 @@ impl Waiting {
         true
     }
 
-    /// The command was stopped: so are we, in the same way, and our shell gets its prompt.
-    fn stop_too(&mut self, number: i32) {
-        self.stopped = true;
-        let Ok(number) = Signal::try_from(number) else { return };
-        if self.has_message() {
-            // It was continued already.
-            return;
-        }
-        // SAFETY: no handler.
-        let _ = unsafe { signal(number, SigHandler::SigDfl) };
-        // Blocked, hence pending: if the command is continued from here on, SIGCONT removes it.
-        // SIGSTOP cannot be blocked and stops us right here.
-        let _ = raise(number);
-        if number == Signal::SIGSTOP {
-            return;
-        }
-        let mut this = SigSet::empty();
-        this.add(number);
-        if !self.has_message() {
-            let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&this), None);
-        }
-        let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&this), None);
-    }
-
-    fn has_message(&self) -> bool {
-        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-    }
-
     fn hand_on(&mut self, about: &siginfo, original: Original) {
         let number = about.ssi_signo as i32;
         let ending = matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
         match self.phase {
             _ if number == libc::SIGCHLD => {}
-            _ if number == libc::SIGCONT => self.continued(),
-            Phase::Running => self.to_command(about),
+            _ if number == libc::SIGCONT => {
+                let socket = self.socket.as_fd();
+                self.forward.continued(|wait| has_message(socket, wait));
+            }
+            Phase::Running => self.forward.signal(about, |pid| self.is_traced(pid)),
             Phase::Lingering | Phase::Explained if ending => {
                 self.phase = Phase::Asked;
                 let _ = send(self.socket.as_raw_fd(), REPORT_NOW, MsgFlags::MSG_NOSIGNAL);
@@ -216,33 +186,6 @@ impl Waiting {
                 unsafe { libc::kill(self.tracer.as_raw(), number) };
             }
             _ => {}
-        }
-    }
-
-    /// What the kernel sends (terminal) goes to the whole group, the command included. So does
-    /// what somebody of the command's own tree sends to us: to us as members of the group.
-    fn to_command(&self, about: &siginfo) {
-        let from_kernel = about.ssi_code > 0;
-        if !from_kernel
-            && !self.is_traced(about.ssi_pid)
-            && let Some(command) = &self.pidfd
-        {
-            send_through(command, about.ssi_signo as i32);
-        }
-    }
-
-    /// We were continued. A shell continues the whole group; who continues us alone means the
-    /// command.
-    fn continued(&mut self) {
-        if !self.stopped {
-            return;
-        }
-        let mut watched = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut watched, PollTimeout::from(CONTINUE_WAIT)).is_ok_and(|ready| ready > 0) {
-            return;
-        }
-        if let Some(command) = &self.pidfd {
-            send_through(command, libc::SIGCONT);
         }
     }
 
@@ -267,8 +210,7 @@ impl Waiting {
         if let Some(command) = self.command {
             // It has ended by now. Waiting for it books its CPU time on us, where who measures
             // this process looks for it.
-            // SAFETY: integers and a null pointer.
-            unsafe { libc::waitpid(command, std::ptr::null_mut(), 0) };
+            wait_for(command, 0);
         }
         original.restore_mask();
         let tracer = match libc::WIFSIGNALED(status) {
@@ -279,38 +221,11 @@ impl Waiting {
     }
 
     fn reap_tracer(&self) -> i32 {
-        let mut status = 0;
-        // SAFETY: writes one integer of ours. (nix knows no real-time signals.)
-        while unsafe { libc::waitpid(self.tracer.as_raw(), &raw mut status, 0) } < 0 {
-            if Errno::last() != Errno::EINTR {
-                std::process::exit(125);
-            }
-        }
-        status
+        wait_for(self.tracer.as_raw(), 0).unwrap_or_else(|| std::process::exit(125))
     }
 }
 
-/// A pipe must break when the command closes it: we hold none of its ends.
-fn release_standard_streams() {
-    let null = File::options().read(true).write(true).open("/dev/null");
-    if let Ok(null) = null {
-        for fd in 0..3 {
-            // SAFETY: both are open descriptors of ours.
-            unsafe { libc::dup2(null.as_raw_fd(), fd) };
-        }
-    }
-}
-
-fn pidfd(pid: i32) -> Option<OwnedFd> {
-    // SAFETY: integers only; the descriptor is new and ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
-    }
-}
-
-fn send_through(process: &OwnedFd, number: i32) {
-    let null = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: integers and a null pointer, which stands for what kill(2) would send.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), number, null, 0) };
+fn has_message(socket: BorrowedFd<'_>, wait: PollTimeout) -> bool {
+    let mut watched = [PollFd::new(socket, PollFlags::POLLIN)];
+    poll(&mut watched, wait).is_ok_and(|ready| ready > 0)
 }

@@ -15,58 +15,23 @@
 mod calls;
 mod drain;
 mod error;
-mod exit;
 mod filter;
 mod front;
-mod image;
-mod launch;
 mod lifecycle;
 mod line;
 mod memory;
-mod original;
 mod rescue;
 mod stack;
 mod sys;
-mod table;
 mod tracer;
 mod tree;
 
 pub use error::Error;
-pub use exit::mirror;
 
+use needless_launch::{Launch, Original};
 use needless_model::{Exit, Limits, ProcId, Profile};
-use std::ffi::OsString;
-use std::fs::File;
+use needless_tracee::Stack;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-/// What to run. Everything that is not named here (working directory, limits, umask, signal mask
-/// and dispositions, process group, terminal, open descriptors) is our own caller's.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The file to execute: looked up in `PATH` already.
-    pub program: PathBuf,
-    /// The arguments, the command's name as typed first.
-    pub argv: Vec<OsString>,
-    /// Its environment; `None`: ours, to the byte.
-    pub env: Option<Vec<(OsString, OsString)>>,
-    /// Its standard streams.
-    pub stdio: Stdio,
-}
-
-/// The standard streams of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stdio {
-    /// Ours.
-    #[default]
-    Inherit,
-    /// All three `/dev/null`.
-    Null,
-    /// stdin and stderr `/dev/null`; stdout kept for [`Traced::stdout`]. For output that fits in
-    /// memory.
-    Capture,
-}
 
 /// How to watch.
 #[derive(Clone, Debug, Default)]
@@ -97,43 +62,6 @@ pub struct Traced {
     pub stdout: Vec<u8>,
 }
 
-/// The user stack of a thread inside a call, to unwind later.
-#[derive(Clone, Debug)]
-pub struct Stack {
-    /// Which row of the profile the call was counted in.
-    pub row: usize,
-    /// How many calls the snapshot stands for: those since the one before.
-    pub weight: u64,
-    /// Program counter: behind the system call instruction.
-    pub pc: u64,
-    /// Stack pointer.
-    pub sp: u64,
-    /// Frame pointer register, whatever the code keeps in it.
-    pub fp: u64,
-    /// Link register; 0 where the machine has none.
-    pub lr: u64,
-    /// Memory from `sp` upwards, at most 16 KiB.
-    pub bytes: Vec<u8>,
-    /// What is mapped executable.
-    pub modules: Arc<Vec<Module>>,
-}
-
-/// A file mapped executable.
-#[derive(Clone, Debug)]
-pub struct Module {
-    /// Its path as the kernel tells it.
-    pub path: PathBuf,
-    /// The file itself, opened below the process's own root while it lived; `None` where that
-    /// failed or the file there is another one.
-    pub file: Option<Arc<File>>,
-    /// First address.
-    pub start: u64,
-    /// First address behind it.
-    pub end: u64,
-    /// Offset in the file of `start`.
-    pub offset: u64,
-}
-
 /// Runs the user's command, split from this process. **Returns in another process than it was
 /// called in**: the one that was called waits, hands signals and job control on, and ends as the
 /// command ended or, where it never ran, as that other process ends. To be called while the process has one thread, and to be followed by the
@@ -151,7 +79,7 @@ pub struct Module {
 ///
 /// See [`Error`]; also returned in the other process.
 pub fn run(launch: Launch, options: &Options) -> Result<Traced, Error> {
-    let original = original::Original::record_and_block().map_err(blocked)?;
+    let original = Original::record_and_block().map_err(blocked)?;
     let prepared = tracer::prepare(&launch, options, original)?;
     let (front, command) = line::split(prepared, original)?;
     tracer::trace(command, options, original, Some(&front)).inspect_err(|_| front.give_up(original))
@@ -167,7 +95,7 @@ pub fn trace(launch: Launch, options: &Options) -> Result<Traced, Error> {
     // A tracer waits for all children of its thread: in a thread of its own, for no others.
     std::thread::scope(|scope| {
         let tracer = scope.spawn(|| {
-            let original = original::Original::record_and_block().map_err(blocked)?;
+            let original = Original::record_and_block().map_err(blocked)?;
             let prepared = tracer::prepare(&launch, options, original)?;
             let pid = prepared.fork(None)?;
             original.restore_mask();
@@ -178,5 +106,5 @@ pub fn trace(launch: Launch, options: &Options) -> Result<Traced, Error> {
 }
 
 fn blocked(errno: nix::errno::Errno) -> Error {
-    Error::Start { what: "sigprocmask", errno }
+    Error::start("sigprocmask", errno)
 }

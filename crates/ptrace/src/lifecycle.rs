@@ -1,6 +1,5 @@
 //! Processes come, exec and go.
 
-use crate::image;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Pending, Thread};
@@ -12,7 +11,7 @@ const MAX_ROOTS: usize = 256;
 impl Tracer<'_> {
     /// Compares root and mount namespace of `tid` with ours and keeps a foreign one.
     pub(crate) fn look_at_root(&mut self, tid: Tid, image: ProcId) {
-        let own = image::Root::of(&tid.to_string()) == self.own_root;
+        let own = needless_tracee::Root::of(&tid.to_string()) == self.own_root;
         self.builder.process_mut(image).own_root = own;
         if own {
             return;
@@ -23,7 +22,7 @@ impl Tracer<'_> {
             ));
             return;
         }
-        if let Some(root) = image::open_root(tid) {
+        if let Some(root) = needless_tracee::open_root(tid) {
             self.roots.retain(|(of, _)| *of != image);
             self.roots.push((image, root));
         }
@@ -74,7 +73,7 @@ impl Tracer<'_> {
                 (None, Some(_)) => continue,
                 (None, None) if tgid == tid => {
                     let mut process = Process::new(tid as u32, None, Born::Seen);
-                    image::look(&mut process, self.options.watch);
+                    needless_tracee::look(&mut process, self.options.watch);
                     let image = self.builder.process(process);
                     self.tree.add_group(tid, Some(image), None);
                 }
@@ -99,8 +98,8 @@ impl Tracer<'_> {
         let group = self.tree.group(at);
         let before = group.image;
         let mut process = Process::new(tid as u32, before, Born::Exec);
-        image::look(&mut process, self.options.watch);
-        if image::privilege_withheld(&process) {
+        needless_tracee::look(&mut process, self.options.watch);
+        if needless_tracee::privilege_withheld(&process) {
             self.builder.lost(Loss::SETUID, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
             self.builder.note(format!(

@@ -2,9 +2,8 @@
 
 use crate::error::Error;
 use crate::front::Waiting;
-use crate::launch::{Child, Prepared};
-use crate::original::{self, Original};
 use crate::sys::Tid;
+use needless_launch::{Child, Original, Prepared, rename_command_line};
 use needless_model::Exit;
 use nix::errno::Errno;
 use nix::sys::signal::{
@@ -86,7 +85,7 @@ pub(crate) struct Front {
 /// Forks twice. Returns in a new process, which is to trace the command; the old one forks the
 /// command too, so that it stays its parent, becomes the front and ends with it.
 pub(crate) fn split(prepared: Prepared, original: Original) -> Result<(Front, Child), Error> {
-    let start = |what| move |errno| Error::Start { what, errno };
+    let start = |what| move |errno| Error::start(what, errno);
     let (ours, tracers) =
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(start("socketpair"))?;
@@ -107,7 +106,9 @@ pub(crate) fn split(prepared: Prepared, original: Original) -> Result<(Front, Ch
             drop(prepared);
             let (message, command) = match command {
                 Ok(pid) => (Message::Command(pid), Some(pid)),
-                Err(Error::Start { errno, .. }) => (Message::NoCommand(errno as i32), None),
+                Err(needless_launch::Error::Start { errno, .. }) => {
+                    (Message::NoCommand(errno as i32), None)
+                }
                 Err(_) => (Message::NoCommand(0), None),
             };
             let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
@@ -127,7 +128,7 @@ impl Front {
             (Err(errno), _) => errno,
             _ => Errno::EPIPE,
         };
-        Err(Error::Start { what: "fork", errno })
+        Err(Error::start("fork", errno))
     }
 
     /// Leaves the front's process group, so that what is typed at the terminal or sent to the group
@@ -147,7 +148,7 @@ impl Front {
             libc::prctl(libc::PR_SET_NAME, TRACER_NAME.as_ptr());
         }
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&awake), None);
-        original::rename_command_line(TRACER_NAME);
+        rename_command_line(TRACER_NAME);
         if let Ok(null) = File::open("/dev/null") {
             // A pipe to the command must break when the command closes it.
             let _ = dup2_stdin(null);

@@ -1,8 +1,8 @@
 //! Reads arguments and answers from the memory of a stopped thread.
 
 use crate::sys::{Tid, read_memory};
-use crate::table::Reply;
 use foldhash::fast::FixedState;
+use needless_abi::Reply;
 use std::hash::BuildHasher;
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;

@@ -8,8 +8,14 @@ use std::mem::MaybeUninit;
 /// A thread id as the kernel counts it.
 pub(crate) type Tid = libc::pid_t;
 
-const PTRACE_LISTEN: libc::c_uint = 0x4208;
-const PTRACE_GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+/// The type of the first argument of ptrace(2), and of `PTRACE_*`, which C libraries do not agree on.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
+const PTRACE_LISTEN: Request = 0x4208;
+const PTRACE_GET_SYSCALL_INFO: Request = 0x420e;
 
 pub(crate) const OP_ENTRY: u8 = 1;
 pub(crate) const OP_EXIT: u8 = 2;
@@ -47,10 +53,10 @@ impl SyscallInfo {
     }
 }
 
-fn request(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> Result<i64, Errno> {
+fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<i64, Errno> {
     // SAFETY: every request made through here either takes integers only, or `data` points to a
     // buffer that the caller keeps borrowed and whose size `address` tells.
-    let result = unsafe { libc::ptrace(request as _, tid, address, data) };
+    let result = unsafe { libc::ptrace(request, tid, address, data) };
     if result == -1 { Err(Errno::last()) } else { Ok(result as i64) }
 }
 

@@ -3,14 +3,12 @@
 use crate::calls::Calls;
 use crate::drain::drain;
 use crate::error::Error;
-use crate::image;
-use crate::launch::{Child, Prepared};
 use crate::line::{self, Front};
-use crate::original::Original;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
 use crate::tree::{Effect, Pending, Tree};
-use crate::{Launch, Options, Traced, filter, table};
+use crate::{Options, Traced, filter};
+use needless_launch::{Child, Launch, Original, Prepared};
 use needless_model::{Builder, Exit, Fact, Facts, Loss, ProcId, Window};
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
@@ -26,12 +24,12 @@ pub(crate) fn prepare(
     options: &Options,
     original: Original,
 ) -> Result<Prepared, Error> {
-    let abis = table::abis();
+    let abis = needless_abi::abis();
     if abis.is_empty() {
         return Err(Error::Architecture);
     }
     let code = if options.all { Vec::new() } else { filter::program(&abis) };
-    Prepared::new(launch, code, original)
+    Ok(Prepared::new(launch, code, original)?)
 }
 
 /// Traces the waiting command to its end and its descendants' end.
@@ -43,12 +41,12 @@ pub(crate) fn trace(
 ) -> Result<Traced, Error> {
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
-    child.seize(sys::FOLLOW | filtered, options.all)?;
+    seize(&mut child, sys::FOLLOW | filtered, options.all)?;
     child.release();
 
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
-        calls: Calls::new(table::abis(), options.all),
+        calls: Calls::new(needless_abi::abis(), options.all),
         tree: Tree::default(),
         stacks: Stacks::new(options.stacks),
         options,
@@ -58,7 +56,7 @@ pub(crate) fn trace(
         exit: None,
         reporter: None,
         last: child.pid,
-        own_root: image::Root::of("self"),
+        own_root: needless_tracee::Root::of("self"),
         roots: Vec::new(),
         early: HashMap::new(),
         started: sys::now(),
@@ -81,12 +79,21 @@ pub(crate) fn trace(
         (false, None) => {}
     }
     if tracer.exit.is_none() {
-        return Err(child.failure().unwrap_or(Error::Start {
-            what: "the command ended before it could be executed",
-            errno: Errno::ECHILD,
-        }));
+        let gone = || Error::start("the command ended before it could be executed", Errno::ECHILD);
+        return Err(child.failure().map_or_else(gone, Error::from));
     }
     Ok(tracer.finish(child.captured()))
+}
+
+/// Starts tracing the waiting child and, with `stop`, leaves a stop to wait for behind; else the
+/// child can be let go.
+pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Result<(), Error> {
+    child.ready();
+    sys::seize(child.pid, options).map_err(Error::forbidden)?;
+    if stop {
+        sys::interrupt(child.pid).map_err(Error::forbidden)?;
+    }
+    Ok(())
 }
 
 /// What is known of the run so far.
@@ -106,7 +113,7 @@ pub(crate) struct Tracer<'a> {
     pub(crate) reporter: Option<Tid>,
     /// Who reported a stop last; -1 if somebody has ended since.
     pub(crate) last: Tid,
-    pub(crate) own_root: Option<image::Root>,
+    pub(crate) own_root: Option<needless_tracee::Root>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
     /// New threads that stopped before their parent told of them, with the stop's status.
     pub(crate) early: HashMap<Tid, i32>,

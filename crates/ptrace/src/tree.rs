@@ -1,10 +1,10 @@
 //! The traced threads and the processes they belong to.
 
-use crate::Module;
 use crate::sys::Tid;
-use crate::table::Reply;
 use foldhash::fast::FixedState;
+use needless_abi::{Moves, Reply};
 use needless_model::{CallId, ProcId, QuestionId};
+use needless_tracee::Module;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -34,6 +34,16 @@ pub(crate) enum Effect {
     Root,
     /// If it failed, somebody wanted to trace.
     Tracing,
+}
+
+impl From<Moves> for Effect {
+    fn from(moves: Moves) -> Effect {
+        match moves {
+            Moves::Nothing => Effect::None,
+            Moves::Directory => Effect::Directory,
+            Moves::Root => Effect::Root,
+        }
+    }
 }
 
 /// A system call under way.

@@ -3,8 +3,9 @@
 mod common;
 
 use common::*;
+use needless_launch::{Launch, Stdio};
 use needless_model::{Ask, Born, Env, Exit, Fact, Limits, Profile};
-use needless_ptrace::{Error, Launch, Options, Stdio, Traced, trace};
+use needless_ptrace::{Error, Options, Traced, trace};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ fn launch(program: &Path, arguments: &[&str]) -> Launch {
         argv: [name].into_iter().chain(arguments.iter().map(OsString::from)).collect(),
         env: None,
         stdio: Stdio::Capture,
+        caller: None,
     }
 }
 
@@ -53,7 +55,7 @@ fn a_probe_gives_its_output_exit_and_environment() {
 #[test]
 fn what_cannot_be_executed_is_an_error() {
     let error = trace(launch(Path::new("/missing/program"), &[]), &options()).unwrap_err();
-    assert!(matches!(error, Error::Exec { .. }), "{error}");
+    assert!(matches!(error, Error::Launch(needless_launch::Error::Exec { .. })), "{error}");
     assert_eq!(error.status(), 127);
     let folder = tempfile::tempdir().unwrap();
     let error = trace(launch(folder.path(), &[]), &options()).unwrap_err();
@@ -149,7 +151,8 @@ fn snapshots_hold_the_stack_and_what_is_mapped() {
         assert!(libc.file.is_some(), "{libc:?}");
         assert!(!stack.bytes.is_empty() && stack.bytes.len() <= 16 * 1024);
         // Somewhere on the stack is a return address in the program itself.
-        let words = stack.bytes.chunks_exact(8).map(|w| u64::from_ne_bytes(w.try_into().unwrap()));
+        let (words, _) = stack.bytes.as_chunks();
+        let words = words.iter().map(|word| u64::from_ne_bytes(*word));
         assert!(
             words.filter_map(inside).any(|m| m.path == testee && m.file.is_some()),
             "{:?}",
@@ -199,7 +202,9 @@ fn a_32_bit_child_of_a_64_bit_program_is_counted() {
     let traced = traced(&sh, &["-c", &script]);
     assert_eq!(sum(&traced.profile, Ask::Stat, "/etc/localtime"), 100);
     let row = traced.profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 100).unwrap();
-    assert!(traced.profile.process(row.process).name().contains("watcher-i386"));
+    let child = traced.profile.process(row.process);
+    assert!(child.name().contains("watcher-i386"));
+    assert_eq!((child.wide, child.secure), (Some(false), Some(false)));
     assert!(row.assumed > 0 && row.repeated > 0);
     assert_eq!(traced.exit, Exit::Code(3));
 }

@@ -82,9 +82,7 @@ use crate::locale;
 use crate::select::{Case, Merged, merge_by};
 use crate::text::{count, list, number};
 use crate::{Claims, Rule, View};
-use needless_model::{
-    Ask, Change, Env, Fact, Finding, ProcId, Process, Remedy, Row, Safety, Stage,
-};
+use needless_model::{Change, Env, Fact, Finding, Process, Remedy, Row, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -123,17 +121,12 @@ struct Group<'p> {
 }
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut by_process: BTreeMap<ProcId, Vec<(usize, &Row, Catalogue<'_>)>> = BTreeMap::new();
-    for (at, row) in view.rows_where(|path| catalogue(path).is_some()) {
-        if row.ask == Ask::Open
-            && row.outcome.is_some()
-            && let Some(parts) = catalogue(view.profile.path(row))
-        {
-            by_process.entry(row.process).or_default().push((at, row, parts));
-        }
-    }
     let mut groups: BTreeMap<Cause<'_>, Group<'_>> = BTreeMap::new();
-    for (id, rows) in by_process {
+    let opens = view.opens_where(|path| catalogue(path).is_some(), |row| row.outcome.is_some());
+    for (id, opens) in opens {
+        let parts = |row| catalogue(view.profile.path(row));
+        let rows: Vec<(usize, &Row, Catalogue<'_>)> =
+            opens.into_iter().filter_map(|(at, row)| Some((at, row, parts(row)?))).collect();
         let misses = || rows.iter().filter(|(_, row, _)| !row.ok());
         let missed: u64 = misses().map(|(_, row, _)| row.count).sum();
         if missed == 0 {
@@ -210,7 +203,6 @@ fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
         false => format!(" No catalogue exists for {}.", list(&vain)),
     };
     Finding {
-        rule: RULE.name,
         stage: match cause {
             Cause::Unknown(_) => Stage::Seen,
             _ => Stage::Explained,
@@ -221,14 +213,7 @@ fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
              for each text domain of each program.{none}"
         ),
         remedies: vec![remedy(&found, lc_all, known)],
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
-        kernel_ns: None,
-        estimated: false,
-        sites: merged.sites,
-        evidence: merged.evidence,
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }
 

@@ -5,8 +5,7 @@
 //! encoding, then all that without the territory. The first that exists ends the search.
 
 use crate::View;
-use needless_model::{Ask, Env, ProcId, Process, Row};
-use std::collections::BTreeMap;
+use needless_model::{Env, ProcId, Process, Row};
 
 const CATEGORIES: [&str; 12] = [
     "LC_IDENTIFICATION",
@@ -123,6 +122,11 @@ pub(crate) struct Search<'p> {
 }
 
 impl Search<'_> {
+    /// Whether it ended well, but not at the first name.
+    pub(crate) fn found_late(&self) -> bool {
+        self.found.is_some() && !self.misses.is_empty()
+    }
+
     pub(crate) fn missed(&self) -> u64 {
         self.misses.iter().chain(&self.archive).map(|(_, row)| row.count).sum()
     }
@@ -134,17 +138,8 @@ impl Search<'_> {
 
 /// Every search that some process of the profile made in directories.
 pub(crate) fn searches<'p>(view: &View<'p>) -> Vec<Search<'p>> {
-    let mut by_process: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
-    for (at, row) in view.rows_where(is_locale_path) {
-        if row.ask == Ask::Open && row.outcome.is_some() {
-            by_process.entry(row.process).or_default().push((at, row));
-        }
-    }
-    let mut all = Vec::new();
-    for (process, rows) in by_process {
-        all.extend(searches_of(view, process, &rows));
-    }
-    all
+    let opens = view.opens_where(is_locale_path, |row| row.outcome.is_some());
+    opens.iter().flat_map(|(process, rows)| searches_of(view, *process, rows)).collect()
 }
 
 /// `rows` are in the order of first calls, so the first name of a search is the requested one.

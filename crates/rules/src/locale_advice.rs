@@ -1,7 +1,7 @@
 //! Which name of a locale to advise: the one that the host finds with the fewest failed opens.
 
 use crate::View;
-use crate::locale::{Cause, Name, Search, is_c, normal_codeset};
+use crate::locale::{self, Cause, Name, Search, is_c, normal_codeset};
 use crate::select::{Case, Merged, merge_by};
 use crate::text::{count, number};
 use needless_model::{Change, LocaleProbe, Remedy, Safety, Spelling};
@@ -20,12 +20,17 @@ pub(crate) struct Group<'p> {
 /// What tells one group from another.
 type Key<'p> = (Cause<'p>, &'p str, Option<&'p str>, Option<&'p str>);
 
+/// The searches of a profile that a rule is about.
 pub(crate) fn groups<'p>(
     view: &View<'p>,
-    searches: impl Iterator<Item = (Search<'p>, Cause<'p>)>,
+    wanted: impl Fn(&Search<'p>, &Cause<'p>) -> bool,
 ) -> Vec<Group<'p>> {
     let mut cases: BTreeMap<Key<'p>, Vec<Case>> = BTreeMap::new();
-    for (search, cause) in searches {
+    for search in locale::searches(view) {
+        let cause = locale::cause(view.process(search.process), &search);
+        if !wanted(&search, &cause) {
+            continue;
+        }
         let needless = search.missed();
         let case = Case {
             process: search.process,
@@ -48,7 +53,7 @@ pub(crate) fn groups<'p>(
 
 /// One line of evidence per name, not per category.
 fn pattern(path: &str) -> String {
-    match crate::locale::locale_file(path) {
+    match locale::locale_file(path) {
         Some((directory, name, _)) => format!("{directory}/{name}/LC_*"),
         None => path.to_owned(),
     }
@@ -61,6 +66,24 @@ impl<'p> Group<'p> {
             Cause::Variable(_, value) | Cause::Alias(_, value) => value,
             Cause::Program | Cause::Unknown => self.first,
         }
+    }
+
+    /// The name it was found under; the one asked for, if none.
+    pub(crate) fn installed(&self) -> &'p str {
+        self.found.unwrap_or(self.first)
+    }
+
+    /// The name that this host finds with the fewest failed opens, with the same encoding, and a
+    /// sentence with the figures; else the name it was found under, and no sentence.
+    pub(crate) fn better(&self, view: &View<'_>) -> (String, String) {
+        let by_host = || {
+            let probe = probe(view, self.value())?;
+            let now = measured(probe, self.value()).filter(|now| now.accepted)?;
+            let best = best(probe, &now.charmap)?;
+            (best.failed_opens < now.failed_opens)
+                .then(|| (best.name.clone(), format!(" {}", figures(best, now))))
+        };
+        by_host().unwrap_or_else(|| (self.installed().to_owned(), String::new()))
     }
 
     /// `LANG=greek`, or the name alone where the variable is not known.
@@ -115,6 +138,14 @@ impl<'p> Group<'p> {
                 )),
             },
         }
+    }
+}
+
+/// Ends the search in the directories that LOCPATH names, at the price in `sentence`.
+pub(crate) fn unset_locpath(sentence: &str) -> Remedy {
+    Remedy {
+        change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
+        safety: Safety::Caveat(sentence.to_owned()),
     }
 }
 

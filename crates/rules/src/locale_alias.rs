@@ -72,29 +72,20 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let found = locale::searches(view)
-        .into_iter()
-        .filter(|search| search.found.is_some() && !search.misses.is_empty())
-        .map(|search| {
-            let cause = locale::cause(view.process(search.process), &search);
-            (search, cause)
-        })
-        .filter(|(_, cause)| matches!(cause, Cause::Alias(..)));
-    for group in groups(view, found) {
+    let late = groups(view, |s, cause| s.found_late() && matches!(cause, Cause::Alias(..)));
+    for group in late {
         claims.find(finding(view, group));
     }
 }
 
 fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
-    let installed = group.found.unwrap_or(group.first);
-    let request = group.request();
-    let (name, figures) = crate::locale_spelling::better(view, group.value(), installed);
+    let (request, installed) = (group.request(), group.installed());
+    let (name, figures) = group.better(view);
     let sentence = format!(
         "The same locale is loaded, with the same encoding. Programs that show the variable's text \
          show the new one.{figures}"
     );
     Finding {
-        rule: RULE.name,
         stage: Stage::Explained,
         what: format!(
             "{}: {request} means {}, installed as {installed}",
@@ -108,13 +99,6 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
             group.first
         ),
         remedies: vec![group.set(Some(&name), &sentence)],
-        processes: group.merged.processes,
-        needless: group.merged.needless,
-        of: group.merged.of,
-        kernel_ns: None,
-        estimated: false,
-        sites: group.merged.sites,
-        evidence: group.merged.evidence,
-        rows: group.merged.rows,
+        ..group.merged.finding(RULE.name)
     }
 }

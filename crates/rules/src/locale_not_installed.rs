@@ -59,7 +59,7 @@
 //! * `man 3 setlocale`, `man 1 localedef`, `man 8 locale-gen`
 
 use crate::locale::{self, Cause};
-use crate::locale_advice::{self as advice, Group, encoding, groups};
+use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Fact, Finding, Remedy, Safety, Stage};
 
@@ -74,11 +74,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let missing = locale::searches(view).into_iter().filter(|s| s.found.is_none()).map(|search| {
-        let cause = locale::cause(view.process(search.process), &search);
-        (search, cause)
-    });
-    for group in groups(view, missing) {
+    for group in groups(view, |search, _| search.found.is_none()) {
         claims.find(finding(view, group));
     }
 }
@@ -94,7 +90,6 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
         None => String::new(),
     };
     Finding {
-        rule: RULE.name,
         stage: match group.cause {
             Cause::Variable(..) | Cause::Alias(..) => Stage::Explained,
             _ => Stage::Seen,
@@ -106,14 +101,7 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
             group.first
         ),
         remedies: remedies(view, &group),
-        processes: group.merged.processes,
-        needless: group.merged.needless,
-        of: group.merged.of,
-        kernel_ns: None,
-        estimated: false,
-        sites: group.merged.sites,
-        evidence: group.merged.evidence,
-        rows: group.merged.rows,
+        ..group.merged.finding(RULE.name)
     }
 }
 
@@ -159,14 +147,10 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     };
     let mut remedies = vec![encoded, install, fewest];
     if locale::locpath(view.process(group.merged.processes[0])).is_some() {
-        let unset = Remedy {
-            change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
-            safety: Safety::Caveat(
-                "The locale may well be in the archive, where glibc does not look while LOCPATH is \
-                 set. Locales that exist only in LOCPATH are then no longer found."
-                    .to_owned(),
-            ),
-        };
+        let unset = unset_locpath(
+            "The locale may well be in the archive, where glibc does not look while LOCPATH is \
+             set. Locales that exist only in LOCPATH are then no longer found.",
+        );
         remedies.insert(0, unset);
     }
     remedies

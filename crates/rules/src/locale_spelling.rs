@@ -65,7 +65,7 @@
 //! * `man 7 locale`, `man 1 locale`, `man 1 localedef`
 
 use crate::locale::{self, Cause};
-use crate::locale_advice::{self as advice, Group, groups};
+use crate::locale_advice::{Group, groups, unset_locpath};
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Env, Fact, Finding, Remedy, Safety, Stage};
 
@@ -80,21 +80,14 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let found = locale::searches(view)
-        .into_iter()
-        .filter(|search| search.found.is_some() && !search.misses.is_empty())
-        .map(|search| {
-            let cause = locale::cause(view.process(search.process), &search);
-            (search, cause)
-        })
-        .filter(|(_, cause)| !matches!(cause, Cause::Alias(..)));
-    for group in groups(view, found) {
+    let late = groups(view, |s, cause| s.found_late() && !matches!(cause, Cause::Alias(..)));
+    for group in late {
         claims.find(finding(view, group));
     }
 }
 
 fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
-    let installed = group.found.unwrap_or(group.first);
+    let installed = group.installed();
     let (request, per_start) = (group.request(), group.per_start());
     let not_seen = match group.cause {
         Cause::Unknown => " The name may also be what an alias stands for.",
@@ -115,22 +108,14 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
         );
     }
     Finding {
-        rule: RULE.name,
         stage: match group.cause {
             Cause::Variable(..) => Stage::Explained,
             _ => Stage::Seen,
         },
-        remedies: remedies(view, &group, installed),
-        processes: group.merged.processes,
-        needless: group.merged.needless,
-        of: group.merged.of,
-        kernel_ns: None,
-        estimated: false,
         what,
         why,
-        sites: group.merged.sites,
-        evidence: group.merged.evidence,
-        rows: group.merged.rows,
+        remedies: remedies(view, &group),
+        ..group.merged.finding(RULE.name)
     }
 }
 
@@ -142,18 +127,14 @@ fn by_locpath<'p>(view: &View<'_>, group: &Group<'p>) -> Option<&'p str> {
     (process.env == Env::Unknown || named().is_some()).then_some(directory)
 }
 
-fn remedies(view: &View<'_>, group: &Group<'_>, installed: &str) -> Vec<Remedy> {
+fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if let Some(directory) = by_locpath(view, group) {
-        remedies.push(Remedy {
-            change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
-            safety: Safety::Caveat(format!(
-                "Right if no locale is to come from {directory}; what was found came from \
-                 elsewhere."
-            )),
-        });
+        remedies.push(unset_locpath(&format!(
+            "Right if no locale is to come from {directory}; what was found came from elsewhere."
+        )));
     }
-    let (name, figures) = better(view, group.value(), installed);
+    let (name, figures) = group.better(view);
     if name != group.value() {
         remedies.push(group.set(
             Some(&name),
@@ -165,24 +146,12 @@ fn remedies(view: &View<'_>, group: &Group<'_>, installed: &str) -> Vec<Remedy> 
     }
     remedies.push(Remedy {
         change: Change::Manual(format!(
-            "In an image of your own: make a link named {} to {installed} beside it, or put the \
+            "In an image of your own: make a link named {} to {} beside it, or put the \
              locales into an archive (localedef without --no-archive)",
-            group.first
+            group.first,
+            group.installed()
         )),
         safety: Safety::Manual("Changes files of the system, and no variable.".to_owned()),
     });
     remedies
-}
-
-/// The name that this host finds with the fewest failed opens, with the same encoding; else the
-/// name under which the trace itself shows it found.
-pub(crate) fn better(view: &View<'_>, value: &str, installed: &str) -> (String, String) {
-    let by_host = || {
-        let probe = advice::probe(view, value)?;
-        let now = advice::measured(probe, value).filter(|now| now.accepted)?;
-        let best = advice::best(probe, &now.charmap)?;
-        (best.failed_opens < now.failed_opens)
-            .then(|| (best.name.clone(), format!(" {}", advice::figures(best, now))))
-    };
-    by_host().unwrap_or_else(|| (installed.to_owned(), String::new()))
 }

@@ -168,7 +168,6 @@ fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
     };
     let merged = merge(view.profile, cases);
     Finding {
-        rule: RULE.name,
         stage: Stage::Seen,
         what: format!(
             "{} of {} calls repeat a question answered before: {verb} {path}{others}",
@@ -178,13 +177,6 @@ fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
         why: "The program asks again although it changed nothing, did not wait and started no \
               process since the last answer, which was the same."
             .to_owned(),
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
-        kernel_ns: None,
-        estimated: false,
-        sites: merged.sites,
-        evidence: merged.evidence,
         remedies: vec![Remedy {
             change: Change::Manual(
                 "Let the program, or the library that asks, remember the answer or watch the path \
@@ -197,6 +189,6 @@ fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
                     .to_owned(),
             ),
         }],
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }

@@ -1,7 +1,7 @@
 //! How rules look at a profile: rows by process and by path, found once; and what they leave.
 
 use needless_model::{
-    Ask, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, StrId, Target,
+    Ask, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, Stage, StrId, Target,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -81,13 +81,19 @@ impl<'p> View<'p> {
 
     /// The rows about an absolute path, by process.
     pub fn rows_at(&self, path: &str) -> BTreeMap<ProcId, Vec<(usize, &'p Row)>> {
-        let mut found: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
         let rows = self.profile.strings.find(path).and_then(|id| self.by_path.get(&id));
-        for at in rows.into_iter().flatten() {
-            let (at, row) = self.at(*at);
-            found.entry(row.process).or_default().push((at, row));
-        }
-        found
+        by_process(rows.into_iter().flatten().map(|at| self.at(*at)))
+    }
+
+    /// The opens for reading of absolute paths whose text fulfils `wanted`, by process, as far as
+    /// they `ended` as the rule wants it. No process without any.
+    pub(crate) fn opens_where(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+        ended: impl Fn(&Row) -> bool,
+    ) -> BTreeMap<ProcId, Vec<(usize, &'p Row)>> {
+        let rows = self.rows_where(wanted).into_iter();
+        by_process(rows.filter(|(_, row)| row.ask == Ask::Open && ended(row)))
     }
 
     /// All rows about absolute paths whose text fulfils `wanted`, which is asked once per path.
@@ -116,6 +122,16 @@ impl<'p> View<'p> {
     fn at(&self, row: u32) -> (usize, &'p Row) {
         (row as usize, &self.profile.rows[row as usize])
     }
+}
+
+fn by_process<'p>(
+    rows: impl Iterator<Item = (usize, &'p Row)>,
+) -> BTreeMap<ProcId, Vec<(usize, &'p Row)>> {
+    let mut found: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
+    for (at, row) in rows {
+        found.entry(row.process).or_default().push((at, row));
+    }
+    found
 }
 
 fn libc_by_path(path: &str) -> Libc {
@@ -182,6 +198,28 @@ pub(crate) struct Merged {
     pub(crate) rows: Vec<usize>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) sites: Vec<String>,
+}
+
+impl Merged {
+    /// A finding of `rule` with all that follows from its cases. What it says (`stage`, `what`,
+    /// `why`, `remedies`) is for the rule to write.
+    pub(crate) fn finding(self, rule: &'static str) -> Finding {
+        Finding {
+            rule,
+            stage: Stage::Seen,
+            processes: self.processes,
+            needless: self.needless,
+            of: self.of,
+            kernel_ns: None,
+            estimated: false,
+            what: String::new(),
+            why: String::new(),
+            sites: self.sites,
+            evidence: self.evidence,
+            remedies: Vec::new(),
+            rows: self.rows,
+        }
+    }
 }
 
 /// Evidence lines of a finding; more would hide the first ones.

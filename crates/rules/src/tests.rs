@@ -115,7 +115,10 @@ fn reads_well(finding: &Finding) {
     assert!(finding.needless <= finding.of, "{rule}: {finding:?}");
     assert!(!finding.processes.is_empty() && !remedies.is_empty(), "{rule}: {finding:?}");
     assert!(!finding.evidence.is_empty() && !finding.rows.is_empty(), "{rule}: {finding:?}");
-    assert!(what.len() <= 120 && !what.ends_with('.') && !what.contains('\n'), "{rule}: {what}");
+    assert!(
+        !what.is_empty() && what.len() <= 120 && !what.ends_with('.') && !what.contains('\n'),
+        "{rule}: {what}"
+    );
     assert!(why.ends_with('.') && !why.contains("  "), "{rule}: {why}");
     for remedy in remedies {
         let sentence = remedy.safety.sentence();

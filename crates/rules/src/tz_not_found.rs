@@ -100,12 +100,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut opens: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
-    for (at, row) in view.rows_where(|path| zone_name(path).is_some()) {
-        if row.ask == Ask::Open {
-            opens.entry(row.process).or_default().push((at, row));
-        }
-    }
+    let mut opens = view.opens_where(|path| zone_name(path).is_some(), |_| true);
     // TZ may also be the path of a file.
     let paths: BTreeSet<&str> = view.profile.processes.iter().filter_map(tz_path).collect();
     for path in paths {
@@ -207,7 +202,6 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
         safety: Safety::Manual("Times change from UTC to the zone in TZ.".to_owned()),
     };
     Finding {
-        rule: RULE.name,
         stage: if known { Stage::Explained } else { Stage::Seen },
         what: format!("no zone {name}: the times of this program are UTC"),
         why: format!(
@@ -216,14 +210,7 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
             if known { "TZ" } else { "TZ (seen by the file it led to)" },
             if no_tzdata { ", since tzdata is not installed here" } else { "" },
         ),
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
-        kernel_ns: None,
-        estimated: false,
-        sites: merged.sites,
-        evidence: merged.evidence,
         remedies: if no_tzdata { vec![install, set] } else { vec![set, install] },
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }

@@ -99,13 +99,8 @@ const MEANT: [(&str, &str, &str); 7] = [
 ];
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut rules: BTreeMap<ProcId, Vec<(usize, &Row)>> = BTreeMap::new();
-    for (at, row) in view.rows_where(|path| zone::zone_name(path) == Some("posixrules")) {
-        if row.ask == Ask::Open && row.ok() {
-            rules.entry(row.process).or_default().push((at, row));
-        }
-    }
     let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+    let rules = view.opens_where(|path| zone::zone_name(path) == Some("posixrules"), Row::ok);
     for (process, rules) in rules {
         let missing: Vec<(usize, &Row)> =
             view.rows_of(process).filter(|(_, row)| asks_for_string(view, row)).collect();
@@ -142,7 +137,6 @@ fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
     let conversions = merged.of / CALLS;
     let known = view.process(first).env.value("TZ").is_some();
     Finding {
-        rule: RULE.name,
         stage: if known { Stage::Explained } else { Stage::Seen },
         kernel_ns: kernel_ns(view, merged.needless / CALLS),
         estimated: true,
@@ -156,13 +150,8 @@ fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
              at every conversion. Outside North America the times are an hour wrong for some weeks \
              in spring and autumn."
         ),
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
-        sites: merged.sites,
-        evidence: merged.evidence,
         remedies: remedies(view, first, value),
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }
 

@@ -343,19 +343,11 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
     let mut remedies = vec![zone::set_tz(view, first)];
     remedies.extend(by_hand(view.process(first).name(), glib));
     Finding {
-        rule: RULE.name,
         stage: if explained { Stage::Explained } else { Stage::Seen },
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
-        kernel_ns: None,
-        estimated: false,
         what,
         why,
-        sites: merged.sites,
-        evidence: merged.evidence,
         remedies,
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }
 

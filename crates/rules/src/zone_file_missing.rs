@@ -215,19 +215,13 @@ fn finding(view: &View<'_>, cases: Vec<Case>, broken: bool) -> Finding {
         why += " Only the opens were counted; the four calls after each follow from that.";
     }
     Finding {
-        rule: RULE.name,
         stage: if explained { Stage::Explained } else { Stage::Seen },
         kernel_ns: broken.then(|| tries_ns(view, merged.needless / CALLS_PER_TRY)).flatten(),
         estimated: broken,
-        processes: merged.processes,
-        needless: merged.needless,
-        of: merged.of,
         what,
         why,
-        sites: merged.sites,
-        evidence: merged.evidence,
         remedies: remedies(zone::zone_of(view, first)),
-        rows: merged.rows,
+        ..merged.finding(RULE.name)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Small programs that make known system calls and print the counts they expect.
+//! Small programs that make known system calls and print the counts they expect; and what a test
+//! does where the machine lacks something ([`needed`]).
 //!
 //! What a testee prints on its stdout are lines `QUESTION PATH OUTCOME COUNT`, where QUESTION is
 //! `stat`, `open`, `access`, `readlink` or `exec` whatever the call's name is on the architecture, and
@@ -25,6 +26,24 @@ pub fn path(name: &str) -> Result<PathBuf, String> {
     let found = BUILT.iter().find(|(known, _)| *known == name);
     let (_, built) = found.unwrap_or_else(|| panic!("no testee is called {name}"));
     built.map(PathBuf::from).map_err(|why| format!("testee {name}: {why}"))
+}
+
+/// What a test needs of the machine: a program, a testee, a right. `None` if it is missing; the test
+/// is then to return, and is skipped with the reason on standard error.
+///
+/// # Panics
+///
+/// If it is missing where the variable `CI` is set: there every test must run, so that none is
+/// skipped without anybody noticing.
+pub fn needed<T>(what: Result<T, String>) -> Option<T> {
+    match what {
+        Ok(what) => Some(what),
+        Err(why) if std::env::var_os("CI").is_some() => panic!("needed in CI: {why}"),
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+    }
 }
 
 /// One line of what a testee expects of itself.
@@ -71,11 +90,7 @@ mod tests {
 
     #[test]
     fn the_sample_prints_what_it_expects() {
-        let program = match path("packagecloud") {
-            Ok(program) => program,
-            Err(why) if std::env::var_os("CI").is_none() => return eprintln!("skipped: {why}"),
-            Err(why) => panic!("{why}"),
-        };
+        let Some(program) = needed(path("packagecloud")) else { return };
         let output = Command::new(program).arg("10").output().unwrap();
         let found = expectations(&String::from_utf8(output.stdout).unwrap());
         assert!(found.iter().any(|e| e.question == "stat" && e.count == 9), "{found:?}");

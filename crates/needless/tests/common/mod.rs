@@ -1,25 +1,13 @@
 //! What the tests share: running the binary, reading its reports, and saying what is missing.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) use needless_testees::needed;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
-
-/// `Some` if the machine has what a test needs. Otherwise the test is to be skipped, which is said;
-/// where CI is set it fails.
-pub(crate) fn needed<T>(what: Result<T, String>) -> Option<T> {
-    match what {
-        Ok(what) => Some(what),
-        Err(why) if std::env::var_os("CI").is_some() => panic!("needed in CI: {why}"),
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
-}
 
 /// The programs of the system, not somebody's shims before them.
 const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";

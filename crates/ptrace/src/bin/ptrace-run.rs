@@ -1,8 +1,9 @@
 //! `ptrace-run [--all] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
 //! report, for tests and benches. One line per call, path and outcome on stderr or in FILE.
 
+use needless_launch::{Launch, Stdio, mirror};
 use needless_model::Profile;
-use needless_ptrace::{Launch, Options, Stdio, mirror, run};
+use needless_ptrace::{Options, run};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ fn main() {
     }
     let argv: Vec<_> = arguments.collect();
     let Some(program) = argv.first().map(|name| find(name)) else { usage() };
-    let launch = Launch { program, argv, env: None, stdio: Stdio::Inherit };
+    let launch = Launch { program, argv, env: None, stdio: Stdio::Inherit, caller: None };
     let traced = match run(launch, &options) {
         Ok(traced) => traced,
         Err(error) => {

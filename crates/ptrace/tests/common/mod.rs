@@ -2,23 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use needless_model::Ask;
+pub(crate) use needless_testees::needed;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// `Some` if the machine has what a test needs. Otherwise the test is to be skipped, which is said;
-/// where CI is set it fails.
-pub(crate) fn needed<T>(what: Result<T, String>) -> Option<T> {
-    match what {
-        Ok(what) => Some(what),
-        Err(why) if std::env::var_os("CI").is_some() => panic!("needed in CI: {why}"),
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
-}
 
 /// A program of the machine.
 pub(crate) fn program(name: &str) -> Result<PathBuf, String> {

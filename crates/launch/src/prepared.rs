@@ -1,13 +1,10 @@
 //! Forks the command: what happens between fork and exec.
 //!
-//! Everything is prepared first, because who forks the command need not be who traces it: the front
-//! process stays its parent, and the tracer seizes it.
+//! Everything is prepared first, because who forks the command need not be who observes it: with
+//! ptrace a front process stays its parent, and the tracer seizes it.
 
-use crate::error::Error;
-use crate::original::Original;
-use crate::sys::{self, Tid};
-use crate::{Launch, Stdio};
-use libc::{c_char, c_int, c_ulong, sock_filter};
+use crate::{Caller, Error, Launch, Original, Stdio};
+use libc::{c_char, c_int, c_ulong, pid_t, sock_filter};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -18,8 +15,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 /// A child that waits, not yet traced, before anything of its own: the tracer's hold on it.
-pub(crate) struct Child {
-    pub(crate) pid: Tid,
+pub struct Child {
+    /// Its process id.
+    pub pid: pid_t,
     /// Where the child reads the byte that lets it go.
     go: File,
     /// Where it says that it may be seized, then what failed before exec: nothing if exec
@@ -36,11 +34,12 @@ enum Step {
     Descriptors = 1,
     Filter = 2,
     Exec = 3,
+    User = 4,
 }
 
 /// Everything the child needs, allocated before the fork: after it, only system calls are safe if
 /// we have threads.
-pub(crate) struct Prepared {
+pub struct Prepared {
     path: std::path::PathBuf,
     program: CString,
     /// What `argv`, `shell_argv` and `env` point into.
@@ -52,6 +51,7 @@ pub(crate) struct Prepared {
     env: Option<Vec<*const c_char>>,
     filter: Vec<sock_filter>,
     original: Original,
+    caller: Option<Caller>,
     null: Option<File>,
     stdout: Option<File>,
     go_read: File,
@@ -67,7 +67,7 @@ const SHELL: &std::ffi::CStr = c"/bin/sh";
 
 impl Prepared {
     /// Allocates what the child needs. `filter` is installed before exec; empty: none.
-    pub(crate) fn new(
+    pub fn new(
         launch: &Launch,
         filter: Vec<sock_filter>,
         original: Original,
@@ -107,6 +107,7 @@ impl Prepared {
             _texts: (argv, env),
             filter,
             original,
+            caller: launch.caller.clone(),
             null,
             stdout,
             go_read: go_read.into(),
@@ -119,7 +120,7 @@ impl Prepared {
     /// Forks the command, which waits for its tracer to let it go. Signals are blocked here and get
     /// their original mask in the child. `tracer`: the process that will seize it, if it is not the
     /// caller.
-    pub(crate) fn fork(&self, tracer: Option<Tid>) -> Result<Tid, Error> {
+    pub fn fork(&self, tracer: Option<pid_t>) -> Result<pid_t, Error> {
         // SAFETY: the child only makes system calls on what is prepared, then execs or exits.
         let pid = unsafe { libc::fork() };
         match pid {
@@ -130,32 +131,26 @@ impl Prepared {
     }
 
     /// The tracer's hold on the command that was forked as `pid`.
-    pub(crate) fn held(self, pid: Tid) -> Child {
+    pub fn held(self, pid: pid_t) -> Child {
         Child { pid, go: self.go, says: self.says, program: self.path, stdout: self.stdout }
     }
 }
 
 impl Child {
-    /// Starts tracing the waiting child and, with `stop`, leaves a stop to wait for behind; else
-    /// the child can be let go.
-    pub(crate) fn seize(&mut self, options: c_int, stop: bool) -> Result<(), Error> {
-        // End of file, if it is gone already: seizing tells.
+    /// Waits until the child waits to be let go: from here on it may be seized.
+    pub fn ready(&mut self) {
+        // End of file, if it is gone already: whoever seizes it or waits for it is told.
         let _ = self.says.read_exact(&mut [READY]);
-        sys::seize(self.pid, options).map_err(Error::forbidden)?;
-        if stop {
-            sys::interrupt(self.pid).map_err(Error::forbidden)?;
-        }
-        Ok(())
     }
 
     /// Lets the child go on to exec.
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         // Fails only if the child is gone: its exit status will tell.
         let _ = self.go.write_all(&[1]);
     }
 
     /// After the child has exec'd or ended: why it did not exec, if so.
-    pub(crate) fn failure(&mut self) -> Option<Error> {
+    pub fn failure(&mut self) -> Option<Error> {
         let mut report = [0; 5];
         self.says.read_exact(&mut report).ok()?;
         let errno =
@@ -164,16 +159,16 @@ impl Child {
             step if step == Step::Exec as u8 => {
                 Error::Exec { program: self.program.clone(), errno }
             }
-            step if step == Step::Filter as u8 => Error::Forbidden(format!(
-                "cannot install a seccomp filter ({}); use --all, which needs none",
-                errno.desc()
-            )),
+            step if step == Step::Filter as u8 => Error::Filter { errno },
+            step if step == Step::User as u8 => {
+                Error::Start { what: "becoming the user who ran sudo", errno }
+            }
             _ => Error::Start { what: "standard streams", errno },
         })
     }
 
     /// What a captured command wrote to its stdout.
-    pub(crate) fn captured(&mut self) -> Vec<u8> {
+    pub fn captured(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
         if let Some(file) = &mut self.stdout {
             // A memory file: reading cannot fail half-way.
@@ -185,7 +180,7 @@ impl Child {
 
 impl Prepared {
     /// In the child. Only async-signal-safe calls (signal-safety(7)).
-    fn become_command(&self, tracer: Option<Tid>) -> ! {
+    fn become_command(&self, tracer: Option<pid_t>) -> ! {
         // SAFETY: system calls on integers and on memory of `self`, which outlives them; we are
         // the only thread of this process.
         unsafe {
@@ -220,6 +215,13 @@ impl Prepared {
             libc::signal(libc::SIGPIPE, pipe);
             if self.original.child_ignored {
                 libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            }
+            if let Some(caller) = &self.caller {
+                caller.restore_limits();
+                if let Err(errno) = caller.become_them() {
+                    *libc::__errno_location() = errno as c_int;
+                    self.fail(Step::User);
+                }
             }
             if !self.filter.is_empty() && !self.install_filter() {
                 self.fail(Step::Filter);

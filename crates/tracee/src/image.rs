@@ -1,16 +1,16 @@
 //! What /proc tells of a process right after it exec'd.
 
-use crate::sys::Tid;
 use needless_model::{Env, Process, Runtime};
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 
 /// Root directory and mount namespace of a process, as far as they can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Root {
+pub struct Root {
     device: u64,
     inode: u64,
     namespace: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Root {
 
 impl Root {
     /// Of process `pid` ("self" for our own); `None` where /proc does not tell.
-    pub(crate) fn of(pid: &str) -> Option<Root> {
+    pub fn of(pid: &str) -> Option<Root> {
         let root = fs::metadata(format!("/proc/{pid}/root/")).ok()?;
         let namespace = fs::metadata(format!("/proc/{pid}/ns/mnt")).ok()?;
         Some(Root { device: root.dev(), inode: root.ino(), namespace: namespace.ino() })
@@ -26,14 +26,13 @@ impl Root {
 }
 
 /// An `O_PATH` descriptor of the root directory of `pid`.
-pub(crate) fn open_root(pid: Tid) -> Option<OwnedFd> {
-    let flags = libc::O_PATH | libc::O_DIRECTORY;
-    let file = File::options().read(true).custom_flags(flags).open(format!("/proc/{pid}/root/"));
-    Some(file.ok()?.into())
+pub fn open_root(pid: i32) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/{pid}/root/"), flags, Mode::empty()).ok()
 }
 
 /// Fills in what is known of `process` at exec; `watch` names the only variables that are kept.
-pub(crate) fn look(process: &mut Process, watch: &[&str]) {
+pub fn look(process: &mut Process, watch: &[&str]) {
     let pid = process.pid;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
     process.exe = exe.map(|path| path.to_string_lossy().into_owned());
@@ -48,7 +47,7 @@ pub(crate) fn look(process: &mut Process, watch: &[&str]) {
 }
 
 /// The working directory of thread `tid`, where it has a name.
-pub(crate) fn working_directory(tid: Tid) -> Option<String> {
+pub fn working_directory(tid: i32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{tid}/cwd")).ok()?;
     let path = path.to_str()?;
     // "(unreachable)/x" from another root; "/x (deleted)".
@@ -56,7 +55,9 @@ pub(crate) fn working_directory(tid: Tid) -> Option<String> {
     named.then(|| path.to_owned())
 }
 
-fn watched(environ: &[u8], watch: &[&str]) -> BTreeMap<String, String> {
+/// Of an environment as the kernel keeps it (`NAME=value`, each ended by a NUL), the variables that
+/// `watch` names. Nothing else of it is kept.
+pub fn watched(environ: &[u8], watch: &[&str]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for variable in environ.split(|b| *b == 0) {
         let Some(equals) = variable.iter().position(|b| *b == b'=') else { continue };
@@ -70,34 +71,31 @@ fn watched(environ: &[u8], watch: &[&str]) -> BTreeMap<String, String> {
     found
 }
 
-/// `AT_SECURE` of the auxiliary vector (getauxval(3)), of 64-bit or 32-bit words.
+/// `AT_SECURE` of the auxiliary vector (getauxval(3)).
 fn secure(pid: u32) -> Option<bool> {
-    const AT_SECURE: u64 = 23;
     let mut vector = Vec::new();
     File::open(format!("/proc/{pid}/auxv")).ok()?.read_to_end(&mut vector).ok()?;
-    let wide = vector
-        .chunks_exact(16)
-        .map(|c| (word(&c[..8]), word(&c[8..])))
-        .find(|(kind, _)| *kind == AT_SECURE);
-    let narrow = || {
-        vector
-            .chunks_exact(8)
-            .map(|c| (word(&c[..4]), word(&c[4..])))
-            .find(|(kind, _)| *kind == AT_SECURE)
-    };
-    wide.or_else(narrow).map(|(_, value)| value != 0)
+    secure_in(&vector)
 }
 
-fn word(bytes: &[u8]) -> u64 {
-    match bytes.try_into() {
-        Ok(eight) => u64::from_ne_bytes(eight),
-        Err(_) => u64::from(u32::from_ne_bytes(bytes.try_into().expect("4 bytes"))),
-    }
+/// Of a vector of 64-bit or 32-bit words. Which it is, the vector itself tells: types are small
+/// numbers, so that two 32-bit words taken for one type show by the upper of them, a value.
+fn secure_in(vector: &[u8]) -> Option<bool> {
+    const AT_SECURE: u64 = 23;
+    let (words, _) = vector.as_chunks();
+    let wide: Vec<u64> = words.iter().copied().map(u64::from_ne_bytes).collect();
+    let (words, _) = vector.as_chunks();
+    let narrow = || words.iter().map(|word| u32::from_ne_bytes(*word).into()).collect();
+    let is_wide = wide.iter().step_by(2).all(|kind| u32::try_from(*kind).is_ok());
+    let words: Vec<u64> = if is_wide { wide } else { narrow() };
+    let (entries, _) = words.as_chunks();
+    let [_, value] = entries.iter().find(|[kind, _]| *kind == AT_SECURE)?;
+    Some(*value != 0)
 }
 
 /// Whether the program that `pid` runs asks for a privilege at exec that the process did not get.
 /// That happens under a tracer without privilege, and with `no_new_privs`.
-pub(crate) fn privilege_withheld(process: &Process) -> bool {
+pub fn privilege_withheld(process: &Process) -> bool {
     let pid = process.pid;
     let path = format!("/proc/{pid}/exe");
     let Ok(file) = fs::metadata(&path) else { return false };
@@ -106,9 +104,11 @@ pub(crate) fn privilege_withheld(process: &Process) -> bool {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().nth(1)?.parse().ok()
     };
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2000;
     const GROUP_EXECUTE: u32 = 0o010;
-    let set_user = file.mode() & libc::S_ISUID != 0 && effective("Uid:") != Some(file.uid());
-    let set_group = file.mode() & libc::S_ISGID != 0
+    let set_user = file.mode() & SET_USER != 0 && effective("Uid:") != Some(file.uid());
+    let set_group = file.mode() & SET_GROUP != 0
         && file.mode() & GROUP_EXECUTE != 0
         && effective("Gid:") != Some(file.gid());
     let capable =
@@ -117,25 +117,14 @@ pub(crate) fn privilege_withheld(process: &Process) -> bool {
 }
 
 fn has_capabilities(path: &str) -> bool {
-    let Ok(path) = std::ffi::CString::new(path) else { return false };
-    // SAFETY: asks for the size only; both texts end in NUL.
-    unsafe {
-        libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0
-    }
+    let mut size_only: [u8; 0] = [];
+    rustix::fs::getxattr(path, "security.capability", &mut size_only).is_ok_and(|size| size > 0)
 }
 
 /// On such a file system the bits mean nothing, traced or not.
 fn mounted_without_setuid(path: &str) -> bool {
-    let Ok(path) = std::ffi::CString::new(path) else { return false };
-    let mut about = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: fills one zeroed structure; the text ends in NUL.
-    let about = unsafe {
-        if libc::statvfs(path.as_ptr(), about.as_mut_ptr()) != 0 {
-            return false;
-        }
-        about.assume_init()
-    };
-    about.f_flag & libc::ST_NOSUID != 0
+    rustix::fs::statvfs(path)
+        .is_ok_and(|about| about.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID))
 }
 
 #[cfg(test)]
@@ -148,6 +137,27 @@ mod tests {
         let found = watched(environ, &["TZ", "LANG", "LC_ALL"]);
         let expected = [("LC_ALL", ""), ("TZ", "UTC")];
         assert_eq!(found, expected.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+    }
+
+    #[test]
+    fn both_widths_of_an_auxiliary_vector() {
+        const PAGE_SIZE: u32 = 6;
+        const SECURE: u32 = 23;
+        const RANDOM: u32 = 25;
+        for secure in [0, 1] {
+            // At an even and at an odd place: 32-bit entries come two to a 64-bit one.
+            let orders = [
+                [PAGE_SIZE, 4096, SECURE, secure, RANDOM, 0xffc0_0000, 0, 0],
+                [SECURE, secure, RANDOM, 0xffc0_0000, PAGE_SIZE, 4096, 0, 0],
+            ];
+            for words in orders {
+                let narrow = words.map(u32::to_ne_bytes).concat();
+                let wide = words.map(|word| u64::from(word).to_ne_bytes()).concat();
+                assert_eq!(secure_in(&narrow), Some(secure == 1), "{words:?}");
+                assert_eq!(secure_in(&wide), Some(secure == 1), "{words:?}");
+            }
+        }
+        assert_eq!(secure_in(&[]), None);
     }
 
     #[test]

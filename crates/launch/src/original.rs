@@ -44,7 +44,7 @@ static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
 
 /// Puts `name` in place of our command line as `ps` and `pkill -f` see it. Where it does not fit, or
 /// we do not know where it is, it stays.
-pub(crate) fn rename_command_line(name: &CStr) {
+pub fn rename_command_line(name: &CStr) {
     let count = COUNT.swap(0, Ordering::Relaxed);
     let arguments = ARGUMENTS.load(Ordering::Relaxed);
     if arguments.is_null() || count < 1 {
@@ -76,18 +76,20 @@ fn ignored(signal: i32) -> bool {
 
 /// What to give back to the command. All plain data: used between fork and exec.
 #[derive(Clone, Copy)]
-pub(crate) struct Original {
-    pub(crate) mask: SigSet,
-    /// SIGPIPE and SIGCHLD: whether they were ignored.
-    pub(crate) pipe_ignored: bool,
-    pub(crate) child_ignored: bool,
+pub struct Original {
+    /// The signal mask.
+    pub mask: SigSet,
+    /// Whether SIGPIPE was ignored.
+    pub pipe_ignored: bool,
+    /// Whether SIGCHLD was ignored.
+    pub child_ignored: bool,
     /// Standard descriptors that were closed, one bit each.
-    pub(crate) closed: u8,
+    pub closed: u8,
 }
 
 impl Original {
     /// Records the state, then blocks every signal and makes sure that children can be waited for.
-    pub(crate) fn record_and_block() -> Result<Original, Errno> {
+    pub fn record_and_block() -> Result<Original, Errno> {
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask))?;
         let child_ignored = ignored(libc::SIGCHLD);
@@ -104,7 +106,7 @@ impl Original {
     }
 
     /// The signal mask as it was.
-    pub(crate) fn restore_mask(&self) {
+    pub fn restore_mask(&self) {
         // Fails only for an invalid `how`.
         let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
     }

@@ -1,30 +1,30 @@
-//! The system calls of each ABI: name, what is asked, and where in the arguments.
+//! The system calls of each ABI: name, what is asked, and where in the arguments. For backends that
+//! look at the kernel's registers and not at another program's text.
 
-use crate::tree::Effect;
-use needless_model::{Ask, CallId};
+use needless_model::Ask;
 
 /// Where a call keeps its path. Numbers are argument positions, from 0.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// The question, as far as the name tells.
-    pub(crate) ask: Ask,
+    pub ask: Ask,
     /// What the call may move if it succeeds.
-    pub(crate) moves: Effect,
+    pub moves: Moves,
     /// The path.
-    pub(crate) path: u8,
+    pub path: u8,
     /// The directory descriptor it is relative to; without one, the working directory.
-    pub(crate) dir: Option<u8>,
+    pub dir: Option<u8>,
     /// Flags with `AT_*` bits, of which `AT_EMPTY_PATH` makes "" mean the descriptor itself.
-    pub(crate) at_flags: Option<u8>,
+    pub at_flags: Option<u8>,
     /// What decides the question, besides the name.
-    pub(crate) decided_by: Decider,
+    pub decided_by: Decider,
     /// What the kernel fills in.
-    pub(crate) reply: Reply,
+    pub reply: Reply,
 }
 
 /// What decides which question a call puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decider {
+pub enum Decider {
     /// The name alone.
     Name,
     /// `O_*` flags in this argument.
@@ -35,9 +35,20 @@ pub(crate) enum Decider {
     AtFlags(u8),
 }
 
+/// What a call moves if it succeeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// Nothing.
+    Nothing,
+    /// The working directory.
+    Directory,
+    /// The root directory or the mount namespace, and perhaps the working directory.
+    Root,
+}
+
 /// The buffer that holds the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// The return value says it all.
     None,
     /// `struct stat` of the ABI, at the address in this argument.
@@ -52,7 +63,7 @@ pub(crate) enum Reply {
 
 /// A condition on an argument, simple enough for the seccomp filter to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// Whatever the arguments.
     Always,
     /// The 32-bit argument is not zero.
@@ -63,7 +74,7 @@ pub(crate) enum When {
 
 impl When {
     /// Whether the condition holds for `args`.
-    pub(crate) fn holds(self, args: &[u64; 6]) -> bool {
+    pub fn holds(self, args: &[u64; 6]) -> bool {
         match self {
             When::Always => true,
             When::NonZero(at) => args[at as usize] as u32 != 0,
@@ -72,9 +83,9 @@ impl When {
     }
 }
 
-/// What the tracer does about a call.
+/// What a backend does about a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Counts it in `--all` mode.
     Plain,
     /// Reads its path.
@@ -91,7 +102,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// When the call must stop in default mode, if ever.
-    pub(crate) fn stops(self) -> Option<When> {
+    pub fn stops(self) -> Option<When> {
         match self {
             Kind::Plain => None,
             Kind::Wait(when) => Some(when),
@@ -101,24 +112,26 @@ impl Kind {
 }
 
 /// One system call of one ABI.
-pub(crate) struct Call {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    /// Its number in the profile under construction, given at first use.
-    pub(crate) id: Option<CallId>,
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// What to do about it.
+    pub kind: Kind,
 }
 
 /// The system calls of one ABI by number.
-pub(crate) struct Abi {
+pub struct Abi {
     /// `AUDIT_ARCH_*` (linux/audit.h), as `PTRACE_GET_SYSCALL_INFO` and seccomp report it.
-    pub(crate) audit: u32,
+    pub audit: u32,
     /// Whether pointers have 64 bits.
-    pub(crate) wide: bool,
-    pub(crate) calls: Vec<Option<Call>>,
+    pub wide: bool,
+    /// By number; those of x32 without their bit.
+    pub calls: Vec<Option<Call>>,
 }
 
 /// The bit that marks a call of the x32 ABI (asm/unistd.h).
-pub(crate) const X32_BIT: u64 = 0x4000_0000;
+pub const X32_BIT: u64 = 0x4000_0000;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 const AUDIT_ARCH_I386: u32 = 0x4000_0003;
@@ -127,7 +140,7 @@ const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
 
 /// The ABIs whose programs can run on this machine, the machine's own first. Empty on an
 /// architecture that needless cannot trace.
-pub(crate) fn abis() -> Vec<Abi> {
+pub fn abis() -> Vec<Abi> {
     let of = |audit, wide, name: fn(usize) -> Option<&'static str>| {
         let mut calls: Vec<Option<Call>> =
             (0..600).map(|nr| name(nr).map(|n| call(n, wide))).collect();
@@ -199,7 +212,7 @@ const X32_CALLS: [&str; 36] = [
 fn call(name: &'static str, wide: bool) -> Call {
     // The crate spells `break` as the Rust identifier it has to be.
     let name = name.strip_prefix("r#").unwrap_or(name);
-    Call { name, kind: kind(name, wide), id: None }
+    Call { name, kind: kind(name, wide) }
 }
 
 fn kind(name: &str, wide: bool) -> Kind {
@@ -236,9 +249,9 @@ fn shape(name: &str, wide: bool) -> Shape {
     let plain = Shape {
         ask: Ask::of(name),
         moves: match name {
-            "chdir" => Effect::Directory,
-            "chroot" | "pivot_root" => Effect::Root,
-            _ => Effect::None,
+            "chdir" => Moves::Directory,
+            "chroot" | "pivot_root" => Moves::Root,
+            _ => Moves::Nothing,
         },
         path: 0,
         dir: None,

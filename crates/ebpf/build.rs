@@ -1,0 +1,102 @@
+//! Compiles the program for the kernel with clang, and libbpf, which loads it, with the C compiler.
+//! Where something is missing, says so in one line and builds without: needless then falls back to
+//! ptrace at run time.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(ebpf)");
+    println!("cargo::rerun-if-changed=src/bpf");
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    match build(&out) {
+        Ok(()) => println!("cargo::rustc-cfg=ebpf"),
+        Err(missing) => {
+            println!(
+                "cargo::warning=built without eBPF: {missing}; on Debian and Ubuntu: apt-get install clang libelf-dev zlib1g-dev"
+            );
+            // Nothing refers to what is in them, but the linker wants them to be there.
+            for library in ["bpf", "elf", "z"] {
+                fs::write(out.join(format!("lib{library}.a")), "!<arch>\n").expect("OUT_DIR");
+            }
+        }
+    }
+    println!("cargo::rustc-link-search=native={}", out.display());
+}
+
+fn build(out: &Path) -> Result<(), String> {
+    let architecture = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("x86_64") => "x86",
+        Ok("aarch64") => "arm64",
+        Ok(other) => return Err(format!("the registers of {other} are not known")),
+        Err(_) => return Err("the target is not known".into()),
+    };
+    let libbpf = libbpf()?;
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let object = out.join("needless.bpf.o");
+    let compile = Command::new(&clang)
+        .args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-nostdinc"])
+        .arg(format!("-D__TARGET_ARCH_{architecture}"))
+        .arg(format!("-I{}", libbpf.join("src").display()))
+        // Paths of the machine that builds do not get into the program.
+        .arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
+        .args(["-c", "src/bpf/needless.bpf.c", "-o"])
+        .arg(&object)
+        .output();
+    match compile {
+        Err(error) => return Err(format!("{clang} does not start ({error})")),
+        Ok(done) if !done.status.success() => {
+            let text = String::from_utf8_lossy(&done.stderr);
+            let first = text.lines().find(|line| line.contains("error")).unwrap_or("no message");
+            return Err(format!("{clang} cannot compile needless.bpf.c: {first}"));
+        }
+        Ok(_) => {}
+    }
+    let probe = out.join("probe.c");
+    fs::write(&probe, "#include <gelf.h>\n#include <zlib.h>\n").map_err(|e| e.to_string())?;
+    let mut found = cc::Build::new();
+    found.cargo_metadata(false).cargo_warnings(false).file(&probe);
+    found.try_compile("probe").map_err(|_| "the headers of libelf or zlib are missing")?;
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(libbpf.join("src")).map_err(|e| e.to_string())? {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        if path.extension().is_some_and(|ending| ending == "c") {
+            sources.push(path);
+        }
+    }
+    sources.sort();
+    cc::Build::new()
+        .cargo_metadata(false)
+        .cargo_warnings(false)
+        .warnings(false)
+        .opt_level(2)
+        .define("_LARGEFILE64_SOURCE", None)
+        .define("_FILE_OFFSET_BITS", "64")
+        .include(libbpf.join("src"))
+        .include(libbpf.join("include"))
+        .include(libbpf.join("include/uapi"))
+        .files(sources)
+        .try_compile("bpf")
+        .map_err(|error| format!("libbpf does not compile: {error}"))
+}
+
+/// Where cargo keeps the source of libbpf: in the crate that binds it.
+fn libbpf() -> Result<PathBuf, String> {
+    let cargo = env::var_os("CARGO").ok_or("cargo is not known")?;
+    let listed = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout)
+        .map_err(|_| "cargo metadata tells nothing of libbpf-sys")?;
+    let packages = listed["packages"].as_array().into_iter().flatten();
+    let manifest = packages
+        .filter(|package| package["name"] == "libbpf-sys")
+        .find_map(|package| package["manifest_path"].as_str())
+        .ok_or("libbpf-sys is not among the packages")?;
+    let source = Path::new(manifest).with_file_name("libbpf");
+    source.join("src/bpf.h").exists().then_some(source).ok_or("libbpf-sys has no libbpf".into())
+}

@@ -1,0 +1,59 @@
+//! Runs a command under the eBPF backend and prints what it counted, most frequent rows first.
+use needless_ebpf::{Options, Session, Target};
+use std::time::Duration;
+
+fn main() {
+    let mut words = std::env::args().skip(1).peekable();
+    let mut options = Options { stacks: true, watch: &["TZ", "LANG"], ..Options::default() };
+    while let Some(flag) = words.peek().filter(|word| word.starts_with("--")) {
+        match flag.as_str() {
+            "--all" => options.all = true,
+            "--latency" => options.latency = true,
+            "--no-stacks" => options.stacks = false,
+            _ => panic!("unknown {flag}"),
+        }
+        words.next();
+    }
+    let begin = std::time::Instant::now();
+    let mut session = Session::start(&Target::Launched, &options).unwrap_or_else(|e| panic!("{e}"));
+    let ready = begin.elapsed();
+    let program = words.next().expect("a command");
+    let mut child = std::process::Command::new(program).args(words).spawn().expect("it starts");
+    while child.try_wait().expect("our child").is_none() {
+        session.drain(Duration::from_millis(50));
+    }
+    while session.live() > 0 {
+        session.drain(Duration::from_millis(50));
+    }
+    let ended = std::time::Instant::now();
+    let observed = session.finish();
+    let p = &observed.profile;
+    eprintln!("ready {ready:?}, finished {:?}", ended.elapsed());
+    eprintln!("calls {} path calls {} lost {:?}", p.totals.calls, p.totals.path_calls, p.lost);
+    eprintln!(
+        "processes {} rows {} stacks {}",
+        p.processes.len(),
+        p.rows.len(),
+        observed.stacks.len()
+    );
+    for q in p.processes.iter().take(5) {
+        eprintln!(
+            "{} {:?} {:?} {:?} cpu {:?} {:?} {:?}",
+            q.pid, q.born, q.exe, q.env, q.cpu_user_ns, q.cpu_sys_ns, q.exit
+        );
+    }
+    let mut rows: Vec<_> = p.rows.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    for row in rows.iter().take(12) {
+        eprintln!(
+            "{:>8} rep {:>8} {:?} {}({:?}) {:?} ns {} site",
+            row.count,
+            row.repeated,
+            row.process,
+            p.call(row),
+            p.path(row),
+            row.outcome,
+            row.kernel_ns
+        );
+    }
+}

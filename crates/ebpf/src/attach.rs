@@ -1,0 +1,111 @@
+//! Loads and attaches the programs, and says in one line why that is not possible.
+
+use crate::wire::{self, Here};
+use crate::{Error, Options, Target};
+use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
+
+/// The program, compiled by build.rs.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/needless.bpf.o"));
+
+/// What libbpf complained of last.
+static COMPLAINT: Mutex<String> = Mutex::new(String::new());
+
+fn listen(level: PrintLevel, text: String) {
+    if level == PrintLevel::Warn
+        && let Ok(mut complaint) = COMPLAINT.lock()
+        && complaint.is_empty()
+    {
+        *complaint = text.trim().lines().next().unwrap_or_default().to_owned();
+    }
+}
+
+/// The programs at work.
+pub(crate) struct Attached {
+    /// Dropped first: after that nothing counts any more.
+    pub(crate) links: Vec<Link>,
+    pub(crate) object: Object,
+}
+
+/// Loads the programs with these settings, and attaches them.
+pub(crate) fn attach(target: &Target, options: &Options, images: u32) -> Result<Attached, Error> {
+    if wire::settings(options, false, false, &Here { seed: 0, pid: 0, pid_namespace: 0 }).len()
+        != wire::SETTINGS
+    {
+        return Err(Error("internal error: the settings have another size".into()));
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    if let Ok(mut complaint) = COMPLAINT.lock() {
+        complaint.clear();
+    }
+    // libbpf raises it where maps are locked memory (before 5.11); what we launch gets it back.
+    let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+    let object = load(target, options, images);
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
+    let object = object.map_err(|error| refused(&error))?;
+    let mut links = Vec::new();
+    for program in object.progs_mut() {
+        if program.autoload() {
+            links.push(program.attach().map_err(|error| refused(&error))?);
+        }
+    }
+    Ok(Attached { links, object })
+}
+
+fn load(target: &Target, options: &Options, images: u32) -> libbpf_rs::Result<Object> {
+    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+    let everyone = *target == Target::Everyone;
+    let launch = *target == Target::Launched;
+    let settings = wire::settings(options, launch, everyone, &here());
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name.ends_with(".rodata.settings") {
+            map.set_initial_value(&settings)?;
+        } else if name.ends_with(".bss") {
+            map.set_initial_value(&wire::initial(images))?;
+        } else if name == "rows" || name == "plains" || name == "texts" {
+            let rows = u32::try_from(options.limits.rows).unwrap_or(u32::MAX);
+            // Of the kernel's memory: a row takes 64 bytes per CPU.
+            map.set_max_entries(rows.clamp(1, 65_536))?;
+        } else if name == "entered" && !options.latency {
+            map.set_max_entries(1)?;
+        }
+    }
+    for mut program in open.progs_mut() {
+        if program.name() == "entering" && !options.latency {
+            program.set_autoload(false);
+        }
+    }
+    open.load()
+}
+
+fn here() -> Here {
+    let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino());
+    Here {
+        // Keyed anew in each process from the kernel's randomness.
+        seed: RandomState::new().build_hasher().finish(),
+        pid: std::process::id(),
+        pid_namespace: namespace as u32,
+    }
+}
+
+/// Why libbpf failed, in words of what would help.
+fn refused(error: &libbpf_rs::Error) -> Error {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Error("eBPF is not possible: this kernel tells no types (no /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF, Linux 5.8)".into());
+    }
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => Error(
+            "eBPF is not allowed: it needs CAP_BPF and CAP_PERFMON; run as root, or: sudo setcap cap_bpf,cap_perfmon+ep on this program".into(),
+        ),
+        _ => {
+            let complaint = COMPLAINT.lock().map(|text| text.clone()).unwrap_or_default();
+            let complaint =
+                if complaint.is_empty() { String::new() } else { format!(" ({complaint})") };
+            Error(format!("eBPF is not possible: {error}{complaint}"))
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/* The few types and constants of the kernel that needless.bpf.c uses. Field offsets are not taken
+ * from here but from the running kernel's BTF (CO-RE): a structure lists only what is read. */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+enum { false, true };
+#define NULL ((void *)0)
+
+/* linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2, BPF_RB_AVAIL_DATA = 0 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bp, bx, r10, r8, r9, ax, cx, dx, si, di, orig_ax, ip, sp;
+};
+struct thread_info {
+	__u32 status;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+struct thread_info {
+	unsigned long flags;
+};
+#else
+#error "the registers of this architecture are not known"
+#endif
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct dentry;
+struct ns_common {
+	unsigned int inum;
+};
+struct pid_namespace {
+	unsigned int level;
+	struct ns_common ns;
+};
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+struct mnt_namespace {
+	struct ns_common ns;
+};
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+struct path {
+	struct dentry *dentry;
+};
+struct fs_struct {
+	struct path root;
+};
+struct mm_struct {
+	unsigned long env_start, env_end;
+};
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+	__u64 utime, stime;
+	unsigned long long sum_sched_runtime;
+};
+struct task_struct {
+	struct thread_info thread_info;
+	struct sched_entity se;
+	struct mm_struct *mm;
+	int exit_code;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	__u64 utime, stime;
+	struct fs_struct *fs;
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+};
+struct linux_binprm {
+	unsigned int secureexec : 1;
+	const char *filename;
+	const char *interp;
+	const char *fdpath;
+};
+
+#pragma clang attribute pop

@@ -1,0 +1,715 @@
+/* Counts system calls where they are made: no event per call leaves the kernel.
+ *
+ * One program runs as each call returns. The arguments are still in the saved registers, so the
+ * entry need not be watched; execve, whose arguments are gone by then, is counted by the exec
+ * tracepoint. Rows are kept per CPU, so that CPUs do not contend. */
+#include "kernel.h"
+#include <bpf_helpers.h>
+#include <bpf_tracing.h>
+#include <bpf_core_read.h>
+#include "shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile struct settings settings SEC(".rodata.settings");
+struct shared shared;	/* the only variable of .bss */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct proc);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct row_key);
+	__type(value, struct row);
+} rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct plain_key);
+	__type(value, struct plain);
+} plains SEC(".maps");
+
+/* Where rows go that find no room: one per call and outcome, of nobody in particular. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct plain_key);
+	__type(value, struct plain);
+} folded SEC(".maps");
+
+/* Paths whose text was sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u8);
+} texts SEC(".maps");
+
+/* When a thread entered the call it is in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u64);
+} entered SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 21);
+} events SEC(".maps");
+
+/* Too large for the stack of a program. Each program that uses one has its own: a program does not
+ * interrupt itself on the same CPU. */
+struct text_scratch {
+	struct named head;
+	char text[TEXT];
+};
+struct exec_scratch {
+	struct process head;
+	char bytes[2 * TEXT + ENVIRON];
+};
+struct sample_scratch {
+	struct sampled head;
+	char bytes[STACK];
+};
+#define SCRATCH(name)                                \
+	struct {                                     \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, 1);              \
+		__type(key, __u32);                  \
+		__type(value, struct name);          \
+	} name SEC(".maps")
+SCRATCH(text_scratch);
+SCRATCH(exec_scratch);
+SCRATCH(sample_scratch);
+
+#define scratch(name)                                          \
+	({                                                     \
+		__u32 zero_ = 0;                               \
+		(struct name *)bpf_map_lookup_elem(&name, &zero_); \
+	})
+
+static __always_inline void bump(__u64 *counter)
+{
+	__sync_fetch_and_add(counter, 1);
+}
+
+/* Readers look ten times a second; they are woken only where the ring may fill up before. */
+static __always_inline bool send(void *data, __u32 size)
+{
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (1 << 20)
+			      ? BPF_RB_FORCE_WAKEUP
+			      : BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_output(&events, data, size, flags) == 0;
+}
+
+/* ---- registers ---- */
+
+#if defined(__TARGET_ARCH_x86)
+#define TS_COMPAT 0x0002	/* asm/thread_info.h: a 32-bit call is under way */
+static __always_inline bool is_compat(struct task_struct *task)
+{
+	return task->thread_info.status & TS_COMPAT;
+}
+static __always_inline long number(struct pt_regs *regs)
+{
+	return (long)regs->orig_ax;
+}
+static __always_inline __u64 argument(struct pt_regs *regs, bool compat, __u32 at)
+{
+	if (compat) {
+		switch (at) {
+		case 0: return (__u32)regs->bx;
+		case 1: return (__u32)regs->cx;
+		case 2: return (__u32)regs->dx;
+		case 3: return (__u32)regs->si;
+		case 4: return (__u32)regs->di;
+		default: return (__u32)regs->bp;
+		}
+	}
+	switch (at) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	case 3: return regs->r10;
+	case 4: return regs->r8;
+	default: return regs->r9;
+	}
+}
+#define PC(regs) ((regs)->ip)
+#define SP(regs) ((regs)->sp)
+#define FP(regs) ((regs)->bp)
+#define LR(regs) 0
+/* asm/unistd.h: marks a call of the x32 ABI, numbered like the others but for those from 512. */
+#define X32_BIT 0x40000000
+#else
+#define TIF_32BIT 22	/* asm/thread_info.h */
+static __always_inline bool is_compat(struct task_struct *task)
+{
+	return task->thread_info.flags >> TIF_32BIT & 1;
+}
+static __always_inline long number(struct pt_regs *regs)
+{
+	return regs->syscallno;
+}
+static __always_inline __u64 argument(struct pt_regs *regs, bool compat, __u32 at)
+{
+	switch (at) {
+	case 0: return regs->orig_x0;	/* the result is in x0 by now */
+	case 1: return regs->regs[1];
+	case 2: return regs->regs[2];
+	case 3: return regs->regs[3];
+	case 4: return regs->regs[4];
+	default: return regs->regs[5];
+	}
+}
+#define PC(regs) ((regs)->pc)
+#define SP(regs) ((regs)->sp)
+#define FP(regs) ((regs)->regs[29])
+#define LR(regs) ((regs)->regs[30])
+#define X32_BIT 0
+#endif
+
+/* ---- processes ---- */
+
+/* The number of `pid` in our own pid namespace; 0 where it has none. */
+static __always_inline __u32 number_here(struct pid *pid)
+{
+	__u32 level = BPF_CORE_READ(pid, level);
+	for (int i = 0; i < 8; i++) {
+		struct upid at = {};
+		if (i > level)
+			break;
+		bpf_core_read(&at, sizeof(at), &pid->numbers[i]);
+		if (BPF_CORE_READ(at.ns, ns.inum) == settings.pid_ns)
+			return at.nr;
+	}
+	return 0;
+}
+
+static __always_inline __u32 tgid_here(struct task_struct *task)
+{
+	return number_here(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+static __always_inline void times(struct process *event, struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+	event->utime = task->utime + signal->utime;
+	event->stime = task->stime + signal->stime;
+	event->runtime = task->se.sum_exec_runtime + signal->sum_sched_runtime;
+}
+
+static __always_inline bool has_own_root(struct task_struct *task)
+{
+	return (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns) == shared.own_mnt_ns &&
+	       (__u64)BPF_CORE_READ(task, fs, root.dentry) == shared.own_root;
+}
+
+static __always_inline void head(struct process *event, __u32 kind, __u32 image, struct task_struct *task)
+{
+	event->head.kind = kind;
+	event->head.image = image;
+	event->head.at_ns = bpf_ktime_get_ns();
+	event->cgroup = bpf_get_current_cgroup_id();
+	event->own_root = has_own_root(task);
+	event->pid = tgid_here(task);
+}
+
+static __always_inline __u32 new_image(void)
+{
+	return __sync_fetch_and_add(&shared.images, 1) + 1;
+}
+
+/* A process that was there before us makes its first call. */
+static __noinline struct proc *first_seen(__u32 tgid)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!shared.own_root && tgid_here(task) == settings.self) {
+		shared.own_root = (__u64)BPF_CORE_READ(task, fs, root.dentry);
+		shared.own_mnt_ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
+	}
+	if (!settings.everyone || tgid_here(task) == settings.self)
+		return NULL;
+	struct proc fresh = { .image = new_image() };
+	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST) == 0) {
+		struct process event = {};
+		head(&event, SEEN, fresh.image, task);
+		times(&event, task);
+		if (!send(&event, sizeof(event)))
+			bump(&shared.events_lost);
+	}
+	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tgid = child->tgid, from = parent->tgid;
+	if (tgid == from)
+		return 0;	/* a thread */
+	struct proc *known = bpf_map_lookup_elem(&procs, &from);
+	bool launched = false;
+	if (!known) {
+		if (!settings.launch || shared.launched || tgid_here(parent) != settings.self)
+			return 0;
+		shared.launched = launched = true;
+	} else {
+		known->waits++;
+	}
+	struct proc fresh = {};
+	struct process event = {};
+	if (known && known->image) {
+		fresh.image = new_image();
+		fresh.moved = known->moved;
+		event.former = known->image;
+		event.moved = known->moved;
+	} else if (known) {
+		return 0;
+	} else {
+		/* Our own child, which becomes the command when it execs. */
+		return bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY), 0;
+	}
+	head(&event, FORKED, fresh.image, child);
+	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY) || !send(&event, sizeof(event)))
+		bump(&shared.events_lost);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+{
+	__u32 tgid = task->tgid;
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct exec_scratch *s = scratch(exec_scratch);
+	if (!proc || !s)
+		return 0;
+	struct process *event = &s->head;
+	__builtin_memset(event, 0, sizeof(*event));
+	event->former = proc->image;
+	proc->image = new_image();
+	proc->waits++;
+	head(event, EXECUTED, proc->image, task);
+	times(event, task);
+	event->moved = proc->moved;
+	event->secure = BPF_CORE_READ_BITFIELD(binprm, secureexec);
+	event->by_descriptor = binprm->fdpath != NULL;
+	__u32 used = 0;
+	long length = bpf_probe_read_kernel_str(s->bytes, TEXT, binprm->filename);
+	if (length > 0)
+		used = length;
+	event->file_length = used;
+	length = bpf_probe_read_kernel_str(s->bytes + (used & (2 * TEXT - 1)), INTERPRETER, binprm->interp);
+	if (length > 0)
+		used += length;
+	event->interpreter_length = used - event->file_length;
+	struct mm_struct *mm = task->mm;
+	__u64 start = mm->env_start, end = mm->env_end;
+	__u64 whole = end > start ? end - start : 0;
+	__u32 size = whole < ENVIRON - 1 ? whole : ENVIRON - 1;
+	event->environ_whole = whole > 0xffffffff ? 0xffffffff : whole;
+	if (bpf_probe_read_user(s->bytes + (used & (2 * TEXT - 1)), size & (ENVIRON - 1), (void *)start) == 0)
+		event->environ_length = size;
+	else
+		size = 0;
+	bump(&shared.changes);
+	if (!send(s, (sizeof(*event) + used + size) & (2 * ENVIRON - 1)))
+		bump(&shared.events_lost);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	if (task->signal->live.counter != 0)
+		return 0;	/* other threads go on */
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc)
+		return 0;
+	struct process event = {};
+	head(&event, EXITED, proc->image, task);
+	times(&event, task);
+	event.exit_code = task->signal->group_exit_code ?: task->exit_code;
+	bpf_map_delete_elem(&procs, &tgid);
+	if (!send(&event, sizeof(event)))
+		bump(&shared.events_lost);
+	return 0;
+}
+
+/* The working directory or the root of a process may be another from here on. */
+static __always_inline void moves(struct proc *proc)
+{
+	proc->waits++;
+	if (proc->moved)
+		return;
+	proc->moved = 1;
+	struct event event = { .kind = MOVED, .image = proc->image, .at_ns = bpf_ktime_get_ns() };
+	if (!send(&event, sizeof(event)))
+		bump(&shared.events_lost);
+}
+
+/* ---- calls ---- */
+
+/* Of a text whose bytes behind `length` do not matter, eight at a time. */
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+/* Of the first `length` bytes in text_scratch. A function of its own, so that the verifier walks its
+ * loop once. */
+__noinline __u64 hash_text(__u32 length)
+{
+	struct text_scratch *s = scratch(text_scratch);
+	if (!s)
+		return 0;
+	const __u64 *words = (const __u64 *)s->text;
+	__u64 hash = settings.seed + length;
+	__u32 i;
+	for (i = 0; i < TEXT / 8; i++) {
+		if ((i + 1) * 8 > length)
+			break;
+		hash = mix(hash, words[i]);
+	}
+	if (i < TEXT / 8 && length & 7)
+		hash = mix(hash, words[i] & ((1ULL << (length & 7) * 8) - 1));
+	return mix(hash, length);
+}
+
+/* What matters in the answer of a call that succeeded; 0 where it cannot be read. For a file's
+ * status device, inode, size and time of modification (asm/stat.h, linux/stat.h). */
+static __always_inline __u64 fingerprint(__u32 reply, __u64 address, long ret, char *room)
+{
+	__u64 *words = (__u64 *)room;
+	__u64 hash = 1;
+	switch (reply) {
+	case STAT:
+		if (bpf_probe_read_user(words, 104, (void *)address))
+			return 0;
+		hash = mix(hash, words[0]);
+		hash = mix(hash, words[1]);
+		hash = mix(hash, words[6]);
+		hash = mix(hash, words[11]);
+		return mix(hash, words[12]);
+	case STATX:
+		if (bpf_probe_read_user(words, 144, (void *)address))
+			return 0;
+		hash = mix(hash, words[4]);
+		hash = mix(hash, words[5]);
+		hash = mix(hash, words[14]);
+		hash = mix(hash, words[15] & 0xffffffff);
+		return mix(hash, words[17]);
+	case STAT_I386:
+	case STAT64_I386:
+	case STAT64_ARM:
+		/* The whole structure but its time of access would be another at each read. */
+		if (bpf_probe_read_user(words, 104, (void *)address))
+			return 0;
+		if (reply == STAT_I386)
+			return mix(mix(mix(hash, words[0]), words[2] >> 32), words[5]);
+		hash = mix(hash, words[0]);
+		if (reply == STAT64_ARM)
+			return mix(mix(mix(hash, words[6]), words[10]), words[12]);
+		hash = mix(hash, words[5] >> 32 | words[6] << 32);
+		return mix(mix(hash, words[9]), words[11]);
+	case LINK: {
+		__u32 length = ret & (TEXT - 1);
+		if (bpf_probe_read_user(room, length, (void *)address))
+			return 0;
+		return hash_text(length);
+	}
+	}
+	return 0;
+}
+
+static __always_inline __u64 kernel_time(void)
+{
+	if (!settings.latency)
+		return 0;
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u64 *at = bpf_map_lookup_elem(&entered, &tid);
+	if (!at)
+		return 0;
+	__u64 ns = bpf_ktime_get_ns() - *at;
+	bpf_map_delete_elem(&entered, &tid);
+	return ns;
+}
+
+static __always_inline void add(void *map, struct plain_key *key, __u64 kernel_ns, bool last)
+{
+	struct plain *known = bpf_map_lookup_elem(map, key);
+	if (!known) {
+		struct plain fresh = { .count = 1, .kernel_ns = kernel_ns };
+		if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0)
+			return;
+		known = bpf_map_lookup_elem(map, key);
+	}
+	if (known) {
+		known->count++;
+		known->kernel_ns += kernel_ns;
+		return;
+	}
+	if (last) {
+		bump(&shared.uncounted);
+		return;
+	}
+	struct plain_key less = *key;
+	less.image = 0;
+	bump(&shared.folded);
+	known = bpf_map_lookup_elem(&folded, &less);
+	if (!known) {
+		struct plain fresh = {};
+		bpf_map_update_elem(&folded, &less, &fresh, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&folded, &less);
+	}
+	if (!known) {
+		bump(&shared.uncounted);
+		return;
+	}
+	known->count++;
+	known->kernel_ns += kernel_ns;
+}
+
+static __always_inline void count_plain(__u32 image, __u16 nr, __u16 err, bool compat)
+{
+	struct plain_key key = { .image = image, .nr = nr, .err = err, .compat = compat };
+	add(&plains, &key, kernel_time(), false);
+}
+
+/* How many calls a snapshot at the `hit`th stands for, 0: none is taken. At the 2nd, and at each
+ * power of 8 with the three that follow: a program may ask from several places in turn. */
+static __always_inline __u64 weight(__u64 hit)
+{
+	if (hit == 2)
+		return 2;
+	__u64 before = 2;
+	for (__u64 power = 8; power <= 1ULL << 30; power *= 8) {
+		if (hit < power)
+			return 0;
+		if (hit < power + 4) {
+			__u64 calls = power + 3 - before;
+			return calls / 4 + (hit - power < calls % 4);
+		}
+		before = power + 3;
+	}
+	return 0;
+}
+
+static __always_inline void sample(struct pt_regs *regs, struct row_key *key, __u64 stands_for)
+{
+	struct sample_scratch *s = scratch(sample_scratch);
+	if (!s)
+		return;
+	s->head.head.kind = SAMPLED;
+	s->head.head.image = key->image;
+	s->head.head.at_ns = bpf_ktime_get_ns();
+	s->head.key = *key;
+	s->head.weight = stands_for;
+	s->head.pc = PC(regs);
+	s->head.sp = SP(regs);
+	s->head.fp = FP(regs);
+	s->head.lr = LR(regs);
+	s->head.pid = tgid_here(bpf_get_current_task_btf());
+	/* The stack may end before 4 KiB. */
+	s->head.length = 0;
+	for (int i = 0; i < STACK / 512; i++) {
+		if (bpf_probe_read_user(s->bytes + i * 512, 512, (void *)(s->head.sp + i * 512)))
+			break;
+		s->head.length += 512;
+	}
+	if (!send(s, sizeof(*s)))
+		bump(&shared.stacks_lost);
+}
+
+static __always_inline __u8 decide(const volatile struct call *call, struct pt_regs *regs, bool compat)
+{
+	__u64 flags = 0;
+	switch (call->decider) {
+	case OPEN_HOW:
+		if (bpf_probe_read_user(&flags, 8, (void *)argument(regs, compat, call->decider_at)))
+			return call->ask;
+		break;
+	case OPEN_FLAGS:
+	case AT_FLAGS:
+		flags = argument(regs, compat, call->decider_at);
+		break;
+	default:
+		return call->ask;
+	}
+	if (call->decider == AT_FLAGS)
+		return flags & 0x100 /* AT_SYMLINK_NOFOLLOW */ ? ASK_LSTAT : ASK_STAT;
+	return flags & (3 | 0100 | 01000) /* O_ACCMODE, O_CREAT, O_TRUNC */ ? ASK_OPEN_WRITE : ASK_OPEN;
+}
+
+static __always_inline bool waited(const volatile struct call *call, struct pt_regs *regs, bool compat)
+{
+	switch (call->when) {
+	case NON_ZERO:
+		return (__u32)argument(regs, compat, call->when_at) != 0;
+	case WITHOUT:
+		return !((__u32)argument(regs, compat, call->when_at) & call->when_bits);
+	}
+	return true;
+}
+
+/* Counts a call that names a path; false: it names none, as it turns out. */
+static __always_inline bool count_path(struct pt_regs *regs, long ret, __u16 err, const volatile struct call *call,
+				       struct proc *proc, __u16 nr, bool compat)
+{
+	struct text_scratch *s = scratch(text_scratch);
+	if (!s)
+		return false;
+	__u64 address = argument(regs, compat, call->path);
+	if (!address)
+		return false;
+	long length = bpf_probe_read_user_str(s->text, TEXT, (void *)address);
+	if (length <= 0) {
+		bump(&shared.unreadable);
+		return false;
+	}
+	length--;	/* the NUL */
+	if (length == 0 && call->at_flags != NONE &&
+	    argument(regs, compat, call->at_flags) & 0x1000 /* AT_EMPTY_PATH */)
+		return false;
+	struct row_key key = {
+		.path = hash_text(length),
+		.image = proc->image,
+		.nr = nr,
+		.err = err,
+		.ask = decide(call, regs, compat),
+		.compat = compat,
+	};
+	/* AT_FDCWD is -100 */
+	if (call->dir != NONE)
+		key.from_dir_fd = (__s32)argument(regs, compat, call->dir) != -100;
+	__u64 now = bpf_ktime_get_ns();
+	struct row *row = bpf_map_lookup_elem(&rows, &key);
+	if (!row) {
+		struct row fresh = {};
+		if (bpf_map_update_elem(&rows, &key, &fresh, BPF_NOEXIST) == 0) {
+			bump(&shared.rows);
+			__u8 *sent = bpf_map_lookup_elem(&texts, &key.path);
+			if (!sent) {
+				s->head.head.kind = NAMED;
+				s->head.head.image = key.image;
+				s->head.head.at_ns = now;
+				s->head.path = key.path;
+				s->head.length = length;
+				__u8 one = 1;
+				if (send(s, sizeof(s->head) + (length & (TEXT - 1))))
+					bpf_map_update_elem(&texts, &key.path, &one, BPF_ANY);
+				else
+					bump(&shared.texts_lost);
+			}
+		}
+		row = bpf_map_lookup_elem(&rows, &key);
+	}
+	if (!row) {
+		struct plain_key less = { .nr = nr, .err = err, .compat = compat };
+		bump(&shared.folded);
+		add(&folded, &less, kernel_time(), true);
+		return true;
+	}
+	__u64 print = 0;
+	if (call->reply != NO_REPLY && !err)
+		print = fingerprint(call->reply, argument(regs, compat, call->reply_at), ret, s->text);
+	__u64 changes = shared.changes;
+	if (row->count == 0)
+		row->first_ns = now;
+	else if (row->changes == changes && row->waits == proc->waits && row->print == print &&
+		 now - row->last_ns < settings.within_ns)
+		row->repeated++;
+	row->count++;
+	row->last_ns = now;
+	row->print = print;
+	row->changes = changes;
+	row->waits = proc->waits;
+	if (settings.latency)
+		row->kernel_ns += kernel_time();
+	if (!err) {
+		if (key.ask == ASK_OPEN_WRITE || key.ask == ASK_CHANGE)
+			bump(&shared.changes);
+		if (call->moves != NOTHING)
+			moves(proc);
+	}
+	if (settings.stacks && key.ask <= ASK_READLINK && key.ask != ASK_OPEN_WRITE) {
+		__u64 stands_for = weight(row->count);
+		if (stands_for)
+			sample(regs, &key, stands_for);
+	}
+	return true;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(returned, struct pt_regs *regs, long ret)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc) {
+		proc = first_seen(tgid);
+		if (!proc)
+			return 0;
+	}
+	if (!proc->image)
+		return 0;
+	bool compat = is_compat(bpf_get_current_task_btf());
+	long nr = number(regs);
+	if (nr < 0)
+		return 0;	/* none: a signal handler's return, a call that was called off */
+	nr &= ~X32_BIT;
+	__u16 err = ret < 0 && ret >= -4095 ? -ret : 0;
+	if (nr >= CALLS * 2) {
+		count_plain(proc->image, 0xffff, err, compat);
+		return 0;
+	}
+	if (nr < CALLS) {
+		const volatile struct call *call = &settings.calls[compat][nr];
+		switch (call->kind) {
+		case PATH:
+			if (call->ask == ASK_EXEC && !err)
+				return 0;	/* counted by `executed` */
+			if (count_path(regs, ret, err, call, proc, nr, compat))
+				return 0;
+			break;
+		case WAIT:
+			if (waited(call, regs, compat))
+				proc->waits++;
+			break;
+		case MOVES:
+			if (!err)
+				moves(proc);
+			break;
+		case URING:
+			bump(&shared.uring);
+			break;
+		}
+	}
+	if (settings.all)
+		count_plain(proc->image, nr, err, compat);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(entering, struct pt_regs *regs, long nr)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid = id;
+	if (!settings.everyone && !bpf_map_lookup_elem(&procs, &tgid))
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	bpf_map_update_elem(&entered, &tid, &now, BPF_ANY);
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* What the program in the kernel and its reader (src/wire.rs) agree on. Little is shared; each side
+ * states the size of what it uses, and a test compares. */
+#pragma once
+
+#define CALLS 512
+#define TEXT 4096
+#define INTERPRETER 256
+#define ENVIRON 16384
+#define STACK 4096
+
+/* What is to be done about a call: needless-abi's table. */
+enum kind { PLAIN, PATH, WAIT, MOVES, URING };
+enum decider { NAME, OPEN_FLAGS, OPEN_HOW, AT_FLAGS };
+enum reply { NO_REPLY, STAT, STAT64_I386, STAT64_ARM, STAT_I386, STATX, LINK };
+enum when { ALWAYS, NON_ZERO, WITHOUT };
+enum moves { NOTHING, DIRECTORY, ROOT };
+/* needless_model::Ask, in its order. */
+enum ask { ASK_STAT, ASK_LSTAT, ASK_OPEN, ASK_OPEN_WRITE, ASK_ACCESS, ASK_READLINK, ASK_EXEC, ASK_CHANGE, ASK_OTHER, ASK_NO_PATH };
+#define NONE 0xff
+
+struct call {
+	__u8 kind;
+	__u8 ask;
+	__u8 path;	/* position of the argument, or NONE */
+	__u8 dir;
+	__u8 at_flags;
+	__u8 decider;
+	__u8 decider_at;
+	__u8 reply;
+	__u8 reply_at;
+	__u8 when;
+	__u8 when_at;
+	__u8 moves;
+	__u32 when_bits;
+};
+
+struct settings {
+	__u64 seed;		/* of the path hash: a program must not choose collisions */
+	__u64 within_ns;	/* how soon the same question must be put again to be repeated */
+	__u32 self;		/* our own tgid, as seen in our pid namespace */
+	__u32 pid_ns;		/* inode number of our pid namespace */
+	__u8 everyone;		/* every process, not only those in `procs` */
+	__u8 all;		/* rows of calls without a path, too */
+	__u8 latency;		/* the enter hook is attached: kernel time per row */
+	__u8 stacks;		/* take snapshots */
+	__u8 launch;		/* the first process that we fork is observed */
+	__u8 unused[3];
+	struct call calls[2][CALLS];	/* the machine's own ABI, then the 32-bit one */
+};
+
+/* Counters of what went wrong, and state of all CPUs. */
+struct shared {
+	__u64 changes;		/* counts calls after which an answer may be another */
+	__u64 images;		/* the last number given to a process image */
+	__u64 rows;		/* distinct rows added, those deleted since not subtracted */
+	__u64 folded;		/* calls counted without their path, for want of room */
+	__u64 unreadable;	/* paths that could not be read */
+	__u64 texts_lost;	/* paths whose text found no room in the ring */
+	__u64 events_lost;	/* processes that came, exec'd or went unseen for want of room */
+	__u64 uncounted;	/* calls that were counted nowhere */
+	__u64 stacks_lost;
+	__u64 uring;		/* calls of io_uring_setup */
+	__u64 launched;		/* whether the launched process was seen */
+	__u64 own_mnt_ns;	/* our own mount namespace and root, to compare */
+	__u64 own_root;
+};
+
+/* A process that is observed. */
+struct proc {
+	__u32 image;		/* 0: not yet its own program, and not counted */
+	__u32 waits;		/* counts calls that waited, and moves */
+	__u32 moved;		/* whether its working directory or root may be another than at first */
+	__u32 zero;
+};
+
+struct row_key {
+	__u64 path;		/* hash of the text */
+	__u32 image;
+	__u16 nr;
+	__u16 err;		/* 0: it succeeded */
+	__u8 ask;
+	__u8 compat;
+	__u8 from_dir_fd;
+	__u8 zero[5];
+};
+
+struct row {
+	__u64 count;
+	__u64 repeated;
+	__u64 first_ns;
+	__u64 last_ns;
+	__u64 print;		/* fingerprint of the last answer */
+	__u64 changes;		/* shared.changes when it was given */
+	__u64 kernel_ns;
+	__u32 waits;		/* proc.waits when it was given */
+	__u32 zero;
+};
+
+struct plain_key {
+	__u32 image;
+	__u16 nr;
+	__u16 err;
+	__u32 compat;
+};
+
+struct plain {
+	__u64 count;
+	__u64 kernel_ns;
+};
+
+enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED };
+
+struct event {
+	__u32 kind;
+	__u32 image;
+	__u64 at_ns;
+};
+
+/* NAMED: the text of a path. The text follows. */
+struct named {
+	struct event head;
+	__u64 path;
+	__u32 length;
+	__u32 zero;
+};
+
+/* SEEN, FORKED, EXECUTED, EXITED; MOVED has the head alone. For EXECUTED the file as asked for, what
+ * it is interpreted by, and the environment follow, the first two with their NUL. */
+struct process {
+	struct event head;
+	__u32 pid;		/* in our pid namespace; 0: it has none there */
+	__u32 former;		/* the image it was, or its parent's */
+	__u64 utime, stime, runtime;	/* of the process so far */
+	__u64 cgroup;
+	__s32 exit_code;
+	__u8 own_root;
+	__u8 secure;
+	__u8 moved;
+	__u8 by_descriptor;	/* execveat with a descriptor */
+	__u32 file_length;
+	__u32 interpreter_length;
+	__u32 environ_length;
+	__u32 environ_whole;	/* its true length */
+};
+
+/* SAMPLED: a stack follows. */
+struct sampled {
+	struct event head;
+	struct row_key key;
+	__u64 weight;
+	__u64 pc, sp, fp, lr;
+	__u32 pid;
+	__u32 length;
+};

@@ -1,0 +1,82 @@
+//! Counts system calls in the kernel, with one eBPF program and no event per call, and fills a
+//! profile.
+//!
+//! Needs CAP_BPF and CAP_PERFMON (or root) and a kernel with BTF, from Linux 5.8. What is observed
+//! is not slowed down by more than the counting: nothing stops, and if we are killed the kernel
+//! removes the programs with our descriptors.
+
+#[cfg(ebpf)]
+mod attach;
+#[cfg(ebpf)]
+mod observed;
+#[cfg(ebpf)]
+mod session;
+#[cfg(ebpf)]
+mod wire;
+
+#[cfg(not(ebpf))]
+mod without;
+
+#[cfg(ebpf)]
+pub use session::Session;
+#[cfg(not(ebpf))]
+pub use without::Session;
+
+use needless_model::{Limits, ProcId, Profile};
+use needless_tracee::Stack;
+use std::fmt;
+use std::os::fd::OwnedFd;
+
+/// Whether this build has the backend: without clang and libelf it is built without.
+pub const BUILT: bool = cfg!(ebpf);
+
+/// What to observe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The next process that this process forks, from its first exec on, and what comes of it.
+    Launched,
+    /// These processes, and what they fork from now on.
+    Processes(Vec<u32>),
+    /// Every process of the machine, but ourselves.
+    Everyone,
+}
+
+/// How to observe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Also keep rows of calls that name no path.
+    pub all: bool,
+    /// Measure the kernel time of each call, at the price of a second hook.
+    pub latency: bool,
+    /// Take snapshots of the stacks of repeated questions.
+    pub stacks: bool,
+    /// The environment variables to keep; others are never stored.
+    pub watch: &'static [&'static str],
+    /// Bounds of the profile.
+    pub limits: Limits,
+}
+
+/// What was observed.
+#[derive(Debug)]
+pub struct Observed {
+    /// The calls. Of a launched command, the first process is the command.
+    pub profile: Profile,
+    /// Snapshots of stacks.
+    pub stacks: Vec<Stack>,
+    /// The root directories (`O_PATH`) of processes whose root or mount namespace is not ours.
+    pub roots: Vec<(ProcId, OwnedFd)>,
+    /// The control group of processes, as its cgroup v2 number (the inode of its directory).
+    pub cgroups: Vec<(ProcId, u64)>,
+}
+
+/// Why nothing can be observed this way: one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub(crate) String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,494 @@
+//! From the kernel's messages and rows to a profile.
+
+use crate::wire::{Event, PlainKey, ProcessEvent, RowKey, Sample};
+use crate::{Observed, Options};
+use foldhash::fast::FixedState;
+use needless_abi::{Abi, abis};
+use needless_model::{
+    Ask, Born, Builder, CallId, Env, Errno, Exit, Fact, Facts, ProcId, Process, Question,
+    QuestionId, Tally, Window,
+};
+use needless_tracee::{Files, Module, Root, Stack};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Most descriptors of foreign roots kept.
+const MAX_ROOTS: usize = 256;
+/// Most snapshots kept.
+const MAX_STACKS: usize = 4096;
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// A process between two execs, as the kernel numbers them.
+struct Image {
+    id: ProcId,
+    /// Its pid while it is the latest image of that pid and has not ended.
+    pid: Option<u32>,
+    /// The working directory it began with, where known.
+    directory: Option<Rc<str>>,
+    /// Whether it may have left that.
+    moved: bool,
+    /// CPU time that earlier images of this process took: user mode, kernel.
+    earlier: (u64, u64),
+    /// Where it was attached to: CPU time is then asked of /proc at the end.
+    attached: bool,
+}
+
+/// An exec to be counted with its new image.
+struct Exec {
+    image: u32,
+    path: String,
+    by_descriptor: bool,
+}
+
+/// What the kernel told so far.
+pub(crate) struct Events {
+    builder: Builder,
+    watch: &'static [&'static str],
+    own_root: Option<Root>,
+    own_directory: Option<Rc<str>>,
+    images: Map<u32, Image>,
+    /// The latest image of each live process.
+    live: Map<u32, u32>,
+    texts: Map<u64, Box<str>>,
+    execs: Vec<Exec>,
+    samples: Vec<Sampled>,
+    /// Images not yet looked at in /proc.
+    new: Vec<u32>,
+    files: Files,
+    /// Names of programs as given to exec, with what they resolve to.
+    resolved: HashMap<String, Option<String>>,
+    roots: Vec<(ProcId, OwnedFd)>,
+    cgroups: Vec<(ProcId, u64)>,
+}
+
+/// A snapshot, with what was mapped then.
+struct Sampled {
+    key: RowKey,
+    stack: Stack,
+}
+
+impl Events {
+    pub(crate) fn new(options: &Options) -> Events {
+        let directory = std::env::current_dir().ok();
+        Events {
+            builder: Builder::new(options.limits),
+            watch: options.watch,
+            own_root: Root::of("self"),
+            own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
+            images: Map::default(),
+            live: Map::default(),
+            texts: Map::default(),
+            execs: Vec::new(),
+            samples: Vec::new(),
+            new: Vec::new(),
+            files: Files::default(),
+            resolved: HashMap::new(),
+            roots: Vec::new(),
+            cgroups: Vec::new(),
+        }
+    }
+
+    /// Process `pid` is observed from now on as `image`.
+    pub(crate) fn attached(&mut self, image: u32, pid: u32) {
+        let process = Process::new(pid, None, Born::Seen);
+        self.begin(image, pid, process, None, true);
+    }
+
+    /// Whether no more rows of `image` will come.
+    pub(crate) fn has_ended(&self, image: u32) -> bool {
+        self.images.get(&image).is_some_and(|image| image.pid.is_none())
+    }
+
+    /// Takes one message.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        match Event::read(bytes) {
+            Some(Event::Seen(event)) => {
+                let mut process = Process::new(event.pid, None, Born::Seen);
+                process.own_root = event.own_root;
+                self.begin(event.image, event.pid, process, None, true);
+                self.belongs(event);
+            }
+            Some(Event::Forked(event)) => self.forked(event),
+            Some(Event::Executed(event)) => self.executed(event),
+            Some(Event::Exited(event)) => self.exited(event),
+            Some(Event::Moved { image }) => {
+                if let Some(image) = self.images.get_mut(&image) {
+                    image.moved = true;
+                }
+            }
+            Some(Event::Named { path, text }) => {
+                let text = String::from_utf8_lossy(text).into_owned().into_boxed_str();
+                self.texts.insert(path, text);
+            }
+            Some(Event::Sampled(sample)) => self.sampled(sample),
+            None => {}
+        }
+    }
+
+    fn begin(
+        &mut self,
+        image: u32,
+        pid: u32,
+        process: Process,
+        directory: Option<Rc<str>>,
+        attached: bool,
+    ) {
+        let id = self.builder.process(process);
+        let fresh =
+            Image { id, pid: Some(pid), directory, moved: false, earlier: (0, 0), attached };
+        self.images.insert(image, fresh);
+        self.live.insert(pid, image);
+        self.new.push(image);
+    }
+
+    fn forked(&mut self, event: ProcessEvent<'_>) {
+        let (process, directory) = match self.images.get(&event.former) {
+            Some(parent) => {
+                let process = self.builder.process_ref(parent.id).forked(event.pid, parent.id);
+                (process, parent.directory.clone())
+            }
+            None => (Process::new(event.pid, None, Born::Seen), None),
+        };
+        self.begin(event.image, event.pid, process, directory, false);
+        self.moved(event);
+        self.belongs(event);
+    }
+
+    fn moved(&mut self, event: ProcessEvent<'_>) {
+        if let Some(image) = self.images.get_mut(&event.image) {
+            image.moved |= event.moved;
+        }
+    }
+
+    fn belongs(&mut self, event: ProcessEvent<'_>) {
+        if let Some(image) = self.images.get(&event.image) {
+            self.cgroups.push((image.id, event.cgroup));
+        }
+    }
+
+    fn executed(&mut self, event: ProcessEvent<'_>) {
+        let total = scaled(event.times);
+        let former = self.images.get_mut(&event.former).map(|former| {
+            former.pid = None;
+            let (user, system) = former.earlier;
+            let process = self.builder.process_mut(former.id);
+            if !former.attached {
+                process.cpu_user_ns = Some(total.0.saturating_sub(user));
+                process.cpu_sys_ns = Some(total.1.saturating_sub(system));
+            }
+            (former.id, former.directory.clone(), former.attached)
+        });
+        let command = event.former == 0;
+        let mut process = Process::new(event.pid, former.as_ref().map(|f| f.0), Born::Exec);
+        process.own_root = event.own_root;
+        process.secure = Some(event.secure);
+        if event.environ_whole {
+            process.env = Env::Known(needless_tracee::watched(event.environ, self.watch));
+        }
+        let directory = match former {
+            Some((_, directory, _)) => directory,
+            None if command => self.own_directory.clone(),
+            None => None,
+        };
+        let file = String::from_utf8_lossy(event.file).into_owned();
+        let interpreter = String::from_utf8_lossy(event.interpreter).into_owned();
+        process.exe = self.resolve(&interpreter, directory.as_deref(), &event);
+        if let Some(exe) = &process.exe {
+            process.runtime = needless_model::Runtime::of_exe(exe);
+        }
+        self.begin(event.image, event.pid, process, directory, false);
+        self.moved(event);
+        self.belongs(event);
+        if let Some(image) = self.images.get_mut(&event.image) {
+            image.earlier = total;
+        }
+        let by_descriptor = event.by_descriptor;
+        self.execs.push(Exec { image: event.image, path: file, by_descriptor });
+    }
+
+    /// The program that the kernel runs for `name`, as /proc would tell it.
+    fn resolve(
+        &mut self,
+        name: &str,
+        directory: Option<&str>,
+        event: &ProcessEvent<'_>,
+    ) -> Option<String> {
+        let path = match name.strip_prefix('/') {
+            Some(_) => name.to_owned(),
+            None if event.moved => return Some(name.to_owned()),
+            None => format!("{}/{name}", directory?),
+        };
+        if !event.own_root {
+            return Some(path);
+        }
+        let resolved = self.resolved.entry(path).or_insert_with_key(|path| {
+            let real = std::fs::canonicalize(path).ok()?;
+            Some(real.to_string_lossy().into_owned())
+        });
+        resolved.clone()
+    }
+
+    fn exited(&mut self, event: ProcessEvent<'_>) {
+        let Some(image) = self.images.get_mut(&event.image) else { return };
+        if image.pid.take().is_some_and(|pid| self.live.get(&pid) == Some(&event.image)) {
+            self.live.remove(&event.pid);
+        }
+        let (user, system) = scaled(event.times);
+        let process = self.builder.process_mut(image.id);
+        if !image.attached {
+            process.cpu_user_ns = Some(user.saturating_sub(image.earlier.0));
+            process.cpu_sys_ns = Some(system.saturating_sub(image.earlier.1));
+        }
+        let (code, signal) = (event.exit_code >> 8 & 0xff, event.exit_code & 0x7f);
+        process.exit = Some(if signal == 0 { Exit::Code(code) } else { Exit::Signal(signal) });
+    }
+
+    fn sampled(&mut self, sample: Sample<'_>) {
+        if self.samples.len() >= MAX_STACKS {
+            return;
+        }
+        let modules = self.modules(sample.pid, sample.pc);
+        let stack = Stack {
+            row: 0,
+            weight: sample.weight,
+            pc: sample.pc,
+            sp: sample.sp,
+            fp: sample.fp,
+            lr: sample.lr,
+            bytes: sample.bytes.to_vec(),
+            modules,
+        };
+        self.samples.push(Sampled { key: sample.key, stack });
+    }
+
+    fn modules(&mut self, pid: u32, pc: u64) -> Arc<Vec<Module>> {
+        let known = self.samples.iter().rev().map(|sample| &sample.stack.modules);
+        let fits = |m: &&Arc<Vec<Module>>| m.iter().any(|m| (m.start..m.end).contains(&pc));
+        let fresh = self.files.modules(pid as i32);
+        if fresh.is_empty() {
+            // It is gone. A sibling of the same image has the same addresses.
+            return known.take(64).find(fits).cloned().unwrap_or_default();
+        }
+        Arc::new(fresh)
+    }
+
+    /// Completes what is known of new processes, of those that still live.
+    pub(crate) fn look_at_new(&mut self) {
+        for number in std::mem::take(&mut self.new) {
+            let Some(image) = self.images.get_mut(&number) else { continue };
+            let Some(pid) = image.pid.filter(|pid| self.live.get(pid) == Some(&number)) else {
+                continue;
+            };
+            let process = self.builder.process_mut(image.id);
+            if process.born == Born::Seen {
+                let known = (process.own_root, process.secure);
+                needless_tracee::look(process, self.watch);
+                process.own_root = known.0;
+                process.own_root = Root::of(&pid.to_string()) == self.own_root;
+                if image.directory.is_none() && !image.moved {
+                    image.directory =
+                        needless_tracee::working_directory(pid as i32).map(Into::into);
+                }
+                image.earlier = cpu_time(pid).unwrap_or_default();
+            } else if process.born == Born::Exec {
+                let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+                if let Some(exe) = exe.and_then(|exe| exe.to_str().map(str::to_owned)) {
+                    process.runtime = needless_model::Runtime::of_exe(&exe);
+                    process.exe = Some(exe);
+                }
+            }
+            if !process.own_root
+                && self.roots.len() < MAX_ROOTS
+                && let Some(root) = needless_tracee::open_root(pid as i32)
+            {
+                self.roots.push((image.id, root));
+            }
+        }
+    }
+}
+
+/// CPU time of a live process from /proc/PID/stat (proc(5)), to a hundredth of a second: in user
+/// mode and in the kernel, nanoseconds.
+fn cpu_time(pid: u32) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    let (user, system) = (ticks()?, ticks()?);
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((user * tick, system * tick))
+}
+
+/// Time in user mode and in the kernel: the exact sum, split as the ticks fell.
+fn scaled([user, system, sum]: [u64; 3]) -> (u64, u64) {
+    if system == 0 {
+        return (sum, 0);
+    }
+    let share = u128::from(sum) * u128::from(system) / u128::from((user + system).max(1));
+    let system = u64::try_from(share).unwrap_or(u64::MAX).min(sum);
+    (sum - system, system)
+}
+
+/// What the kernel counted.
+#[derive(Default)]
+pub(crate) struct Rows {
+    rows: Map<RowKey, Tally>,
+    plains: Vec<(PlainKey, Tally)>,
+    folded: Vec<(PlainKey, Tally)>,
+    /// How many rows were taken out of the kernel for good.
+    pub(crate) removed: u64,
+}
+
+impl Rows {
+    pub(crate) fn add(&mut self, key: RowKey, tally: Tally) {
+        self.rows.insert(key, tally);
+    }
+
+    pub(crate) fn add_plain(&mut self, key: PlainKey, tally: Tally) {
+        self.plains.push((key, tally));
+    }
+
+    pub(crate) fn add_folded(&mut self, key: PlainKey, tally: Tally) {
+        self.folded.push((key, tally));
+    }
+
+    /// The profile.
+    pub(crate) fn finish(
+        self,
+        mut events: Events,
+        options: &Options,
+        started_ns: u64,
+        length_ns: u64,
+    ) -> Observed {
+        let _ = started_ns;
+        for (pid, number) in &events.live {
+            let Some(image) = events.images.get(number) else { continue };
+            let Some((user, system)) = cpu_time(*pid) else { continue };
+            let process = events.builder.process_mut(image.id);
+            process.cpu_user_ns = Some(user.saturating_sub(image.earlier.0));
+            process.cpu_sys_ns = Some(system.saturating_sub(image.earlier.1));
+        }
+        let mut names = Names { abis: abis(), known: HashMap::new() };
+        for exec in std::mem::take(&mut events.execs) {
+            let name = if exec.by_descriptor { "execveat" } else { "execve" };
+            let call = events.builder.call(name);
+            let key = (call, Ask::Exec, false);
+            let Some(question) = events.question(exec.image, key, &exec.path) else { continue };
+            let tally = Tally { count: 1, ..Tally::default() };
+            events.builder.tally(question, Some(Ok(())), tally);
+        }
+        let mut indices: HashMap<RowKey, usize> =
+            events.samples.iter().map(|sample| (sample.key, usize::MAX)).collect();
+        let mut rows: Vec<(RowKey, Tally)> = self.rows.into_iter().collect();
+        rows.sort_by_key(|(key, tally)| (key.image, tally.first_ns, key.path, key.nr, key.err));
+        for (key, mut tally) in rows {
+            tally.timed = if options.latency { tally.count } else { 0 };
+            let call = names.call(&mut events.builder, key.nr, key.compat);
+            let text = events.texts.get(&key.path).cloned();
+            let question = match &text {
+                Some(text) => events.question(key.image, (call, key.ask, key.from_dir_fd), text),
+                None => Some(events.builder.without_path(None, call, key.ask)),
+            };
+            let Some(question) = question else { continue };
+            events.note_width(key.image, key.compat);
+            let row = events.builder.tally(question, outcome(key.err), tally);
+            if let Some(index) = indices.get_mut(&key) {
+                *index = row;
+            }
+        }
+        for (key, mut tally) in self.plains {
+            tally.timed = if options.latency { tally.count } else { 0 };
+            let call = names.call(&mut events.builder, key.nr, key.compat);
+            let process = events.images.get(&key.image).map(|image| image.id);
+            let question = events.builder.without_path(process, call, Ask::NoPath);
+            events.builder.tally(question, outcome(key.err), tally);
+        }
+        for (key, tally) in self.folded {
+            let call = names.call(&mut events.builder, key.nr, key.compat);
+            let ask = Ask::of(events.builder.call_name(call));
+            let question = events.builder.without_path(None, call, ask);
+            events.builder.tally(question, outcome(key.err), tally);
+        }
+        let mut facts = Facts::of(&[
+            Fact::Paths,
+            Fact::Outcomes,
+            Fact::Environment,
+            Fact::Clock,
+            Fact::Answers,
+        ]);
+        if options.all {
+            facts = facts.with(Fact::AllCalls);
+        }
+        if options.latency {
+            facts = facts.with(Fact::KernelTime);
+        }
+        let stacks = events.samples.into_iter().filter_map(|sample| {
+            let row = *indices.get(&sample.key)?;
+            (row != usize::MAX).then_some(Stack { row, ..sample.stack })
+        });
+        let stacks = stacks.collect();
+        let window = Window { length_ns: Some(length_ns) };
+        Observed {
+            profile: events.builder.finish("eBPF".into(), facts, window),
+            stacks,
+            roots: events.roots,
+            cgroups: events.cgroups,
+        }
+    }
+}
+
+fn outcome(err: u16) -> Option<Result<(), Errno>> {
+    Some(if err == 0 { Ok(()) } else { Err(Errno(err)) })
+}
+
+impl Events {
+    fn question(
+        &mut self,
+        image: u32,
+        (call, ask, from_dir_fd): (CallId, Ask, bool),
+        text: &str,
+    ) -> Option<QuestionId> {
+        let image = self.images.get(&image)?;
+        let absolute;
+        let path = match &image.directory {
+            Some(directory) if !text.starts_with('/') && !from_dir_fd && !image.moved => {
+                absolute = match text {
+                    "" => String::new(),
+                    _ => format!("{}/{text}", directory.trim_end_matches('/')),
+                };
+                &absolute
+            }
+            _ => text,
+        };
+        Some(self.builder.question(image.id, Question { call, ask, path, from_dir_fd }))
+    }
+
+    /// A program of the machine's own ABI or of its 32-bit one, by the calls it makes.
+    fn note_width(&mut self, image: u32, compat: bool) {
+        if let Some(image) = self.images.get(&image) {
+            self.builder.process_mut(image.id).wide.get_or_insert(!compat);
+        }
+    }
+}
+
+/// Names of calls by number.
+struct Names {
+    abis: Vec<Abi>,
+    known: HashMap<(u16, bool), CallId>,
+}
+
+impl Names {
+    fn call(&mut self, builder: &mut Builder, nr: u16, compat: bool) -> CallId {
+        *self.known.entry((nr, compat)).or_insert_with(|| {
+            let abi = self.abis.get(usize::from(compat));
+            let call = abi.and_then(|abi| abi.calls.get(usize::from(nr)).copied().flatten());
+            match call {
+                Some(call) => builder.call(call.name),
+                None => builder.call(&format!("syscall_{nr:#x}")),
+            }
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! In place of the backend where it could not be built.
+
+use crate::{Error, Observed, Options, Target};
+use std::time::Duration;
+
+/// Never made: see [`crate::BUILT`].
+#[derive(Debug)]
+pub enum Session {}
+
+impl Session {
+    /// Says that this build has no eBPF.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn start(_: &Target, _: &Options) -> Result<Session, Error> {
+        Err(Error(
+            "this needless was built without eBPF; install clang, libelf-dev and zlib1g-dev and build it again"
+                .into(),
+        ))
+    }
+
+    /// Never called.
+    pub fn drain(&mut self, _: Duration) {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn live(&self) -> usize {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn finish(self) -> Observed {
+        match self {}
+    }
+}

@@ -1,0 +1,51 @@
+//! Starts the command as if we were not there, and waits for it: what a shell starts, with the
+//! environment, limits, signal mask and dispositions, descriptors and user that it would have without
+//! us.
+
+mod caller;
+mod error;
+mod exit;
+mod forward;
+mod original;
+mod prepared;
+mod supervise;
+
+pub use caller::Caller;
+pub use error::Error;
+pub use exit::mirror;
+pub use forward::{Forward, release_standard_streams, wait_for};
+pub use original::{Original, rename_command_line};
+pub use prepared::{Child, Prepared};
+pub use supervise::{Ended, Watch, supervise};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What to run. Everything that is not named here (working directory, limits, umask, signal mask
+/// and dispositions, process group, terminal, open descriptors) is our own caller's.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to execute: looked up in `PATH` already.
+    pub program: PathBuf,
+    /// The arguments, the command's name as typed first.
+    pub argv: Vec<OsString>,
+    /// Its environment; `None`: ours, to the byte.
+    pub env: Option<Vec<(OsString, OsString)>>,
+    /// Its standard streams.
+    pub stdio: Stdio,
+    /// Whose it is, if not our own user's; its environment is then to be given in `env`.
+    pub caller: Option<Caller>,
+}
+
+/// The standard streams of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stdio {
+    /// Ours.
+    #[default]
+    Inherit,
+    /// All three `/dev/null`.
+    Null,
+    /// stdin and stderr `/dev/null`; stdout kept for [`Child::captured`]. For output that fits in
+    /// memory.
+    Capture,
+}

@@ -1,0 +1,168 @@
+//! Waits for a command that is our own child and runs by itself: an observer that stops nobody need
+//! not stand between.
+
+use crate::forward::{release_standard_streams, wait_for};
+use crate::{Error, Forward, Original, Prepared};
+use libc::pid_t;
+use needless_model::Exit;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+use std::io::{IsTerminal, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// How often the observer is let have a look.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// After how long somebody at a terminal is told that we wait for what the command left behind.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// The observer, as the wait needs it.
+pub trait Watch {
+    /// Readable when the observer should have a look before its time.
+    fn readable(&self) -> Option<BorrowedFd<'_>>;
+    /// Has a look: called about ten times a second.
+    fn look(&mut self);
+    /// Whether a process of the command's tree other than the command may still live.
+    fn others_live(&mut self) -> bool;
+    /// Whether process `pid` belongs to the command's tree.
+    fn is_ours(&self, pid: u32) -> bool;
+}
+
+/// How a supervised command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The command itself.
+    pub exit: Exit,
+    /// Whether somebody asked for the report before the last of its descendants had ended.
+    pub early: bool,
+}
+
+/// Forks the prepared command, and waits for it and what it leaves behind. To be called while this
+/// process has one thread, with the signals blocked that `original` remembers; they are as they were
+/// when it returns.
+///
+/// # Errors
+/// When the command cannot be forked or executed.
+pub fn supervise(
+    prepared: Prepared,
+    original: Original,
+    watch: &mut dyn Watch,
+) -> Result<Ended, Error> {
+    let start = |what| move |errno| Error::Start { what, errno };
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let signals = SignalFd::with_flags(&SigSet::all(), flags).map_err(start("signalfd"))?;
+    let pid = prepared.fork(None)?;
+    let mut child = prepared.held(pid);
+    child.ready();
+    child.release();
+    release_standard_streams(0..2);
+    let mut wait = Wait { pid, forward: Forward::new(Some(pid)), exit: None, ended_at: None };
+    let mut early = false;
+    let mut looked = Instant::now();
+    let mut explained = false;
+    while wait.exit.is_none() || (!early && watch.others_live()) {
+        let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        watched.extend(watch.readable().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let left = LOOK_EVERY.saturating_sub(looked.elapsed());
+        let _ = poll(&mut watched, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
+        while let Ok(Some(about)) = signals.read_signal() {
+            early |= wait.hear(&about, watch);
+        }
+        // Several stops or ends may have been one SIGCHLD.
+        wait.reap();
+        if looked.elapsed() >= LOOK_EVERY || watch.readable().is_some_and(is_readable) {
+            watch.look();
+            looked = Instant::now();
+        }
+        if !explained && wait.ended_at.is_some_and(|at| at.elapsed() > EXPLAIN_AFTER) {
+            explained = true;
+            explain();
+        }
+    }
+    let exit = wait.exit.unwrap_or(Exit::Code(125));
+    if let Some(error) = child.failure() {
+        original.restore_mask();
+        return Err(error);
+    }
+    // From here on a signal means us.
+    original.restore_mask();
+    Ok(Ended { exit, early })
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut watched = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+fn explain() {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        // Nobody may be listening.
+        let _ = writeln!(
+            stderr,
+            "needless: the command has ended, processes that it started have not: waiting for them (Ctrl-C: report now)"
+        );
+    }
+}
+
+struct Wait {
+    pid: pid_t,
+    forward: Forward,
+    exit: Option<Exit>,
+    ended_at: Option<Instant>,
+}
+
+impl Wait {
+    /// Takes one signal; `true` if it asks for the report now.
+    fn hear(&mut self, about: &siginfo, watch: &dyn Watch) -> bool {
+        let number = about.ssi_signo as i32;
+        let ending = matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+        match number {
+            libc::SIGCHLD => {}
+            libc::SIGCONT => {
+                let pid = self.pid;
+                self.forward.continued(|wait| {
+                    std::thread::sleep(Duration::from_millis(wait.as_millis().unwrap_or(0).into()));
+                    has_news(pid)
+                });
+            }
+            _ if self.exit.is_some() => return ending,
+            _ => self.forward.signal(about, |pid| watch.is_ours(pid)),
+        }
+        false
+    }
+
+    /// Takes what is to be told of the command.
+    fn reap(&mut self) {
+        let options = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
+        while self.exit.is_none()
+            && let Some(status) = wait_for(self.pid, options)
+        {
+            if libc::WIFSTOPPED(status) {
+                let pid = self.pid;
+                self.forward.stop_too(libc::WSTOPSIG(status), || has_news(pid));
+            } else if libc::WIFCONTINUED(status) {
+                self.forward.goes_on();
+            } else {
+                self.forward.ended();
+                self.ended_at = Some(Instant::now());
+                self.exit = Some(match libc::WIFSIGNALED(status) {
+                    true => Exit::Signal(libc::WTERMSIG(status)),
+                    false => Exit::Code(libc::WEXITSTATUS(status)),
+                });
+            }
+        }
+    }
+}
+
+/// Whether there is something to be told of our child, which stays to be told.
+fn has_news(pid: pid_t) -> bool {
+    let options = libc::WNOHANG | libc::WSTOPPED | libc::WCONTINUED | libc::WEXITED | libc::WNOWAIT;
+    // SAFETY: fills one zeroed structure of ours.
+    unsafe {
+        let mut about = std::mem::zeroed::<libc::siginfo_t>();
+        libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut about, options) == 0
+            && about.si_pid() == pid
+    }
+}
