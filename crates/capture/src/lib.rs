@@ -3,12 +3,15 @@
 mod costs;
 mod decode;
 mod doctor;
+mod elevate;
 mod enrich;
 mod image;
+mod kernel;
 mod locale;
 mod module;
 mod root;
 mod run;
+mod service;
 mod sites;
 mod tzif;
 mod unwind;
@@ -16,10 +19,15 @@ mod zone;
 
 pub use costs::calibrate;
 pub use doctor::{Check, State, doctor};
+pub use elevate::elevate;
 pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
 pub use root::{Root, Roots};
-pub use run::{Captured, Failure, Options, run};
+pub use run::{Backend, Captured, Failure, Options, run};
+pub use service::{
+    Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
+    processes_of_cgroup,
+};
 pub use sites::resolve;
 pub use zone::look_up;

@@ -1,18 +1,36 @@
 //! From the words of a command line to a profile with all its facts.
 
-use crate::{Roots, enrich, image, sites};
-use needless_launch::{Launch, Stdio};
-use needless_model::{Limits, Profile};
+use crate::{Roots, enrich, image, kernel, sites};
+use needless_launch::{Caller, Launch, Stdio};
+use needless_model::{Exit, Limits, ProcId, Profile};
+use needless_tracee::Stack;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// What observes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// eBPF where it is allowed, else ptrace.
+    #[default]
+    Best,
+    /// eBPF.
+    Ebpf,
+    /// ptrace.
+    Ptrace,
+}
+
 /// How to observe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
+    /// What observes.
+    pub backend: Backend,
+    /// Measure the kernel time of each call: eBPF only.
+    pub latency: bool,
     /// Count every call, not only those that rules need.
     pub all: bool,
     /// Variables that may be read from an environment; no other is.
@@ -38,7 +56,7 @@ impl Failure {
     /// The command was not found.
     pub const NOT_FOUND: i32 = 127;
 
-    fn new(status: i32, message: impl Into<String>) -> Failure {
+    pub(crate) fn new(status: i32, message: impl Into<String>) -> Failure {
         Failure { status, message: message.into() }
     }
 }
@@ -47,7 +65,7 @@ impl Failure {
 pub struct Captured {
     /// What it asked.
     pub profile: Profile,
-    exit: needless_model::Exit,
+    pub(crate) exit: Exit,
 }
 
 impl Captured {
@@ -57,13 +75,35 @@ impl Captured {
     }
 }
 
-/// Runs `words` and observes it. The process that calls this waits for the command and then ends
-/// as the command did; what returns is another process, which observed.
+/// Runs `words` and observes it. The process that calls this may wait for the command and then end
+/// as the command did; what returns is then another process, which observed.
+///
+/// Behind sudo, the command is run as the user who ran sudo, with that user's environment.
 ///
 /// # Errors
-/// When the command is not there, cannot be executed, or cannot be traced.
+/// When the command is not there, cannot be executed, or cannot be observed.
 pub fn run(words: &[OsString], options: &Options) -> Result<Captured, Failure> {
-    let launch = launch(words)?;
+    let launch = launch(words, Caller::behind_sudo())?;
+    let refused = match options.backend {
+        Backend::Ptrace if options.latency => {
+            let message = "--latency needs eBPF, which measures the kernel's time; ptrace cannot";
+            return Err(Failure::new(Failure::OURS, message));
+        }
+        Backend::Ptrace => None,
+        Backend::Best | Backend::Ebpf => match kernel::run(&launch, options)? {
+            Ok(captured) => return Ok(captured),
+            Err(refused) if options.backend == Backend::Ebpf || options.latency => {
+                return Err(Failure::new(Failure::OURS, refused));
+            }
+            Err(refused) => Some(refused),
+        },
+    };
+    let mut captured = ptrace(launch, options)?;
+    captured.profile.notes.extend(refused);
+    Ok(captured)
+}
+
+fn ptrace(launch: Launch, options: &Options) -> Result<Captured, Failure> {
     let traced = needless_ptrace::run(
         launch,
         &needless_ptrace::Options {
@@ -74,38 +114,56 @@ pub fn run(words: &[OsString], options: &Options) -> Result<Captured, Failure> {
         },
     )
     .map_err(|e| Failure::new(e.status(), e.to_string()))?;
-    let mut profile = traced.profile;
-    let roots = Roots::new(traced.roots)
-        .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
-    image::fill(&mut profile, &roots);
-    sites::resolve(&traced.stacks, &mut profile);
-    enrich(&mut profile, &roots);
+    let profile = complete(traced.profile, &traced.stacks, traced.roots)?;
     Ok(Captured { profile, exit: traced.exit })
 }
 
+/// Adds what is looked up after the run.
+pub(crate) fn complete(
+    mut profile: Profile,
+    stacks: &[Stack],
+    roots: Vec<(ProcId, OwnedFd)>,
+) -> Result<Profile, Failure> {
+    let roots = Roots::new(roots)
+        .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
+    image::fill(&mut profile, &roots);
+    sites::resolve(stacks, &mut profile);
+    enrich(&mut profile, &roots);
+    Ok(profile)
+}
+
 /// What `execvp(3)` would run for `words`, with our own settings taken out of the environment.
-fn launch(words: &[OsString]) -> Result<Launch, Failure> {
+fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
     let Some(name) = words.first().filter(|w| !w.is_empty()) else {
         return Err(Failure::new(Failure::OURS, "no command to run: needless run -- CMD [ARG…]"));
     };
-    let path = find(name, std::env::var_os("PATH").as_deref())?;
     let ours = |(name, _): &(OsString, OsString)| name.as_bytes().starts_with(b"NEEDLESS_");
-    let env = std::env::vars_os()
-        .any(|pair| ours(&pair))
-        .then(|| std::env::vars_os().filter(|pair| !ours(pair)).collect());
+    let env: Option<Vec<(OsString, OsString)>> = match &caller {
+        Some(caller) => Some(caller.environment.clone()),
+        None => std::env::vars_os()
+            .any(|pair| ours(&pair))
+            .then(|| std::env::vars_os().filter(|pair| !ours(pair)).collect()),
+    };
+    let path = match &caller {
+        Some(caller) => {
+            caller.environment.iter().find(|(name, _)| name == "PATH").map(|(_, v)| v.clone())
+        }
+        None => std::env::var_os("PATH"),
+    };
+    let path = find(name, path.as_deref())?;
     if is_program(&path)? {
         return Ok(Launch {
             program: path,
             argv: words.to_vec(),
             env,
             stdio: Stdio::Inherit,
-            caller: None,
+            caller,
         });
     }
     // As execvp does after ENOEXEC: a text without #! is a script for the shell.
     let mut argv = vec![OsString::from("sh"), path.into_os_string()];
     argv.extend_from_slice(&words[1..]);
-    Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: Stdio::Inherit, caller: None })
+    Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: Stdio::Inherit, caller })
 }
 
 /// The file that `name` means: itself if it has a slash, else the first executable of that name in
@@ -213,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         put(folder.path(), "script", 0o755, b"echo x\n");
         let script = folder.path().join("script").into_os_string();
-        let launch = launch(&[script.clone(), "a".into()]).unwrap();
+        let launch = launch(&[script.clone(), "a".into()], None).unwrap();
         assert_eq!(launch.program, Path::new("/bin/sh"));
         assert_eq!(launch.argv, [OsString::from("sh"), script, "a".into()]);
     }

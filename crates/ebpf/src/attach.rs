@@ -2,7 +2,7 @@
 
 use crate::wire::{self, Here};
 use crate::{Error, Options, Target};
-use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, PrintLevel};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -32,11 +32,6 @@ pub(crate) struct Attached {
 
 /// Loads the programs with these settings, and attaches them.
 pub(crate) fn attach(target: &Target, options: &Options, images: u32) -> Result<Attached, Error> {
-    if wire::settings(options, false, false, &Here { seed: 0, pid: 0, pid_namespace: 0 }).len()
-        != wire::SETTINGS
-    {
-        return Err(Error("internal error: the settings have another size".into()));
-    }
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     if let Ok(mut complaint) = COMPLAINT.lock() {
         complaint.clear();
@@ -46,6 +41,9 @@ pub(crate) fn attach(target: &Target, options: &Options, images: u32) -> Result<
     let object = load(target, options, images);
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
     let object = object.map_err(|error| refused(&error))?;
+    if !sizes_agree(&object) {
+        return Err(Error("internal error: the program in the kernel has other structures".into()));
+    }
     let mut links = Vec::new();
     for program in object.progs_mut() {
         if program.autoload() {
@@ -53,6 +51,20 @@ pub(crate) fn attach(target: &Target, options: &Options, images: u32) -> Result<
         }
     }
     Ok(Attached { links, object })
+}
+
+/// Whether both sides of src/bpf/shared.h are of one mind, as far as sizes tell.
+fn sizes_agree(object: &Object) -> bool {
+    object.maps().all(|map| {
+        let (key, value) = (map.key_size() as usize, map.value_size() as usize);
+        match map.name().to_str() {
+            Some("procs") => (key, value) == (4, wire::PROC),
+            Some("rows") => (key, value) == (wire::ROW_KEY, wire::ROW),
+            Some("plains" | "folded") => (key, value) == (wire::PLAIN_KEY, wire::PLAIN),
+            Some(name) if name.ends_with(".bss") => value == wire::SHARED,
+            _ => true,
+        }
+    })
 }
 
 fn load(target: &Target, options: &Options, images: u32) -> libbpf_rs::Result<Object> {
@@ -98,7 +110,8 @@ fn refused(error: &libbpf_rs::Error) -> Error {
         return Error("eBPF is not possible: this kernel tells no types (no /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF, Linux 5.8)".into());
     }
     match error.kind() {
-        libbpf_rs::ErrorKind::PermissionDenied => Error(
+        // EACCES, with the rights, is the verifier's word.
+        libbpf_rs::ErrorKind::PermissionDenied if !crate::allowed() => Error(
             "eBPF is not allowed: it needs CAP_BPF and CAP_PERFMON; run as root, or: sudo setcap cap_bpf,cap_perfmon+ep on this program".into(),
         ),
         _ => {

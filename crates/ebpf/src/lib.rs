@@ -30,6 +30,18 @@ use std::os::fd::OwnedFd;
 /// Whether this build has the backend: without clang and libelf it is built without.
 pub const BUILT: bool = cfg!(ebpf);
 
+/// Whether this process has the rights: CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, which had them
+/// before Linux 5.8 (capabilities(7)).
+pub fn allowed() -> bool {
+    // linux/capability.h
+    const SYS_ADMIN: u64 = 1 << 21;
+    const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    effective & SYS_ADMIN != 0 || effective & PERFMON_AND_BPF == PERFMON_AND_BPF
+}
+
 /// What to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {

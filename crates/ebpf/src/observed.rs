@@ -1,6 +1,6 @@
 //! From the kernel's messages and rows to a profile.
 
-use crate::wire::{Event, PlainKey, ProcessEvent, RowKey, Sample};
+use crate::wire::{Event, Mapping, PlainKey, ProcessEvent, RowKey, Sample};
 use crate::{Observed, Options};
 use foldhash::fast::FixedState;
 use needless_abi::{Abi, abis};
@@ -58,6 +58,8 @@ pub(crate) struct Events {
     /// Images not yet looked at in /proc.
     new: Vec<u32>,
     files: Files,
+    /// What images have mapped, as the kernel told it right before a snapshot.
+    mapped: Map<u32, Arc<Vec<Module>>>,
     /// Names of programs as given to exec, with what they resolve to.
     resolved: HashMap<String, Option<String>>,
     roots: Vec<(ProcId, OwnedFd)>,
@@ -85,6 +87,7 @@ impl Events {
             samples: Vec::new(),
             new: Vec::new(),
             files: Files::default(),
+            mapped: Map::default(),
             resolved: HashMap::new(),
             roots: Vec::new(),
             cgroups: Vec::new(),
@@ -124,6 +127,7 @@ impl Events {
                 self.texts.insert(path, text);
             }
             Some(Event::Sampled(sample)) => self.sampled(sample),
+            Some(Event::Mapped(mapping)) => self.mapped(mapping),
             None => {}
         }
     }
@@ -250,7 +254,10 @@ impl Events {
         if self.samples.len() >= MAX_STACKS {
             return;
         }
-        let modules = self.modules(sample.pid, sample.pc);
+        let modules = match self.mapped.get(&sample.key.image) {
+            Some(modules) => modules.clone(),
+            None => self.modules(sample.pid, sample.pc),
+        };
         let stack = Stack {
             row: 0,
             weight: sample.weight,
@@ -262,6 +269,26 @@ impl Events {
             modules,
         };
         self.samples.push(Sampled { key: sample.key, stack });
+    }
+
+    fn mapped(&mut self, mapping: Mapping<'_>) {
+        let modules = self.mapped.entry(mapping.image).or_default();
+        if mapping.first {
+            *modules = Arc::default();
+        }
+        let mut path = String::new();
+        for component in mapping.path.rsplit(|byte| *byte == 0) {
+            path.push('/');
+            path.push_str(&String::from_utf8_lossy(component));
+        }
+        let file = self.files.open(mapping.pid as i32, &path, mapping.inode);
+        Arc::make_mut(modules).push(Module {
+            path: path.into(),
+            file,
+            start: mapping.start,
+            end: mapping.end,
+            offset: mapping.page * rustix::param::page_size() as u64,
+        });
     }
 
     fn modules(&mut self, pid: u32, pc: u64) -> Arc<Vec<Module>> {

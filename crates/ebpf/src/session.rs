@@ -93,6 +93,12 @@ impl Session {
         self.ring.epoll_fd()
     }
 
+    /// Whether process `pid` is observed.
+    pub fn observes(&self, pid: u32) -> bool {
+        let procs = map(&self.attached.object, "procs");
+        procs.lookup(&pid.to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
+    }
+
     /// How many observed processes live.
     pub fn live(&self) -> usize {
         map(&self.attached.object, "procs").keys().count()

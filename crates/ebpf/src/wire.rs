@@ -54,6 +54,7 @@ pub(crate) fn settings(options: &Options, launch: bool, everyone: bool, here: &H
             bytes.extend(call(known.map_or(Kind::Plain, |call| call.kind)));
         }
     }
+    debug_assert_eq!(bytes.len(), SETTINGS);
     bytes
 }
 
@@ -158,7 +159,6 @@ pub(crate) struct Shared {
     pub(crate) uncounted: u64,
     pub(crate) stacks_lost: u64,
     pub(crate) uring: u64,
-    pub(crate) own_root: u64,
 }
 
 impl Shared {
@@ -168,18 +168,7 @@ impl Shared {
         let mut next = || fields.u64();
         let (rows, folded, unreadable, texts_lost) = (next(), next(), next(), next());
         let (events_lost, uncounted, stacks_lost, uring) = (next(), next(), next(), next());
-        let [_launched, _own_namespace, own_root] = [next(), next(), next()];
-        Shared {
-            rows,
-            folded,
-            unreadable,
-            texts_lost,
-            events_lost,
-            uncounted,
-            stacks_lost,
-            uring,
-            own_root,
-        }
+        Shared { rows, folded, unreadable, texts_lost, events_lost, uncounted, stacks_lost, uring }
     }
 }
 
@@ -270,6 +259,21 @@ pub(crate) enum Event<'a> {
     Moved { image: u32 },
     Named { path: u64, text: &'a [u8] },
     Sampled(Sample<'a>),
+    Mapped(Mapping<'a>),
+}
+
+/// `struct mapped`, with the path that follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapping<'a> {
+    pub(crate) image: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) page: u64,
+    pub(crate) inode: u64,
+    pub(crate) pid: u32,
+    pub(crate) first: bool,
+    /// The components of the path, the last first.
+    pub(crate) path: &'a [u8],
 }
 
 /// `struct sampled`, with the stack that follows it.
@@ -308,6 +312,14 @@ impl Event<'_> {
                 let (pid, length) = (fields.u32(), fields.u32());
                 let bytes = fields.bytes(length as usize);
                 Event::Sampled(Sample { key, weight, pc, sp, fp, lr, pid, bytes })
+            }
+            8 => {
+                let (start, end, page) = (fields.u64(), fields.u64(), fields.u64());
+                let (inode, pid, first) = (fields.u64(), fields.u32(), fields.u32() != 0);
+                let length = fields.u32();
+                fields.u32();
+                let path = text(fields.bytes(length as usize));
+                Event::Mapped(Mapping { image, start, end, page, inode, pid, first, path })
             }
             _ => return None,
         })

@@ -25,6 +25,16 @@ impl Session {
     }
 
     /// Never called.
+    pub fn readable(&self) -> i32 {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn observes(&self, _: u32) -> bool {
+        match *self {}
+    }
+
+    /// Never called.
     pub fn live(&self) -> usize {
         match *self {}
     }

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use std::io::{IsTerminal, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// How often the observer is let have a look.
@@ -20,7 +20,7 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 /// The observer, as the wait needs it.
 pub trait Watch {
     /// Readable when the observer should have a look before its time.
-    fn readable(&self) -> Option<BorrowedFd<'_>>;
+    fn readable(&self) -> Option<RawFd>;
     /// Has a look: called about ten times a second.
     fn look(&mut self);
     /// Whether a process of the command's tree other than the command may still live.
@@ -63,15 +63,18 @@ pub fn supervise(
     let mut explained = false;
     while wait.exit.is_none() || (!early && watch.others_live()) {
         let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        watched.extend(watch.readable().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        // SAFETY: the observer keeps it open for as long as it is borrowed.
+        let more = watch.readable().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+        watched.extend(more.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let left = LOOK_EVERY.saturating_sub(looked.elapsed());
         let _ = poll(&mut watched, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
+        let full = watched.get(1).is_some_and(|fd| fd.any() == Some(true));
         while let Ok(Some(about)) = signals.read_signal() {
             early |= wait.hear(&about, watch);
         }
         // Several stops or ends may have been one SIGCHLD.
         wait.reap();
-        if looked.elapsed() >= LOOK_EVERY || watch.readable().is_some_and(is_readable) {
+        if full || looked.elapsed() >= LOOK_EVERY {
             watch.look();
             looked = Instant::now();
         }
@@ -88,11 +91,6 @@ pub fn supervise(
     // From here on a signal means us.
     original.restore_mask();
     Ok(Ended { exit, early })
-}
-
-fn is_readable(fd: BorrowedFd<'_>) -> bool {
-    let mut watched = [PollFd::new(fd, PollFlags::POLLIN)];
-    poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 fn explain() {

@@ -245,21 +245,29 @@ impl Builder {
 
     /// Counts one answer to a question and returns its row.
     pub fn answer(&mut self, question: QuestionId, answer: Answer) -> usize {
+        let row = self.row(question, answer.outcome);
+        self.answer_again(question, row, answer);
+        row
+    }
+
+    /// Counts one more answer to a question, of the same outcome as the one for which
+    /// [`answer`](Builder::answer) returned `row`: for backends that remember rows, since to find
+    /// them takes time.
+    pub fn answer_again(&mut self, question: QuestionId, row: usize, answer: Answer) {
         let asked = &mut self.asked[question.0 as usize];
         let ask = asked.key.ask;
         let last = Last::new(&answer, self.epoch);
         let repeated = last.repeats(&asked.last, self.limits.repeat_within_ns);
         asked.last = last;
-        let row = self.row(question, answer.outcome);
         self.totals.path_calls += u64::from(ask.names_path());
         self.totals.calls += 1;
         let filled = &mut self.rows[row];
+        debug_assert!(filled.ask == ask && filled.outcome == answer.outcome);
         filled.repeated += u64::from(repeated);
         fill(filled, 1, answer);
         if ask.changes() && !matches!(answer.outcome, Some(Err(_))) {
             self.barrier();
         }
-        row
     }
 
     /// Counts one answer that was not looked at, taking it to be as the last one seen.

@@ -52,6 +52,12 @@ pub(crate) struct Run {
     /// How to observe.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
     pub(crate) backend: Backend,
+    /// Measure the kernel time of each call (eBPF only); slower.
+    #[arg(long, env = "NEEDLESS_LATENCY")]
+    pub(crate) latency: bool,
+    /// Observe with root's rights, asked for with sudo; the command itself stays yours.
+    #[arg(long)]
+    pub(crate) elevate: bool,
     #[command(flatten)]
     pub(crate) report: Report,
     /// The command and its arguments.
@@ -120,8 +126,20 @@ pub(crate) enum When {
 pub(crate) enum Backend {
     /// The best that the rights allow.
     Auto,
+    /// eBPF: counts in the kernel; needs CAP_BPF and CAP_PERFMON, or root.
+    Ebpf,
     /// ptrace, without privilege.
     Ptrace,
+}
+
+impl From<Backend> for needless_capture::Backend {
+    fn from(backend: Backend) -> needless_capture::Backend {
+        match backend {
+            Backend::Auto => needless_capture::Backend::Best,
+            Backend::Ebpf => needless_capture::Backend::Ebpf,
+            Backend::Ptrace => needless_capture::Backend::Ptrace,
+        }
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

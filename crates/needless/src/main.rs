@@ -52,12 +52,19 @@ fn main() -> ExitCode {
 
 /// observe → Profile · check → Findings · report, with the command's own exit status.
 fn observe(run: &cli::Run, when: When) -> ExitCode {
+    if run.elevate
+        && let Some(failure) = needless_capture::elevate()
+    {
+        return complain(&failure.message, failure.status);
+    }
     let output = match Output::open(run.report.output.as_deref(), Stream::Stderr) {
         Ok(output) => output,
         Err(error) => return complain(&error, Failure::OURS),
     };
     let options = needless_capture::Options {
+        backend: run.backend.into(),
         all: run.all,
+        latency: run.latency,
         watch: needless_rules::watched_variables(),
         ..Default::default()
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Most files kept open.
 const MAX_FILES: usize = 512;
 
-/// Mapped files, each opened once, by device (as /proc/PID/maps writes it) and inode.
+/// Mapped files, each opened once, by device as /proc/PID/maps writes it, or by path, and inode.
 #[derive(Debug, Default)]
 pub struct Files(HashMap<(String, u64), Option<Arc<File>>>);
 
@@ -35,21 +35,41 @@ impl Files {
         if let Some(known) = self.0.get(&key) {
             return known.clone();
         }
-        if self.0.len() >= MAX_FILES || !mapping.path.starts_with('/') {
+        if !mapping.path.starts_with('/') {
             return None;
         }
-        // Whatever has come to be there meanwhile: opening it must not wait.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let path = format!("/proc/{pid}/root{}", mapping.path);
-        let file = rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from);
-        let file = file.filter(|file| {
-            // The device number of an overlay or btrfs differs in maps; the inode does not.
-            file.metadata().is_ok_and(|m| m.ino() == mapping.inode && m.is_file())
-        });
+        self.keep(key, open(&path, mapping.inode))
+    }
+
+    /// The file `path` with this inode number, below the root of process `pid` while that lives,
+    /// else below our own; `None` where it is another file or none.
+    pub fn open(&mut self, pid: i32, path: &str, inode: u64) -> Option<Arc<File>> {
+        let key = (path.to_owned(), inode);
+        if let Some(known) = self.0.get(&key) {
+            return known.clone();
+        }
+        let file = open(&format!("/proc/{pid}/root{path}"), inode).or_else(|| open(path, inode));
+        self.keep(key, file)
+    }
+
+    fn keep(&mut self, key: (String, u64), file: Option<File>) -> Option<Arc<File>> {
+        if self.0.len() >= MAX_FILES {
+            return None;
+        }
         let file = file.map(Arc::new);
         self.0.insert(key, file.clone());
         file
     }
+}
+
+fn open(path: &str, inode: u64) -> Option<File> {
+    // Whatever has come to be there meanwhile: opening it must not wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    // The device number of an overlay or btrfs differs in maps; the inode does not.
+    let same = file.metadata().is_ok_and(|about| about.ino() == inode && about.is_file());
+    same.then_some(file)
 }
 
 /// A line of /proc/PID/maps (proc(5)) that is mapped executable.

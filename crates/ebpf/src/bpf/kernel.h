@@ -58,7 +58,6 @@ typedef struct {
 	int counter;
 } atomic_t;
 
-struct dentry;
 struct ns_common {
 	unsigned int inum;
 };
@@ -80,8 +79,35 @@ struct mnt_namespace {
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
+struct qstr {
+	const unsigned char *name;
+};
+struct inode {
+	unsigned long i_ino;
+};
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
 struct path {
+	struct vfsmount *mnt;
 	struct dentry *dentry;
+};
+struct file {
+	struct path f_path;
+};
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
 };
 struct fs_struct {
 	struct path root;
@@ -120,3 +146,8 @@ struct linux_binprm {
 };
 
 #pragma clang attribute pop
+
+/* From Linux 6.7; absent before. */
+struct bpf_iter_task_vma {
+	__u64 opaque[1];
+};

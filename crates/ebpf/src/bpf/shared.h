@@ -7,6 +7,8 @@
 #define INTERPRETER 256
 #define ENVIRON 16384
 #define STACK 4096
+#define PATH_BYTES 2048
+#define COMPONENT 256
 
 /* What is to be done about a call: needless-abi's table. */
 enum kind { PLAIN, PATH, WAIT, MOVES, URING };
@@ -70,7 +72,7 @@ struct proc {
 	__u32 image;		/* 0: not yet its own program, and not counted */
 	__u32 waits;		/* counts calls that waited, and moves */
 	__u32 moved;		/* whether its working directory or root may be another than at first */
-	__u32 zero;
+	__u32 mapped;		/* when its mappings were told, in units of about 16 ms */
 };
 
 struct row_key {
@@ -108,7 +110,7 @@ struct plain {
 	__u64 kernel_ns;
 };
 
-enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED };
+enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED, MAPPED };
 
 struct event {
 	__u32 kind;
@@ -143,12 +145,29 @@ struct process {
 	__u32 environ_whole;	/* its true length */
 };
 
+/* MAPPED: a file mapped executable when a snapshot was about to be taken. The components of its path
+ * follow, the last first, each with its NUL. */
+struct mapped {
+	struct event head;
+	__u64 start, end;
+	__u64 page;		/* of the file, that `start` is */
+	__u64 inode;
+	__u32 pid;
+	__u32 first;		/* what was told of this image before is out of date */
+	__u32 length;
+	__u32 zero;
+};
+
+struct registers {
+	__u64 pc, sp, fp, lr;
+};
+
 /* SAMPLED: a stack follows. */
 struct sampled {
 	struct event head;
 	struct row_key key;
 	__u64 weight;
-	__u64 pc, sp, fp, lr;
+	struct registers at;
 	__u32 pid;
 	__u32 length;
 };

@@ -1,0 +1,3 @@
+mod chosen;
+mod groups;
+mod names;
