@@ -1,22 +1,23 @@
 //! What is known of a call by its name: which argument is a path, what else it means.
 
-use crate::text::find_in_16;
+use crate::text::found_in_word;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use needless_model::{Ask, Builder, CallId};
 use std::hash::BuildHasher;
 
-/// Where a call's path stands among its arguments.
+/// Where a call's path stands among its arguments. Of two paths it is the one that the call makes or
+/// mounts on, or, where both exist or are made, the first: as the ptrace backend has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// No path.
     None,
     /// The first argument, relative to the working directory.
     First,
-    /// The second, relative to the directory descriptor before it.
-    AfterDir,
-    /// The first string, wherever it stands.
-    Anywhere,
+    /// The second, relative to the working directory.
+    Second,
+    /// Behind so many arguments and a directory descriptor, relative to that.
+    AfterDir(u8),
 }
 
 /// What a call means beside its path.
@@ -55,13 +56,23 @@ pub(crate) struct Call {
     pub kind: Kind,
 }
 
-const SLOTS: usize = 512;
+const SLOTS: usize = 2048;
+
+/// The start of a payload.
+#[derive(Clone, Copy)]
+struct Recent {
+    /// Its first 16 bytes as one number.
+    name: u128,
+    /// How many of these are the call's name and the parenthesis behind it.
+    len: u8,
+    call: u16,
+}
 
 /// The calls of a log by name.
 pub(crate) struct Calls {
     list: Vec<Call>,
-    /// Names of up to 15 bytes, each as one number, at the place that its [`slot`] tells.
-    recent: Box<[(u128, u16); SLOTS]>,
+    /// Calls seen lately, each at the place that its payload's [`slot`] tells.
+    recent: Box<[Recent; SLOTS]>,
     index: HashTable<u16>,
     hasher: FixedState,
     /// Calls beyond the bound on names share this entry.
@@ -72,7 +83,7 @@ impl Default for Calls {
     fn default() -> Calls {
         Calls {
             list: Vec::new(),
-            recent: Box::new([(0, 0); SLOTS]),
+            recent: Box::new([Recent { name: 0, len: 0, call: 0 }; SLOTS]),
             index: HashTable::new(),
             hasher: FixedState::default(),
             others: None,
@@ -81,14 +92,34 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// The number of the call whose name `payload` starts with, if it was seen lately, and what
-    /// stands behind its parenthesis.
+    /// The number of the call whose name `payload` starts with, if a payload with the same start was
+    /// [learned](Calls::learn) lately, and what stands behind its parenthesis.
     #[inline]
     pub(crate) fn recent<'a>(&self, payload: &'a [u8]) -> Option<(u16, &'a [u8])> {
-        let (len, word) = find_in_16(b'(', payload)?;
-        let name = word & !(u128::MAX << (8 * len));
-        let (known, call) = self.recent[slot(name)];
-        (known == name && len > 0).then(|| (call, &payload[len + 1..]))
+        let start = u128::from_le_bytes(*payload.first_chunk()?);
+        let Recent { name, len, call } = self.recent[slot(start)];
+        // An unused place has no length.
+        if (start ^ name) << (128 - 8 * u32::from(len.clamp(1, 16))) != 0 {
+            return None;
+        }
+        Some((call, &payload[usize::from(len)..])).filter(|_| len > 0)
+    }
+
+    /// Remembers that `payload` starts with the name of `call`, which is `len` bytes long.
+    pub(crate) fn learn(&mut self, payload: &[u8], len: usize, call: u16) {
+        if len < 16
+            && payload.get(len) == Some(&b'(')
+            && let Some(start) = payload.first_chunk()
+        {
+            let start = u128::from_le_bytes(*start);
+            self.recent[slot(start)] = Recent { name: start, len: len as u8 + 1, call };
+        }
+    }
+
+    /// Forgets what was [learned](Calls::learn).
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.recent = Calls::default().recent;
     }
 
     /// More names than any kernel has: a log with more is not one of calls.
@@ -100,12 +131,6 @@ impl Calls {
         let hash = self.hasher.hash_one(raw);
         let is = |at: &u16| self.list[usize::from(*at)].name.as_bytes() == raw;
         if let Some(&at) = self.index.find(hash, is) {
-            if raw.len() < 16 {
-                let mut name = [0; 16];
-                name[..raw.len()].copy_from_slice(raw);
-                let name = u128::from_le_bytes(name);
-                self.recent[slot(name)] = (name, at);
-            }
             return at;
         }
         if self.list.len() >= Calls::MOST {
@@ -132,11 +157,15 @@ impl Calls {
     }
 }
 
-/// The place of a name in [`Calls::recent`].
+/// The place of a payload in [`Calls::recent`], told by the first eight bytes of its name.
 #[inline]
-fn slot(name: u128) -> usize {
-    let mixed = (name as u64 ^ (name >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 32) as usize % SLOTS
+fn slot(start: u128) -> usize {
+    let word = start as u64;
+    let found = found_in_word(b'(', word);
+    // All bytes up to the parenthesis; all eight where there is none.
+    let name = word & (found ^ found.wrapping_sub(1));
+    // The upper bits depend on all bytes.
+    (name.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % SLOTS
 }
 
 fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
@@ -154,17 +183,13 @@ fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
 fn shape(name: &str, ask: Ask) -> Shape {
     match name {
         _ if ask == Ask::NoPath => Shape::None,
-        "symlinkat" | "inotify_add_watch" | "quotactl" | "fanotify_mark" => Shape::Anywhere,
+        "symlink" | "mount" | "inotify_add_watch" | "quotactl" => Shape::Second,
+        "symlinkat" => Shape::AfterDir(1),
+        "fanotify_mark" => Shape::AfterDir(3),
         "statx" | "openat2" | "faccessat2" | "renameat2" | "fchmodat2" | "name_to_handle_at"
-        | "open_tree" | "fspick" | "fstatat64" | "utimensat_time64" => Shape::AfterDir,
-        _ if name.ends_with("at")
-            && name != "stat"
-            && name != "lstat"
-            && name != "oldstat"
-            && name != "oldlstat" =>
-        {
-            Shape::AfterDir
-        }
+        | "open_tree" | "fspick" | "fstatat64" | "utimensat_time64" => Shape::AfterDir(0),
+        "stat" | "lstat" | "oldstat" | "oldlstat" | "creat" => Shape::First,
+        _ if name.ends_with("at") => Shape::AfterDir(0),
         _ => Shape::First,
     }
 }
@@ -246,16 +271,23 @@ mod tests {
             ("open", Shape::First),
             ("stat", Shape::First),
             ("lstat64", Shape::First),
-            ("openat", Shape::AfterDir),
-            ("newfstatat", Shape::AfterDir),
-            ("statx", Shape::AfterDir),
-            ("execveat", Shape::AfterDir),
-            ("utimensat", Shape::AfterDir),
-            ("linkat", Shape::AfterDir),
-            ("symlink", Shape::First),
-            ("symlinkat", Shape::Anywhere),
-            ("inotify_add_watch", Shape::Anywhere),
-            ("fanotify_mark", Shape::Anywhere),
+            ("openat", Shape::AfterDir(0)),
+            ("newfstatat", Shape::AfterDir(0)),
+            ("statx", Shape::AfterDir(0)),
+            ("execveat", Shape::AfterDir(0)),
+            ("utimensat", Shape::AfterDir(0)),
+            ("linkat", Shape::AfterDir(0)),
+            ("link", Shape::First),
+            ("rename", Shape::First),
+            ("renameat", Shape::AfterDir(0)),
+            ("renameat2", Shape::AfterDir(0)),
+            ("pivot_root", Shape::First),
+            ("symlink", Shape::Second),
+            ("symlinkat", Shape::AfterDir(1)),
+            ("mount", Shape::Second),
+            ("creat", Shape::First),
+            ("inotify_add_watch", Shape::Second),
+            ("fanotify_mark", Shape::AfterDir(3)),
             ("statfs", Shape::First),
             ("close", Shape::None),
             ("fstat", Shape::None),

@@ -141,6 +141,16 @@ impl Family {
         at
     }
 
+    /// The number of the thread whose line this is, if it is known without a doubt: what
+    /// [`thread`](Family::thread) would tell, and nothing is remembered.
+    #[inline]
+    pub(crate) fn known_thread(&self, tid: Option<u32>) -> Option<u32> {
+        let tid = tid.or(self.unnamed)?;
+        let (known, at) = self.recent[tid as usize % RECENT];
+        let thread = self.threads.get(at as usize).filter(|_| known == tid)?;
+        (thread.alive && thread.tid == tid).then_some(at)
+    }
+
     /// A thread by its number.
     pub(crate) fn get(&self, at: u32) -> &Thread {
         &self.threads[at as usize]

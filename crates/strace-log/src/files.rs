@@ -165,6 +165,9 @@ impl<'a> Source<'a> {
     fn read_all(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
         while self.advance()? {
             reader.line(&self.lines.line(), self.pid);
+            while self.lines.advance_in_buffer() {
+                reader.line(&self.lines.line(), self.pid);
+            }
             if reader.hopeless() {
                 break;
             }

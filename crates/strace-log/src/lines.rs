@@ -9,7 +9,7 @@ pub(crate) const LONGEST: usize = 1 << 20;
 /// How much of the end of a longer line is kept.
 const TAIL: usize = 4096;
 /// Bytes asked of a stream at once: few enough to stay in the processor's cache.
-pub(crate) const CHUNK: usize = 1 << 17;
+pub(crate) const CHUNK: usize = 1 << 15;
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,17 +56,26 @@ impl<R: Read> Lines<R> {
     /// Goes to the next line; `false` at the end of the stream.
     #[inline]
     pub(crate) fn advance(&mut self) -> io::Result<bool> {
-        if self.long.is_empty()
-            && let Some(len) = memchr(b'\n', &self.buffer[self.start..self.end])
-        {
-            self.line = (self.start, self.start + len);
-            self.start += len + 1;
-            self.cut = false;
+        if self.advance_in_buffer() {
             return Ok(true);
         }
         self.advance_and_read()
     }
 
+    /// Goes to the next line, if all of it was read.
+    #[inline]
+    pub(crate) fn advance_in_buffer(&mut self) -> bool {
+        if !self.long.is_empty() {
+            return false;
+        }
+        let Some(len) = memchr(b'\n', &self.buffer[self.start..self.end]) else { return false };
+        self.line = (self.start, self.start + len);
+        self.start += len + 1;
+        self.cut = false;
+        true
+    }
+
+    #[cold]
     fn advance_and_read(&mut self) -> io::Result<bool> {
         self.long.clear();
         (self.cut, self.last) = (false, false);

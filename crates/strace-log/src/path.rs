@@ -2,7 +2,7 @@
 
 use crate::calls::{Kind, Shape};
 use crate::text::{closing_quote, number, unescape};
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr3, memmem, memrchr};
 use needless_model::Ask;
 
 /// A path among the arguments.
@@ -33,16 +33,22 @@ pub(crate) enum Path<'a> {
 
 /// Finds the path.
 pub(crate) fn find(shape: Shape, args: &[u8]) -> Path<'_> {
-    let start = match shape {
+    let others = match shape {
         Shape::None => return Path::Null,
-        Shape::First => (args.first() == Some(&b'"')).then_some(1),
-        Shape::Anywhere => memchr(b'"', args).map(|at| at + 1),
-        Shape::AfterDir => after_dir(args),
+        Shape::First | Shape::AfterDir(0) => Some(0),
+        Shape::Second => behind(args, 1),
+        Shape::AfterDir(others) => behind(args, others),
     };
-    let Some(start) = start else {
+    let Some(others) = others else { return Path::Unreadable };
+    let mine = &args[others..];
+    let start = match shape {
+        Shape::AfterDir(_) => after_dir(mine),
+        _ => (mine.first() == Some(&b'"')).then_some(1),
+    };
+    let Some(start) = start.map(|start| others + start) else {
         let null = match shape {
-            Shape::First => args.starts_with(b"NULL"),
-            _ => memmem::find(args, b", NULL").is_some(),
+            Shape::AfterDir(_) => memmem::find(mine, b", NULL").is_some(),
+            _ => mine.starts_with(b"NULL"),
         };
         return if null { Path::Null } else { Path::Unreadable };
     };
@@ -54,10 +60,37 @@ pub(crate) fn find(shape: Shape, args: &[u8]) -> Path<'_> {
     Path::Found(Found {
         args,
         head: &args[..start + len],
-        dir: (shape == Shape::AfterDir).then(|| &args[..start - 3]),
+        dir: matches!(shape, Shape::AfterDir(_)).then(|| &args[others..start - 3]),
         raw: &args[start..start + len],
         rest: rest.strip_prefix(b", ").unwrap_or(rest),
     })
+}
+
+/// Where the arguments begin that stand behind the first `others`.
+fn behind(args: &[u8], others: u8) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..others {
+        at += argument(&args[at..])?;
+        at += args[at..].strip_prefix(b", ").map(|_| 2)?;
+    }
+    Some(at)
+}
+
+/// The length of the first argument: `"text"...`, `3</a, b>`, `QCMD(Q_SYNC, USRQUOTA)`, `NULL`.
+fn argument(args: &[u8]) -> Option<usize> {
+    if args.first() == Some(&b'"') {
+        let len = 2 + closing_quote(&args[1..])?;
+        return Some(if args[len..].starts_with(b"...") { len + 3 } else { len });
+    }
+    let mut at = 0;
+    loop {
+        at += memchr3(b',', b'(', b'<', &args[at..])?;
+        match args[at] {
+            b',' => return Some(at),
+            b'(' => at += memchr(b')', &args[at..])?,
+            _ => return Some(at + memmem::find(&args[at..], b">, ")? + 1),
+        }
+    }
 }
 
 /// Where the string begins that is the second argument.

@@ -20,6 +20,8 @@ pub(crate) enum Ending<'a> {
 /// A call that ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Returned<'a> {
+    /// All of it from behind the opening parenthesis, without the time of `-T`.
+    pub text: &'a [u8],
     /// Its arguments, without the closing parenthesis.
     pub args: &'a [u8],
     /// What stands behind `= `, without the time of `-T`.
@@ -81,7 +83,7 @@ pub(crate) fn ending(s: &[u8]) -> Ending<'_> {
             let args = &args[..args.len() - 1];
             // A process killed inside a call: `<... read resumed> <unfinished ...>) = ?`.
             let args = args.strip_suffix(b"<unfinished ...>").unwrap_or(args);
-            return Ending::Returned(Returned { args: trim_end(args), ret, kernel_ns });
+            return Ending::Returned(Returned { text: body, args: trim_end(args), ret, kernel_ns });
         }
     }
     Ending::Open

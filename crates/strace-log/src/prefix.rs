@@ -1,6 +1,6 @@
 //! What stands before the payload of a line: pid, time, call number, instruction pointer.
 
-use crate::text::{HIGH, LOW, decimal, digits_of_word, fraction_ns, skip_spaces};
+use crate::text::{decimal, digits_of_word, fraction_ns, skip_spaces};
 use memchr::memmem;
 
 /// When a line was written, in the form it was written in.
@@ -27,16 +27,44 @@ pub(crate) struct Prefix<'a> {
     pub payload: &'a [u8],
 }
 
-/// The second of the line before: the next line mostly has the same.
-#[derive(Default)]
-pub(crate) struct Recent {
-    /// The text of the time up to the point of its fraction, and the bytes of 16 that it takes.
-    text: u128,
-    mask: u128,
-    /// How many bytes these are; 0 where there is nothing to compare with.
-    len: usize,
+/// Prefixes of up to this many bytes are remembered.
+const LONGEST: usize = 32;
+/// How many.
+const PLACES: usize = 64;
+
+/// A prefix that ended in six digits of a second's fraction and a blank.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Its bytes and, of these, which must be the same: all but the six digits.
+    text: [u64; LONGEST / 8],
+    mask: [u64; LONGEST / 8],
+    /// Where the six digits begin; beyond any line where there is no prefix in this place.
+    digits: usize,
+    tid: Option<u32>,
+    bracketed: bool,
     /// The time without its fraction.
-    base: Option<Time>,
+    base: Time,
+}
+
+const UNKNOWN: Known = Known {
+    text: [0; LONGEST / 8],
+    mask: [0; LONGEST / 8],
+    digits: usize::MAX,
+    tid: None,
+    bracketed: false,
+    base: Time::OfDay(0),
+};
+
+/// Prefixes of lines seen lately. The next line mostly is one of the same threads in the same
+/// second, which one comparison tells.
+pub(crate) struct Recent {
+    known: Box<[Known; PLACES]>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent { known: Box::new([UNKNOWN; PLACES]) }
+    }
 }
 
 impl Recent {
@@ -49,71 +77,75 @@ impl Recent {
         }
     }
 
-    /// The prefix of a line that has `123 ` or nothing, the same second as the line before, six
-    /// digits, a blank and the start of a payload.
+    /// The prefix of a line that has a known one with another fraction, and the start of a payload
+    /// behind it.
     #[inline]
     fn again<'a>(&self, line: &'a [u8]) -> Option<Prefix<'a>> {
-        let base = self.base.filter(|_| self.len > 0)?;
-        let (tid, mut rest) = match short_pid(line) {
-            Some((tid, len)) => (Some(tid), line.get(len + 1..)?),
-            None => (None, line),
-        };
-        if rest.first() == Some(&b' ') {
-            rest = skip_spaces(rest);
-        }
-        if u128::from_le_bytes(*rest.first_chunk()?) & self.mask != self.text {
+        let words = words(line.first_chunk()?);
+        let known = &self.known[place(&words)];
+        let all = words.iter().zip(known.text).zip(known.mask);
+        if all.fold(0, |differ, ((word, text), mask)| differ | (word & mask) ^ text) != 0 {
             return None;
         }
-        let rest = rest.get(self.len..)?;
-        let word: &[u8; 8] = rest.first_chunk()?;
-        if !matches!(word, [.., b' ', b'a'..=b'z' | b'<']) {
+        let rest = line.get(known.digits..)?;
+        let fraction: &[u8; 8] = rest.first_chunk()?;
+        if !matches!(fraction[7], b'a'..=b'z' | b'<') {
             return None;
         }
-        let ns = u64::from(digits_of_word(u64::from_le_bytes(*word), 6)?) * 1000;
-        let time = match base {
+        let ns = u64::from(digits_of_word(u64::from_le_bytes(*fraction), 6)?) * 1000;
+        let time = match known.base {
             Time::Unix(base) => Time::Unix(base + ns),
             Time::OfDay(base) => Time::OfDay(base + ns),
             Time::SinceLast(_) => return None,
         };
-        Some(Prefix { tid, bracketed: false, time: Some(time), payload: &rest[7..] })
+        let Known { tid, bracketed, .. } = *known;
+        Some(Prefix { tid, bracketed, time: Some(time), payload: &rest[7..] })
     }
 
     #[cold]
     fn parse_new<'a>(&mut self, line: &'a [u8]) -> Prefix<'a> {
         let prefix = parse(line);
-        self.len = 0;
-        self.base = match prefix.time {
-            Some(Time::Unix(ns)) => Some(Time::Unix(ns - ns % SECOND)),
-            Some(Time::OfDay(ns)) => Some(Time::OfDay(ns - ns % SECOND)),
-            _ => return prefix,
-        };
-        let taken = &line[..line.len() - prefix.payload.len()];
-        let Some(point) = memchr::memrchr(b'.', taken) else { return prefix };
-        let start = memchr::memrchr(b' ', &taken[..point]).map_or(0, |at| at + 1);
-        let len = point + 1 - start;
-        if len > 16 || taken.len() != point + 8 {
-            return prefix;
+        if let Some((place, known)) = learn(line, &prefix) {
+            self.known[place] = known;
         }
-        let mut text = [0; 16];
-        text[..len].copy_from_slice(&taken[start..=point]);
-        self.len = len;
-        self.text = u128::from_le_bytes(text);
-        self.mask = u128::MAX >> (8 * (16 - len));
         prefix
     }
 }
 
-/// The number of up to seven digits and a blank that `line` starts with, and how many digits.
-#[inline]
-fn short_pid(line: &[u8]) -> Option<(u32, usize)> {
-    let word = u64::from_le_bytes(*line.first_chunk()?);
-    let blanks = word ^ (LOW * u64::from(b' '));
-    let found = blanks.wrapping_sub(LOW) & !blanks & HIGH;
-    let len = found.trailing_zeros() as usize / 8;
-    if !(1..8).contains(&len) {
+/// What of a prefix is to be remembered, and where.
+fn learn(line: &[u8], prefix: &Prefix<'_>) -> Option<(usize, Known)> {
+    let base = match prefix.time? {
+        Time::Unix(ns) => Time::Unix(ns - ns % SECOND),
+        Time::OfDay(ns) => Time::OfDay(ns - ns % SECOND),
+        Time::SinceLast(_) => return None,
+    };
+    let len = line.len() - prefix.payload.len();
+    let digits = len.checked_sub(7)?;
+    if len > LONGEST || line[..len].iter().rposition(|b| *b == b'.')? + 1 != digits {
         return None;
     }
-    Some((digits_of_word(word, len)?, len))
+    let (mut text, mut mask) = ([0; LONGEST], [0; LONGEST]);
+    mask[..len].fill(0xff);
+    mask[digits..digits + 6].fill(0);
+    text[..digits].copy_from_slice(&line[..digits]);
+    text[len - 1] = line[len - 1];
+    let (text, mask) = (words(&text), words(&mask));
+    let Prefix { tid, bracketed, .. } = *prefix;
+    let place = place(&words(line.first_chunk()?));
+    Some((place, Known { text, mask, digits, tid, bracketed, base }))
+}
+
+#[inline]
+fn words(bytes: &[u8; LONGEST]) -> [u64; LONGEST / 8] {
+    let (chunks, _) = bytes.as_chunks();
+    [0, 1, 2, 3].map(|at| u64::from_le_bytes(chunks[at]))
+}
+
+/// The place of a prefix, told by the bytes that have its pid: the first ones, but of `[pid 12345]`.
+#[inline]
+fn place(words: &[u64; LONGEST / 8]) -> usize {
+    let key = if words[0] as u8 == b'[' { words[1] } else { words[0] };
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % PLACES
 }
 
 const SECOND: u64 = 1_000_000_000;

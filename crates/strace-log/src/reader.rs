@@ -1,10 +1,11 @@
 //! Line by line: which kind of line it is, and whose.
 
 use crate::Options;
+mod again;
 mod marks;
 mod split;
 
-use crate::cache::{Cache, Rows};
+use crate::cache::{self, Cache, Rows};
 use crate::calls::{Calls, Kind};
 use crate::clock::Clock;
 use crate::family::Family;
@@ -84,7 +85,7 @@ impl<'o> Reader<'o> {
             builder: Builder::new(options.limits),
             calls: Calls::default(),
             family: Family::default(),
-            cache: Cache::new(),
+            cache: Cache::new(cache::SLOTS),
             rows: Rows::new(),
             clock: Clock::default(),
             table: Table::default(),
@@ -183,7 +184,7 @@ impl<'o> Reader<'o> {
     fn words(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
         let (known, rest) = match self.calls.recent(prefix.payload) {
             Some((call, rest)) => {
-                if self.common(prefix, tid, call, rest) {
+                if self.again(prefix, tid, call, rest) || self.common(prefix, tid, call, rest) {
                     return;
                 }
                 (Ok(call), rest)
@@ -203,7 +204,11 @@ impl<'o> Reader<'o> {
         let at_ns = self.tick(prefix);
         let call = match known {
             Ok(call) => call,
-            Err(name) => self.calls.find_or_add(name, &mut self.builder),
+            Err(name) => {
+                let call = self.calls.find_or_add(name, &mut self.builder);
+                self.calls.learn(prefix.payload, name.len(), call);
+                call
+            }
         };
         let kind = self.calls.get(call).kind;
         if kind == Kind::Exec && self.first_exec(prefix, tid, call, &ending, at_ns) {
@@ -248,23 +253,6 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Counts a call of the commonest form, of which the rest of the line has all: no line of the
-    /// thread or its process is waited for.
-    #[inline]
-    fn common(&mut self, prefix: &Prefix<'_>, tid: Option<u32>, call: u16, rest: &[u8]) -> bool {
-        let Some((end, outcome)) = self.tails.ending(rest) else { return false };
-        if self.split.is_some() || matches!(self.calls.get(call).kind, Kind::Exec | Kind::Exit) {
-            return false;
-        }
-        let at_ns = self.tick(prefix);
-        let thread = self.thread(prefix, tid, false);
-        if self.family.pending(thread).is_some() {
-            self.family.abandon(thread);
-        }
-        self.returned(Begun { thread, call, at_ns, whole: true }, &end, outcome);
-        true
-    }
-
     fn resumed(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
         let Some((name, rest)) = payload::resumed(prefix.payload) else {
             return self.other(line, prefix);
@@ -286,6 +274,10 @@ impl<'o> Reader<'o> {
         let at_ns = pending.and_then(|p| p.at_ns);
         let whole = pending.is_some_and(|p| p.whole);
         let begun = Begun { thread, call, at_ns, whole };
+        if whole && self.resumed_again(begun, &joined) {
+            self.joined = joined;
+            return;
+        }
         if let Some((end, outcome)) = self.tails.ending(&joined) {
             self.returned(begun, &end, outcome);
             self.joined = joined;
@@ -364,3 +356,6 @@ pub(crate) fn makes_thread(args: &[u8]) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ impl Reader<'_> {
         outcome: Result<(), Errno>,
     ) {
         let Begun { thread, call, at_ns, whole } = begun;
-        let Returned { args, ret, kernel_ns } = *end;
+        let Returned { text, args, ret, kernel_ns } = *end;
         let known = self.calls.get(call);
         let (shape, kind) = (known.shape, known.kind);
         self.seen.calls += 1;
@@ -44,8 +44,8 @@ impl Reader<'_> {
         }
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
         if shape != Shape::None {
-            if whole && self.asked_again(process, call, kind, args, answer) {
-                return;
+            if whole && kind == Kind::Status && is_fstat(args) {
+                return self.count(process, call, answer);
             }
             let found = if whole { path::find(shape, args) } else { Path::Unreadable };
             if kind == Kind::Exec && outcome.is_ok() {
@@ -53,7 +53,7 @@ impl Reader<'_> {
                 process = self.family.exec(thread, &exe, &mut self.builder);
                 self.image(process, &found);
             }
-            self.path_call(process, begun, found, answer);
+            self.path_call(process, begun, text, found, answer);
             return;
         }
         self.count(process, call, answer);
@@ -115,11 +115,12 @@ impl Reader<'_> {
         let process = self.family.get(thread).process;
         self.image(process, &found);
         let answer = Answer { at_ns, kernel_ns: end.kernel_ns, ..Answer::outcome(Ok(())) };
-        self.path_call(process, Begun { thread, call, at_ns, whole: true }, found, answer);
+        let begun = Begun { thread, call, at_ns, whole: true };
+        self.path_call(process, begun, end.text, found, answer);
     }
 
     /// Counts a call that names no path.
-    fn count(&mut self, process: ProcId, call: u16, answer: Answer) {
+    pub(crate) fn count(&mut self, process: ProcId, call: u16, answer: Answer) {
         let Some(outcome) = answer.outcome else { return };
         let counted = (process, call, outcome);
         let (slot, row) = self.rows.find(counted);
@@ -136,7 +137,15 @@ impl Reader<'_> {
         });
     }
 
-    fn path_call(&mut self, process: ProcId, begun: Begun, found: Path<'_>, mut answer: Answer) {
+    fn path_call(
+        &mut self,
+        process: ProcId,
+        begun: Begun,
+        text: &[u8],
+        found: Path<'_>,
+        mut answer: Answer,
+    ) {
+        let Some(outcome) = answer.outcome else { return };
         let known = self.calls.get(begun.call);
         let (id, kind, ask) = (known.id, known.kind, known.ask);
         let ok = answer.outcome == Some(Ok(()));
@@ -155,8 +164,13 @@ impl Reader<'_> {
             }
         };
         let ask = path::ask(kind, ask, &found);
+        let more = self.tells_more(kind, ok, found.raw);
         if ask == Ask::NoPath {
             self.count(process, begun.call, answer);
+            if !more {
+                let known = Known { asked: None, fingerprint: None, outcome };
+                self.cache.store(self.asker(process, begun.call), text, known);
+            }
             return;
         }
         self.seen.paths += 1;
@@ -164,26 +178,31 @@ impl Reader<'_> {
             answer.fingerprint = self.fingerprint(kind, ask, found.rest);
         }
         // Long answers are mostly those of strace -v, which differ by their times.
-        let (key, of) = match found.args.len() > cache::LONGEST && kind != Kind::Open {
+        let (key, of) = match text.len() > cache::LONGEST && kind != Kind::Open {
             true => (found.head, Some(ask)),
-            false => (found.args, None),
+            false => (text, None),
         };
-        let asker = Asker { ask: of, ..self.asker(process, begun.call, ok) };
-        let question = match of.and_then(|_| self.cache.find(asker, key)) {
-            Some(known) => known.question,
+        let asker = Asker { ask: of, ..self.asker(process, begun.call) };
+        let known = of.and_then(|_| self.cache.find(asker, key)?.asked);
+        let question = match known {
+            Some((question, _)) => question,
             None => {
                 let from_dir_fd = self.absolute(process, &found);
                 let path = String::from_utf8_lossy(&self.path);
                 let question = Question { call: id, ask, path: &path, from_dir_fd };
-                let question = self.builder.question(process, question);
-                if !self.tells_more(kind, ok, found.raw) {
-                    let known = Known { question, fingerprint: answer.fingerprint };
-                    self.cache.store(asker, key, known);
-                }
-                question
+                self.builder.question(process, question)
             }
         };
-        self.last_row = Some(self.builder.answer(question, answer));
+        let row = self.builder.answer(question, answer);
+        self.last_row = Some(row);
+        if known.is_none()
+            && !more
+            && let Ok(row) = u32::try_from(row)
+        {
+            let asked = Some((question, row));
+            let known = Known { asked, fingerprint: answer.fingerprint, outcome };
+            self.cache.store(asker, key, known);
+        }
         if !ok {
             return;
         }
@@ -247,28 +266,30 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts a call whose very arguments and outcome are remembered.
+    /// Counts a call whose text is remembered.
     #[inline]
-    fn asked_again(
+    pub(crate) fn counted_again(
         &mut self,
         process: ProcId,
         call: u16,
-        kind: Kind,
-        args: &[u8],
-        mut answer: Answer,
-    ) -> bool {
-        if kind == Kind::Status && is_fstat(args) {
-            self.count(process, call, answer);
-            return true;
+        known: Known,
+        at_ns: Option<u64>,
+        kernel_ns: Option<u64>,
+    ) {
+        let Known { asked, fingerprint, outcome } = known;
+        self.seen.calls += 1;
+        // That the process had a failure was noted with the first call of this text.
+        self.seen.ok += u64::from(outcome.is_ok());
+        self.seen.timed |= kernel_ns.is_some();
+        let answer = Answer { outcome: Some(outcome), fingerprint, at_ns, kernel_ns };
+        match asked {
+            Some((question, row)) => {
+                self.seen.paths += 1;
+                self.last_row = Some(row as usize);
+                self.builder.answer_again(question, row as usize, answer);
+            }
+            None => self.count(process, call, answer),
         }
-        let asker = self.asker(process, call, answer.outcome == Some(Ok(())));
-        let Some(Known { question, fingerprint }) = self.cache.find(asker, args) else {
-            return false;
-        };
-        answer.fingerprint = fingerprint;
-        self.seen.paths += 1;
-        self.last_row = Some(self.builder.answer(question, answer));
-        true
     }
 
     /// Whether a call tells more than its question and answer: what a process runs, where it works,
@@ -282,8 +303,9 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn asker(&mut self, process: ProcId, call: u16, ok: bool) -> Asker {
-        Asker { process, cwd_changes: self.family.state(process).cwd_changes, call, ok, ask: None }
+    pub(crate) fn asker(&self, process: ProcId, call: u16) -> Asker {
+        let cwd_changes = self.family.states().get(process.index()).map_or(0, |s| s.cwd_changes);
+        Asker { process, cwd_changes, call, ask: None }
     }
 
     /// The C library shows in the libraries that the dynamic linker opens: which one this path is.
@@ -335,6 +357,13 @@ impl Reader<'_> {
         let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
         self.builder.process_mut(process).env = Env::Known(known);
     }
+}
+
+/// Whether the arguments begin with a descriptor of one or two digits and an empty path. There are
+/// more such calls than it is worth to remember.
+#[inline]
+pub(crate) fn has_empty_path(args: &[u8]) -> bool {
+    matches!(args, [_, b',', b' ', b'"', b'"', ..] | [_, _, b',', b' ', b'"', b'"', ..])
 }
 
 /// Whether these arguments of newfstatat are those of fstat by another name, which has no path:

@@ -35,13 +35,7 @@ impl Tails {
     /// [`payload::outcome`] tell of it. `None` where they are to be asked.
     #[inline(always)]
     pub(crate) fn ending<'a>(&self, rest: &'a [u8]) -> Option<(Returned<'a>, Result<(), Errno>)> {
-        let (body, kernel_ns) = match rest.last()? {
-            b'>' => {
-                let micros = micros(rest)?;
-                (&rest[..rest.len() - 11], Some(u64::from(micros) * 1000))
-            }
-            _ => (rest, None),
-        };
+        let (body, kernel_ns) = timed(rest)?;
         let (equals, outcome) = match body.last()? {
             b')' => {
                 let tail = self.slots[slot(body)?].as_ref()?;
@@ -49,7 +43,10 @@ impl Tails {
                 (body.strip_suffix(bytes)?.len(), tail.outcome)
             }
             b'0'..=b'9' | b'a'..=b'f' => {
-                let equals = rfind_in_16(b'=', body)?;
+                let equals = match body {
+                    [.., b'=', b' ', _] => body.len() - 3,
+                    _ => rfind_in_16(b'=', body)?,
+                };
                 match body.get(equals + 1..)? {
                     [b' ', b'0'..=b'9', ..] => (equals, Ok(())),
                     _ => return None,
@@ -59,12 +56,16 @@ impl Tails {
         };
         let ret = body.get(equals + 2..)?;
         // strace aligns the equals signs of short lines.
-        let closed = trim_end(body[..equals].strip_suffix(b" ")?);
+        let closed = match &body[..equals] {
+            [closed @ .., b' '] if closed.ends_with(b")") => closed,
+            [spaces @ .., b' '] => trim_end(spaces),
+            _ => return None,
+        };
         let [args @ .., b')'] = closed else { return None };
         if matches!(args, [.., b'.', b'>'] | [.., b' ']) {
             return None; // `<unfinished ...>) = ?`, or a blank to trim
         }
-        Some((Returned { args, ret, kernel_ns }, outcome))
+        Some((Returned { text: body, args, ret, kernel_ns }, outcome))
     }
 
     /// Remembers the end of a call: `ret` as [`payload::ending`] told it.
@@ -87,7 +88,32 @@ impl Tails {
 #[inline]
 fn slot(body: &[u8]) -> Option<usize> {
     let word = u64::from_le_bytes(*body.last_chunk()?);
-    Some((word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % SLOTS)
+    // The upper bits depend on all bytes.
+    Some((word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % SLOTS)
+}
+
+/// A line from behind the opening parenthesis without the time that it ends with, and that time in
+/// nanoseconds. `None` where the line ends in a bracket that is none of a time of less than a second.
+#[inline]
+pub(crate) fn timed(rest: &[u8]) -> Option<(&[u8], Option<u64>)> {
+    match rest.last()? {
+        b'>' => {
+            let micros = micros(rest)?;
+            Some((&rest[..rest.len() - 11], Some(u64::from(micros) * 1000)))
+        }
+        _ => Some((rest, None)),
+    }
+}
+
+/// The text of a call without the one or two digits that it ends with as `= 3`. Any there are a
+/// success, and tell nothing else of a call that names a path: which descriptor it got.
+#[inline]
+pub(crate) fn but_for_descriptor(text: &[u8]) -> &[u8] {
+    match text {
+        [.., b'=', b' ', b'0'..=b'9'] => &text[..text.len() - 1],
+        [.., b'=', b' ', b'1'..=b'9', b'0'..=b'9'] => &text[..text.len() - 2],
+        _ => text,
+    }
 }
 
 /// The digits of ` <0.000012>`, `-T`'s time of less than a second, at the end of `s`.

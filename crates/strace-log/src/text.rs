@@ -44,9 +44,9 @@ pub(crate) fn fraction_ns(digits: &[u8]) -> u64 {
 }
 
 /// A one in every byte.
-pub(crate) const LOW: u64 = u64::MAX / 255;
+const LOW: u64 = u64::MAX / 255;
 /// The highest bit of every byte.
-pub(crate) const HIGH: u64 = LOW << 7;
+const HIGH: u64 = LOW << 7;
 const LOW_16: u128 = u128::MAX / 255;
 const HIGH_16: u128 = LOW_16 << 7;
 
@@ -66,22 +66,21 @@ pub(crate) fn digits_of_word(word: u64, len: usize) -> Option<u32> {
     Some((even.wrapping_add(odd) >> 32) as u32)
 }
 
-/// The position of `byte` among the first 16 bytes of `s`, and those bytes. Loops whose end depends
-/// on the data cost more than the whole rest of a line: this has none.
+/// The highest bit of the byte that is the first `byte` in `word`, the lowest being the first, and
+/// perhaps some above it; 0 where there is none.
 #[inline]
-pub(crate) fn find_in_16(byte: u8, s: &[u8]) -> Option<(usize, u128)> {
-    let word = u128::from_le_bytes(*s.first_chunk()?);
-    let zeros = word ^ (LOW_16 * u128::from(byte));
-    let found = zeros.wrapping_sub(LOW_16) & !zeros & HIGH_16;
-    (found != 0).then(|| (found.trailing_zeros() as usize / 8, word))
+pub(crate) fn found_in_word(byte: u8, word: u64) -> u64 {
+    let zeros = word ^ (LOW * u64::from(byte));
+    zeros.wrapping_sub(LOW) & !zeros & HIGH
 }
 
-/// The last position of `byte` in `s`, if it is among the last 16 bytes.
+/// The last position of `byte` in `s`, if it is among the last 16 bytes. Loops whose end depends on
+/// the data cost more than the whole rest of a line: this has none.
 #[inline]
 pub(crate) fn rfind_in_16(byte: u8, s: &[u8]) -> Option<usize> {
     let word = u128::from_le_bytes(*s.last_chunk()?);
     let zeros = word ^ (LOW_16 * u128::from(byte));
-    // Exact for every byte, where the shorter form above is so for the first one found only.
+    // Exact for every byte, where the shorter form is so for the first one found only.
     let found = !(((zeros & !HIGH_16) + !HIGH_16) | zeros | !HIGH_16);
     (found != 0).then(|| s.len() - 1 - found.leading_zeros() as usize / 8)
 }
@@ -93,7 +92,16 @@ pub(crate) fn skip_spaces(s: &[u8]) -> &[u8] {
 }
 
 /// `s` without spaces at its end.
+#[inline]
 pub(crate) fn trim_end(mut s: &[u8]) -> &[u8] {
+    // strace aligns the results of short lines with many.
+    while let Some(word) = s.last_chunk() {
+        let blanks = (u64::from_le_bytes(*word) ^ (LOW * u64::from(b' '))).leading_zeros() / 8;
+        s = &s[..s.len() - blanks as usize];
+        if blanks < 8 {
+            return s;
+        }
+    }
     while let [rest @ .., b' '] = s {
         s = rest;
     }
@@ -236,13 +244,14 @@ mod tests {
             let bytes: Vec<u8> =
                 (0..16).map(|i| b"(=<\0\x80\x01\xff)"[(random >> (i * 4)) as usize % 8]).collect();
             for byte in [b'(', b'=', 0, 0x80, 1, 0xff] {
-                let want = bytes.iter().position(|b| *b == byte);
-                assert_eq!(find_in_16(byte, &bytes).map(|f| f.0), want, "{byte} {bytes:?}");
+                let first = u64::from_le_bytes(*bytes.first_chunk().unwrap());
+                let found = found_in_word(byte, first).trailing_zeros() as usize / 8;
+                let want = bytes[..8].iter().position(|b| *b == byte);
+                assert_eq!(found, want.unwrap_or(8), "{byte} {bytes:?}");
                 let want = bytes.iter().rposition(|b| *b == byte);
                 assert_eq!(rfind_in_16(byte, &bytes), want, "{byte} {bytes:?}");
             }
         }
-        assert_eq!(find_in_16(b'x', b"short x"), None);
         assert_eq!(rfind_in_16(b'q', b"q and sixteen more."), None);
         assert_eq!(rfind_in_16(b'.', b"q and sixteen more."), Some(18));
     }

@@ -187,3 +187,31 @@ fn runs_of_one_program_agree() {
     let terminal = run(&["-f"]);
     assert_eq!(counts(&read(terminal.as_slice(), "standard error", &OPTIONS).unwrap()), want);
 }
+
+/// `ln` and `mv` of this system: a link is asked for by its own name, not by what it leads to.
+#[test]
+fn a_link_is_asked_for_by_its_own_name() {
+    if no_strace() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("file"), "").unwrap();
+    let script = "ln -s to, \"$1\"; ln \"$2\" \"$3\"; mv \"$2\" \"$4\"";
+    let (link, file, hard, moved) = (at("link"), at("file"), at("hard"), at("moved"));
+    for options in [&["-y"][..], &["-xx", "-s", "1000"], &["-X", "raw"], &["-ttt", "-T"]] {
+        for name in [&link, &hard, &moved] {
+            let _ = std::fs::remove_file(name);
+        }
+        std::fs::write(&file, "").unwrap();
+        let log = trace(options, &["sh", "-c", script, "sh", &link, &file, &hard, &moved]);
+        let profile = read(log.as_slice(), "log", &OPTIONS).unwrap();
+        let paths = |start: &str| -> Vec<&str> {
+            let rows = profile.rows.iter().filter(|r| r.ok() && profile.call(r).starts_with(start));
+            rows.map(|r| profile.path(r)).collect()
+        };
+        assert_eq!(paths("symlink"), [&link], "{options:?}");
+        assert_eq!(paths("link"), [&file], "{options:?}");
+        assert_eq!(paths("rename"), [&file], "{options:?}");
+    }
+}

@@ -14,31 +14,55 @@ fn found(shape: Shape, args: &str) -> (Option<String>, String, String) {
 fn paths_stand_where_the_manual_says() {
     for (shape, args, dir, path, rest) in [
         (Shape::First, r#""/etc/a\"b", R_OK"#, None, r#"/etc/a\"b"#, "R_OK"),
-        (Shape::AfterDir, r#"AT_FDCWD, "x", O_RDONLY"#, Some("AT_FDCWD"), "x", "O_RDONLY"),
+        (Shape::AfterDir(0), r#"AT_FDCWD, "x", O_RDONLY"#, Some("AT_FDCWD"), "x", "O_RDONLY"),
         (
-            Shape::AfterDir,
+            Shape::AfterDir(0),
             r#"AT_FDCWD</tmp/a, "q>, "x", 0"#,
             Some("AT_FDCWD</tmp/a, \"q>"),
             "x",
             "0",
         ),
-        (Shape::AfterDir, r#"3</a, b>, "x", 0"#, Some("3</a, b>"), "x", "0"),
-        (Shape::Anywhere, r#""to", 3, "from""#, None, "to", "3, \"from\""),
-        (Shape::Anywhere, r#"5, 0x2, IN_X, 0, "/x""#, None, "/x", ""),
+        (Shape::AfterDir(0), r#"3</a, b>, "x", 0"#, Some("3</a, b>"), "x", "0"),
+        (Shape::AfterDir(1), r#""to", 3, "from""#, Some("3"), "from", ""),
+        (Shape::AfterDir(1), r#""a, \"b"..., 3</x>, "from""#, Some("3</x>"), "from", ""),
+        (Shape::AfterDir(3), r#"5</a, b>, 0x2, IN_X, 0, "/x""#, Some("0"), "/x", ""),
+        (Shape::Second, r#""to, \"here", "from""#, None, "from", ""),
+        (Shape::Second, r#""cut"..., "from""#, None, "from", ""),
+        (
+            Shape::Second,
+            r#"NULL, "/mnt", NULL, MS_REMOUNT, NULL"#,
+            None,
+            "/mnt",
+            "NULL, MS_REMOUNT, NULL",
+        ),
+        (Shape::Second, r#"0x55d0c0, "/mnt", 0x7f, 0, 0"#, None, "/mnt", "0x7f, 0, 0"),
+        (
+            Shape::Second,
+            r#"QCMD(Q_SYNC, USRQUOTA), "/dev/vda", 0, NULL"#,
+            None,
+            "/dev/vda",
+            "0, NULL",
+        ),
+        (Shape::Second, r#"3<anon_inode:inotify>, "/x", IN_OPEN"#, None, "/x", "IN_OPEN"),
     ] {
         assert_eq!(found(shape, args), (dir.map(Into::into), path.into(), rest.into()), "{args}");
     }
-    assert_eq!(find(Shape::AfterDir, b"3, NULL, 0x7ff, 0"), Path::Null);
+    assert_eq!(find(Shape::AfterDir(0), b"3, NULL, 0x7ff, 0"), Path::Null);
     assert_eq!(find(Shape::First, b"NULL"), Path::Null);
+    assert_eq!(find(Shape::Second, b"QCMD(Q_SYNC, USRQUOTA), NULL, 0, NULL"), Path::Null);
+    assert_eq!(find(Shape::Second, b"\"none\", 0x7ffe5c61a4c0, NULL, 0"), Path::Unreadable);
+    assert_eq!(find(Shape::Second, b"\"none"), Path::Unreadable);
+    assert_eq!(find(Shape::Second, b"\"none\""), Path::Unreadable);
+    assert_eq!(find(Shape::AfterDir(3), b"5, FAN_MARK_ADD, FAN_OPEN"), Path::Unreadable);
     assert_eq!(find(Shape::First, b"0x7ffe5c61a4c0, 0x4"), Path::Unreadable);
-    assert_eq!(find(Shape::AfterDir, b"0xffffff9c, 0x7f1, 0x80000"), Path::Unreadable);
+    assert_eq!(find(Shape::AfterDir(0), b"0xffffff9c, 0x7f1, 0x80000"), Path::Unreadable);
     assert_eq!(find(Shape::First, b"\"/very/lo\"..., 1"), Path::Unreadable);
     assert_eq!(find(Shape::First, b"\"/cut"), Path::Unreadable);
 }
 
 #[test]
 fn flags_make_the_question() {
-    let of = |kind, start, args: &str| match find(Shape::AfterDir, args.as_bytes()) {
+    let of = |kind, start, args: &str| match find(Shape::AfterDir(0), args.as_bytes()) {
         Path::Found(f) => ask(kind, start, &f),
         other => panic!("{args}: {other:?}"),
     };

@@ -1,0 +1,201 @@
+//! What the reader remembers saves time and changes nothing.
+
+use super::Reader;
+use crate::Options;
+use crate::cache::{Cache, Rows};
+use crate::lines::Line;
+use crate::prefix::Recent;
+use crate::tails::Tails;
+use needless_model::Profile;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::fmt::Write;
+
+impl Reader<'_> {
+    /// Forgets all that is only remembered so that it need not be read again.
+    fn forget(&mut self) {
+        self.cache = Cache::new(1);
+        self.rows = Rows::new();
+        self.recent = Recent::default();
+        self.tails = Tails::default();
+        self.calls.forget();
+    }
+}
+
+/// All of a profile.
+fn words(profile: &Profile) -> String {
+    let Profile { facts, totals, window, lost, .. } = profile;
+    let mut out = format!("{facts:?} {totals:?} {window:?} {lost:?}\n");
+    for process in &profile.processes {
+        writeln!(out, "{process:?}").unwrap();
+    }
+    for row in &profile.rows {
+        writeln!(out, "{} {} {row:?}", profile.call(row), profile.path(row)).unwrap();
+    }
+    for note in &profile.notes {
+        writeln!(out, "{note}").unwrap();
+    }
+    out
+}
+
+fn profile(log: &str, forgetful: bool) -> Profile {
+    let options = Options { watch: &["TZ"], ..Options::default() };
+    let mut reader = Reader::new(&options);
+    for line in log.lines() {
+        if forgetful {
+            reader.forget();
+        }
+        reader.line(&Line { bytes: line.as_bytes(), cut: false, last: false }, None);
+    }
+    reader.end();
+    reader.finish()
+}
+
+/// A call: who, which, what beside.
+#[derive(Clone, Debug)]
+struct Made {
+    pid: u32,
+    which: usize,
+    path: usize,
+    number: u32,
+    split: bool,
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    (0..3u32, 0..30usize, 0..4usize, 0..14u32, proptest::bool::weighted(0.2))
+        .prop_map(|(pid, which, path, number, split)| Made { pid, which, path, number, split })
+}
+
+/// The text of a call up to where another line may come between, and from there on.
+fn text(made: &Made) -> (String, String) {
+    let path = ["/etc/a", "b", "/usr/lib/libc.so.6", "a \\\"b\\303\\244) = 0"][made.path];
+    let n = made.number;
+    let dir = ["AT_FDCWD", "AT_FDCWD</srv>", "3", "12</usr, \"x>"][n as usize % 4];
+    let fd = ["3", "11", "3</etc/a>", "0xb"][n as usize % 4];
+    let missing = "-1 ENOENT (No such file or directory)";
+    let result = match n {
+        0..4 => missing.to_owned(),
+        4 => "-1 EACCES (Permission denied)".into(),
+        5 => "-1 (errno 0)".into(),
+        6 | 7 => format!("-1 (errno {n}"),
+        8 if made.path == 0 => "0x7f12</etc/a>".into(),
+        8 => "?".into(),
+        _ => (n * 9 - 80).to_string(),
+    };
+    let whole = |text: &str| (text.to_owned(), String::new());
+    match made.which {
+        0..4 => (format!("openat({dir}, \"{path}\", O_RDONLY|O_CLOEXEC"), format!(") = {result}")),
+        4..7 => (
+            format!("newfstatat({dir}, \"{path}\", "),
+            format!("{{st_mode=S_IFREG|0644, st_size={}, ...}}, 0) = {result}", n / 5),
+        ),
+        7 => (
+            format!("newfstatat({fd}, \"\", "),
+            format!("{{st_mode=S_IFREG|0644, st_size={n}, ...}}, AT_EMPTY_PATH) = {result}"),
+        ),
+        8 => (
+            format!("newfstatat({dir}, \"{path}\", "),
+            format!(
+                "{{st_size={}, st_blocks=\"{}\", st_atime={n}, st_mtime=5}}, {}) = 0",
+                n / 5,
+                "x".repeat(250),
+                if n.is_multiple_of(2) { "0" } else { "AT_SYMLINK_NOFOLLOW" }
+            ),
+        ),
+        9 => (
+            format!("statx({dir}, \"\", AT_STATX_SYNC_AS_STAT|AT_EMPTY_PATH, STATX_ALL, "),
+            "{stx_mask=STATX_ALL, ...}) = 0".into(),
+        ),
+        10 | 11 => whole(&format!("access(\"{path}\", R_OK) = {result}")),
+        12 => (format!("readlink(\"{path}\", "), format!("\"to{}\", 1023) = 3", n / 5)),
+        13 => whole(&format!("chdir(\"/{}\")  = {}", n % 2, ["0", missing][n as usize / 7])),
+        14 => whole(&format!("fchdir(3</{}>) = 0", n % 3)),
+        15 | 16 => whole(&format!("close({fd})          = 0")),
+        17 => whole(&format!("mmap(NULL, {n}, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f{n:010x}")),
+        18 => whole(&format!("fcntl({fd}, F_GETFL) = 0x{n:x} (flags O_RDONLY|O_LARGEFILE)")),
+        19 => (format!("read({fd}, "), format!("\"x) = 3 <0.000001>\"..., 4096) = {result}")),
+        20 => whole(&format!("write({fd}, \"x\", 1) = 1")),
+        21 => whole(&format!("unlink(\"{path}\") = {result}")),
+        22 => whole(&format!("symlink(\"{path}\", \"/tmp/l{}\") = 0", n % 3)),
+        23 => whole(&format!("lseek({fd}, 0, SEEK_CUR) = {n}")),
+        24 => whole(&format!("getpriority(PRIO_PROCESS, 0) = -{}", n % 2)),
+        25 if n < 2 => whole(&format!("execve(\"{path}\", [\"x\"], 0x7ffe /* 3 vars */) = 0")),
+        25 => whole(&format!("execve(\"{path}\", [\"x\"], 0x7ffe /* 3 vars */) = {missing}")),
+        26 if n < 3 => {
+            let flags = ["SIGCHLD", "CLONE_VM|CLONE_THREAD"][n as usize % 2];
+            whole(&format!("clone(child_stack=NULL, flags={flags}) = {}", 101 + n))
+        }
+        27 if n < 2 => whole(&format!("+++ exited with {n} +++")),
+        28 => whole(
+            ["hello) = 0", "openat(6hello", "7 > 3", "futex(0x7f, FUTEX_WAIT, 1"][n as usize % 4],
+        ),
+        _ => whole(&format!("brk({}) = 0x{n:x}5", ["NULL", "0x55d0"][n as usize % 2])),
+    }
+}
+
+/// Lines of `strace`, one layout of several: with or without pids, times of day and durations.
+fn render(calls: &[Made], layout: usize) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    let mut line = |pid: u32, n: u32, text: &str| {
+        at += 1 + u64::from(n) * 53_000;
+        let (s, us) = (at / 1_000_000, at % 1_000_000);
+        let took = match (layout % 2, text.ends_with("...>") || text.ends_with("+++")) {
+            (0, false) => format!(" <{}.{:06}>", n / 13, n * 7),
+            _ => String::new(),
+        };
+        let pid = 100 + pid;
+        match layout / 2 {
+            0 => writeln!(out, "{pid} 1795225{:03}.{us:06} {text}{took}", 896 + s),
+            1 => writeln!(out, "{pid}  23:59:{:02}.{us:06} {text}{took}", 50 + s % 10),
+            2 => writeln!(out, "[pid   {pid}] 10:00:{s:02}.{us:06} {text}{took}"),
+            3 => writeln!(out, "10:00:{s:02}.{us:06} {text}{took}"),
+            _ => writeln!(out, "{text}{took}"),
+        }
+        .unwrap();
+    };
+    let mut begun: Vec<(u32, String)> = Vec::new();
+    for made in calls {
+        if let Some(at) = begun.iter().position(|(pid, _)| *pid == made.pid) {
+            let (pid, text) = begun.remove(at);
+            line(pid, made.number, &text);
+        }
+        let (start, rest) = text(made);
+        let name = start.split('(').next().unwrap_or_default();
+        if made.split && !rest.is_empty() && layout / 2 < 3 {
+            line(made.pid, made.number, &format!("{} <unfinished ...>", start.trim_end()));
+            begun.push((made.pid, format!("<... {name} resumed>{rest}")));
+        } else {
+            line(made.pid, made.number, &(start + &rest));
+        }
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_remembered_is_what_would_be_read(calls in vec(made(), 1..150), layout in 0..10usize) {
+        let log = render(&calls, layout);
+        prop_assert_eq!(words(&profile(&log, false)), words(&profile(&log, true)), "{}", log);
+    }
+}
+
+/// The property above would hold of a reader that remembers nothing.
+#[test]
+fn a_call_made_again_is_remembered() {
+    let options = Options::default();
+    for layout in 0..10 {
+        let made = Made { pid: 1, which: 4, path: 0, number: 9, split: false };
+        let log = render(&vec![made; 3], layout);
+        let mut reader = Reader::new(&options);
+        for line in log.lines() {
+            reader.line(&Line { bytes: line.as_bytes(), cut: false, last: false }, None);
+        }
+        let prefix = reader.recent.parse(log.lines().last().unwrap().as_bytes());
+        let (call, rest) = reader.calls.recent(prefix.payload).unwrap();
+        assert!(reader.again(&prefix, None, call, rest), "{log}");
+        assert_eq!(reader.seen.calls, 4);
+    }
+}
