@@ -12,19 +12,27 @@ fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    match build(&out) {
-        Ok(()) => println!("cargo::rustc-cfg=ebpf"),
+    let libraries = match build(&out) {
+        Ok(()) => {
+            println!("cargo::rustc-cfg=ebpf");
+            out
+        }
         Err(missing) => {
             println!(
                 "cargo::warning=built without eBPF: {missing}; on Debian and Ubuntu: apt-get install clang libelf-dev zlib1g-dev"
             );
-            // Nothing refers to what is in them, but the linker wants them to be there.
+            // A file that never is there: looks again at the next build, when it may be installed.
+            println!("cargo::rerun-if-changed=src/missing");
+            // Nothing refers to what would be in them, but the linker wants them to be there.
+            let empty = out.join("empty");
+            fs::create_dir_all(&empty).expect("OUT_DIR");
             for library in ["bpf", "elf", "z"] {
-                fs::write(out.join(format!("lib{library}.a")), "!<arch>\n").expect("OUT_DIR");
+                fs::write(empty.join(format!("lib{library}.a")), "!<arch>\n").expect("OUT_DIR");
             }
+            empty
         }
-    }
-    println!("cargo::rustc-link-search=native={}", out.display());
+    };
+    println!("cargo::rustc-link-search=native={}", libraries.display());
 }
 
 fn build(out: &Path) -> Result<(), String> {
@@ -85,18 +93,22 @@ fn build(out: &Path) -> Result<(), String> {
 
 /// Where cargo keeps the source of libbpf: in the crate that binds it.
 fn libbpf() -> Result<PathBuf, String> {
-    let cargo = env::var_os("CARGO").ok_or("cargo is not known")?;
-    let listed = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--locked", "--offline"])
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout)
-        .map_err(|_| "cargo metadata tells nothing of libbpf-sys")?;
-    let packages = listed["packages"].as_array().into_iter().flatten();
-    let manifest = packages
-        .filter(|package| package["name"] == "libbpf-sys")
-        .find_map(|package| package["manifest_path"].as_str())
-        .ok_or("libbpf-sys is not among the packages")?;
-    let source = Path::new(manifest).with_file_name("libbpf");
+    // Packages that only tests need may not be here yet: then cargo has to be let fetch them.
+    let manifest = listed(&["--offline"]).or_else(|| listed(&[]));
+    let manifest = manifest.ok_or("cargo metadata does not tell where libbpf-sys is")?;
+    let source = Path::new(&manifest).with_file_name("libbpf");
     source.join("src/bpf.h").exists().then_some(source).ok_or("libbpf-sys has no libbpf".into())
+}
+
+fn listed(options: &[&str]) -> Option<String> {
+    let listed = Command::new(env::var_os("CARGO")?)
+        .args(["metadata", "--format-version=1", "--locked", "--filter-platform"])
+        .arg(env::var_os("TARGET")?)
+        .args(options)
+        .output()
+        .ok()?;
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).ok()?;
+    let mut packages = listed["packages"].as_array()?.iter();
+    let binding = packages.find(|package| package["name"] == "libbpf-sys")?;
+    Some(binding["manifest_path"].as_str()?.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Observing with eBPF: a command, chosen processes, or the whole machine.
 
-use crate::run::{Captured, Failure, Options, complete};
+use crate::run::{Captured, Failure, Options};
 use needless_launch::Launch;
 
 /// Without the feature there is nothing to try.
@@ -10,11 +10,12 @@ pub(crate) fn run(_: &Launch, _: &Options) -> Result<Result<Captured, String>, F
 }
 
 #[cfg(feature = "ebpf")]
-pub(crate) use with::run;
+pub(crate) use with::{for_session, run};
 
 #[cfg(feature = "ebpf")]
 mod with {
-    use super::{Captured, Failure, Launch, Options, complete};
+    use super::{Captured, Failure, Launch, Options};
+    use crate::run::complete;
     use needless_ebpf::{Session, Target};
     use needless_launch::{Original, Prepared, Watch, supervise};
     use std::os::fd::RawFd;
@@ -43,6 +44,9 @@ mod with {
         let ended = supervise(prepared, original, &mut observing).map_err(failed)?;
         let observed = observing.0.finish();
         let mut profile = complete(observed.profile, &observed.stacks, observed.roots)?;
+        let (user, system) = ended.cpu_ns;
+        profile.totals.cpu_user_ns = Some(user);
+        profile.totals.cpu_sys_ns = Some(system);
         if ended.early {
             profile.notes.push(
                 "The report was asked for before the last process had ended: it tells what was seen until then."

@@ -15,6 +15,7 @@ mod service;
 mod sites;
 mod tzif;
 mod unwind;
+mod window;
 mod zone;
 
 pub use costs::calibrate;
@@ -23,6 +24,7 @@ pub use elevate::elevate;
 pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
+pub use needless_launch::Caller;
 pub use root::{Root, Roots};
 pub use run::{Backend, Captured, Failure, Options, run};
 pub use service::{
@@ -30,4 +32,5 @@ pub use service::{
     processes_of_cgroup,
 };
 pub use sites::resolve;
+pub use window::{Who, window};
 pub use zone::look_up;

@@ -42,7 +42,7 @@ pub struct Options {
 /// Why a command was not observed: one line, and the exit status that says it, as GNU env's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// [`Failure::OURS`], [`Failure::NOT_EXECUTABLE`] or [`Failure::NOT_FOUND`].
+    /// One of the constants.
     pub status: i32,
     /// What, where, what to do.
     pub message: String,
@@ -51,6 +51,8 @@ pub struct Failure {
 impl Failure {
     /// needless itself failed.
     pub const OURS: i32 = 125;
+    /// There is nobody to observe.
+    pub const BAD: i32 = 2;
     /// The command was found but cannot be executed.
     pub const NOT_EXECUTABLE: i32 = 126;
     /// The command was not found.
@@ -78,12 +80,17 @@ impl Captured {
 /// Runs `words` and observes it. The process that calls this may wait for the command and then end
 /// as the command did; what returns is then another process, which observed.
 ///
-/// Behind sudo, the command is run as the user who ran sudo, with that user's environment.
+/// `caller`: the user who ran sudo, if any; the command is run as that user, with that user's
+/// environment.
 ///
 /// # Errors
 /// When the command is not there, cannot be executed, or cannot be observed.
-pub fn run(words: &[OsString], options: &Options) -> Result<Captured, Failure> {
-    let launch = launch(words, Caller::behind_sudo())?;
+pub fn run(
+    words: &[OsString],
+    caller: Option<Caller>,
+    options: &Options,
+) -> Result<Captured, Failure> {
+    let launch = launch(words, caller)?;
     let refused = match options.backend {
         Backend::Ptrace if options.latency => {
             let message = "--latency needs eBPF, which measures the kernel's time; ptrace cannot";

@@ -15,7 +15,9 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/needless.bpf.o"
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
 
 fn listen(level: PrintLevel, text: String) {
+    // Harmless: what matters fails later, with a complaint of its own.
     if level == PrintLevel::Warn
+        && !text.contains("RLIMIT_MEMLOCK")
         && let Ok(mut complaint) = COMPLAINT.lock()
         && complaint.is_empty()
     {
@@ -31,14 +33,14 @@ pub(crate) struct Attached {
 }
 
 /// Loads the programs with these settings, and attaches them.
-pub(crate) fn attach(target: &Target, options: &Options, images: u32) -> Result<Attached, Error> {
+pub(crate) fn attach(target: &Target, options: &Options) -> Result<Attached, Error> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     if let Ok(mut complaint) = COMPLAINT.lock() {
         complaint.clear();
     }
     // libbpf raises it where maps are locked memory (before 5.11); what we launch gets it back.
     let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock);
-    let object = load(target, options, images);
+    let object = load(target, options);
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
     let object = object.map_err(|error| refused(&error))?;
     if !sizes_agree(&object) {
@@ -67,7 +69,7 @@ fn sizes_agree(object: &Object) -> bool {
     })
 }
 
-fn load(target: &Target, options: &Options, images: u32) -> libbpf_rs::Result<Object> {
+fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
     let everyone = *target == Target::Everyone;
     let launch = *target == Target::Launched;
@@ -76,13 +78,10 @@ fn load(target: &Target, options: &Options, images: u32) -> libbpf_rs::Result<Ob
         let name = map.name().to_string_lossy().into_owned();
         if name.ends_with(".rodata.settings") {
             map.set_initial_value(&settings)?;
-        } else if name.ends_with(".bss") {
-            map.set_initial_value(&wire::initial(images))?;
-        } else if name == "rows" || name == "plains" || name == "texts" {
+        } else if name == "rows" || name == "texts" {
             let rows = u32::try_from(options.limits.rows).unwrap_or(u32::MAX);
-            // Of the kernel's memory: a row takes 64 bytes per CPU.
             map.set_max_entries(rows.clamp(1, 65_536))?;
-        } else if name == "entered" && !options.latency {
+        } else if (name == "entered" && !options.latency) || (name == "plains" && !options.all) {
             map.set_max_entries(1)?;
         }
     }

@@ -43,12 +43,12 @@ pub fn allowed() -> bool {
 }
 
 /// What to observe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The next process that this process forks, from its first exec on, and what comes of it.
     Launched,
-    /// These processes, and what they fork from now on.
-    Processes(Vec<u32>),
+    /// Those that are given to [`Session::observe`], and what they fork from then on.
+    Chosen,
     /// Every process of the machine, but ourselves.
     Everyone,
 }

@@ -41,6 +41,7 @@ struct Exec {
     image: u32,
     path: String,
     by_descriptor: bool,
+    moved: bool,
 }
 
 /// What the kernel told so far.
@@ -151,7 +152,8 @@ impl Events {
     fn forked(&mut self, event: ProcessEvent<'_>) {
         let (process, directory) = match self.images.get(&event.former) {
             Some(parent) => {
-                let process = self.builder.process_ref(parent.id).forked(event.pid, parent.id);
+                let mut process = self.builder.process_ref(parent.id).forked(event.pid, parent.id);
+                process.own_root = event.own_root;
                 (process, parent.directory.clone())
             }
             None => (Process::new(event.pid, None, Born::Seen), None),
@@ -179,9 +181,9 @@ impl Events {
             former.pid = None;
             let (user, system) = former.earlier;
             let process = self.builder.process_mut(former.id);
+            process.own_root &= event.own_root;
             if !former.attached {
-                process.cpu_user_ns = Some(total.0.saturating_sub(user));
-                process.cpu_sys_ns = Some(total.1.saturating_sub(system));
+                book(process, total.0.saturating_sub(user), total.1.saturating_sub(system));
             }
             (former.id, former.directory.clone(), former.attached)
         });
@@ -209,8 +211,8 @@ impl Events {
         if let Some(image) = self.images.get_mut(&event.image) {
             image.earlier = total;
         }
-        let by_descriptor = event.by_descriptor;
-        self.execs.push(Exec { image: event.image, path: file, by_descriptor });
+        let (by_descriptor, moved) = (event.by_descriptor, event.moved);
+        self.execs.push(Exec { image: event.image, path: file, by_descriptor, moved });
     }
 
     /// The program that the kernel runs for `name`, as /proc would tell it.
@@ -242,9 +244,11 @@ impl Events {
         }
         let (user, system) = scaled(event.times);
         let process = self.builder.process_mut(image.id);
+        process.own_root &= event.own_root;
         if !image.attached {
-            process.cpu_user_ns = Some(user.saturating_sub(image.earlier.0));
-            process.cpu_sys_ns = Some(system.saturating_sub(image.earlier.1));
+            let (before_user, before_system) = image.earlier;
+            let user = user.saturating_sub(before_user);
+            book(process, user, system.saturating_sub(before_system));
         }
         let (code, signal) = (event.exit_code >> 8 & 0xff, event.exit_code & 0x7f);
         process.exit = Some(if signal == 0 { Exit::Code(code) } else { Exit::Signal(signal) });
@@ -349,6 +353,15 @@ fn cpu_time(pid: u32) -> Option<(u64, u64)> {
     Some((user * tick, system * tick))
 }
 
+/// Notes the CPU time of a process. What ran since the scheduler's last tick is not in it, nor what the
+/// kernel does after the process has ended: of one that took less than a few ticks it tells nothing.
+fn book(process: &mut Process, user: u64, system: u64) {
+    const TICKS: u64 = 10_000_000;
+    let known = user + system >= TICKS;
+    process.cpu_user_ns = known.then_some(user);
+    process.cpu_sys_ns = known.then_some(system);
+}
+
 /// Time in user mode and in the kernel: the exact sum, split as the ticks fell.
 fn scaled([user, system, sum]: [u64; 3]) -> (u64, u64) {
     if system == 0 {
@@ -370,8 +383,15 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Adds a row, or what threads of the process counted of it elsewhere.
     pub(crate) fn add(&mut self, key: RowKey, tally: Tally) {
-        self.rows.insert(key, tally);
+        let known =
+            self.rows.entry(key).or_insert(Tally { first_ns: u64::MAX, ..Tally::default() });
+        known.count += tally.count;
+        known.repeated += tally.repeated;
+        known.first_ns = known.first_ns.min(tally.first_ns);
+        known.last_ns = known.last_ns.max(tally.last_ns);
+        known.kernel_ns += tally.kernel_ns;
     }
 
     pub(crate) fn add_plain(&mut self, key: PlainKey, tally: Tally) {
@@ -395,15 +415,17 @@ impl Rows {
             let Some(image) = events.images.get(number) else { continue };
             let Some((user, system)) = cpu_time(*pid) else { continue };
             let process = events.builder.process_mut(image.id);
-            process.cpu_user_ns = Some(user.saturating_sub(image.earlier.0));
-            process.cpu_sys_ns = Some(system.saturating_sub(image.earlier.1));
+            let (before_user, before_system) = image.earlier;
+            let user = user.saturating_sub(before_user);
+            book(process, user, system.saturating_sub(before_system));
         }
         let mut names = Names { abis: abis(), known: HashMap::new() };
         for exec in std::mem::take(&mut events.execs) {
             let name = if exec.by_descriptor { "execveat" } else { "execve" };
             let call = events.builder.call(name);
             let key = (call, Ask::Exec, false);
-            let Some(question) = events.question(exec.image, key, &exec.path) else { continue };
+            let question = events.question(exec.image, key, exec.moved, &exec.path);
+            let Some(question) = question else { continue };
             let tally = Tally { count: 1, ..Tally::default() };
             events.builder.tally(question, Some(Ok(())), tally);
         }
@@ -415,11 +437,12 @@ impl Rows {
             tally.timed = if options.latency { tally.count } else { 0 };
             let call = names.call(&mut events.builder, key.nr, key.compat);
             let text = events.texts.get(&key.path).cloned();
-            let question = match &text {
-                Some(text) => events.question(key.image, (call, key.ask, key.from_dir_fd), text),
-                None => Some(events.builder.without_path(None, call, key.ask)),
-            };
-            let Some(question) = question else { continue };
+            let about = (call, key.ask, key.from_dir_fd);
+            let question =
+                text.and_then(|text| events.question(key.image, about, key.moved, &text));
+            // Of a process or path that found no room in the ring, which is said.
+            let question =
+                question.unwrap_or_else(|| events.builder.without_path(None, call, key.ask));
             events.note_width(key.image, key.compat);
             let row = events.builder.tally(question, outcome(key.err), tally);
             if let Some(index) = indices.get_mut(&key) {
@@ -476,12 +499,13 @@ impl Events {
         &mut self,
         image: u32,
         (call, ask, from_dir_fd): (CallId, Ask, bool),
+        moved: bool,
         text: &str,
     ) -> Option<QuestionId> {
         let image = self.images.get(&image)?;
         let absolute;
         let path = match &image.directory {
-            Some(directory) if !text.starts_with('/') && !from_dir_fd && !image.moved => {
+            Some(directory) if !text.starts_with('/') && !from_dir_fd && !moved => {
                 absolute = match text {
                     "" => String::new(),
                     _ => format!("{}/{text}", directory.trim_end_matches('/')),

@@ -4,7 +4,7 @@ use crate::attach::{Attached, attach};
 use crate::observed::{Events, Rows};
 use crate::wire::{self, PlainKey, RowKey, Shared};
 use crate::{Error, Observed, Options, Target};
-use libbpf_rs::{Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::{Loss, Tally};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,6 +19,8 @@ pub struct Session {
     rows: Rows,
     options: Options,
     started_ns: u64,
+    /// How many processes were given to us.
+    chosen: u32,
 }
 
 impl std::fmt::Debug for Session {
@@ -39,22 +41,10 @@ impl Session {
     /// # Errors
     /// When the kernel does not allow it or cannot do it: one line.
     pub fn start(target: &Target, options: &Options) -> Result<Session, Error> {
-        let mut events = Events::new(options);
-        let pids: &[u32] = match target {
-            Target::Processes(pids) => pids,
-            Target::Launched | Target::Everyone => &[],
-        };
-        let attached = attach(target, options, pids.len() as u32)?;
+        let attached = attach(target, options)?;
         let started_ns = now_ns();
         let failed = |error: libbpf_rs::Error| Error(format!("eBPF failed: {error}"));
-        for (image, pid) in (1..).zip(pids) {
-            let mut value = [0; wire::PROC];
-            value[..4].copy_from_slice(&u32::to_ne_bytes(image));
-            let procs = map(&attached.object, "procs");
-            procs.update(&pid.to_ne_bytes(), &value, MapFlags::ANY).map_err(failed)?;
-            events.attached(image, *pid);
-        }
-        let events = Rc::new(RefCell::new(events));
+        let events = Rc::new(RefCell::new(Events::new(options)));
         let mut builder = RingBufferBuilder::new();
         let ring_map = map(&attached.object, "events");
         let taken = events.clone();
@@ -65,7 +55,29 @@ impl Session {
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
         let rows = Rows::default();
-        Ok(Session { attached, ring, events, rows, options: *options, started_ns })
+        let (options, chosen) = (*options, 0);
+        Ok(Session { attached, ring, events, rows, options, started_ns, chosen })
+    }
+
+    /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
+    /// observed already.
+    ///
+    /// # Errors
+    /// When there is no room for more.
+    pub fn observe(&mut self, pid: u32) -> Result<bool, Error> {
+        // The kernel numbers from 1 upwards.
+        let image = u32::MAX - self.chosen;
+        let mut value = [0; wire::PROC];
+        value[..4].copy_from_slice(&image.to_ne_bytes());
+        let procs = map(&self.attached.object, "procs");
+        match procs.update(&pid.to_ne_bytes(), &value, MapFlags::NO_EXIST) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) => return Err(Error(format!("cannot observe process {pid}: {error}"))),
+        }
+        self.chosen += 1;
+        self.events.borrow_mut().attached(image, pid);
+        Ok(true)
     }
 
     /// Waits for `wait` at most, takes what the kernel told and looks at the new processes that
@@ -162,21 +174,21 @@ impl Session {
         let wanted = |image| !ended_only || events.has_ended(image);
         let rows = map(&self.attached.object, "rows");
         for (key, value) in entries(&rows, |key| wanted(RowKey::read(key).image)) {
-            self.rows.add(RowKey::read(&key), sum(&value, wire::ROW, self.started_ns));
+            self.rows.add(RowKey::read(&key), row(&value, self.started_ns));
             if ended_only && rows.delete(&key).is_ok() {
                 self.rows.removed += 1;
             }
         }
         let plains = map(&self.attached.object, "plains");
         for (key, value) in entries(&plains, |key| wanted(PlainKey::read(key).image)) {
-            self.rows.add_plain(PlainKey::read(&key), sum_plain(&value));
+            self.rows.add_plain(PlainKey::read(&key), plain(&value));
             if ended_only {
                 let _ = plains.delete(&key);
             }
         }
         if !ended_only {
             for (key, value) in entries(&map(&self.attached.object, "folded"), |_| true) {
-                self.rows.add_folded(PlainKey::read(&key), sum_plain(&value));
+                self.rows.add_folded(PlainKey::read(&key), plain(&value));
             }
         }
     }
@@ -191,44 +203,24 @@ fn bss(object: &Object) -> Map<'_> {
     found.expect("our program has variables")
 }
 
-type PerCpu = Vec<Vec<u8>>;
-
-/// The entries of a per-CPU map whose key is wanted.
-fn entries(map: &Map<'_>, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Vec<u8>, PerCpu)> {
-    let keys: Vec<Vec<u8>> = map.keys().filter(|key| wanted(key)).collect();
-    let value = |key: Vec<u8>| {
-        let value = map.lookup_percpu(&key, MapFlags::ANY).ok().flatten()?;
-        Some((key, value))
-    };
-    keys.into_iter().filter_map(value).collect()
+/// The entries of a map whose key is wanted.
+fn entries(map: &Map<'_>, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    // In one go: after a batch that was not filled, the iterator takes itself to be at the end.
+    let all = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY);
+    all.into_iter().flatten().filter(|(key, _)| wanted(key)).collect()
 }
 
-/// A row of all CPUs; times from `started_ns` on.
-fn sum(values: &PerCpu, size: usize, started_ns: u64) -> Tally {
-    debug_assert!(values.iter().all(|value| value.len() == size));
-    let mut tally = Tally { first_ns: u64::MAX, ..Tally::default() };
-    for value in values {
-        let mut fields = wire::Fields(value);
-        let count = fields.u64();
-        if count == 0 {
-            continue;
-        }
-        tally.count += count;
-        tally.repeated += fields.u64();
-        tally.first_ns = tally.first_ns.min(fields.u64().saturating_sub(started_ns));
-        tally.last_ns = tally.last_ns.max(fields.u64().saturating_sub(started_ns));
-        let [_print, _changes] = [fields.u64(), fields.u64()];
-        tally.kernel_ns += fields.u64();
-    }
-    tally
+/// A row; times from `started_ns` on.
+fn row(value: &[u8], started_ns: u64) -> Tally {
+    let mut fields = wire::Fields(value);
+    let (count, repeated) = (fields.u64(), fields.u64());
+    let mut time = || fields.u64().saturating_sub(started_ns);
+    let (first_ns, last_ns) = (time(), time());
+    let [_print, _changes] = [fields.u64(), fields.u64()];
+    Tally { count, repeated, first_ns, last_ns, kernel_ns: fields.u64(), timed: 0 }
 }
 
-fn sum_plain(values: &PerCpu) -> Tally {
-    let mut tally = Tally::default();
-    for value in values {
-        let mut fields = wire::Fields(value);
-        tally.count += fields.u64();
-        tally.kernel_ns += fields.u64();
-    }
-    tally
+fn plain(value: &[u8]) -> Tally {
+    let mut fields = wire::Fields(value);
+    Tally { count: fields.u64(), kernel_ns: fields.u64(), ..Tally::default() }
 }

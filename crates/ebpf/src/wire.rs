@@ -8,12 +8,12 @@ use needless_model::Ask;
 const CALLS: usize = 512;
 pub(crate) const SETTINGS: usize = 32 + 2 * CALLS * CALL;
 const CALL: usize = 16;
-pub(crate) const SHARED: usize = 13 * 8;
+pub(crate) const SHARED: usize = 12 * 8;
 pub(crate) const ROW_KEY: usize = 24;
 pub(crate) const ROW: usize = 64;
 pub(crate) const PLAIN_KEY: usize = 12;
 pub(crate) const PLAIN: usize = 16;
-pub(crate) const PROC: usize = 16;
+pub(crate) const PROC: usize = 48;
 
 const NONE: u8 = 0xff;
 
@@ -51,7 +51,12 @@ pub(crate) fn settings(options: &Options, launch: bool, everyone: bool, here: &H
     for at in 0..2 {
         for nr in 0..CALLS {
             let known = abis.get(at).and_then(|abi: &Abi| abi.calls.get(nr).copied().flatten());
-            bytes.extend(call(known.map_or(Kind::Plain, |call| call.kind)));
+            let mut about = call(known.map_or(Kind::Plain, |call| call.kind));
+            if known.is_some_and(|call| matches!(call.name, "clone" | "clone3" | "fork" | "vfork"))
+            {
+                about[0] = 5;
+            }
+            bytes.extend(about);
         }
     }
     debug_assert_eq!(bytes.len(), SETTINGS);
@@ -164,19 +169,12 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn read(bytes: &[u8]) -> Shared {
         let mut fields = Fields(bytes);
-        let [_changes, _images] = [fields.u64(), fields.u64()];
+        let _changes = fields.u64();
         let mut next = || fields.u64();
         let (rows, folded, unreadable, texts_lost) = (next(), next(), next(), next());
         let (events_lost, uncounted, stacks_lost, uring) = (next(), next(), next(), next());
         Shared { rows, folded, unreadable, texts_lost, events_lost, uncounted, stacks_lost, uring }
     }
-}
-
-/// The initial `struct shared`, with `images` numbers given away.
-pub(crate) fn initial(images: u32) -> Vec<u8> {
-    let mut bytes = vec![0; SHARED];
-    bytes[8..16].copy_from_slice(&u64::from(images).to_ne_bytes());
-    bytes
 }
 
 /// `struct row_key`.
@@ -189,6 +187,8 @@ pub(crate) struct RowKey {
     pub(crate) ask: Ask,
     pub(crate) compat: bool,
     pub(crate) from_dir_fd: bool,
+    /// Whether the working directory may have been another than the image's first.
+    pub(crate) moved: bool,
 }
 
 impl RowKey {
@@ -202,6 +202,7 @@ impl RowKey {
             ask: ASKS.get(usize::from(fields.u8())).copied().unwrap_or(Ask::OtherPath),
             compat: fields.u8() != 0,
             from_dir_fd: fields.u8() != 0,
+            moved: [fields.u8(), fields.u8()][1] != 0,
         }
     }
 }
@@ -222,7 +223,7 @@ impl PlainKey {
             image: fields.u32(),
             nr: fields.u16(),
             err: fields.u16(),
-            compat: fields.u32() != 0,
+            compat: fields.u16() != 0,
         }
     }
 }

@@ -20,6 +20,14 @@ impl Session {
     }
 
     /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn observe(&mut self, _: u32) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    /// Never called.
     pub fn drain(&mut self, _: Duration) {
         match *self {}
     }

@@ -2,6 +2,7 @@
 
 use libc::{c_int, gid_t, rlimit, uid_t};
 use nix::errno::Errno;
+use nix::unistd::{Gid, Uid};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -40,12 +41,15 @@ impl Caller {
         let status = Status::of(at).filter(|status| status.uid == uid);
         let groups = match &status {
             Some(status) => status.groups.clone(),
-            None => groups_of(&std::env::var_os("SUDO_USER")?, gid)?,
+            None => groups_of(gid),
         };
         let gid = status.as_ref().map_or(gid, |status| status.gid);
         let limits = if status.is_some() { limits_of(at) } else { Vec::new() };
-        let environment = parse(&fs::read(format!("/proc/{sudo}/environ")).ok()?);
-        Some(Caller { uid, gid, groups, environment, umask: status?.umask, limits })
+        let umask = status.and_then(|status| status.umask);
+        // Root reads it; should that fail, an empty one is better than root's own.
+        let environment = fs::read(format!("/proc/{sudo}/environ")).unwrap_or_default();
+        let environment = parse(&environment);
+        Some(Caller { uid, gid, groups, environment, umask, limits })
     }
 
     /// Becomes the caller, for good. Only system calls: used between fork and exec too.
@@ -66,6 +70,29 @@ impl Caller {
         Ok(())
     }
 
+    /// Does `act` with the caller's rights to files, so that a report lands where the caller may
+    /// write, and is theirs. To be called while this process has one thread.
+    ///
+    /// # Errors
+    /// When the rights cannot be changed; nothing was done then.
+    pub fn as_them<T>(&self, act: impl FnOnce() -> T) -> Result<T, Errno> {
+        let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+        let groups = nix::unistd::getgroups()?;
+        let theirs: Vec<Gid> = self.groups.iter().copied().map(Gid::from_raw).collect();
+        nix::unistd::setgroups(&theirs)?;
+        let back = || {
+            // We were root before, so that neither can be refused.
+            let _ = nix::unistd::seteuid(uid);
+            let _ = nix::unistd::setegid(gid);
+            let _ = nix::unistd::setgroups(&groups);
+        };
+        let changed = nix::unistd::setegid(Gid::from_raw(self.gid))
+            .and_then(|()| nix::unistd::seteuid(Uid::from_raw(self.uid)));
+        let done = changed.map(|()| act());
+        back();
+        done
+    }
+
     /// Sets what else sudo changed: umask and limits. To be called while still root.
     pub(crate) fn restore_limits(&self) {
         // SAFETY: integers and structures of ours.
@@ -78,11 +105,6 @@ impl Caller {
                 libc::setrlimit(*which as _, limit);
             }
         }
-    }
-
-    /// Whether the caller is somebody else than root.
-    pub fn is_ordinary(&self) -> bool {
-        self.uid != 0
     }
 }
 
@@ -118,10 +140,12 @@ impl Status {
     }
 }
 
-fn groups_of(user: &OsStr, gid: gid_t) -> Option<Vec<gid_t>> {
-    let user = std::ffi::CString::new(user.as_bytes()).ok()?;
-    let groups = nix::unistd::getgrouplist(&user, nix::unistd::Gid::from_raw(gid)).ok()?;
-    Some(groups.into_iter().map(nix::unistd::Gid::as_raw).collect())
+/// The groups of the user that sudo names, as the system's databases have them.
+fn groups_of(gid: gid_t) -> Vec<gid_t> {
+    let user = std::env::var_os("SUDO_USER").unwrap_or_default();
+    let user = std::ffi::CString::new(user.as_bytes()).unwrap_or_default();
+    let groups = nix::unistd::getgrouplist(&user, Gid::from_raw(gid)).unwrap_or_default();
+    groups.into_iter().map(Gid::as_raw).collect()
 }
 
 fn limits_of(pid: i32) -> Vec<(c_int, rlimit)> {

@@ -3,6 +3,7 @@
 //! us.
 
 mod caller;
+mod endings;
 mod error;
 mod exit;
 mod forward;
@@ -11,6 +12,7 @@ mod prepared;
 mod supervise;
 
 pub use caller::Caller;
+pub use endings::Endings;
 pub use error::Error;
 pub use exit::mirror;
 pub use forward::{Forward, release_standard_streams, wait_for};

@@ -6,8 +6,10 @@ use crate::{Error, Forward, Original, Prepared};
 use libc::pid_t;
 use needless_model::Exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+use nix::sys::time::{TimeVal, TimeValLike};
 use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
@@ -34,6 +36,9 @@ pub trait Watch {
 pub struct Ended {
     /// The command itself.
     pub exit: Exit,
+    /// CPU time of the command and of what it waited for, in user mode and in the kernel,
+    /// nanoseconds (getrusage(2)).
+    pub cpu_ns: (u64, u64),
     /// Whether somebody asked for the report before the last of its descendants had ended.
     pub early: bool,
 }
@@ -90,7 +95,14 @@ pub fn supervise(
     }
     // From here on a signal means us.
     original.restore_mask();
-    Ok(Ended { exit, early })
+    Ok(Ended { exit, cpu_ns: cpu_of_children(), early })
+}
+
+/// Of all children that were waited for: the command is the only one of this process so far.
+fn cpu_of_children() -> (u64, u64) {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return (0, 0) };
+    let ns = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0) * 1000;
+    (ns(usage.user_time()), ns(usage.system_time()))
 }
 
 fn explain() {

@@ -97,7 +97,6 @@ struct Asked {
     key: Key,
     /// The rows of this question, one per outcome seen: the newest, which leads to the next.
     newest_row: u32,
-    last: Last,
 }
 
 /// The last answer to a question.
@@ -105,8 +104,9 @@ struct Last {
     /// When it was given; [`UNKNOWN`] where that is not known.
     at_ns: u64,
     fingerprint: u64,
+    /// Its row, which tells its outcome; [`NONE`] where there was no answer or none was seen.
+    row: u32,
     epoch: u32,
-    outcome: Option<Result<(), Errno>>,
     has_fingerprint: bool,
 }
 
@@ -116,30 +116,26 @@ const NONE: u32 = u32::MAX;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Last {
-    fn new(answer: &Answer, epoch: u32) -> Last {
-        Last {
-            at_ns: answer.at_ns.unwrap_or(UNKNOWN),
-            fingerprint: answer.fingerprint.unwrap_or(0),
-            epoch,
-            outcome: answer.outcome,
-            has_fingerprint: answer.fingerprint.is_some(),
-        }
-    }
+    const NONE: Last =
+        Last { at_ns: UNKNOWN, fingerprint: 0, row: NONE, epoch: 0, has_fingerprint: false };
 
     fn fingerprint(&self) -> Option<u64> {
         self.has_fingerprint.then_some(self.fingerprint)
     }
 
     /// Whether `self`, given next, says what `before` said, and nothing in between and no time
-    /// could have changed it.
+    /// could have changed it. One expression without branches, as it is asked for every call.
+    #[inline]
     fn repeats(&self, before: &Last, within_ns: u64) -> bool {
-        self.epoch == before.epoch
-            && self.outcome.is_some()
-            && self.outcome == before.outcome
-            && self.fingerprint() == before.fingerprint()
-            && (self.at_ns == UNKNOWN
-                || before.at_ns == UNKNOWN
-                || self.at_ns.saturating_sub(before.at_ns) < within_ns)
+        let soon = (self.at_ns == UNKNOWN)
+            | (before.at_ns == UNKNOWN)
+            | (self.at_ns.saturating_sub(before.at_ns) < within_ns);
+        (self.epoch == before.epoch)
+            & (self.row == before.row)
+            & (self.row != NONE)
+            & (self.has_fingerprint == before.has_fingerprint)
+            & (self.fingerprint == before.fingerprint)
+            & soon
     }
 }
 
@@ -151,10 +147,11 @@ pub struct Builder {
     index: HashTable<u32>,
     hasher: FixedState,
     asked: Vec<Asked>,
+    /// Beside `asked`.
+    lasts: Vec<Last>,
     rows: Vec<Row>,
     /// Beside `rows`: another row of the same question.
     older_row: Vec<u32>,
-    totals: Totals,
     lost: BTreeMap<&'static str, u64>,
     notes: Vec<String>,
     /// Counts the barriers, and starts again after 2^32.
@@ -172,9 +169,9 @@ impl Builder {
             index: HashTable::new(),
             hasher: FixedState::default(),
             asked: Vec::new(),
+            lasts: Vec::new(),
             rows: Vec::new(),
             older_row: Vec::new(),
-            totals: Totals::default(),
             lost: BTreeMap::new(),
             notes: Vec::new(),
             epoch: 0,
@@ -253,19 +250,26 @@ impl Builder {
     /// Counts one more answer to a question, of the same outcome as the one for which
     /// [`answer`](Builder::answer) returned `row`: for backends that remember rows, since to find
     /// them takes time.
+    #[inline]
     pub fn answer_again(&mut self, question: QuestionId, row: usize, answer: Answer) {
-        let asked = &mut self.asked[question.0 as usize];
-        let ask = asked.key.ask;
-        let last = Last::new(&answer, self.epoch);
-        let repeated = last.repeats(&asked.last, self.limits.repeat_within_ns);
-        asked.last = last;
-        self.totals.path_calls += u64::from(ask.names_path());
-        self.totals.calls += 1;
         let filled = &mut self.rows[row];
-        debug_assert!(filled.ask == ask && filled.outcome == answer.outcome);
+        let last = Last {
+            at_ns: answer.at_ns.unwrap_or(UNKNOWN),
+            fingerprint: answer.fingerprint.unwrap_or(0),
+            row: if answer.outcome.is_some() { row as u32 } else { NONE },
+            epoch: self.epoch,
+            has_fingerprint: answer.fingerprint.is_some(),
+        };
+        let before = &mut self.lasts[question.0 as usize];
+        let repeated = last.repeats(before, self.limits.repeat_within_ns);
+        *before = last;
+        debug_assert!(
+            filled.ask == self.asked[question.0 as usize].key.ask
+                && filled.outcome == answer.outcome
+        );
         filled.repeated += u64::from(repeated);
         fill(filled, 1, answer);
-        if ask.changes() && !matches!(answer.outcome, Some(Err(_))) {
+        if filled.ask.changes() && !matches!(answer.outcome, Some(Err(_))) {
             self.barrier();
         }
     }
@@ -275,9 +279,9 @@ impl Builder {
     /// Sound only where a change would show elsewhere (a changed zone file is opened again); the
     /// row says how many of its outcomes were assumed.
     pub fn assume(&mut self, question: QuestionId, at_ns: Option<u64>) -> usize {
-        let last = &self.asked[question.0 as usize].last;
+        let last = &self.lasts[question.0 as usize];
         let answer = Answer {
-            outcome: last.outcome,
+            outcome: self.rows.get(last.row as usize).and_then(|row| row.outcome),
             fingerprint: last.fingerprint(),
             at_ns,
             kernel_ns: None,
@@ -292,16 +296,15 @@ impl Builder {
         let question =
             self.find_or_add(Key { process, call, ask: Ask::NoPath, target: Target::None });
         let row = self.row(question, answer.outcome);
-        self.totals.calls += n;
         fill(&mut self.rows[row], n, answer);
         row
     }
 
     /// Counts `n` more calls that name no path to a row that [`count`](Builder::count) returned,
     /// with the same outcome: for backends that remember rows, since to find them takes time.
+    #[inline]
     pub fn count_again(&mut self, row: usize, n: u64, answer: Answer) {
         debug_assert!(!self.rows[row].ask.names_path() && self.rows[row].outcome == answer.outcome);
-        self.totals.calls += n;
         fill(&mut self.rows[row], n, answer);
     }
 
@@ -313,10 +316,6 @@ impl Builder {
         tally: Tally,
     ) -> usize {
         let row = self.row(question, outcome);
-        if self.asked[question.0 as usize].key.ask.names_path() {
-            self.totals.path_calls += tally.count;
-        }
-        self.totals.calls += tally.count;
         let filled = &mut self.rows[row];
         filled.first_ns = match filled.count {
             0 => tally.first_ns,
@@ -366,14 +365,7 @@ impl Builder {
 
     /// The profile.
     pub fn finish(self, backend: String, facts: Facts, window: Window) -> Profile {
-        let sum = |part: fn(&Process) -> Option<u64>| {
-            self.processes.iter().filter_map(part).reduce(|a, b| a + b)
-        };
-        let totals = Totals {
-            cpu_user_ns: sum(|p| p.cpu_user_ns),
-            cpu_sys_ns: sum(|p| p.cpu_sys_ns),
-            ..self.totals
-        };
+        let totals = Totals::of(&self.processes, &self.rows);
         Profile {
             backend,
             facts,
@@ -397,7 +389,8 @@ impl Builder {
             return self.fold(key);
         }
         let id = u32::try_from(self.asked.len()).expect("fewer than 2^32 questions");
-        self.asked.push(Asked { key, newest_row: NONE, last: Last::new(&Answer::default(), 0) });
+        self.asked.push(Asked { key, newest_row: NONE });
+        self.lasts.push(Last::NONE);
         let (hasher, asked) = (&self.hasher, &self.asked);
         self.index.insert_unique(hash, id, |id| hasher.hash_one(&asked[*id as usize].key));
         QuestionId(id)
@@ -458,6 +451,7 @@ impl Builder {
     }
 }
 
+#[inline]
 fn fill(row: &mut Row, n: u64, answer: Answer) {
     if let Some(at) = answer.at_ns {
         if row.count == 0 {

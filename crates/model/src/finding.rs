@@ -111,6 +111,9 @@ pub struct Finding {
     pub stage: Stage,
     /// Whom it concerns; the one with most needless calls first. Never empty.
     pub processes: Vec<ProcId>,
+    /// The service that all of them belong to, where findings were made service by service; as
+    /// [`Process::service`](crate::Process::service).
+    pub service: Option<String>,
     /// Calls that could go.
     pub needless: u64,
     /// How often the question was put, the needed first time included.

@@ -10,6 +10,7 @@ mod fact;
 mod finding;
 mod host;
 mod intern;
+mod part;
 mod process;
 mod profile;
 
@@ -20,5 +21,6 @@ pub use fact::{Fact, Facts};
 pub use finding::{Change, Evidence, Finding, Remedy, Safety, Stage};
 pub use host::{Costs, Host, LocaleProbe, Spelling, Zone, ZoneFile};
 pub use intern::{Interner, StrId};
+pub use part::Part;
 pub use process::{Born, Env, Exit, Libc, ProcId, Process, Runtime};
 pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};

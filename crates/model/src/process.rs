@@ -124,6 +124,9 @@ pub struct Process {
     pub libc: Libc,
     /// Language runtime.
     pub runtime: Runtime,
+    /// What runs it, by its control group ("dnsmasq.service", "container 3f2a9c1b7d4e (docker)"),
+    /// else its executable's name. `None` where nobody looked. Children have their parent's.
+    pub service: Option<String>,
     /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
     /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
     pub secure: Option<bool>,
@@ -151,6 +154,7 @@ impl Process {
             env: Env::Unknown,
             libc: Libc::Unknown,
             runtime: Runtime::Native,
+            service: None,
             secure: None,
             wide: None,
             cpu_user_ns: None,
@@ -160,7 +164,7 @@ impl Process {
         }
     }
 
-    /// What fork hands on: same image, same environment.
+    /// What fork hands on: same image, same environment, same service.
     pub fn forked(&self, pid: u32, parent: ProcId) -> Process {
         Process {
             pid,

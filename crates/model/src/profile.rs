@@ -121,6 +121,30 @@ pub struct Totals {
     pub cpu_sys_ns: Option<u64>,
 }
 
+impl Totals {
+    /// The sums over these processes and their rows.
+    pub(crate) fn of(processes: &[Process], rows: &[Row]) -> Totals {
+        let calls = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.count).sum();
+        Totals {
+            calls: calls(&mut rows.iter()),
+            path_calls: calls(&mut rows.iter().filter(|row| row.ask.names_path())),
+            ..Totals::of_cpu(processes)
+        }
+    }
+
+    /// CPU time only.
+    pub(crate) fn of_cpu(processes: &[Process]) -> Totals {
+        let sum = |part: fn(&Process) -> Option<u64>| {
+            processes.iter().filter_map(part).reduce(|a, b| a + b)
+        };
+        Totals {
+            cpu_user_ns: sum(|p| p.cpu_user_ns),
+            cpu_sys_ns: sum(|p| p.cpu_sys_ns),
+            ..Totals::default()
+        }
+    }
+}
+
 /// Something that was not seen, dropped or folded. Always reported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loss(pub &'static str);

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Finds the system calls a program makes but does not need, says why it makes them and what to
 /// change.
@@ -31,6 +32,15 @@ pub(crate) enum Action {
     /// 126 when the command cannot be executed, with 127 when it is not found, with 2 when its
     /// own options are wrong.
     Run(Run),
+    /// Observe processes that run already, without stopping them: their calls for a while, judged.
+    ///
+    /// Needs CAP_BPF and CAP_PERFMON (sudo). Exit status 2 when there is nobody to observe or it is
+    /// not allowed.
+    Attach(Attach),
+    /// Observe every process of the machine for a while; findings by service, dearest first.
+    ///
+    /// Needs CAP_BPF and CAP_PERFMON (sudo).
+    Host(Host),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are one capture, as `strace -ff` writes it. `-` is standard input. Exit
@@ -63,6 +73,50 @@ pub(crate) struct Run {
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct Attach {
+    /// Processes, by their ids.
+    #[arg(value_name = "PID", required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
+    pub(crate) pids: Vec<u32>,
+    /// A systemd unit.
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "cgroup"])]
+    pub(crate) unit: Option<String>,
+    /// A container, by its name or the start of its id.
+    #[arg(long, value_name = "CONTAINER", conflicts_with = "cgroup")]
+    pub(crate) container: Option<String>,
+    /// A control group: a directory, or a path below where they are mounted.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cgroup: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: Window,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Args)]
+pub(crate) struct Host {
+    /// How many services to tell of, 0: all.
+    #[arg(long, value_name = "N", default_value = "10", env = "NEEDLESS_TOP")]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) window: Window,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Args)]
+pub(crate) struct Window {
+    /// For how long: 30s, 2m, 500ms. Ctrl-C ends it before its time, and reports.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, env = "NEEDLESS_FOR")]
+    pub(crate) length: Duration,
+    /// Keep counts of every call by process, not only of those that rules need.
+    #[arg(long, env = "NEEDLESS_ALL")]
+    pub(crate) all: bool,
+    /// Measure the kernel time of each call; slower.
+    #[arg(long, env = "NEEDLESS_LATENCY")]
+    pub(crate) latency: bool,
 }
 
 #[derive(Args)]
@@ -142,6 +196,24 @@ impl From<Backend> for needless_capture::Backend {
     }
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("wants a time such as 30s, 2m or 500ms".to_owned()),
+    };
+    match number.parse::<f64>().map(|number| number * scale) {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err("wants a time from 1ms to 24h, such as 30s, 2m or 500ms".to_owned()),
+    }
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse::<f64>() {
@@ -181,6 +253,17 @@ mod tests {
         let cli = Cli::try_parse_from(["needless", "run", "--", "--al", "-x"]).unwrap();
         let Action::Run(run) = cli.action else { panic!("run") };
         assert_eq!(run.command, ["--al", "-x"]);
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        for wrong in ["", "s", "0", "-1s", "1d", "1e9s", "30 s", "nan", "99h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

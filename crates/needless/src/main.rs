@@ -2,11 +2,12 @@
 
 mod cli;
 mod output;
+mod progress;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use cli::{Action, Cli, When};
-use needless_capture::Failure;
+use needless_capture::{Failure, Who};
 use needless_model::Profile;
 use needless_report::{Report, Source};
 use output::{Output, Stream};
@@ -24,6 +25,8 @@ fn main() -> ExitCode {
     let when = cli.color;
     let done = match cli.action {
         Action::Run(run) => return observe(&run, when),
+        Action::Attach(attach) => self::attach(&attach, when),
+        Action::Host(host) => self::host(&host, when),
         Action::Read(read) => self::read(&read, when),
         Action::Explain(explain) => self::explain(&explain, when),
         Action::Rules(rules) => print(
@@ -69,7 +72,7 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         ..Default::default()
     };
     // From here on we are the tracer; the process that the user started waits and mirrors us.
-    let captured = match needless_capture::run(&run.command, &options) {
+    let captured = match needless_capture::run(&run.command, output.caller().cloned(), &options) {
         Ok(captured) => captured,
         Err(failure) => return complain(&failure.message, failure.status),
     };
@@ -79,6 +82,48 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         complain(&error, Failure::OURS);
     }
     captured.mirror()
+}
+
+fn attach(attach: &cli::Attach, when: When) -> Result<()> {
+    let who = match (&attach.unit, &attach.container, &attach.cgroup) {
+        (Some(unit), ..) => Who::Unit(unit.clone()),
+        (_, Some(container), _) => Who::Container(container.clone()),
+        (.., Some(cgroup)) => Who::Cgroup(cgroup.clone()),
+        _ => Who::Processes(attach.pids.clone()),
+    };
+    let source = Source::Attach(who.to_string());
+    watch(&who, &attach.window, source, &attach.report, None, when)
+}
+
+fn host(host: &cli::Host, when: When) -> Result<()> {
+    let top = Some(host.top).filter(|top| *top > 0);
+    watch(&Who::Everyone, &host.window, Source::Host, &host.report, top, when)
+}
+
+/// observe for a while → check by service → report.
+fn watch(
+    who: &Who,
+    window: &cli::Window,
+    source: Source,
+    report: &cli::Report,
+    top: Option<usize>,
+    when: When,
+) -> Result<()> {
+    let output = Output::open(report.output.as_deref(), Stream::Stdout)?;
+    let options = needless_capture::Options {
+        all: window.all,
+        latency: window.latency,
+        watch: needless_rules::watched_variables(),
+        ..Default::default()
+    };
+    let progress = progress::Progress::new(who, window.length);
+    let profile = needless_capture::window(who, window.length, &options, &mut |so_far| {
+        progress.show(so_far);
+    });
+    progress.end();
+    let profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    let verdict = needless_rules::check_by_service(&profile, &rules(report));
+    write(&profile, &verdict, source, top, report.format, output, when)
 }
 
 fn read(read: &cli::Read, when: When) -> Result<()> {
@@ -133,17 +178,30 @@ fn tell(
     output: Output,
     when: When,
 ) -> Result<()> {
-    let verdict = needless_rules::check(
-        profile,
-        &needless_rules::Options {
-            min_saving_percent: asked.min_saving,
-            only: asked.rules.clone(),
-            ignore: asked.ignored.clone(),
-        },
-    );
-    let report = Report { profile, verdict: &verdict, source, version: env!("CARGO_PKG_VERSION") };
+    let verdict = needless_rules::check(profile, &rules(asked));
+    write(profile, &verdict, source, None, asked.format, output, when)
+}
+
+fn rules(asked: &cli::Report) -> needless_rules::Options {
+    needless_rules::Options {
+        min_saving_percent: asked.min_saving,
+        only: asked.rules.clone(),
+        ignore: asked.ignored.clone(),
+    }
+}
+
+fn write(
+    profile: &Profile,
+    verdict: &needless_rules::Verdict,
+    source: Source,
+    top: Option<usize>,
+    format: Option<needless_report::Format>,
+    output: Output,
+    when: When,
+) -> Result<()> {
+    let report = Report { profile, verdict, source, top, version: env!("CARGO_PKG_VERSION") };
     let mut text = Vec::new();
-    let (format, style) = (output.format(asked.format), output.style(when));
+    let (format, style) = (output.format(format), output.style(when));
     needless_report::write(&mut text, &report, format, style).context("cannot form the report")?;
     output.write(&text)
 }
@@ -153,7 +211,7 @@ fn print(
     form: impl FnOnce(&mut Vec<u8>, needless_report::Style) -> std::io::Result<()>,
     when: When,
 ) -> Result<()> {
-    let output = Output::Stream(Stream::Stdout);
+    let output = Output::stdout();
     let mut text = Vec::new();
     form(&mut text, output.style(when)).context("cannot form the text")?;
     output.write(&text)

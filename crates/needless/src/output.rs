@@ -2,6 +2,7 @@
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
+use needless_capture::Caller;
 use needless_report::{Format, Style};
 use std::fs::{File, Permissions};
 use std::io::{IsTerminal, Write};
@@ -20,8 +21,14 @@ pub(crate) enum Stream {
     Stdout,
 }
 
-/// Where a report goes, checked before anything is run.
-pub(crate) enum Output {
+/// Where a report goes, checked before anything is run. Behind sudo, files are opened and written with
+/// the rights of whoever ran it.
+pub(crate) struct Output {
+    place: Place,
+    caller: Option<Caller>,
+}
+
+enum Place {
     Stream(Stream),
     /// Replaced as a whole at the end.
     File(PathBuf),
@@ -36,10 +43,53 @@ impl Output {
     /// When the file's directory is not there or not writable, or when standard output is the
     /// command's own.
     pub(crate) fn open(path: Option<&Path>, stream: Stream) -> Result<Output> {
-        let Some(path) = path else { return Ok(Output::Stream(stream)) };
+        let caller = Caller::behind_sudo();
+        let place = as_them(caller.as_ref(), || Place::open(path, stream))??;
+        Ok(Output { place, caller })
+    }
+
+    /// Standard output.
+    pub(crate) fn stdout() -> Output {
+        Output { place: Place::Stream(Stream::Stdout), caller: None }
+    }
+
+    /// The user who ran sudo, if any.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
+
+    /// The format: as asked, else by the file's ending, else by what reads the stream.
+    pub(crate) fn format(&self, asked: Option<Format>) -> Format {
+        asked.unwrap_or_else(|| self.place.format())
+    }
+
+    /// Colour and width.
+    pub(crate) fn style(&self, when: When) -> Style {
+        self.place.style(when)
+    }
+
+    /// Writes the whole report. A reader that went away is not an error.
+    ///
+    /// # Errors
+    /// When the file cannot be written; it is then left as it was.
+    pub(crate) fn write(self, text: &[u8]) -> Result<()> {
+        as_them(self.caller.as_ref(), || self.place.write(text))?
+    }
+}
+
+fn as_them<T>(caller: Option<&Caller>, act: impl FnOnce() -> T) -> Result<T> {
+    match caller {
+        Some(caller) => caller.as_them(act).context("cannot act as the user who ran sudo"),
+        None => Ok(act()),
+    }
+}
+
+impl Place {
+    fn open(path: Option<&Path>, stream: Stream) -> Result<Place> {
+        let Some(path) = path else { return Ok(Place::Stream(stream)) };
         if path == Path::new("-") {
             return match stream {
-                Stream::Stdout => Ok(Output::Stream(stream)),
+                Stream::Stdout => Ok(Place::Stream(stream)),
                 Stream::Stderr => bail!(
                     "-o -: standard output is the command's; leave -o out to have the report on \
                      standard error, or name a file"
@@ -51,7 +101,7 @@ impl Output {
             Ok(about) if about.is_dir() => bail!("{}: it is a directory", named()),
             Ok(about) if !about.is_file() => {
                 let file = File::options().write(true).open(path).with_context(named)?;
-                return Ok(Output::Special(file));
+                return Ok(Place::Special(file));
             }
             _ => {}
         }
@@ -59,34 +109,29 @@ impl Output {
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // Made and removed at once: a run that is killed leaves nothing behind.
         beside(&target).with_context(named)?;
-        Ok(Output::File(target))
+        Ok(Place::File(target))
     }
 
-    /// The format: as asked, else by the file's ending, else by what reads the stream.
-    pub(crate) fn format(&self, asked: Option<Format>) -> Format {
-        if let Some(format) = asked {
-            return format;
-        }
+    fn format(&self) -> Format {
         match self {
-            Output::File(path) => Format::of_path(path).unwrap_or(Format::Full),
-            Output::Special(file) if file.is_terminal() => Format::Full,
-            Output::Stream(Stream::Stderr) if std::io::stderr().is_terminal() => Format::Full,
-            Output::Stream(Stream::Stdout) if std::io::stdout().is_terminal() => Format::Full,
-            Output::Special(_) | Output::Stream(_) => Format::Concise,
+            Place::File(path) => Format::of_path(path).unwrap_or(Format::Full),
+            Place::Special(file) if file.is_terminal() => Format::Full,
+            Place::Stream(Stream::Stderr) if std::io::stderr().is_terminal() => Format::Full,
+            Place::Stream(Stream::Stdout) if std::io::stdout().is_terminal() => Format::Full,
+            Place::Special(_) | Place::Stream(_) => Format::Concise,
         }
     }
 
-    /// Colour and width.
-    pub(crate) fn style(&self, when: When) -> Style {
+    fn style(&self, when: When) -> Style {
         // The choice honours NO_COLOR, CLICOLOR and TERM=dumb.
         let (terminal, choice) = match self {
-            Output::File(_) => (false, ColorChoice::Never),
-            Output::Special(file) => (file.is_terminal(), AutoStream::choice(file)),
-            Output::Stream(Stream::Stderr) => {
+            Place::File(_) => (false, ColorChoice::Never),
+            Place::Special(file) => (file.is_terminal(), AutoStream::choice(file)),
+            Place::Stream(Stream::Stderr) => {
                 let stream = std::io::stderr();
                 (stream.is_terminal(), AutoStream::choice(&stream))
             }
-            Output::Stream(Stream::Stdout) => {
+            Place::Stream(Stream::Stdout) => {
                 let stream = std::io::stdout();
                 (stream.is_terminal(), AutoStream::choice(&stream))
             }
@@ -100,20 +145,16 @@ impl Output {
         Style { colour, width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 120) }
     }
 
-    /// Writes the whole report. A reader that went away is not an error.
-    ///
-    /// # Errors
-    /// When the file cannot be written; it is then left as it was.
-    pub(crate) fn write(self, text: &[u8]) -> Result<()> {
+    fn write(self, text: &[u8]) -> Result<()> {
         let quiet = |result: std::io::Result<()>| match result {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             other => other.context("cannot write the report"),
         };
         match self {
-            Output::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
-            Output::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
-            Output::Special(mut file) => quiet(file.write_all(text)),
-            Output::File(path) => {
+            Place::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
+            Place::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
+            Place::Special(mut file) => quiet(file.write_all(text)),
+            Place::File(path) => {
                 replace(&path, text).with_context(|| format!("cannot write {}", path.display()))
             }
         }

@@ -1,8 +1,8 @@
 //! For a person at a terminal: numbers first, then why, where from, what to do and its price.
 
 use crate::text::{Tint, clean, count, duration, number, percent, wrap};
-use crate::{Report, Source, Style, tell};
-use needless_model::{Change, Evidence, Fact, Finding, Profile, Safety, Stage};
+use crate::{Report, Source, Style, tell, window};
+use needless_model::{Change, Evidence, Fact, Finding, Profile, Safety, Stage, Totals};
 use std::io::{self, Write};
 
 pub(crate) const NAME: &str = "full";
@@ -21,12 +21,47 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
         return writeln!(out, "{}", tell::summary(report));
     }
     header(out, report, style)?;
-    for finding in &verdict.findings {
-        writeln!(out)?;
-        print_finding(out, finding, profile, style)?;
+    if window::is_window(&report.source) {
+        print_services(out, report, style)?;
+    } else {
+        for finding in &verdict.findings {
+            writeln!(out)?;
+            let share = share(finding, profile, &profile.totals, None);
+            print_finding(out, finding, profile, &[("share", share)], style)?;
+        }
     }
     writeln!(out)?;
     footer(out, report, style)
+}
+
+/// The findings service by service, each below the heading of its service.
+fn print_services(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let profile = report.profile;
+    let (length, totals) = (window::length(report), window::totals_by_service(profile));
+    let inner = Style { width: style.width.saturating_sub(2), ..style };
+    for group in window::groups(report).0 {
+        writeln!(out)?;
+        let name = group.name(profile);
+        let heading = format!("{name}: {}", group.toll(length));
+        print_heading(out, &name, &heading, "    ", style)?;
+        let own = totals.get(&group.service).copied().unwrap_or_default();
+        for (at, finding) in group.findings.iter().enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            let rate = length.and_then(|length| window::sentence(finding, length));
+            let mut figures: Vec<_> = rate.into_iter().map(|rate| ("rate", rate)).collect();
+            figures.push(("share", share(finding, profile, &own, Some(group.whose()))));
+            let mut text = Vec::new();
+            print_finding(&mut text, finding, profile, &figures, inner)?;
+            for line in String::from_utf8_lossy(&text).lines() {
+                writeln!(out, "  {line}")?;
+            }
+        }
+    }
+    let Some(more) = window::left_out(report) else { return Ok(()) };
+    writeln!(out)?;
+    print_wrapped(out, ("", 0), &more, None, style)
 }
 
 fn header(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
@@ -40,12 +75,16 @@ fn header(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<
     let unknown = if unknown.is_empty() { "nothing".to_owned() } else { unknown.join(", ") };
     let seen = format!("needless: {by}; not known: {unknown}");
     print_wrapped(out, ("", 0), &seen, Some(Tint::Faint), style)?;
-    let of = match &report.source {
-        Source::Run(program) => program.rsplit('/').next().unwrap_or(program),
-        Source::Log(file) => file,
+    let (of, extent) = match &report.source {
+        Source::Run(program) => {
+            (program.rsplit('/').next().unwrap_or(program), tell::toll(report))
+        }
+        Source::Log(file) => (file.as_str(), tell::toll(report)),
+        Source::Attach(what) => (what.as_str(), window::extent(report)),
+        Source::Host => ("host", window::extent(report)),
     };
     let found = count(report.verdict.findings.len() as u64, "finding", "findings");
-    let line = format!("{}: {}, {found}", clean(of), tell::toll(report));
+    let line = format!("{}: {extent}, {found}", clean(of));
     print_wrapped(out, ("", 0), &line, None, style)
 }
 
@@ -53,25 +92,20 @@ fn print_finding(
     out: &mut dyn Write,
     finding: &Finding,
     profile: &Profile,
+    figures: &[(&str, String)],
     style: Style,
 ) -> io::Result<()> {
-    // The name is painted after wrapping: escape sequences have no width.
     let head = format!("{}: {}", finding.rule, tell::headline(finding));
-    for (at, line) in wrap(&head, style.width.saturating_sub(2)).iter().enumerate() {
-        match line.strip_prefix(finding.rule) {
-            Some(rest) if at == 0 => {
-                writeln!(out, "{}{rest}", style.paint(Tint::Name, finding.rule))?;
-            }
-            _ => writeln!(out, "  {line}")?,
-        }
-    }
+    print_heading(out, finding.rule, &head, "  ", style)?;
     let prose = |out: &mut dyn Write, label: &str, text: &str| {
         print_wrapped(out, (&format!("  {label}"), INDENT), text, None, style)
     };
     let exact = |out: &mut dyn Write, label: &str, text: &str, tint| {
         print_lines(out, (&format!("  {label}"), INDENT), &[text.to_owned()], tint, style)
     };
-    prose(out, "share", &share(finding, profile))?;
+    for (label, figure) in figures {
+        prose(out, label, figure)?;
+    }
     prose(out, "who", &who(finding, profile))?;
     prose(out, "why", &clean(&finding.why))?;
     for (at, from) in origins(finding, profile).iter().enumerate() {
@@ -100,6 +134,25 @@ fn print_finding(
     exact(out, "more", &format!("needless explain {}", finding.rule), None)
 }
 
+/// `text`, which begins with `name`, wrapped with `lead` before further lines.
+fn print_heading(
+    out: &mut dyn Write,
+    name: &str,
+    text: &str,
+    lead: &str,
+    style: Style,
+) -> io::Result<()> {
+    // The name is painted after wrapping: escape sequences have no width.
+    for (at, line) in wrap(text, style.width.saturating_sub(lead.len())).iter().enumerate() {
+        match line.strip_prefix(name) {
+            Some(rest) if at == 0 => writeln!(out, "{}{rest}", style.paint(Tint::Name, name))?,
+            _ if at == 0 => writeln!(out, "{line}")?,
+            _ => writeln!(out, "{lead}{line}")?,
+        }
+    }
+    Ok(())
+}
+
 /// `10 × newfstatat("/etc/localtime") ok`.
 fn counted(evidence: &Evidence) -> String {
     let about = match evidence.path.as_str() {
@@ -110,12 +163,14 @@ fn counted(evidence: &Evidence) -> String {
     format!("{} × {call}{about} {outcome}", number(evidence.count))
 }
 
-/// What would be saved.
-fn share(finding: &Finding, profile: &Profile) -> String {
+/// What would be saved: of all calls, or of those of `whose` service. `totals` are theirs.
+fn share(finding: &Finding, profile: &Profile, totals: &Totals, whose: Option<&str>) -> String {
     let calls = if tell::all_name_paths(finding, profile) {
-        percent(tell::share(finding, profile)) + " of the calls that name a path"
-    } else if profile.facts.has(Fact::AllCalls) && profile.totals.calls > 0 {
-        percent(finding.needless as f64 / profile.totals.calls as f64) + " of all calls"
+        let share = percent(tell::share(finding, totals.path_calls));
+        format!("{share} of {} calls that name a path", whose.unwrap_or("the"))
+    } else if profile.facts.has(Fact::AllCalls) && totals.calls > 0 {
+        let share = percent(finding.needless as f64 / totals.calls as f64);
+        format!("{share} of {} calls", whose.unwrap_or("all"))
     } else {
         count(finding.needless, "call", "calls") + ", some without a path"
     };

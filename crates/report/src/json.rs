@@ -3,13 +3,13 @@
 mod document;
 
 use crate::text::harmful;
-use crate::{Report, Source, Style, tell};
+use crate::{Report, Source, Style, tell, window};
 use document::{
     Below, Document, Evidence, Exe, FindingOut, Kind, Level, NotChecked, Origin, OriginKind,
     Process, Remedy, Stage, Totals,
 };
 use needless_model as model;
-use needless_model::{Change, Fact, Finding, Profile, Safety};
+use needless_model::{Change, Fact, Finding, Safety};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -57,8 +57,10 @@ pub(crate) fn print(out: &mut dyn Write, value: &impl Serialize) -> io::Result<(
 fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
     let (profile, verdict) = (report.profile, report.verdict);
     let (kind, name) = match &report.source {
-        Source::Run(program) => (OriginKind::Run, program),
-        Source::Log(file) => (OriginKind::Read, file),
+        Source::Run(program) => (OriginKind::Run, program.as_str()),
+        Source::Log(file) => (OriginKind::Read, file.as_str()),
+        Source::Attach(what) => (OriginKind::Attach, what.as_str()),
+        Source::Host => (OriginKind::Host, "host"),
     };
     Document {
         schema: SCHEMA,
@@ -76,7 +78,7 @@ fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
             cpu_sys_s: profile.totals.cpu_sys_ns.map(seconds),
         },
         processes: profile.processes.len() as u64,
-        findings: verdict.findings.iter().map(|f| finding(f, profile)).collect(),
+        findings: verdict.findings.iter().map(|f| finding(f, report)).collect(),
         not_checked: verdict
             .not_checked
             .iter()
@@ -93,7 +95,8 @@ fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
     }
 }
 
-fn finding<'a>(finding: &'a Finding, profile: &'a Profile) -> FindingOut<'a> {
+fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
+    let profile = report.profile;
     let first = profile.process(finding.processes[0]);
     let exes = tell::exes(finding, profile);
     FindingOut {
@@ -103,9 +106,11 @@ fn finding<'a>(finding: &'a Finding, profile: &'a Profile) -> FindingOut<'a> {
             model::Stage::Explained => Stage::Explained,
             model::Stage::Proven => Stage::Proven,
         },
+        service: finding.service.as_deref(),
         needless: finding.needless,
         of: finding.of,
-        share: tell::share(finding, profile),
+        per_second: window::length(report).map(|ns| finding.needless as f64 / seconds(ns)),
+        share: tell::share(finding, profile.totals.path_calls),
         kernel_us: finding.kernel_ns.map(|ns| ns as f64 / 1e3),
         estimated: finding.estimated && finding.kernel_ns.is_some(),
         process: Process { pid: first.pid, exe: first.exe.as_deref() },

@@ -7,6 +7,7 @@ mod doctor;
 mod rules;
 mod tell;
 mod text;
+mod window;
 
 use needless_model::Profile;
 use needless_rules::Verdict;
@@ -27,6 +28,9 @@ pub struct Report<'a> {
     pub verdict: &'a Verdict,
     /// Where the profile comes from.
     pub source: Source,
+    /// How many services with findings to show, those whose needless calls cost most; `None` or 0:
+    /// all. Only where processes were attached to; formats for other tools have all.
+    pub top: Option<usize>,
     /// The version of needless that tells it.
     pub version: &'a str,
 }
@@ -38,6 +42,10 @@ pub enum Source {
     Run(String),
     /// A log that was read: its file name, or several separated by blanks.
     Log(String),
+    /// Running processes, attached to for a window of time: which, in words ("dnsmasq.service").
+    Attach(String),
+    /// Every process of the host, for a window of time.
+    Host,
 }
 
 /// Declares the formats. The module of each has its `NAME`, the `ENDING` of files that are written

@@ -1,7 +1,7 @@
 //! What several formats tell alike: who, how much, what was lost, what was not checked.
 
-use crate::Report;
 use crate::text::{clean, count, list, number, shell_word};
+use crate::{Report, window};
 use needless_model::{Change, Fact, Finding, Loss, ProcId, Profile};
 use needless_rules::Verdict;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ pub(crate) fn needless(findings: &[Finding]) -> u64 {
     findings.iter().map(|f| f.needless).sum()
 }
 
-/// Needless calls as a fraction of the calls that name a path, at most 1.
+/// Needless calls as a fraction of so many calls that name a path, at most 1.
 ///
 /// A finding may count calls without a path too (the reads of an opened file), hence the bound.
-pub(crate) fn share(finding: &Finding, profile: &Profile) -> f64 {
-    match profile.totals.path_calls {
+pub(crate) fn share(finding: &Finding, path_calls: u64) -> f64 {
+    match path_calls {
         0 => 0.0,
         all => (finding.needless as f64 / all as f64).min(1.0),
     }
@@ -131,6 +131,9 @@ fn loss(name: &'static str, n: u64) -> String {
             ("set-user-ID program without its privilege", "set-user-ID programs without privilege")
         }
         Loss::PTRACE => ("refused attempt to trace", "refused attempts to trace"),
+        Loss::UNCOUNTED => ("call counted nowhere", "calls counted nowhere"),
+        Loss::PROCESSES => ("process unseen", "processes unseen"),
+        Loss::STACKS => ("stack dropped", "stacks dropped"),
         // How many calls a filter left out is not known.
         Loss::FILTERED => return "what a filter left out of the log".to_owned(),
         _ => return format!("{} {}", number(n), clean(name).replace('_', " ")),
@@ -174,16 +177,19 @@ pub(crate) fn below(verdict: &Verdict) -> Option<String> {
 /// what was lost, what was not checked.
 pub(crate) fn summary(report: &Report<'_>) -> String {
     let (profile, verdict) = (report.profile, report.verdict);
+    let window = window::is_window(&report.source);
     let toll = match verdict.findings.len() as u64 {
+        _ if window => window::found(report),
         0 => format!("nothing needless found in {}", judged(profile)),
         n => format!("{}, {}", count(n, "finding", "findings"), toll(report)),
     };
-    let mut line = format!(
-        "needless: {toll} ({}; lost: {}; not checked: {}",
-        backend(profile),
-        lost(profile),
-        not_checked(verdict)
-    );
+    let mut line = format!("needless: {toll} ({}; lost: {}", backend(profile), lost(profile));
+    if !(window && verdict.not_checked.is_empty()) {
+        line = line + "; not checked: " + &not_checked(verdict);
+    }
+    if let Some(left_out) = window::left_out(report) {
+        line = line + "; " + &left_out;
+    }
     if let Some(below) = below(verdict) {
         line = line + "; " + &below;
     }

@@ -153,8 +153,10 @@ fn json() {
         {
           "rule": "tz-unset",
           "stage": "explained",
+          "service": null,
           "needless": 9,
           "of": 10,
+          "per_second": null,
           "share": 0.6,
           "kernel_us": 9.27,
           "estimated": true,

@@ -16,9 +16,13 @@
 //!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
 //!   that computes for an hour is not made faster by saving ten calls.
 //!
+//! Where services are judged each by itself ([`check_by_service`]), the calls and the CPU time are
+//! those of the service.
+//!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
 
+mod by_service;
 mod locale;
 mod locale_advice;
 mod page;
@@ -36,6 +40,7 @@ mod tests;
 use needless_model::Fact;
 use std::sync::LazyLock;
 
+pub use by_service::check_by_service;
 pub use page::{Page, SECTIONS, Section, page};
 pub use select::{Claims, View};
 pub use verdict::{NotChecked, Options, Verdict, check};

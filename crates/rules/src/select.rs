@@ -208,6 +208,7 @@ impl Merged {
             rule,
             stage: Stage::Seen,
             processes: self.processes,
+            service: None,
             needless: self.needless,
             of: self.of,
             kernel_ns: None,

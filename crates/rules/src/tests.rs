@@ -5,6 +5,7 @@ use crate::{Options, RULES, Rule, Verdict, check, notation, page};
 use needless_model::{Change, Finding};
 
 mod locales;
+mod services;
 mod traps;
 
 /// A `trace` block of a page and the `finding` block after it.

@@ -69,9 +69,14 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
     for findings in [&mut verdict.findings, &mut verdict.below] {
-        findings.sort_by_key(|f| (Reverse(f.kernel_ns), Reverse(f.needless)));
+        rank(findings);
     }
     verdict
+}
+
+/// Those that would save most kernel time first, then most calls.
+pub(crate) fn rank(findings: &mut [Finding]) {
+    findings.sort_by_key(|f| (Reverse(f.kernel_ns), Reverse(f.needless)));
 }
 
 impl Options {

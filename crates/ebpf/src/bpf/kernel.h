@@ -21,7 +21,6 @@ enum { false, true };
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -120,6 +119,7 @@ struct sched_entity {
 };
 struct signal_struct {
 	atomic_t live;
+	int nr_threads;
 	int group_exit_code;
 	__u64 utime, stime;
 	unsigned long long sum_sched_runtime;
@@ -146,6 +146,11 @@ struct linux_binprm {
 };
 
 #pragma clang attribute pop
+
+/* linux/bpf.h, to ask whether the running kernel has it: from Linux 5.11. */
+enum bpf_func_id___here {
+	BPF_FUNC_get_current_task_btf___here = 158,
+};
 
 /* From Linux 6.7; absent before. */
 struct bpf_iter_task_vma {

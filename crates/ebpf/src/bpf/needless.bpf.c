@@ -2,7 +2,7 @@
  *
  * One program runs as each call returns. The arguments are still in the saved registers, so the
  * entry need not be watched; execve, whose arguments are gone by then, is counted by the exec
- * tracepoint. Rows are kept per CPU, so that CPUs do not contend. */
+ * tracepoint. Threads of one process that run on different CPUs have rows of their own. */
 #include "kernel.h"
 #include <bpf_helpers.h>
 #include <bpf_tracing.h>
@@ -14,55 +14,32 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile struct settings settings SEC(".rodata.settings");
 struct shared shared;	/* the only variable of .bss */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct proc);
-} procs SEC(".maps");
+/* All maps are allocated beforehand: to allocate at each new row is many times dearer than to count. */
+#define HASH(name, size, key_type, value_type)       \
+	struct {                                     \
+		__uint(type, BPF_MAP_TYPE_HASH);     \
+		__uint(max_entries, size);           \
+		__type(key, key_type);               \
+		__type(value, value_type);           \
+	} name SEC(".maps")
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct row_key);
-	__type(value, struct row);
-} rows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct plain_key);
-	__type(value, struct plain);
-} plains SEC(".maps");
-
+HASH(procs, 16384, __u32, struct proc);
+HASH(rows, 65536, struct row_key, struct row);
+HASH(plains, 32768, struct plain_key, struct plain);
 /* Where rows go that find no room: one per call and outcome, of nobody in particular. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 2048);
-	__type(key, struct plain_key);
-	__type(value, struct plain);
-} folded SEC(".maps");
-
+HASH(folded, 2048, struct plain_key, struct plain);
 /* Paths whose text was sent. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, __u8);
-} texts SEC(".maps");
-
+HASH(texts, 65536, __u64, __u8);
 /* When a thread entered the call it is in. */
+HASH(entered, 16384, __u32, __u64);
+
+/* How many images were numbered on this CPU. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
-} entered SEC(".maps");
+	__type(value, __u32);
+} numbered SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -108,6 +85,17 @@ SCRATCH(map_scratch);
 static __always_inline void bump(__u64 *counter)
 {
 	__sync_fetch_and_add(counter, 1);
+}
+
+/* How many rows one question of a process with threads may have. */
+#define SHARDS 8
+
+/* The task that makes the call. */
+static __always_inline struct task_struct *current_task(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___here, BPF_FUNC_get_current_task_btf___here))
+		return bpf_get_current_task_btf();
+	return (struct task_struct *)bpf_get_current_task();
 }
 
 /* Readers look ten times a second; they are woken only where the ring may fill up before. */
@@ -158,6 +146,7 @@ static __always_inline __u64 argument(struct pt_regs *regs, bool compat, __u32 a
 #define LR(regs) 0
 /* asm/unistd.h: marks a call of the x32 ABI, numbered like the others but for those from 512. */
 #define X32_BIT 0x40000000
+#define RT_SIGRETURN 15
 #else
 #define TIF_32BIT 22	/* asm/thread_info.h */
 static __always_inline bool is_compat(struct task_struct *task)
@@ -184,7 +173,11 @@ static __always_inline __u64 argument(struct pt_regs *regs, bool compat, __u32 a
 #define FP(regs) ((regs)->regs[29])
 #define LR(regs) ((regs)->regs[30])
 #define X32_BIT 0
+#define RT_SIGRETURN 139
 #endif
+
+/* Of i386 and arm, where rt_sigreturn cannot be told from it any more. */
+#define SIGRETURN_COMPAT 119
 
 /* ---- processes ---- */
 
@@ -208,12 +201,12 @@ static __always_inline __u32 tgid_here(struct task_struct *task)
 	return number_here(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
-static __always_inline void times(struct process *event, struct task_struct *task)
+/* CPU time of a process whose only thread is `task`. */
+static __always_inline void times(struct process *event, struct proc *proc, struct task_struct *task)
 {
-	struct signal_struct *signal = task->signal;
-	event->utime = task->utime + signal->utime;
-	event->stime = task->stime + signal->stime;
-	event->runtime = task->se.sum_exec_runtime + signal->sum_sched_runtime;
+	event->utime = proc->utime + task->utime;
+	event->stime = proc->stime + task->stime;
+	event->runtime = proc->runtime + task->se.sum_exec_runtime;
 }
 
 static __always_inline bool has_own_root(struct task_struct *task)
@@ -232,15 +225,21 @@ static __always_inline void head(struct process *event, __u32 kind, __u32 image,
 	event->pid = tgid_here(task);
 }
 
+/* A number for a process image, unlike those of the last million on this CPU. 0 is none. */
 static __always_inline __u32 new_image(void)
 {
-	return __sync_fetch_and_add(&shared.images, 1) + 1;
+	__u32 zero = 0;
+	__u32 *last = bpf_map_lookup_elem(&numbered, &zero);
+	if (!last)
+		return 0;
+	*last += 1;
+	return bpf_get_smp_processor_id() << 20 | (*last & ((1 << 20) - 1));
 }
 
 /* A process that was there before us makes its first call. */
 static __noinline struct proc *first_seen(__u32 tgid)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	if (!shared.own_root && tgid_here(task) == settings.self) {
 		shared.own_root = (__u64)BPF_CORE_READ(task, fs, root.dentry);
 		shared.own_mnt_ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
@@ -251,7 +250,6 @@ static __noinline struct proc *first_seen(__u32 tgid)
 	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST) == 0) {
 		struct process event = {};
 		head(&event, SEEN, fresh.image, task);
-		times(&event, task);
 		if (!send(&event, sizeof(event)))
 			bump(&shared.events_lost);
 	}
@@ -262,9 +260,12 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 tgid = child->tgid, from = parent->tgid;
-	if (tgid == from)
-		return 0;	/* a thread */
 	struct proc *known = bpf_map_lookup_elem(&procs, &from);
+	if (tgid == from) {
+		if (known && known->threads)
+			__sync_fetch_and_add(&known->threads, 1);
+		return 0;
+	}
 	bool launched = false;
 	if (!known) {
 		if (!settings.launch || shared.launched || tgid_here(parent) != settings.self)
@@ -273,7 +274,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	} else {
 		known->waits++;
 	}
-	struct proc fresh = {};
+	struct proc fresh = { .threads = 1 };
 	struct process event = {};
 	if (known && known->image) {
 		fresh.image = new_image();
@@ -306,7 +307,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 	proc->image = new_image();
 	proc->waits++;
 	head(event, EXECUTED, proc->image, task);
-	times(event, task);
+	times(event, proc, task);
 	event->moved = proc->moved;
 	event->secure = BPF_CORE_READ_BITFIELD(binprm, secureexec);
 	event->by_descriptor = binprm->fdpath != NULL;
@@ -337,17 +338,33 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
-	if (task->signal->live.counter != 0)
-		return 0;	/* other threads go on */
+	__u32 tgid = task->tgid, tid = task->pid;
+	if (settings.latency)
+		bpf_map_delete_elem(&entered, &tid);	/* exit does not return */
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc)
 		return 0;
+	__sync_fetch_and_add(&proc->utime, task->utime);
+	__sync_fetch_and_add(&proc->stime, task->stime);
+	__sync_fetch_and_add(&proc->runtime, task->se.sum_exec_runtime);
+	if (!proc->threads) {
+		if (task->signal->live.counter != 0)
+			return 0;	/* other threads go on */
+	} else {
+		/* signal->live is 0 for each of several threads that end at once, of which the last is to
+		 * tell the time of all. */
+		__sync_fetch_and_add(&proc->threads, -1);
+		if (proc->threads)
+			return 0;
+	}
 	struct process event = {};
 	head(&event, EXITED, proc->image, task);
-	times(&event, task);
+	event.utime = proc->utime;
+	event.stime = proc->stime;
+	event.runtime = proc->runtime;
 	event.exit_code = task->signal->group_exit_code ?: task->exit_code;
-	bpf_map_delete_elem(&procs, &tgid);
+	if (bpf_map_delete_elem(&procs, &tgid))
+		return 0;	/* told by another */
 	if (!send(&event, sizeof(event)))
 		bump(&shared.events_lost);
 	return 0;
@@ -463,8 +480,9 @@ static __always_inline void add(void *map, struct plain_key *key, __u64 kernel_n
 		known = bpf_map_lookup_elem(map, key);
 	}
 	if (known) {
-		known->count++;
-		known->kernel_ns += kernel_ns;
+		bump(&known->count);
+		if (settings.latency)
+			__sync_fetch_and_add(&known->kernel_ns, kernel_ns);
 		return;
 	}
 	if (last) {
@@ -484,13 +502,18 @@ static __always_inline void add(void *map, struct plain_key *key, __u64 kernel_n
 		bump(&shared.uncounted);
 		return;
 	}
-	known->count++;
-	known->kernel_ns += kernel_ns;
+	bump(&known->count);
+	__sync_fetch_and_add(&known->kernel_ns, kernel_ns);
 }
 
-static __always_inline void count_plain(__u32 image, __u16 nr, __u16 err, bool compat)
+static __always_inline __u8 shard(struct task_struct *task)
 {
-	struct plain_key key = { .image = image, .nr = nr, .err = err, .compat = compat };
+	return task->signal->nr_threads > 1 ? bpf_get_smp_processor_id() % SHARDS : 0;
+}
+
+static __always_inline void count_plain(__u32 image, __u16 nr, __u16 err, bool compat, __u8 shard)
+{
+	struct plain_key key = { .image = image, .nr = nr, .err = err, .compat = compat, .shard = shard };
 	add(&plains, &key, kernel_time(), false);
 }
 
@@ -599,7 +622,7 @@ __noinline int sample(struct registers *at, struct row_key *key, __u64 stands_fo
 	s->head.key = *key;
 	s->head.weight = stands_for;
 	s->head.at = *at;
-	s->head.pid = tgid_here(bpf_get_current_task_btf());
+	s->head.pid = tgid_here(current_task());
 	/* The stack may end before 4 KiB. */
 	s->head.length = 0;
 	for (int i = 0; i < STACK / 512; i++) {
@@ -645,7 +668,7 @@ static __always_inline bool waited(const volatile struct call *call, struct pt_r
 
 /* Counts a call that names a path; false: it names none, as it turns out. */
 static __always_inline bool count_path(struct pt_regs *regs, long ret, __u16 err, const volatile struct call *call,
-				       struct proc *proc, __u16 nr, bool compat)
+				       struct proc *proc, __u16 nr, bool compat, __u8 shard)
 {
 	struct text_scratch *s = scratch(text_scratch);
 	if (!s)
@@ -669,6 +692,8 @@ static __always_inline bool count_path(struct pt_regs *regs, long ret, __u16 err
 		.err = err,
 		.ask = decide(call, regs, compat),
 		.compat = compat,
+		.shard = shard,
+		.moved = proc->moved != 0,
 	};
 	/* AT_FDCWD is -100 */
 	if (call->dir != NONE)
@@ -705,18 +730,20 @@ static __always_inline bool count_path(struct pt_regs *regs, long ret, __u16 err
 	if (call->reply != NO_REPLY && !err)
 		print = fingerprint(call->reply, argument(regs, compat, call->reply_at), ret, s->text);
 	__u64 changes = shared.changes;
-	if (row->count == 0)
+	__u64 count = row->count;
+	if (count == 0)
 		row->first_ns = now;
 	else if (row->changes == changes && row->waits == proc->waits && row->print == print &&
 		 now - row->last_ns < settings.within_ns)
-		row->repeated++;
-	row->count++;
+		bump(&row->repeated);
+	bump(&row->count);
+	count++;
 	row->last_ns = now;
 	row->print = print;
 	row->changes = changes;
 	row->waits = proc->waits;
 	if (settings.latency)
-		row->kernel_ns += kernel_time();
+		__sync_fetch_and_add(&row->kernel_ns, kernel_time());
 	if (!err) {
 		if (key.ask == ASK_OPEN_WRITE || key.ask == ASK_CHANGE)
 			bump(&shared.changes);
@@ -724,10 +751,16 @@ static __always_inline bool count_path(struct pt_regs *regs, long ret, __u16 err
 			moves(proc);
 	}
 	if (settings.stacks && key.ask <= ASK_READLINK && key.ask != ASK_OPEN_WRITE) {
-		__u64 stands_for = weight(row->count);
-		if (stands_for) {
+		__u64 stands_for = weight(count);
+		/* A snapshot costs as much as ten calls: programs that put many questions twice, or eight
+		 * times, are not slowed down by all of these. */
+		if (stands_for && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3 << 19)) {
+			/* What is left is for processes and paths. */
+			bump(&shared.stacks_lost);
+		} else if (stands_for && proc->samples < (count < 8 ? 32 : count < 64 ? 128 : 1024)) {
+			proc->samples++;
 			struct registers at = { PC(regs), SP(regs), FP(regs), LR(regs) };
-			__u32 window = now >> 24 | 1;
+			__u16 window = now >> 24 | 1;
 			if (proc->mapped != window) {
 				proc->mapped = window;
 				tell_mappings(key.image);
@@ -748,16 +781,30 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 		if (!proc)
 			return 0;
 	}
-	if (!proc->image)
-		return 0;
-	bool compat = is_compat(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool compat = is_compat(task);
 	long nr = number(regs);
-	if (nr < 0)
-		return 0;	/* none: a signal handler's return, a call that was called off */
+	if (nr < 0) {
+		/* None: a signal handler returned, and `ret` is what the register held before the signal;
+		 * or, with ENOSYS, a call that is none or was called off. */
+		if (settings.all && proc->image)
+			count_plain(proc->image, ret == -38 ? 0xffff : compat ? SIGRETURN_COMPAT : RT_SIGRETURN,
+				    ret == -38 ? 38 : 0, compat, shard(task));
+		return 0;
+	}
 	nr &= ~X32_BIT;
 	__u16 err = ret < 0 && ret >= -4095 ? -ret : 0;
+	if (!proc->image) {
+		/* Nothing counts yet but where the program will start. */
+		if (nr < CALLS && !err) {
+			const volatile struct call *call = &settings.calls[compat][nr];
+			if (call->kind == MOVES || call->moves != NOTHING)
+				proc->moved = 1;
+		}
+		return 0;
+	}
 	if (nr >= CALLS * 2) {
-		count_plain(proc->image, 0xffff, err, compat);
+		count_plain(proc->image, 0xffff, err, compat, shard(task));
 		return 0;
 	}
 	if (nr < CALLS) {
@@ -766,7 +813,7 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 		case PATH:
 			if (call->ask == ASK_EXEC && !err)
 				return 0;	/* counted by `executed` */
-			if (count_path(regs, ret, err, call, proc, nr, compat))
+			if (count_path(regs, ret, err, call, proc, nr, compat, shard(task)))
 				return 0;
 			break;
 		case WAIT:
@@ -777,13 +824,17 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 			if (!err)
 				moves(proc);
 			break;
+		case BIRTH:
+			if (!ret)
+				return 0;	/* in the child: its parent's call */
+			break;
 		case URING:
 			bump(&shared.uring);
 			break;
 		}
 	}
 	if (settings.all)
-		count_plain(proc->image, nr, err, compat);
+		count_plain(proc->image, nr, err, compat, shard(task));
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #define COMPONENT 256
 
 /* What is to be done about a call: needless-abi's table. */
-enum kind { PLAIN, PATH, WAIT, MOVES, URING };
+enum kind { PLAIN, PATH, WAIT, MOVES, URING, BIRTH };
 enum decider { NAME, OPEN_FLAGS, OPEN_HOW, AT_FLAGS };
 enum reply { NO_REPLY, STAT, STAT64_I386, STAT64_ARM, STAT_I386, STATX, LINK };
 enum when { ALWAYS, NON_ZERO, WITHOUT };
@@ -53,7 +53,6 @@ struct settings {
 /* Counters of what went wrong, and state of all CPUs. */
 struct shared {
 	__u64 changes;		/* counts calls after which an answer may be another */
-	__u64 images;		/* the last number given to a process image */
 	__u64 rows;		/* distinct rows added, those deleted since not subtracted */
 	__u64 folded;		/* calls counted without their path, for want of room */
 	__u64 unreadable;	/* paths that could not be read */
@@ -72,7 +71,11 @@ struct proc {
 	__u32 image;		/* 0: not yet its own program, and not counted */
 	__u32 waits;		/* counts calls that waited, and moves */
 	__u32 moved;		/* whether its working directory or root may be another than at first */
-	__u32 mapped;		/* when its mappings were told, in units of about 16 ms */
+	__u16 mapped;		/* when its mappings were told, in units of about 16 ms */
+	__u16 samples;		/* snapshots taken of it */
+	__u32 threads;		/* that have not ended; 0: it was there before us, and we do not know */
+	__u32 zero;
+	__u64 utime, stime, runtime;	/* of the threads that have ended */
 };
 
 struct row_key {
@@ -83,7 +86,9 @@ struct row_key {
 	__u8 ask;
 	__u8 compat;
 	__u8 from_dir_fd;
-	__u8 zero[5];
+	__u8 shard;		/* threads of one process do not contend for a row */
+	__u8 moved;		/* proc.moved at the call */
+	__u8 zero[3];
 };
 
 struct row {
@@ -102,7 +107,8 @@ struct plain_key {
 	__u32 image;
 	__u16 nr;
 	__u16 err;
-	__u32 compat;
+	__u16 compat;
+	__u16 shard;
 };
 
 struct plain {

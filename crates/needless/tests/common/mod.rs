@@ -34,6 +34,17 @@ pub(crate) fn is_root() -> bool {
     id.stdout == b"0\n"
 }
 
+/// Whether eBPF is allowed here; said where not.
+pub(crate) fn observes_others() -> bool {
+    let done = command(NEEDLESS)
+        .env_remove("NEEDLESS_BACKEND")
+        .args(["run", "--backend", "ebpf", "--", "true"])
+        .output()
+        .unwrap();
+    let refused = String::from_utf8_lossy(&done.stderr).into_owned();
+    needed(if done.status.success() { Ok(()) } else { Err(refused) }).is_some()
+}
+
 /// The words that run a command with mounts of its own; `None`, and said, without the right to.
 pub(crate) fn own_mounts() -> Option<Vec<&'static str>> {
     installed("unshare").map_err(|why| eprintln!("skipped: {why}")).ok()?;
@@ -59,6 +70,8 @@ pub(crate) fn copy(from: &str, to: &Path) {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", PATH).env("HOME", "/nonexistent").stdin(Stdio::null());
+    // All of these tests are run once with each backend.
+    command.envs(std::env::var_os("NEEDLESS_BACKEND").map(|name| ("NEEDLESS_BACKEND", name)));
     command
 }
 

@@ -42,9 +42,10 @@ pub(super) struct Document<'a> {
 /// What was observed.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Origin<'a> {
-    /// A command that was run, or a log that was read.
+    /// A command that was run, a log that was read, processes that were attached to, or all of the
+    /// host.
     pub(super) kind: OriginKind,
-    /// The program as given, without its arguments; or the log's name.
+    /// The program as given, without its arguments; the log's name; what was attached to; `host`.
     pub(super) name: &'a str,
 }
 
@@ -53,6 +54,8 @@ pub(super) struct Origin<'a> {
 pub(super) enum OriginKind {
     Run,
     Read,
+    Attach,
+    Host,
 }
 
 /// Sums over all processes.
@@ -78,10 +81,15 @@ pub(super) struct FindingOut<'a> {
     pub(super) rule: &'static str,
     /// How far the finding has come.
     pub(super) stage: Stage,
+    /// The service that its processes belong to, where services were told apart: the systemd unit,
+    /// container, pod, session or cron by control group, else the executable.
+    pub(super) service: Option<&'a str>,
     /// Calls that could go.
     pub(super) needless: u64,
     /// How often the question was put, the needed first time included.
     pub(super) of: u64,
+    /// `needless` per second of the window, where `source.kind` is `attach` or `host`.
+    pub(super) per_second: Option<f64>,
     /// `needless` as a fraction of `totals.path_calls`, at most 1: some of the needless calls may
     /// name no path.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -1,5 +1,7 @@
 //! Profiles and verdicts to tell, made by hand.
 
+pub(crate) mod windows;
+
 use needless_model::{
     Answer, Ask, Born, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
     Profile, Question, Remedy, Safety, Stage, Window,
@@ -13,6 +15,8 @@ pub(crate) struct Sample {
     pub(crate) profile: Profile,
     pub(crate) verdict: Verdict,
     pub(crate) source: Source,
+    /// How many services to show.
+    pub(crate) top: Option<usize>,
 }
 
 impl Sample {
@@ -26,6 +30,7 @@ impl Sample {
             profile: &self.profile,
             verdict: &self.verdict,
             source: self.source.clone(),
+            top: self.top,
             version: "0.1.0",
         };
         let mut out = Vec::new();
@@ -35,7 +40,10 @@ impl Sample {
 
     /// Every sample, for what must hold of all reports.
     pub(crate) fn all() -> Vec<Sample> {
-        vec![localtime(), healthy(), tree(), reopened(), log(), hostile()]
+        let mut all = vec![localtime(), healthy(), tree(), reopened(), log(), hostile()];
+        all.extend([windows::host(), windows::attached(), windows::no_time()]);
+        all.extend([windows::healthy_host(), windows::hostile_services()]);
+        all
     }
 }
 
@@ -78,6 +86,7 @@ fn tz_unset(processes: usize, needless: u64) -> Finding {
         rule: "tz-unset",
         stage: Stage::Explained,
         processes: (0..processes as u32).map(needless_model::ProcId).collect(),
+        service: None,
         needless,
         of: needless + 1,
         kernel_ns: Some(needless * 1_030),
@@ -114,7 +123,7 @@ pub(crate) fn localtime() -> Sample {
     let backend = "ptrace (seccomp-assisted)".to_owned();
     let profile = builder.finish(backend, facts, Window { length_ns: Some(12_500_000) });
     let source = Source::Run("./sample".to_owned());
-    Sample { profile, verdict: verdict(vec![tz_unset(1, 9)]), source }
+    Sample { profile, verdict: verdict(vec![tz_unset(1, 9)]), source, top: None }
 }
 
 /// Nothing to find, everything known.
@@ -123,7 +132,12 @@ pub(crate) fn healthy() -> Sample {
     ask(&mut builder, process(1, "/bin/true", Env::Unknown), "openat", "/etc/passwd", 1234);
     let backend = "ptrace (seccomp-assisted)".to_owned();
     let profile = builder.finish(backend, Facts::of(&Fact::ALL), Window::default());
-    Sample { profile, verdict: verdict(Vec::new()), source: Source::Run("true".to_owned()) }
+    Sample {
+        profile,
+        verdict: verdict(Vec::new()),
+        source: Source::Run("true".to_owned()),
+        top: None,
+    }
 }
 
 /// Several processes and findings, something lost, something left out.
@@ -145,6 +159,7 @@ pub(crate) fn tree() -> Sample {
         rule: "locale-alias",
         stage: Stage::Seen,
         processes: vec![needless_model::ProcId(1), needless_model::ProcId(2)],
+        service: None,
         needless: 34,
         of: 34,
         kernel_ns: None,
@@ -180,7 +195,7 @@ pub(crate) fn tree() -> Sample {
             NotChecked { rule: "repeated-question", missing: vec![Fact::Clock, Fact::Answers] },
         ],
     };
-    Sample { profile, verdict, source: Source::Run("make".to_owned()) }
+    Sample { profile, verdict, source: Source::Run("make".to_owned()), top: None }
 }
 
 /// A zone file opened, looked at, read and closed for each conversion, of which only the opens
@@ -198,7 +213,12 @@ pub(crate) fn reopened() -> Sample {
     finding.evidence =
         vec![seen("openat", "/etc/localtime", "ok", 1_000), seen("fstat", "", "ok", 2_000)];
     finding.remedies[0].change = Change::SetEnv { variable: "TZ".to_owned(), value: None };
-    Sample { profile, verdict: verdict(vec![finding]), source: Source::Log("app.log".to_owned()) }
+    Sample {
+        profile,
+        verdict: verdict(vec![finding]),
+        source: Source::Log("app.log".to_owned()),
+        top: None,
+    }
 }
 
 /// A log that says little, without findings.
@@ -214,12 +234,14 @@ pub(crate) fn log() -> Sample {
     below.processes = vec![needless_model::ProcId(0)];
     let not_checked = vec![NotChecked { rule: "tz-unset", missing: vec![Fact::Environment] }];
     let verdict = Verdict { findings: Vec::new(), below: vec![below], not_checked };
-    Sample { profile, verdict, source: Source::Log("trace.log".to_owned()) }
+    Sample { profile, verdict, source: Source::Log("trace.log".to_owned()), top: None }
 }
+
+/// What a terminal would obey.
+const EVIL: &str = "\x1b]0;owned\x07\u{9b}31m\u{202e}\r\nx";
 
 /// Everything the observed program chose tries to command the terminal.
 pub(crate) fn hostile() -> Sample {
-    const EVIL: &str = "\x1b]0;owned\x07\u{9b}31m\u{202e}\r\nx";
     let mut builder = Builder::new(Limits::default());
     let env = Env::Known(BTreeMap::from([("TZ".to_owned(), EVIL.to_owned())]));
     ask(&mut builder, process(1, &format!("/tmp/{EVIL}"), env), "newfstatat", EVIL, 10);
@@ -238,5 +260,10 @@ pub(crate) fn hostile() -> Sample {
         change(Change::Option(EVIL.to_owned())),
         change(Change::Manual(EVIL.to_owned())),
     ];
-    Sample { profile, verdict: verdict(vec![finding]), source: Source::Run(EVIL.to_owned()) }
+    Sample {
+        profile,
+        verdict: verdict(vec![finding]),
+        source: Source::Run(EVIL.to_owned()),
+        top: None,
+    }
 }

@@ -1,0 +1,124 @@
+//! Where there is no room counts are folded and that is said; sums stay true.
+
+mod common;
+
+use common::*;
+use needless_ebpf::Options;
+use needless_model::{Ask, Fact, Limits, Loss, Target};
+
+fn tiny(all: bool) -> Options {
+    let limits = Limits { rows: 16, ..options().limits };
+    Options { all, limits, ..options() }
+}
+
+#[test]
+fn tiny_maps_fold_and_keep_the_totals() {
+    let folder = tempfile::tempdir().unwrap();
+    if !possible() {
+        return;
+    }
+    for (name, arguments) in [
+        ("every_path_call", &[][..]),
+        ("many_paths", &["500", "3"]),
+        ("fork_storm", &["100"]),
+        ("vfork_exec", &["10"]),
+    ] {
+        let Some(testee) = testee(name) else { continue };
+        for all in [false, true] {
+            let mut command = command(&testee, folder.path());
+            command.args(arguments);
+            let whole = observed(&Options { all, ..options() }, &mut command).profile;
+            let bounded = observed(&tiny(all), &mut command).profile;
+            assert!(!whole.lost.contains_key(Loss::FOLDED.0), "{name}: {:?}", whole.lost);
+            assert_eq!(bounded.totals.path_calls, whole.totals.path_calls, "{name} {all}");
+            // How often a parent waits is up to the scheduler.
+            if name != "fork_storm" || !all {
+                assert_eq!(bounded.totals.calls, whole.totals.calls, "{name} {all}");
+            }
+            let rows: u64 = bounded.rows.iter().map(|row| row.count).sum();
+            assert_eq!(rows, bounded.totals.calls, "{name} {all}");
+            assert!(bounded.lost[Loss::FOLDED.0] > 0, "{name} {all}: {:?}", bounded.lost);
+            assert!(!bounded.lost.contains_key(Loss::UNCOUNTED.0), "{:?}", bounded.lost);
+            assert!(bounded.rows.iter().any(|row| row.target == Target::Folded), "{name}");
+            assert!(bounded.rows.len() < whole.rows.len(), "{name} {all}");
+        }
+    }
+}
+
+#[test]
+fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
+    let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // More snapshots are due than there is room for, and then new paths come.
+    let options = Options { stacks: true, ..options() };
+    let mut command = command(testee, folder.path());
+    let (session, mut child) = start(&options, command.args(["1000", "70", "1000"]));
+    assert!(child.wait().unwrap().success());
+    let observed = session.finish();
+    let profile = observed.profile;
+    assert_eq!(profile.lost.keys().copied().collect::<Vec<_>>(), [Loss::STACKS.0]);
+    assert!(!observed.stacks.is_empty());
+    for path in 0..1000 {
+        assert_eq!(sum(&profile, Ask::Access, &format!("/missing/many/{path}")).0, 70);
+        assert_eq!(sum(&profile, Ask::Access, &format!("/missing/more/{path}")).0, 1);
+    }
+}
+
+#[test]
+fn processes_that_nobody_hears_of_are_said_and_their_calls_counted() {
+    let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for all in [false, true] {
+        let mut command = command(&testee, folder.path());
+        let all = Options { all, ..options() };
+        let (session, mut child) = start(&all, command.arg("20000"));
+        assert!(child.wait().unwrap().success());
+        let profile = session.finish().profile;
+        assert!(profile.lost[Loss::PROCESSES.0] > 0, "{:?}", profile.lost);
+        let asked = profile.rows.iter().filter(|row| row.ask == Ask::Access);
+        // The other is the loader's.
+        assert_eq!(asked.map(|row| row.count).sum::<u64>(), 20_001);
+        assert!(profile.processes.len() < 20_001);
+    }
+}
+
+#[test]
+fn paths_that_cannot_be_read_are_said_and_the_others_are_where_they_belong() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["every_path_call", "every_path_call-i386"] {
+        let Some(testee) = testee(name).filter(|_| possible()) else { return };
+        for all in [false, true] {
+            let options = Options { all, ..options() };
+            let profile = observed(&options, &mut command(&testee, folder.path())).profile;
+            assert_eq!(profile.lost[Loss::NO_PATH.0], 1, "{name}: {:?}", profile.lost);
+            assert_eq!(profile.lost.len(), 1, "{:?}", profile.lost);
+            assert_eq!(sum(&profile, Ask::OpenWrite, "/missing/x").0, 3, "open, creat, openat2");
+            assert_eq!(sum(&profile, Ask::Open, "/missing/x").0, 2, "open, openat2");
+            assert_eq!(sum(&profile, Ask::Lstat, "missing/relative").0, 1, "of a descriptor");
+            let of_a_descriptor =
+                profile.rows.iter().filter(|r| matches!(r.target, Target::Dir(_)));
+            assert!(of_a_descriptor.count() > 10);
+        }
+    }
+}
+
+#[test]
+fn kernel_time_is_measured_of_every_call_if_wanted() {
+    let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for all in [false, true] {
+        let options = Options { all, latency: true, ..options() };
+        // More threads end inside a call than are remembered at a time.
+        let profile = profile(&options, command(&testee, folder.path()).arg("20000"));
+        assert!(profile.facts.has(Fact::KernelTime));
+        for row in &profile.rows {
+            // An exec does not return to where it was called.
+            let timed = if row.ask == Ask::Exec && row.ok() { 0 } else { row.count };
+            assert_eq!(row.timed, timed, "{row:?}");
+            assert!(row.timed == 0 || row.kernel_ns > 0, "{row:?}");
+        }
+        let length = profile.window.length_ns.unwrap();
+        let processes = profile.processes.len() as u64;
+        assert!(profile.rows.iter().map(|row| row.kernel_ns).sum::<u64>() < length * processes);
+    }
+}

@@ -1,0 +1,171 @@
+//! What the tests share: running programs under the backend and without it.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub(crate) mod strace;
+
+use needless_ebpf::{Observed, Options, Session, Target};
+use needless_model::{Ask, Limits, Profile, Row};
+pub(crate) use needless_testees::needed;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a launched observation takes is the next process that ours forks, on whichever thread: to
+/// be held from the start of an observation to its fork, and by whoever else forks.
+static FORK: Mutex<()> = Mutex::new(());
+
+fn may_fork() -> MutexGuard<'static, ()> {
+    FORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a command that is not observed.
+pub(crate) fn spawn(command: &mut Command) -> Child {
+    let _held = may_fork();
+    command.spawn().unwrap()
+}
+
+/// Runs a command that is not observed, for what it prints.
+pub(crate) fn output(command: &mut Command) -> Output {
+    let child = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    child.wait_with_output().unwrap()
+}
+
+/// A program of the machine.
+pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+        .ok_or(format!("{name} is not installed"))
+}
+
+/// A testee.
+pub(crate) fn testee(name: &str) -> Option<PathBuf> {
+    needed(needless_testees::path(name))
+}
+
+/// Whether this machine lets us observe at all.
+pub(crate) fn possible() -> bool {
+    let built = needless_ebpf::BUILT.then_some(()).ok_or("built without eBPF");
+    let allowed = built.and_then(|()| needless_ebpf::allowed().then_some(()).ok_or("no CAP_BPF"));
+    needed(allowed.map_err(str::to_owned)).is_some()
+}
+
+pub(crate) fn is_root() -> Result<(), String> {
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err("not root".into()) }
+}
+
+/// The example `count`, which cargo builds beside the tests.
+pub(crate) fn count_example() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let count = test.parent().unwrap().with_file_name("examples").join("count");
+    assert!(count.is_file(), "{}: cargo builds examples for tests", count.display());
+    count
+}
+
+/// A command in a fixed environment and folder, without input or output.
+pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", folder)
+        .env("LC_ALL", "C")
+        .env("PYTHONHASHSEED", "0")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// No bound in time: repetition then depends on what is asked alone.
+pub(crate) fn options() -> Options {
+    let limits = Limits { repeat_within_ns: u64::MAX, ..Limits::default() };
+    Options { watch: &["TZ", "NEEDLESS_TEST"], limits, ..Options::default() }
+}
+
+/// Starts `command`, observed.
+pub(crate) fn start(options: &Options, command: &mut Command) -> (Session, Child) {
+    let _held = may_fork();
+    let session = Session::start(&Target::Launched, options).unwrap();
+    (session, command.spawn().unwrap())
+}
+
+/// Waits for the command and all that came of it.
+pub(crate) fn finish(mut session: Session, mut child: Child) -> Observed {
+    while child.try_wait().unwrap().is_none() || session.live() > 0 {
+        session.drain(Duration::from_millis(20));
+    }
+    session.finish()
+}
+
+/// Runs `command` to its end, observed.
+pub(crate) fn observed(options: &Options, command: &mut Command) -> Observed {
+    let (session, child) = start(options, command);
+    finish(session, child)
+}
+
+/// Like [`observed`], of which nothing may be lost.
+pub(crate) fn profile(options: &Options, command: &mut Command) -> Profile {
+    let profile = observed(options, command).profile;
+    assert!(profile.lost.is_empty(), "{command:?}: {:?}", profile.lost);
+    profile
+}
+
+/// Counts by call, outcome and path.
+pub(crate) type Table = BTreeMap<(String, String, String), u64>;
+
+pub(crate) fn outcome(row: &Row) -> &'static str {
+    match row.outcome {
+        Some(Ok(())) => "ok",
+        Some(Err(errno)) => errno.name(),
+        None => "?",
+    }
+}
+
+pub(crate) fn table(profile: &Profile) -> Table {
+    let mut table = Table::new();
+    for row in &profile.rows {
+        let key = (profile.call(row), outcome(row), profile.path(row));
+        *table.entry((key.0.to_owned(), key.1.to_owned(), key.2.to_owned())).or_default() +=
+            row.count;
+    }
+    table
+}
+
+/// Counts by call.
+pub(crate) fn by_call(table: &Table) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for ((call, _, _), count) in table {
+        *sums.entry(call.clone()).or_default() += count;
+    }
+    sums
+}
+
+/// How often `path` was asked about, and how often of these repeatedly.
+pub(crate) fn sum(profile: &Profile, ask: Ask, path: &str) -> (u64, u64) {
+    let rows = profile.rows.iter().filter(|row| row.ask == ask && profile.path(row) == path);
+    rows.fold((0, 0), |(count, again), row| (count + row.count, again + row.repeated))
+}
+
+/// What is in one table and not, or with another count, in the other.
+pub(crate) fn difference<K: Ord + Clone + std::fmt::Debug>(
+    strace: &BTreeMap<K, u64>,
+    ours: &BTreeMap<K, u64>,
+) -> Vec<String> {
+    let mut keys: Vec<&K> = strace.keys().chain(ours.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let count = |of: &BTreeMap<K, u64>, key: &K| of.get(key).copied().unwrap_or(0);
+    keys.into_iter()
+        .filter(|key| count(strace, key) != count(ours, key))
+        .map(|key| format!("{key:?}: strace {}, ours {}", count(strace, key), count(ours, key)))
+        .collect()
+}

@@ -1,0 +1,54 @@
+//! Waits that a signal may end before their time.
+
+use crate::Error;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::time::Duration;
+
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT, held back while this lives: each asks for an end in good order.
+#[derive(Debug)]
+pub struct Endings {
+    signals: SignalFd,
+    before: SigSet,
+}
+
+impl Endings {
+    /// Holds the signals back from now on.
+    ///
+    /// # Errors
+    /// Those of sigprocmask(2) and signalfd(2).
+    pub fn hold() -> Result<Endings, Error> {
+        let start = |what| move |errno| Error::Start { what, errno };
+        let mut held = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+            held.add(signal);
+        }
+        let mut before = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), Some(&mut before))
+            .map_err(start("sigprocmask"))?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let signals = SignalFd::with_flags(&held, flags).map_err(start("signalfd"))?;
+        Ok(Endings { signals, before })
+    }
+
+    /// Waits until `other` is readable or `at_most` has passed. `true` if one of the signals came.
+    pub fn wait(&self, other: RawFd, at_most: Duration) -> bool {
+        // SAFETY: the caller keeps it open during the call.
+        let other = unsafe { BorrowedFd::borrow_raw(other) };
+        let mut watched = [
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(other, PollFlags::POLLIN),
+        ];
+        let _ = poll(&mut watched, PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX));
+        matches!(self.signals.read_signal(), Ok(Some(_)))
+    }
+}
+
+impl Drop for Endings {
+    fn drop(&mut self) {
+        // Fails only for an invalid `how`.
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
+    }
+}

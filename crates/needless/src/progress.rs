@@ -1,0 +1,32 @@
+//! How far a window of observation is, for somebody at a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use needless_capture::Who;
+use std::time::Duration;
+
+/// A line on standard error; nothing where that is no terminal.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(crate) fn new(who: &Who, length: Duration) -> Progress {
+        let milliseconds = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        // Hides itself where standard error is no terminal.
+        let bar = ProgressBar::with_draw_target(Some(milliseconds), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("needless: {msg} [{bar:30}] {prefix}");
+        // The template is a constant.
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+        let who = who.to_string();
+        // What a person typed; not to be shown raw nonetheless.
+        bar.set_message(format!("observing {}", who.escape_debug()));
+        bar.set_prefix("Ctrl-C: report now");
+        Progress(bar)
+    }
+
+    pub(crate) fn show(&self, so_far: Duration) {
+        self.0.set_position(u64::try_from(so_far.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}

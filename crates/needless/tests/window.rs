@@ -1,0 +1,125 @@
+//! `needless attach` and `needless host`: what runs already, observed for a while.
+
+mod common;
+use common::*;
+use serde_json::Value;
+use std::process::{Child, Stdio};
+
+/// A program that converts the time fifty times, ten times a second, until it is dropped.
+struct Clock(Child);
+
+impl Clock {
+    fn start(env: &[(&str, &str)]) -> Option<Clock> {
+        let program = testee("clock_ticks")?;
+        let mut clock = command(program);
+        clock.envs(env.iter().copied()).stdout(Stdio::null());
+        Some(Clock(clock.spawn().unwrap()))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn report(args: &[&str]) -> Value {
+    let done = command(NEEDLESS).args(args).args(["--format", "json"]).output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+fn of<'a>(report: &'a Value, pid: &str) -> Vec<&'a Value> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings.filter(|finding| finding["process"]["pid"].to_string() == pid).collect()
+}
+
+#[test]
+fn a_running_program_is_judged_without_a_restart() {
+    if !observes_others() {
+        return;
+    }
+    let (Some(clock), Some(set)) = (Clock::start(&[]), Clock::start(&[("TZ", "UTC")])) else {
+        return;
+    };
+    let seen = report(&["attach", &clock.pid(), &set.pid(), "--for", "1500ms"]);
+    assert_eq!(seen["source"]["kind"], "attach");
+    let found = of(&seen, &clock.pid());
+    assert_eq!(found.len(), 1, "{seen:#}");
+    assert_eq!(found[0]["rule"], "tz-unset");
+    assert!(found[0]["needless"].as_u64().unwrap() >= 50, "{}", found[0]);
+    assert!(found[0]["per_second"].as_f64().unwrap() > 0.0);
+    assert!(of(&seen, &set.pid()).is_empty(), "{seen:#}");
+}
+
+#[test]
+fn the_host_names_it_among_all() {
+    if !observes_others() {
+        return;
+    }
+    let Some(clock) = Clock::start(&[]) else { return };
+    let seen = report(&["host", "--for", "1500ms", "--rule", "tz-unset"]);
+    assert_eq!(seen["source"]["kind"], "host");
+    let found = of(&seen, &clock.pid());
+    assert_eq!(found.len(), 1, "{seen:#}");
+    assert!(found[0]["service"].is_string(), "{}", found[0]);
+}
+
+#[test]
+fn a_window_ends_when_the_last_process_does_or_somebody_asks() {
+    if !observes_others() {
+        return;
+    }
+    let mut sleeper = command("sleep").arg("1").spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    let done = needless(&["attach", &pid, "--for", "1h"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    sleeper.wait().unwrap();
+
+    let Some(clock) = Clock::start(&[]) else { return };
+    let attach = ["attach", &clock.pid(), "--for", "1h"];
+    let attached = command(NEEDLESS)
+        .args(attach)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until it holds the signal back, which it does before it observes.
+    let status = format!("/proc/{}/status", attached.id());
+    let blocks = |text: String| {
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or("0");
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 2 != 0
+    };
+    while !std::fs::read_to_string(&status).is_ok_and(blocks) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let interrupt = ["-INT", &attached.id().to_string()];
+    assert!(command("kill").args(interrupt).status().unwrap().success());
+    let done = attached.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    assert!(!done.stdout.is_empty());
+}
+
+#[test]
+fn whom_to_observe_must_be_there() {
+    for (args, says) in [
+        (&["attach", "4194304"][..], "no process 4194304"),
+        (&["attach", "--unit", "no-such-unit-here"], "no-such-unit-here"),
+        (&["attach", "--cgroup", "/no/such/group"], "/no/such/group"),
+    ] {
+        if !observes_others() {
+            return;
+        }
+        let done = needless(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(assert_one_line(&done).contains(says), "{}", stderr(&done));
+    }
+    for args in [&["attach"][..], &["attach", "x"], &["host", "--for", "never"]] {
+        assert_eq!(needless(args).status.code(), Some(2), "{args:?}");
+    }
+}

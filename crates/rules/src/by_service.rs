@@ -1,0 +1,40 @@
+//! One verdict on many programs: each service judged as if it were observed alone.
+
+use crate::verdict::rank;
+use crate::{Options, Verdict, check};
+use needless_model::{Finding, Part, Profile};
+
+/// Asks every rule about each service by itself; processes of no known service count as one.
+///
+/// The thresholds hold within a service: a busy neighbour hides nothing. Findings name their
+/// service and are ranked over all of them; their processes and rows are those of `profile`.
+pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
+    if profile.processes.is_empty() {
+        return check(profile, options);
+    }
+    let mut all = Verdict::default();
+    for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
+        let verdict = check(&part.profile, options);
+        let whole = |finding| of_the_whole(finding, service, &part);
+        all.findings.extend(verdict.findings.into_iter().map(whole));
+        all.below.extend(verdict.below.into_iter().map(whole));
+        for skipped in verdict.not_checked {
+            if !all.not_checked.contains(&skipped) {
+                all.not_checked.push(skipped);
+            }
+        }
+    }
+    rank(&mut all.findings);
+    rank(&mut all.below);
+    all
+}
+
+/// A finding in `part` as one in the whole.
+fn of_the_whole(finding: Finding, service: Option<&str>, part: &Part) -> Finding {
+    Finding {
+        service: service.map(str::to_owned),
+        processes: finding.processes.iter().map(|id| part.processes[id.index()]).collect(),
+        rows: finding.rows.iter().map(|row| part.rows[*row]).collect(),
+        ..finding
+    }
+}
