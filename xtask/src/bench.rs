@@ -14,6 +14,14 @@ const ROUNDS: usize = 5;
 /// Size of the generated log, megabytes.
 const LOG_MB: u64 = 300;
 
+/// A program to observe, in two lengths: what costs a few per cent shows only beside a second of work,
+/// what costs ten times as much would take all day.
+struct Workload {
+    name: &'static str,
+    short: Vec<String>,
+    long: Vec<String>,
+}
+
 /// One finished command with all its descendants.
 #[derive(Clone, Copy)]
 struct Cost {
@@ -29,15 +37,22 @@ pub(crate) fn bench(root: &Path) -> Result<()> {
     println!(
         "CPU time (user + system, tool and command together) as a ratio to the command alone;"
     );
-    println!("median of {ROUNDS} interleaved rounds.\n");
-    println!("{:34} {:>9} {:>9} {:>9} {:>11}", "", "needless", "--all", "strace", "native s");
-    println!("{:34} {:>9} {:>9} {:>9} {:>11}", "", "run", "", "-f -c", "");
+    println!(
+        "median of {ROUNDS} interleaved rounds. eBPF beside the long run, the others beside the short.\n"
+    );
+    let arms = arms(needless);
+    print!("{:26}", "");
+    for arm in &arms {
+        print!(" {:>12}", arm.name);
+    }
+    println!(" {:>9} {:>9}", "long s", "short s");
     std::fs::write("target/bench.bytes", noise(32 << 20))?;
-    for (name, command) in workloads()? {
-        overhead(needless, name, &command)?;
+    for workload in workloads()? {
+        overhead(&arms, &workload)?;
     }
     println!();
     start_up(needless)?;
+    host(needless)?;
     println!();
     throughput(needless)
 }
@@ -75,73 +90,151 @@ fn build() -> Result<()> {
     Ok(())
 }
 
-fn workloads() -> Result<Vec<(&'static str, Vec<String>)>> {
-    let testee = |name: &str| -> Result<String> {
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+fn workloads() -> Result<Vec<Workload>> {
+    let testee = |name: &str, arguments: &str| -> Result<Vec<String>> {
         let path = needless_testees::path(name).map_err(anyhow::Error::msg)?;
-        Ok(path.to_string_lossy().into_owned())
+        Ok([vec![path.to_string_lossy().into_owned()], words(arguments)].concat())
     };
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let with = |program: String, arguments: &str| {
-        let mut all = vec![program];
-        all.extend(words(arguments));
-        all
+    let times = |n: u32, command: &str| {
+        vec!["sh".into(), "-c".into(), format!("for i in $(seq {n}); do {command}; done")]
     };
+    let find = "find /usr/share /usr/lib -type f";
+    let python = "/usr/bin/python3 -c pass";
+    let dd = "dd if=/dev/zero of=/dev/null bs=4k count=";
     Ok(vec![
-        ("localtime() x 100,000, TZ unset", with(testee("localtime")?, "localtime 100000")),
-        ("gzip of 32 MB (no rule asks)", words("gzip -1 -c target/bench.bytes")),
-        ("dd bs=4k of 2 GB (no rule asks)", {
-            words("dd if=/dev/zero of=/dev/null bs=4k count=500000")
-        }),
-        ("4 threads x 2 x 25,000 stats", with(testee("stat_threads")?, "4 25000")),
-        ("find /usr/share /usr/lib -type f", words("find /usr/share /usr/lib -type f")),
-        ("python3 -c pass", words("/usr/bin/python3 -c pass")),
-        ("sh loop of 200 /bin/true", {
-            vec!["sh".into(), "-c".into(), "for i in $(seq 200); do /bin/true; done".into()]
-        }),
+        Workload {
+            name: "localtime(), TZ unset",
+            short: testee("localtime", "localtime 100000")?,
+            long: testee("localtime", "localtime 1000000")?,
+        },
+        Workload { name: "find -type f", short: words(find), long: times(6, find) },
+        Workload { name: "python3 -c pass", short: words(python), long: times(60, python) },
+        Workload {
+            name: "4 threads of stat",
+            short: testee("stat_threads", "4 25000")?,
+            long: testee("stat_threads", "4 150000")?,
+        },
+        Workload {
+            name: "sh loop of /bin/true",
+            short: times(200, "/bin/true"),
+            long: times(2000, "/bin/true"),
+        },
+        Workload {
+            name: "gzip (no rule asks)",
+            short: words("gzip -1 -c target/bench.bytes"),
+            long: words("gzip -1 -c target/bench.bytes"),
+        },
+        Workload {
+            name: "dd bs=4k (no rule asks)",
+            short: words(&format!("{dd}500000")),
+            long: words(&format!("{dd}3000000")),
+        },
     ])
 }
 
-fn overhead(needless: &Path, name: &str, command: &[String]) -> Result<()> {
-    let run = |all: bool| {
-        let mut words = vec![needless.to_string_lossy().into_owned(), "run".to_owned()];
-        words.extend(all.then(|| "--all".to_owned()));
-        words.extend(["-o".into(), "/dev/null".into(), "--".into()]);
-        words.extend_from_slice(command);
-        words
+/// A way to observe.
+struct Arm {
+    name: &'static str,
+    /// What goes before the command.
+    before: Vec<String>,
+    /// Beside the long run.
+    long: bool,
+}
+
+fn arms(needless: &Path) -> Vec<Arm> {
+    let ours = |name, options: &str, long| {
+        let mut before = vec![needless.to_string_lossy().into_owned(), "run".into()];
+        before.extend(words(options));
+        before.extend(words("-o /dev/null --"));
+        Arm { name, before, long }
     };
-    let mut strace: Vec<String> =
-        ["strace", "-f", "-c", "-o", "/dev/null"].map(str::to_owned).into();
-    strace.extend_from_slice(command);
-    let arms = [command.to_vec(), run(false), run(true), strace];
-    let mut cpu: [Vec<f64>; 4] = Default::default();
+    let mut arms = Vec::new();
+    let ebpf = Command::new(needless)
+        .args(["run", "--backend", "ebpf", "-o", "/dev/null", "--", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if ebpf.is_ok_and(|status| status.success()) {
+        arms.push(ours("eBPF", "--backend ebpf", true));
+        arms.push(ours("eBPF --all", "--backend ebpf --all", true));
+        arms.push(ours("e. --latency", "--backend ebpf --latency", true));
+    } else {
+        println!("eBPF is not allowed here: not measured (see needless doctor)");
+    }
+    arms.push(ours("ptrace", "--backend ptrace", false));
+    arms.push(ours("ptrace --all", "--backend ptrace --all", false));
+    let strace =
+        Arm { name: "strace -f -c", before: words("strace -f -c -o /dev/null"), long: false };
+    arms.push(strace);
+    let perf =
+        Arm { name: "perf trace -s", before: words("perf trace -s -o /dev/null --"), long: false };
+    if once(&[perf.before.clone(), words("true")].concat()).is_ok() {
+        arms.push(perf);
+    }
+    arms
+}
+
+fn overhead(arms: &[Arm], workload: &Workload) -> Result<()> {
+    let mut natives: [Vec<f64>; 2] = Default::default();
+    let mut cpu: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
+    let seconds = |words: &[String]| Ok::<_, anyhow::Error>(once(words)?.cpu.as_secs_f64());
     for _ in 0..ROUNDS {
-        for (arm, words) in arms.iter().enumerate() {
-            cpu[arm].push(once(words)?.cpu.as_secs_f64());
+        natives[0].push(seconds(&workload.short)?);
+        natives[1].push(seconds(&workload.long)?);
+        for (arm, cpu) in arms.iter().zip(&mut cpu) {
+            let command = if arm.long { &workload.long } else { &workload.short };
+            cpu.push(seconds(&[arm.before.clone(), command.clone()].concat())?);
         }
     }
-    let [native, plain, all, strace] = cpu.map(median);
-    println!(
-        "{name:34} {:>9} {:>9} {:>9} {native:>11.4}",
-        ratio(plain / native),
-        ratio(all / native),
-        ratio(strace / native),
-    );
+    let [short, long] = natives.map(median);
+    print!("{:26}", workload.name);
+    for (arm, cpu) in arms.iter().zip(cpu) {
+        print!(" {:>12}", ratio(median(cpu) / if arm.long { long } else { short }));
+    }
+    println!(" {long:>9.3} {short:>9.3}");
     Ok(())
 }
 
 fn start_up(needless: &Path) -> Result<()> {
     let needless = needless.to_string_lossy().into_owned();
-    let ours = [needless.as_str(), "run", "-o", "/dev/null", "--", "true"].map(str::to_owned);
-    let theirs = ["strace", "-f", "-c", "-o", "/dev/null", "true"].map(str::to_owned);
-    let (mut us, mut them) = (Vec::new(), Vec::new());
+    let ours = |backend: &str| {
+        let mut all = vec![needless.clone()];
+        all.extend(words(&format!("run --backend {backend} -o /dev/null -- true")));
+        all
+    };
+    let strace = words("strace -f -c -o /dev/null true");
+    let arms = [("ptrace", ours("ptrace")), ("ebpf", ours("ebpf")), ("strace", strace)];
+    let mut wall: [Vec<f64>; 3] = Default::default();
     for _ in 0..4 * ROUNDS {
-        us.push(once(&ours)?.wall.as_secs_f64() * 1e3);
-        them.push(once(&theirs)?.wall.as_secs_f64() * 1e3);
+        for ((_, words), wall) in arms.iter().zip(&mut wall) {
+            // Where eBPF is not allowed there is nothing to measure.
+            wall.push(once(words).map_or(f64::NAN, |cost| cost.wall.as_secs_f64() * 1e3));
+        }
     }
-    let (us, them) = (median(us), median(them));
+    let [ptrace, ebpf, strace] = wall.map(median);
     println!(
-        "start-up, wall: needless run -- true {us:.1} ms, strace -f -c true {them:.1} ms, difference {:+.1} ms",
-        us - them
+        "start to end of `true`, wall: needless run --backend ptrace {ptrace:.1} ms, --backend ebpf {ebpf:.1} ms, strace -f -c {strace:.1} ms"
+    );
+    Ok(())
+}
+
+/// What watching the whole machine costs us while little happens on it. The counting itself is done in
+/// the observed processes' time.
+fn host(needless: &Path) -> Result<()> {
+    let window = |length: u32| {
+        let mut all = vec![needless.to_string_lossy().into_owned()];
+        all.extend(words(&format!("host --for {length}s --rule tz-unset -o /dev/null")));
+        once(&all)
+    };
+    let (Ok(short), Ok(long)) = (window(1), window(11)) else { return Ok(()) };
+    let share = (long.cpu.as_secs_f64() - short.cpu.as_secs_f64()) / 10.0 * 100.0;
+    println!(
+        "needless host: {share:.2} % of a core while it waits, {:.0} ms of CPU to load, attach and report, peak memory {:.0} MB",
+        short.cpu.as_secs_f64() * 1e3,
+        long.peak_kib as f64 / 1024.0
     );
     Ok(())
 }

@@ -3,10 +3,31 @@
 use crate::run::{Captured, Failure, Options};
 use needless_launch::Launch;
 
+/// Why eBPF cannot be used here; nothing was run then.
+pub(crate) enum Refused {
+    /// For want of rights, as for most users.
+    Rights,
+    /// For this reason.
+    Because(String),
+}
+
+impl Refused {
+    /// One line for whoever insists.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Refused::Rights => {
+                "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo or with --elevate, or see `needless doctor`"
+                    .into()
+            }
+            Refused::Because(why) => why,
+        }
+    }
+}
+
 /// Without the feature there is nothing to try.
 #[cfg(not(feature = "ebpf"))]
-pub(crate) fn run(_: &Launch, _: &Options) -> Result<Result<Captured, String>, Failure> {
-    Ok(Err("eBPF was not used: this needless was built without it".into()))
+pub(crate) fn run(_: &Launch, _: &Options) -> Result<Result<Captured, Refused>, Failure> {
+    Ok(Err(Refused::Because("eBPF was not used: this needless was built without it".into())))
 }
 
 #[cfg(feature = "ebpf")]
@@ -14,26 +35,27 @@ pub(crate) use with::{for_session, run};
 
 #[cfg(feature = "ebpf")]
 mod with {
-    use super::{Captured, Failure, Launch, Options};
+    use super::{Captured, Failure, Launch, Options, Refused};
     use crate::run::complete;
     use needless_ebpf::{Session, Target};
     use needless_launch::{Original, Prepared, Watch, supervise};
     use std::os::fd::RawFd;
     use std::time::Duration;
 
-    /// Runs and observes the command. The inner error says why eBPF cannot be used here; nothing was
-    /// run then.
+    /// Runs and observes the command. The inner error: nothing was run.
     pub(crate) fn run(
         launch: &Launch,
         options: &Options,
-    ) -> Result<Result<Captured, String>, Failure> {
+    ) -> Result<Result<Captured, Refused>, Failure> {
         // An ordinary user is not made to wait for the kernel's answer.
-        if !needless_ebpf::allowed() {
-            return Ok(Err("eBPF was not used: it needs CAP_BPF and CAP_PERFMON; `needless run --elevate` has them".into()));
+        if needless_ebpf::BUILT && !needless_ebpf::allowed() {
+            return Ok(Err(Refused::Rights));
         }
         let session = match Session::start(&Target::Launched, &for_session(options)) {
             Ok(session) => session,
-            Err(error) => return Ok(Err(format!("eBPF was not used: {error}"))),
+            Err(error) => {
+                return Ok(Err(Refused::Because(format!("eBPF was not used: {error}"))));
+            }
         };
         let failed =
             |error: needless_launch::Error| Failure::new(error.status(), error.to_string());

@@ -1,5 +1,6 @@
 //! From the words of a command line to a profile with all its facts.
 
+use crate::kernel::Refused;
 use crate::{Roots, enrich, image, kernel, sites};
 use needless_launch::{Caller, Launch, Stdio};
 use needless_model::{Exit, Limits, ProcId, Profile};
@@ -100,13 +101,20 @@ pub fn run(
         Backend::Best | Backend::Ebpf => match kernel::run(&launch, options)? {
             Ok(captured) => return Ok(captured),
             Err(refused) if options.backend == Backend::Ebpf || options.latency => {
-                return Err(Failure::new(Failure::OURS, refused));
+                return Err(Failure::new(Failure::OURS, refused.message()));
             }
             Err(refused) => Some(refused),
         },
     };
     let mut captured = ptrace(launch, options)?;
-    captured.profile.notes.extend(refused);
+    match refused {
+        Some(Refused::Rights) => {
+            let backend = captured.profile.backend.trim_end_matches(')');
+            captured.profile.backend = format!("{backend}, no rights for eBPF)");
+        }
+        Some(refused) => captured.profile.notes.push(refused.message()),
+        None => {}
+    }
     Ok(captured)
 }
 

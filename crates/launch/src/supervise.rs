@@ -57,6 +57,8 @@ pub fn supervise(
     let start = |what| move |errno| Error::Start { what, errno };
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals = SignalFd::with_flags(&SigSet::all(), flags).map_err(start("signalfd"))?;
+    // What this process was before it became needless may have had children.
+    let before = cpu_of_children();
     let pid = prepared.fork(None)?;
     let mut child = prepared.held(pid);
     child.ready();
@@ -95,10 +97,12 @@ pub fn supervise(
     }
     // From here on a signal means us.
     original.restore_mask();
-    Ok(Ended { exit, cpu_ns: cpu_of_children(), early })
+    let after = cpu_of_children();
+    let cpu_ns = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
+    Ok(Ended { exit, cpu_ns, early })
 }
 
-/// Of all children that were waited for: the command is the only one of this process so far.
+/// Of all children that were waited for, nanoseconds: in user mode and in the kernel.
 fn cpu_of_children() -> (u64, u64) {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return (0, 0) };
     let ns = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0) * 1000;

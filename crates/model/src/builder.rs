@@ -108,6 +108,8 @@ struct Last {
     row: u32,
     epoch: u32,
     has_fingerprint: bool,
+    /// As [`Ask::changes`] of the question.
+    changes: bool,
 }
 
 /// No row.
@@ -116,8 +118,17 @@ const NONE: u32 = u32::MAX;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Last {
-    const NONE: Last =
-        Last { at_ns: UNKNOWN, fingerprint: 0, row: NONE, epoch: 0, has_fingerprint: false };
+    /// Before a first answer.
+    fn none(ask: Ask) -> Last {
+        Last {
+            at_ns: UNKNOWN,
+            fingerprint: 0,
+            row: NONE,
+            epoch: 0,
+            has_fingerprint: false,
+            changes: ask.changes(),
+        }
+    }
 
     fn fingerprint(&self) -> Option<u64> {
         self.has_fingerprint.then_some(self.fingerprint)
@@ -252,26 +263,27 @@ impl Builder {
     /// them takes time.
     #[inline]
     pub fn answer_again(&mut self, question: QuestionId, row: usize, answer: Answer) {
-        let filled = &mut self.rows[row];
+        let before = &mut self.lasts[question.0 as usize];
+        let changes = before.changes;
         let last = Last {
             at_ns: answer.at_ns.unwrap_or(UNKNOWN),
             fingerprint: answer.fingerprint.unwrap_or(0),
             row: if answer.outcome.is_some() { row as u32 } else { NONE },
             epoch: self.epoch,
             has_fingerprint: answer.fingerprint.is_some(),
+            changes,
         };
-        let before = &mut self.lasts[question.0 as usize];
         let repeated = last.repeats(before, self.limits.repeat_within_ns);
         *before = last;
+        let filled = &mut self.rows[row];
         debug_assert!(
             filled.ask == self.asked[question.0 as usize].key.ask
                 && filled.outcome == answer.outcome
         );
         filled.repeated += u64::from(repeated);
         fill(filled, 1, answer);
-        if filled.ask.changes() && !matches!(answer.outcome, Some(Err(_))) {
-            self.barrier();
-        }
+        let changed = changes & !matches!(answer.outcome, Some(Err(_)));
+        self.epoch = self.epoch.wrapping_add(u32::from(changed));
     }
 
     /// Counts one answer that was not looked at, taking it to be as the last one seen.
@@ -389,8 +401,8 @@ impl Builder {
             return self.fold(key);
         }
         let id = u32::try_from(self.asked.len()).expect("fewer than 2^32 questions");
+        self.lasts.push(Last::none(key.ask));
         self.asked.push(Asked { key, newest_row: NONE });
-        self.lasts.push(Last::NONE);
         let (hasher, asked) = (&self.hasher, &self.asked);
         self.index.insert_unique(hash, id, |id| hasher.hash_one(&asked[*id as usize].key));
         QuestionId(id)

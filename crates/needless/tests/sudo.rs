@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 /// Prints everything that sudo would change.
-const SHOW: &str = "id; echo; env | grep -v '^_=' | sort; echo; umask; ulimit -n; ulimit -c; pwd";
+const SHOW: &str = "id; echo; env | grep -v -e '^_=' -e '^NEEDLESS_' | sort; echo; umask; ulimit -n; ulimit -c; pwd";
 
 /// Runs `script` as nobody, who may use sudo there and only there; `None`, and said, without the
 /// means.

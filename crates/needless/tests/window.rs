@@ -36,7 +36,8 @@ fn report(args: &[&str]) -> Value {
 
 fn of<'a>(report: &'a Value, pid: &str) -> Vec<&'a Value> {
     let findings = report["findings"].as_array().unwrap().iter();
-    findings.filter(|finding| finding["process"]["pid"].to_string() == pid).collect()
+    let pid = pid.parse().ok();
+    findings.filter(|finding| finding["process"]["pid"].as_u64() == pid).collect()
 }
 
 #[test]
