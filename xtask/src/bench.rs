@@ -224,19 +224,34 @@ fn start_up(needless: &Path) -> Result<()> {
 /// What watching the whole machine costs us while little happens on it. The counting itself is done in
 /// the observed processes' time.
 fn host(needless: &Path) -> Result<()> {
-    let window = |length: u32| {
-        let mut all = vec![needless.to_string_lossy().into_owned()];
-        all.extend(words(&format!("host --for {length}s --rule tz-unset -o /dev/null")));
-        once(&all)
+    let mut watching = Command::new(needless)
+        .args(["host", "--for", "14s", "--rule", "tz-unset", "-o", "/dev/null"])
+        .stderr(Stdio::null())
+        .spawn()?;
+    let at = |after: u64| {
+        std::thread::sleep(Duration::from_secs(after));
+        cpu_and_memory(watching.id())
     };
-    let (Ok(short), Ok(long)) = (window(1), window(11)) else { return Ok(()) };
-    let share = (long.cpu.as_secs_f64() - short.cpu.as_secs_f64()) / 10.0 * 100.0;
-    println!(
-        "needless host: {share:.2} % of a core while it waits, {:.0} ms of CPU to load, attach and report, peak memory {:.0} MB",
-        short.cpu.as_secs_f64() * 1e3,
-        long.peak_kib as f64 / 1024.0
-    );
+    let (early, late) = (at(2), at(10));
+    if watching.wait()?.success()
+        && let (Some((before, _)), Some((after, resident_kib))) = (early, late)
+    {
+        println!(
+            "needless host: {:.2} % of a core and {:.1} MB resident while it observes",
+            (after - before) / 10.0 * 100.0,
+            resident_kib / 1024.0
+        );
+    }
     Ok(())
+}
+
+/// CPU time of process `pid` so far, seconds, and its resident memory, KiB (proc(5)).
+fn cpu_and_memory(pid: u32) -> Option<(f64, f64)> {
+    let schedule = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let on_cpu: f64 = schedule.split(' ').next()?.parse().ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some((on_cpu / 1e9, resident.trim().trim_end_matches(" kB").parse().ok()?))
 }
 
 fn throughput(needless: &Path) -> Result<()> {

@@ -71,9 +71,7 @@ fn sizes_agree(object: &Object) -> bool {
 
 fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
-    let everyone = *target == Target::Everyone;
-    let launch = *target == Target::Launched;
-    let settings = wire::settings(options, launch, everyone, &here());
+    let settings = wire::settings(*target, options, &here());
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name.ends_with(".rodata.settings") {
@@ -93,7 +91,7 @@ fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
     open.load()
 }
 
-fn here() -> Here {
+pub(crate) fn here() -> Here {
     let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino());
     Here {
         // Keyed anew in each process from the kernel's randomness.

@@ -101,6 +101,11 @@ impl Events {
         self.begin(image, pid, process, None, true);
     }
 
+    /// Whether process `pid` is observed and lives.
+    pub(crate) fn lives(&self, pid: u32) -> bool {
+        self.live.contains_key(&pid)
+    }
+
     /// Whether no more rows of `image` will come.
     pub(crate) fn has_ended(&self, image: u32) -> bool {
         self.images.get(&image).is_some_and(|image| image.pid.is_none())

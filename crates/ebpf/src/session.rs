@@ -1,6 +1,6 @@
 //! An observation from start to finish.
 
-use crate::attach::{Attached, attach};
+use crate::attach::{Attached, attach, here};
 use crate::observed::{Events, Rows};
 use crate::wire::{self, PlainKey, RowKey, Shared};
 use crate::{Error, Observed, Options, Target};
@@ -65,12 +65,18 @@ impl Session {
     /// # Errors
     /// When there is no room for more.
     pub fn observe(&mut self, pid: u32) -> Result<bool, Error> {
+        if self.observes(pid) {
+            return Ok(false);
+        }
         // The kernel numbers from 1 upwards.
         let image = u32::MAX - self.chosen;
         let mut value = [0; wire::PROC];
         value[..4].copy_from_slice(&image.to_ne_bytes());
-        let procs = map(&self.attached.object, "procs");
-        match procs.update(&pid.to_ne_bytes(), &value, MapFlags::NO_EXIST) {
+        let translated = here().pid_namespace != wire::INITIAL_PID_NAMESPACE;
+        let (name, value) =
+            if translated { ("wanted", &value[..4]) } else { ("procs", &value[..]) };
+        let chosen = map(&self.attached.object, name);
+        match chosen.update(&pid.to_ne_bytes(), value, MapFlags::NO_EXIST) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
             Err(error) => return Err(Error(format!("cannot observe process {pid}: {error}"))),
@@ -105,15 +111,16 @@ impl Session {
         self.ring.epoll_fd()
     }
 
-    /// Whether process `pid` is observed.
+    /// Whether process `pid` is observed, as far as the kernel has told.
     pub fn observes(&self, pid: u32) -> bool {
-        let procs = map(&self.attached.object, "procs");
-        procs.lookup(&pid.to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
+        let _ = self.ring.consume();
+        self.events.borrow().lives(pid)
     }
 
     /// How many observed processes live.
     pub fn live(&self) -> usize {
-        map(&self.attached.object, "procs").keys().count()
+        let count = |name| map(&self.attached.object, name).keys().count();
+        count("procs") + count("wanted")
     }
 
     /// Ends the observation.

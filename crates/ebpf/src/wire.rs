@@ -1,6 +1,6 @@
 //! The bytes that the program in the kernel and we exchange: src/bpf/shared.h in Rust.
 
-use crate::Options;
+use crate::{Options, Target};
 use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, When, abis};
 use needless_model::Ask;
 
@@ -31,6 +31,9 @@ const ASKS: [Ask; 10] = [
     Ask::NoPath,
 ];
 
+/// The inode number of the machine's own pid namespace (`PROC_PID_INIT_INO`, linux/proc_ns.h).
+pub(crate) const INITIAL_PID_NAMESPACE: u32 = 0xeffffffc;
+
 /// What only the machine knows.
 pub(crate) struct Here {
     pub(crate) seed: u64,
@@ -39,14 +42,17 @@ pub(crate) struct Here {
 }
 
 /// `struct settings`.
-pub(crate) fn settings(options: &Options, launch: bool, everyone: bool, here: &Here) -> Vec<u8> {
+pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8> {
+    let (launch, everyone) = (target == Target::Launched, target == Target::Everyone);
     let mut bytes = Vec::with_capacity(SETTINGS);
     bytes.extend(here.seed.to_ne_bytes());
     bytes.extend(options.limits.repeat_within_ns.to_ne_bytes());
     bytes.extend(here.pid.to_ne_bytes());
     bytes.extend(here.pid_namespace.to_ne_bytes());
-    bytes.extend([everyone, options.all, options.latency, options.stacks, launch].map(u8::from));
-    bytes.extend([0; 3]);
+    let translate = target == Target::Chosen && here.pid_namespace != INITIAL_PID_NAMESPACE;
+    let flags = [everyone, options.all, options.latency, options.stacks, launch, translate];
+    bytes.extend(flags.map(u8::from));
+    bytes.extend([0; 2]);
     let abis = abis();
     for at in 0..2 {
         for nr in 0..CALLS {

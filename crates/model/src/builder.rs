@@ -261,7 +261,7 @@ impl Builder {
     /// Counts one more answer to a question, of the same outcome as the one for which
     /// [`answer`](Builder::answer) returned `row`: for backends that remember rows, since to find
     /// them takes time.
-    #[inline]
+    #[inline(always)] // the answer is then never put together in memory
     pub fn answer_again(&mut self, question: QuestionId, row: usize, answer: Answer) {
         let before = &mut self.lasts[question.0 as usize];
         let changes = before.changes;
@@ -314,7 +314,7 @@ impl Builder {
 
     /// Counts `n` more calls that name no path to a row that [`count`](Builder::count) returned,
     /// with the same outcome: for backends that remember rows, since to find them takes time.
-    #[inline]
+    #[inline(always)]
     pub fn count_again(&mut self, row: usize, n: u64, answer: Answer) {
         debug_assert!(!self.rows[row].ask.names_path() && self.rows[row].outcome == answer.outcome);
         fill(&mut self.rows[row], n, answer);
@@ -463,7 +463,7 @@ impl Builder {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn fill(row: &mut Row, n: u64, answer: Answer) {
     if let Some(at) = answer.at_ns {
         if row.count == 0 {

@@ -28,6 +28,9 @@ HASH(rows, 65536, struct row_key, struct row);
 HASH(plains, 32768, struct plain_key, struct plain);
 /* Where rows go that find no room: one per call and outcome, of nobody in particular. */
 HASH(folded, 2048, struct plain_key, struct plain);
+/* Whom to observe, by process id in our pid namespace where that is not the machine's own: the image
+ * that it is to be. */
+HASH(wanted, 4096, __u32, __u32);
 /* Paths whose text was sent. */
 HASH(texts, 65536, __u64, __u8);
 /* When a thread entered the call it is in. */
@@ -244,9 +247,20 @@ static __noinline struct proc *first_seen(__u32 tgid)
 		shared.own_root = (__u64)BPF_CORE_READ(task, fs, root.dentry);
 		shared.own_mnt_ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
 	}
+	struct proc fresh = {};
+	if (settings.translate) {
+		__u32 here = tgid_here(task);
+		__u32 *image = bpf_map_lookup_elem(&wanted, &here);
+		if (!image)
+			return NULL;
+		fresh.image = *image;
+		bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST);
+		bpf_map_delete_elem(&wanted, &here);
+		return bpf_map_lookup_elem(&procs, &tgid);
+	}
 	if (!settings.everyone || tgid_here(task) == settings.self)
 		return NULL;
-	struct proc fresh = { .image = new_image() };
+	fresh.image = new_image();
 	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST) == 0) {
 		struct process event = {};
 		head(&event, SEEN, fresh.image, task);

@@ -46,7 +46,8 @@ struct settings {
 	__u8 latency;		/* the enter hook is attached: kernel time per row */
 	__u8 stacks;		/* take snapshots */
 	__u8 launch;		/* the first process that we fork is observed */
-	__u8 unused[3];
+	__u8 translate;		/* our process ids are not the kernel's: whom we chose is in `wanted` */
+	__u8 unused[2];
 	struct call calls[2][CALLS];	/* the machine's own ABI, then the 32-bit one */
 };
 
