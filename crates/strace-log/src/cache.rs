@@ -23,117 +23,220 @@ pub(crate) struct Known {
     pub outcome: Result<(), Errno>,
 }
 
-/// Longer bytes are not cached.
-pub(crate) const LONGEST: usize = 235;
-/// Nor are shorter ones.
-const SHORTEST: usize = 8;
-/// Calls that are remembered.
-pub(crate) const SLOTS: usize = 1 << 13;
-const ROWS: usize = 1 << 10;
+/// Bytes that are looked at at once: most texts have no more.
+const HEAD: usize = 128;
+/// Longer texts are not cached.
+pub(crate) const LONGEST: usize = 2 * HEAD;
+/// Half of how many calls are remembered.
+pub(crate) const PAIRS: usize = 1 << 13;
+const ROWS: usize = 1 << 12;
 
-#[derive(Clone)]
-struct Slot {
-    known: Known,
-    asker: Asker,
-    len: u8,
-    bytes: [u8; LONGEST],
+/// A call's text in the form in which it is looked for.
+struct Key<'a> {
+    /// The start of the text.
+    head: &'a [u8],
+    /// What does not fit there.
+    more: &'a [u8],
+    who: u64,
+    /// Number of the call, question, length of the text.
+    what: u64,
+    hash: u64,
 }
 
-/// A cache of fixed size: a newer call takes the place of an older one.
-pub(crate) struct Cache {
-    slots: Vec<Slot>,
-}
-
-impl Cache {
-    /// A cache of so many slots.
-    pub(crate) fn new(slots: usize) -> Cache {
-        let asker = Asker { process: ProcId(0), cwd_changes: 0, call: 0, ask: None };
-        let known = Known { asked: None, fingerprint: None, outcome: Ok(()) };
-        Cache { slots: vec![Slot { known, asker, len: 0, bytes: [0; LONGEST] }; slots] }
-    }
-
-    /// What a call's text tells, if it was stored and no other took its place.
-    #[inline]
-    pub(crate) fn find(&self, asker: Asker, text: &[u8]) -> Option<Known> {
-        let text = tails::but_for_descriptor(text);
-        let slot = &self.slots[self.place(asker, text)?];
-        // The text of an unused slot is shorter than any that has a place.
-        let same = slot.asker == asker && &slot.bytes[..usize::from(slot.len)] == text;
-        same.then_some(slot.known)
-    }
-
-    /// Remembers what a call's text tells.
-    pub(crate) fn store(&mut self, asker: Asker, text: &[u8], known: Known) {
-        let text = tails::but_for_descriptor(text);
-        let Some(at) = self.place(asker, text) else { return };
-        let slot = &mut self.slots[at];
-        (slot.known, slot.asker, slot.len) = (known, asker, text.len() as u8);
-        slot.bytes[..text.len()].copy_from_slice(text);
-    }
-
-    /// The slot of a text; `None` for those that are not cached.
-    #[inline]
-    fn place(&self, asker: Asker, text: &[u8]) -> Option<usize> {
-        if !(SHORTEST..=LONGEST).contains(&text.len()) {
-            return None;
+impl<'a> Key<'a> {
+    /// `text`, asked by `asker`; `ahead` is the text and what is stored behind it. `None` for texts
+    /// that are not cached.
+    #[inline(always)]
+    fn of(asker: Asker, text: &'a [u8], ahead: &[u8]) -> Option<Key<'a>> {
+        let len = text.len() - tails::digits_of_descriptor(text);
+        let text = text.get(..len).filter(|text| text.len() <= LONGEST)?;
+        let copy;
+        let ahead: &[u8; LONGEST] = match ahead.first_chunk() {
+            Some(ahead) => ahead,
+            None => {
+                copy = padded(text);
+                &copy
+            }
+        };
+        let [first, second] = ahead.as_chunks().0 else { return None };
+        let who = u64::from(asker.process.0) << 32 | u64::from(asker.cwd_changes);
+        let ask = asker.ask.map_or(0, |ask| ask as u64 + 1);
+        let what = u64::from(asker.call) << 32 | ask << 16 | len as u64;
+        let start = (who ^ what.rotate_left(24)).wrapping_mul(FACTORS[0] ^ FACTORS[1]);
+        let mut hash = sum(first, len).wrapping_add(start);
+        if len > HEAD {
+            hash = hash.rotate_left(32).wrapping_add(sum(second, len - HEAD));
         }
-        let who = u64::from(asker.process.0) << 32 | u64::from(asker.call);
-        Some(hash(who, text) as usize % self.slots.len())
+        let (head, more) = text.split_at(len.min(HEAD));
+        Some(Key { head, more, who, what, hash })
     }
 }
 
-/// A hash of at least eight bytes and what they stand behind. The order of reading is always the
-/// same, so whoever writes a log can make texts that push each other out: that costs time, never
-/// truth, since the texts themselves are compared.
-#[inline]
-fn hash(who: u64, text: &[u8]) -> u64 {
-    /// Digits of pi's fraction: any odd, irregular numbers do.
-    const A: u64 = 0x2436_A888_5A30_8D31;
-    const B: u64 = 0x3198_A2E0_3707_3445;
-    let mix = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
+/// A text with nothing stored behind it, as if there were.
+#[cold]
+fn padded(text: &[u8]) -> [u8; LONGEST] {
+    let mut all = [0; LONGEST];
+    all[..text.len()].copy_from_slice(text);
+    all
+}
+
+/// The sum of each eight bytes by an odd number of its own, over the first `len` bytes of `piece`.
+/// All of it is read whatever `len` is: how long texts are cannot be predicted, and a loop that ends
+/// elsewhere than expected costs more.
+///
+/// Whoever writes a log can make texts that push each other out: that costs time, never truth,
+/// since the texts themselves are compared.
+#[inline(always)]
+fn sum(piece: &[u8; HEAD], len: usize) -> u64 {
+    static MASKS: [u8; 2 * HEAD] = {
+        let mut masks = [0; 2 * HEAD];
+        let mut at = 0;
+        while at < HEAD {
+            masks[at] = u8::MAX;
+            at += 1;
+        }
+        masks
     };
-    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    let mut sum = mix(who ^ A, text.len() as u64 ^ B);
-    let (words, _) = text.as_chunks::<8>();
-    let (pairs, _) = words.as_chunks::<2>();
-    for [first, second] in pairs {
-        sum = mix(sum ^ word(first), word(second) ^ A);
-    }
-    // The rest, together with bytes that were read before.
-    if let (Some(first), Some(last)) = (words.last(), text.last_chunk()) {
-        sum = mix(sum ^ word(first), word(last) ^ B);
+    let Some(mask) = MASKS[HEAD - len.min(HEAD)..].first_chunk::<HEAD>() else { return 0 };
+    let (words, _) = piece.as_chunks();
+    let (mask, _) = mask.as_chunks();
+    let mut sum = 0u64;
+    for ((word, mask), by) in words.iter().zip(mask).zip(FACTORS) {
+        let word = u64::from_ne_bytes(*word) & u64::from_ne_bytes(*mask);
+        sum = sum.wrapping_add(u64::from_le(word).wrapping_mul(by));
     }
     sum
 }
 
+/// Digits of pi's fraction, made odd: any irregular numbers do.
+const FACTORS: [u64; HEAD / 8] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7345,
+    0xa409_3822_299f_31d1,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+    0xbe54_66cf_34e9_0c6d,
+    0xc0ac_29b7_c97c_50dd,
+    0x3f84_d5b5_b547_0917,
+    0x9216_d5d9_8979_fb1b,
+    0xd131_0ba6_98df_b5ad,
+    0x2ffd_72db_d01a_dfb7,
+    0xb8e1_afed_6a26_7e97,
+    0xba7c_9045_f12c_7f99,
+    0x24a1_9947_b391_6cf7,
+    0x0801_f2e2_858e_fc17,
+    0x6369_20d8_7157_4e69,
+];
+
+#[derive(Clone)]
+#[repr(align(64))] // whole lines of the processor's cache
+struct Slot {
+    head: [u8; HEAD],
+    who: u64,
+    /// [`UNUSED`] where there is no text.
+    what: u64,
+    known: Known,
+}
+
+/// No text is as long.
+const UNUSED: u64 = u64::MAX;
+
+/// A cache of fixed size: a newer call takes the place of an older one. A text has two places, so
+/// that two that are both in use need not push each other out.
+pub(crate) struct Cache {
+    slots: Vec<[Slot; 2]>,
+    /// Beside `slots`: what stands behind the heads.
+    more: Vec<[[u8; HEAD]; 2]>,
+}
+
+impl Cache {
+    /// A cache of so many pairs of slots: 1 to 2^32.
+    pub(crate) fn new(pairs: usize) -> Cache {
+        let known = Known { asked: None, fingerprint: None, outcome: Ok(()) };
+        let slot = Slot { head: [0; HEAD], who: 0, what: UNUSED, known };
+        Cache { slots: vec![[slot.clone(), slot]; pairs], more: vec![[[0; HEAD]; 2]; pairs] }
+    }
+
+    /// What a text that `asker` had tells, if it was stored and no other took its place. `ahead` is
+    /// the text and what is stored behind it.
+    #[inline(never)]
+    pub(crate) fn find(&self, asker: Asker, text: &[u8], ahead: &[u8]) -> Option<Known> {
+        let key = &Key::of(asker, text, ahead)?;
+        let at = self.place(key);
+        let [first, second] = &self.slots[at];
+        let (slot, more) = if is(first, key) { (first, 0) } else { (second, 1) };
+        if more == 1 && !is(second, key) {
+            return None;
+        }
+        // To compare nothing would take long: with memory that was never written to.
+        (key.more.is_empty() || self.more[at][more].starts_with(key.more)).then_some(slot.known)
+    }
+
+    /// Remembers what a call's text tells.
+    #[inline(never)]
+    pub(crate) fn store(&mut self, asker: Asker, text: &[u8], known: Known) {
+        let Some(key) = &Key::of(asker, text, text) else { return };
+        let at = self.place(key);
+        let pair = &mut self.slots[at];
+        // The older one goes.
+        pair.swap(0, 1);
+        let newer = &mut pair[0];
+        newer.head[..key.head.len()].copy_from_slice(key.head);
+        (newer.who, newer.what, newer.known) = (key.who, key.what, known);
+        let more = &mut self.more[at];
+        more.swap(0, 1);
+        more[0][..key.more.len()].copy_from_slice(key.more);
+    }
+
+    #[inline]
+    fn place(&self, key: &Key<'_>) -> usize {
+        // The upper bits depend on all bytes.
+        (((key.hash >> 32) * self.slots.len() as u64) >> 32) as usize
+    }
+}
+
+/// Whether a slot has this key, but for what stands behind its head.
+#[inline(always)]
+fn is(slot: &Slot, key: &Key<'_>) -> bool {
+    (slot.who ^ key.who) | (slot.what ^ key.what) == 0 && slot.head.starts_with(key.head)
+}
+
 /// A row of calls that name no path: process, number of the call, outcome.
-type Counted = (ProcId, u16, Result<(), Errno>);
+pub(crate) type Counted = (ProcId, u16, Result<(), Errno>);
 
 /// Recent rows of calls that name no path.
 pub(crate) struct Rows {
-    slots: Box<[Option<(u64, u32)>; ROWS]>,
+    slots: Box<[(u64, u32); ROWS]>,
 }
+
+/// No call has this [`key`]: an outcome has fewer bits.
+const NO_KEY: u64 = u64::MAX;
 
 impl Rows {
     pub(crate) fn new() -> Rows {
-        Rows { slots: Box::new([None; ROWS]) }
+        Rows { slots: Box::new([(NO_KEY, 0); ROWS]) }
     }
 
-    /// The row of `counted`, and where to [`store`](Rows::store) it if it is not here.
+    /// The row of `counted`, if it was stored and no other took its place.
     #[inline]
-    pub(crate) fn find(&self, counted: Counted) -> (usize, Option<usize>) {
+    pub(crate) fn find(&self, counted: Counted) -> Option<usize> {
         let key = key(counted);
-        let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % ROWS;
-        let row = self.slots[at].filter(|(known, _)| *known == key).map(|(_, row)| row as usize);
-        (at, row)
+        let (known, row) = self.slots[place(key)];
+        (known == key).then_some(row as usize)
     }
 
-    /// Remembers a row at the place that [`find`](Rows::find) told.
-    pub(crate) fn store(&mut self, at: usize, counted: Counted, row: usize) {
-        self.slots[at] = u32::try_from(row).ok().map(|row| (key(counted), row));
+    /// Remembers a row.
+    pub(crate) fn store(&mut self, counted: Counted, row: usize) {
+        let key = key(counted);
+        if let Ok(row) = u32::try_from(row) {
+            self.slots[place(key)] = (key, row);
+        }
     }
+}
+
+#[inline]
+fn place(key: u64) -> usize {
+    (key.wrapping_mul(FACTORS[0]) >> 40) as usize % ROWS
 }
 
 /// All three in one number: 32 bits, 15 ([`Calls`](crate::calls::Calls) has fewer than 2^13), 17.

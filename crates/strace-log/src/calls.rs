@@ -61,12 +61,36 @@ const SLOTS: usize = 2048;
 /// The start of a payload.
 #[derive(Clone, Copy)]
 struct Recent {
-    /// Its first 16 bytes as one number.
+    /// Its call's name and the parenthesis behind it, as one number.
     name: u128,
-    /// How many of these are the call's name and the parenthesis behind it.
-    len: u8,
-    call: u16,
+    /// As many bytes.
+    mask: u128,
+    named: Named,
 }
+
+/// The name at the start of a payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    pub call: u16,
+    /// How many bytes it has, the parenthesis included.
+    pub len: u8,
+    pub class: Class,
+}
+
+/// How much there is to do for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// It names a path.
+    Path,
+    /// It is counted by its outcome, which is all that matters.
+    Plain,
+    /// It tells more.
+    Other,
+}
+
+/// Place in [`Calls::recent`] that no payload was seen for.
+const NOBODY: Recent =
+    Recent { name: 1, mask: 0, named: Named { call: 0, len: 0, class: Class::Other } };
 
 /// The calls of a log by name.
 pub(crate) struct Calls {
@@ -83,7 +107,7 @@ impl Default for Calls {
     fn default() -> Calls {
         Calls {
             list: Vec::new(),
-            recent: Box::new([Recent { name: 0, len: 0, call: 0 }; SLOTS]),
+            recent: Box::new([NOBODY; SLOTS]),
             index: HashTable::new(),
             hasher: FixedState::default(),
             others: None,
@@ -92,17 +116,13 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// The number of the call whose name `payload` starts with, if a payload with the same start was
-    /// [learned](Calls::learn) lately, and what stands behind its parenthesis.
+    /// The call whose name `payload` starts with, if a payload with the same start was
+    /// [learned](Calls::learn) lately. What is stored behind the payload may belong to it.
     #[inline]
-    pub(crate) fn recent<'a>(&self, payload: &'a [u8]) -> Option<(u16, &'a [u8])> {
+    pub(crate) fn recent(&self, payload: &[u8]) -> Option<Named> {
         let start = u128::from_le_bytes(*payload.first_chunk()?);
-        let Recent { name, len, call } = self.recent[slot(start)];
-        // An unused place has no length.
-        if (start ^ name) << (128 - 8 * u32::from(len.clamp(1, 16))) != 0 {
-            return None;
-        }
-        Some((call, &payload[usize::from(len)..])).filter(|_| len > 0)
+        let Recent { name, mask, named } = self.recent[slot(start)];
+        (start & mask == name).then_some(named)
     }
 
     /// Remembers that `payload` starts with the name of `call`, which is `len` bytes long.
@@ -112,14 +132,22 @@ impl Calls {
             && let Some(start) = payload.first_chunk()
         {
             let start = u128::from_le_bytes(*start);
-            self.recent[slot(start)] = Recent { name: start, len: len as u8 + 1, call };
+            let mask = u128::MAX >> (128 - 8 * (len + 1));
+            let Call { shape, kind, .. } = self.get(call);
+            let class = match (shape, kind) {
+                (Shape::None, Kind::Plain | Kind::Startup) => Class::Plain,
+                (Shape::None, _) => Class::Other,
+                _ => Class::Path,
+            };
+            let named = Named { call, len: len as u8 + 1, class };
+            self.recent[slot(start)] = Recent { name: start & mask, mask, named };
         }
     }
 
     /// Forgets what was [learned](Calls::learn).
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
-        self.recent = Calls::default().recent;
+        self.recent.fill(NOBODY);
     }
 
     /// More names than any kernel has: a log with more is not one of calls.
@@ -144,6 +172,11 @@ impl Calls {
         self.index
             .insert_unique(hash, at, |at| hasher.hash_one(list[usize::from(*at)].name.as_bytes()));
         at
+    }
+
+    /// Whether `raw`, read anew, would be found to be the name of call `at`.
+    pub(crate) fn is(&self, at: u16, raw: &[u8]) -> bool {
+        self.get(at).name.as_bytes() == raw && !raw.ends_with(b"#64") && Some(at) != self.others
     }
 
     /// The call with number `at`.

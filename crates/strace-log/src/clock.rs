@@ -17,7 +17,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// Nanoseconds from the first line to this one; lines out of order count as the first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(&mut self, time: Time) -> u64 {
         let now = match time {
             Time::Unix(ns) => ns,

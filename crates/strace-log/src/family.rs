@@ -254,7 +254,16 @@ impl Family {
         Some(pending)
     }
 
+    /// Thread `at` made a whole call: if it was inside of one, that will not be seen to end.
+    #[inline]
+    pub(crate) fn leave(&mut self, at: u32) {
+        if self.threads[at as usize].pending.is_some() {
+            self.abandon(at);
+        }
+    }
+
     /// The call that thread `at` is inside of will not be seen to end.
+    #[cold]
     pub(crate) fn abandon(&mut self, at: u32) {
         let thread = &mut self.threads[at as usize];
         let Some(pending) = thread.pending.take() else { return };

@@ -10,12 +10,19 @@ pub(crate) const LONGEST: usize = 1 << 20;
 const TAIL: usize = 4096;
 /// Bytes asked of a stream at once: few enough to stay in the processor's cache.
 pub(crate) const CHUNK: usize = 1 << 15;
+/// How far the end of a line is looked for without a loop: most lines are shorter.
+const NEAR: usize = 192;
+/// Bytes behind every line in the buffer, so that a line can be looked at in pieces of fixed size.
+pub(crate) const AHEAD: usize = 256;
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
     /// Its bytes, without the end of line.
     pub bytes: &'a [u8],
+    /// The same and what is stored behind it, of whatever meaning: [`AHEAD`] bytes or more, but
+    /// for lines that are longer than the buffer.
+    pub ahead: &'a [u8],
     /// Whether its middle was dropped.
     pub cut: bool,
     /// Whether the stream ended without an end of line.
@@ -42,7 +49,7 @@ impl<R: Read> Lines<R> {
     pub(crate) fn new(input: R, chunk: usize) -> Lines<R> {
         Lines {
             input,
-            buffer: vec![0; chunk.clamp(64, CHUNK)],
+            buffer: vec![0; chunk.clamp(64, CHUNK) + AHEAD],
             start: 0,
             end: 0,
             ended: false,
@@ -68,7 +75,12 @@ impl<R: Read> Lines<R> {
         if !self.long.is_empty() {
             return false;
         }
-        let Some(len) = memchr(b'\n', &self.buffer[self.start..self.end]) else { return false };
+        let unread = &self.buffer[self.start..self.end];
+        let near = self.buffer[self.start..].first_chunk().and_then(near);
+        let Some(len) = near.or_else(|| memchr(b'\n', unread)) else { return false };
+        if len >= unread.len() {
+            return false; // an older one, behind what was read
+        }
         self.line = (self.start, self.start + len);
         self.start += len + 1;
         self.cut = false;
@@ -104,18 +116,19 @@ impl<R: Read> Lines<R> {
     /// The line that [`advance`](Lines::advance) went to.
     #[inline]
     pub(crate) fn line(&self) -> Line<'_> {
-        let bytes = match self.long.is_empty() {
-            true => &self.buffer[self.line.0..self.line.1],
-            false => &self.long,
+        let (bytes, ahead) = match self.long.is_empty() {
+            true => (&self.buffer[self.line.0..self.line.1], &self.buffer[self.line.0..]),
+            false => (self.long.as_slice(), self.long.as_slice()),
         };
-        Line { bytes, cut: self.cut, last: self.last }
+        Line { bytes, ahead, cut: self.cut, last: self.last }
     }
 
     /// Reads more behind the bytes of the line begun. Says whether bytes of it were dropped.
     fn fill(&mut self) -> io::Result<bool> {
         let mut dropped = false;
-        if self.end - self.start == self.buffer.len() {
-            dropped = keep(&mut self.long, &self.buffer);
+        let room = self.buffer.len() - AHEAD;
+        if self.end - self.start == room {
+            dropped = keep(&mut self.long, &self.buffer[..room]);
             self.end = self.start;
         }
         if self.start == self.end {
@@ -125,7 +138,7 @@ impl<R: Read> Lines<R> {
             (self.start, self.end) = (0, self.end - self.start);
         }
         loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
+            match self.input.read(&mut self.buffer[self.end..room]) {
                 Ok(0) => self.ended = true,
                 Ok(n) => self.end += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -134,6 +147,35 @@ impl<R: Read> Lines<R> {
             return Ok(dropped);
         }
     }
+}
+
+/// The first end of line among these bytes.
+///
+/// Without a branch: where a line ends cannot be predicted, and a wrong guess costs more than to
+/// look at all of them.
+#[inline]
+fn near(bytes: &[u8; NEAR]) -> Option<usize> {
+    static PLACES: [u8; NEAR] = {
+        let mut places = [0; NEAR];
+        let mut at = 0;
+        while at < NEAR {
+            places[at] = at as u8;
+            at += 1;
+        }
+        places
+    };
+    // For each of 16 columns, where its first end of line is; 255 where there is none.
+    let mut first = [u8::MAX; 16];
+    let (rows, _) = bytes.as_chunks::<16>();
+    let (places, _) = PLACES.as_chunks::<16>();
+    for (row, places) in rows.iter().zip(places) {
+        for (first, (byte, place)) in first.iter_mut().zip(row.iter().zip(places)) {
+            let differs = u8::from(*byte != b'\n').wrapping_neg();
+            *first = differs.saturating_add(*place).min(*first);
+        }
+    }
+    let first = first.iter().fold(u8::MAX, |least, at| least.min(*at));
+    (first < u8::MAX).then_some(usize::from(first))
 }
 
 /// Appends to a long line, dropping its middle beyond [`LONGEST`].
@@ -187,6 +229,33 @@ mod tests {
         assert_eq!(want[3], (b"last".to_vec(), false, true));
         for steps in [&[1][..], &[2, 3], &[64], &[63, 1, 7]] {
             assert_eq!(all(text, steps, 64), want);
+        }
+    }
+
+    #[test]
+    fn the_nearest_end_of_line_is_found() {
+        let mut bytes = [b'x'; NEAR];
+        assert_eq!(near(&bytes), None);
+        for first in (0..NEAR).rev() {
+            bytes[first] = b'\n';
+            assert_eq!(near(&bytes), Some(first));
+        }
+        for only in 0..NEAR {
+            let mut bytes = [0x0b; NEAR];
+            bytes[only] = b'\n';
+            assert_eq!(near(&bytes), Some(only));
+        }
+    }
+
+    #[test]
+    fn an_old_end_of_line_behind_what_was_read_ends_no_line() {
+        // The second read is shorter than the first, whose rest is still in the buffer.
+        let text =
+            b"a line of thirty-two bytes......\nb\nc\nd\ne\nf\nand one that comes in two pieces\n";
+        let want = all(text, &[1000], 4096);
+        assert_eq!(want.len(), 7);
+        for first in 32..60 {
+            assert_eq!(all(text, &[first, 3, 1], 64), want);
         }
     }
 

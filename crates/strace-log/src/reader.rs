@@ -85,7 +85,7 @@ impl<'o> Reader<'o> {
             builder: Builder::new(options.limits),
             calls: Calls::default(),
             family: Family::default(),
-            cache: Cache::new(cache::SLOTS),
+            cache: Cache::new(cache::PAIRS),
             rows: Rows::new(),
             clock: Clock::default(),
             table: Table::default(),
@@ -110,13 +110,14 @@ impl<'o> Reader<'o> {
         let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
         // A log with colours has them from its start; looking for them in every line takes time.
         if self.seen.lines > 1000 && !self.coloured && !line.cut && !line.last {
-            self.plain_line(bytes, tid);
+            self.plain_line(bytes, line.ahead, tid);
         } else {
             self.rare_line(line, bytes, tid);
         }
     }
 
     /// A line at the start or the end of a log, or one that is longer than was read, or coloured.
+    #[cold]
     fn rare_line(&mut self, line: &Line<'_>, bytes: &[u8], tid: Option<u32>) {
         self.seen.long_lines += u64::from(line.cut);
         if self.seen.first_line.is_empty() {
@@ -127,10 +128,10 @@ impl<'o> Reader<'o> {
             self.coloured = true;
             let mut plain = std::mem::take(&mut self.plain);
             text::strip_colour(bytes, &mut plain);
-            self.plain_line(&plain, tid);
+            self.plain_line(&plain, &plain, tid);
             self.plain = plain;
         } else {
-            self.plain_line(bytes, tid);
+            self.plain_line(bytes, line.ahead, tid);
         }
         if line.last && !split_before && self.split.is_some() {
             self.seen.last_cut = true;
@@ -143,14 +144,19 @@ impl<'o> Reader<'o> {
         self.family.abandon_all();
     }
 
-    fn plain_line(&mut self, line: &[u8], tid: Option<u32>) {
+    /// `ahead` is the line and what is stored behind it.
+    fn plain_line(&mut self, line: &[u8], ahead: &[u8], tid: Option<u32>) {
         if line.starts_with(b" > ") {
             return self.stack_line(line);
         }
         let prefix = self.recent.parse(line);
         match prefix.payload {
             [] => {}
-            [b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?', ..] => self.words(line, &prefix, tid),
+            [b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?', ..] => {
+                // What stands before the call is no longer of interest.
+                let ahead = ahead.get(line.len() - prefix.payload.len()..);
+                self.words(line, ahead.unwrap_or(prefix.payload), &prefix, tid);
+            }
             [b'<', ..] => self.resumed(line, &prefix, tid),
             [b'+', ..] => self.mark(line, &prefix, tid),
             s if s.starts_with(b"--- ") && s.ends_with(b" ---") => {
@@ -163,6 +169,7 @@ impl<'o> Reader<'o> {
     }
 
     /// When the line was written. Only for lines that are strace's: a program may print times too.
+    #[inline(always)]
     fn tick(&mut self, prefix: &Prefix<'_>) -> Option<u64> {
         prefix.time.map(|time| self.clock.at(time))
     }
@@ -181,18 +188,21 @@ impl<'o> Reader<'o> {
         self.family.thread(tid, &mut self.builder, makes_thread)
     }
 
-    fn words(&mut self, line: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
-        let (known, rest) = match self.calls.recent(prefix.payload) {
-            Some((call, rest)) => {
-                if self.again(prefix, tid, call, rest) || self.common(prefix, tid, call, rest) {
-                    return;
-                }
-                (Ok(call), rest)
-            }
-            None => match payload::call(prefix.payload) {
-                Some((name, rest)) => (Err(name), rest),
-                None => return self.other(line, prefix),
-            },
+    #[inline]
+    fn words(&mut self, line: &[u8], ahead: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
+        if let Some(named) = self.calls.recent(ahead)
+            && self.common(line, ahead, prefix, tid, named)
+        {
+            return;
+        }
+        self.call(line, ahead, prefix, tid);
+    }
+
+    /// A line that starts with a word, taken apart.
+    #[inline(never)]
+    fn call(&mut self, line: &[u8], ahead: &[u8], prefix: &Prefix<'_>, tid: Option<u32>) {
+        let Some((name, rest)) = payload::call(prefix.payload) else {
+            return self.other(line, prefix);
         };
         let ending = payload::ending(rest);
         if let Ending::Open = ending {
@@ -202,11 +212,11 @@ impl<'o> Reader<'o> {
             }
         }
         let at_ns = self.tick(prefix);
-        let call = match known {
-            Ok(call) => call,
-            Err(name) => {
+        let call = match self.calls.recent(ahead) {
+            Some(named) => named.call,
+            None => {
                 let call = self.calls.find_or_add(name, &mut self.builder);
-                self.calls.learn(prefix.payload, name.len(), call);
+                self.calls.learn(ahead, name.len(), call);
                 call
             }
         };
@@ -258,7 +268,12 @@ impl<'o> Reader<'o> {
             return self.other(line, prefix);
         };
         self.tick(prefix);
-        let call = self.calls.find_or_add(name, &mut self.builder);
+        let tid = prefix.tid.or(tid);
+        let inside = self.family.known_thread(tid).and_then(|at| self.family.pending(at));
+        let call = match inside {
+            Some(inside) if self.calls.is(inside.call, name) => inside.call,
+            _ => self.calls.find_or_add(name, &mut self.builder),
+        };
         let thread = self.thread(prefix, tid, true);
         let fork = self.calls.get(call).kind == Kind::Fork;
         let mut joined = std::mem::take(&mut self.joined);

@@ -123,15 +123,14 @@ impl Reader<'_> {
     pub(crate) fn count(&mut self, process: ProcId, call: u16, answer: Answer) {
         let Some(outcome) = answer.outcome else { return };
         let counted = (process, call, outcome);
-        let (slot, row) = self.rows.find(counted);
-        self.last_row = Some(match row {
+        self.last_row = Some(match self.rows.find(counted) {
             Some(row) => {
                 self.builder.count_again(row, 1, answer);
                 row
             }
             None => {
                 let row = self.builder.count(process, self.calls.get(call).id, 1, answer);
-                self.rows.store(slot, counted, row);
+                self.rows.store(counted, row);
                 row
             }
         });
@@ -183,7 +182,7 @@ impl Reader<'_> {
             false => (text, None),
         };
         let asker = Asker { ask: of, ..self.asker(process, begun.call) };
-        let known = of.and_then(|_| self.cache.find(asker, key)?.asked);
+        let known = of.and_then(|_| self.cache.find(asker, key, key)?.asked);
         let question = match known {
             Some((question, _)) => question,
             None => {

@@ -36,6 +36,18 @@ impl Tails {
     #[inline(always)]
     pub(crate) fn ending<'a>(&self, rest: &'a [u8]) -> Option<(Returned<'a>, Result<(), Errno>)> {
         let (body, kernel_ns) = timed(rest)?;
+        self.ending_of(body, body, kernel_ns)
+    }
+
+    /// As [`ending`](Tails::ending), given what [`timed`] told; `line` is the line up to there, or
+    /// as much of it as there is.
+    #[inline(always)]
+    pub(crate) fn ending_of<'a>(
+        &self,
+        line: &[u8],
+        body: &'a [u8],
+        kernel_ns: Option<u64>,
+    ) -> Option<(Returned<'a>, Result<(), Errno>)> {
         let (equals, outcome) = match body.last()? {
             b')' => {
                 let tail = self.slots[slot(body)?].as_ref()?;
@@ -43,10 +55,9 @@ impl Tails {
                 (body.strip_suffix(bytes)?.len(), tail.outcome)
             }
             b'0'..=b'9' | b'a'..=b'f' => {
-                let equals = match body {
-                    [.., b'=', b' ', _] => body.len() - 3,
-                    _ => rfind_in_16(b'=', body)?,
-                };
+                // In the line, since that has 16 bytes even where the body has not.
+                let behind = line.len() - rfind_in_16(b'=', line)?;
+                let equals = body.len().checked_sub(behind)?;
                 match body.get(equals + 1..)? {
                     [b' ', b'0'..=b'9', ..] => (equals, Ok(())),
                     _ => return None,
@@ -62,8 +73,11 @@ impl Tails {
             _ => return None,
         };
         let [args @ .., b')'] = closed else { return None };
-        if matches!(args, [.., b'.', b'>'] | [.., b' ']) {
-            return None; // `<unfinished ...>) = ?`, or a blank to trim
+        // `<unfinished ...>) = ?`, or a blank to trim. One test for nearly all.
+        if matches!(args, [.., b'>' | b' '])
+            && !matches!(args, [.., b'!'..=b'-' | b'/'..=b'~', b'>'])
+        {
+            return None;
         }
         Some((Returned { text: body, args, ret, kernel_ns }, outcome))
     }
@@ -105,15 +119,15 @@ pub(crate) fn timed(rest: &[u8]) -> Option<(&[u8], Option<u64>)> {
     }
 }
 
-/// The text of a call without the one or two digits that it ends with as `= 3`. Any there are a
-/// success, and tell nothing else of a call that names a path: which descriptor it got.
+/// How many digits a call's text ends with as `= 3` or `= 12`. Any there are a success, and tell
+/// nothing else of a call that names a path: which descriptor it got. Without a branch: whether a
+/// call succeeds cannot be predicted.
 #[inline]
-pub(crate) fn but_for_descriptor(text: &[u8]) -> &[u8] {
-    match text {
-        [.., b'=', b' ', b'0'..=b'9'] => &text[..text.len() - 1],
-        [.., b'=', b' ', b'1'..=b'9', b'0'..=b'9'] => &text[..text.len() - 2],
-        _ => text,
-    }
+pub(crate) fn digits_of_descriptor(text: &[u8]) -> usize {
+    let Some(&[a, b, c, d]) = text.last_chunk() else { return 0 };
+    let one = (b == b'=') & (c == b' ') & d.is_ascii_digit();
+    let two = (a == b'=') & (b == b' ') & matches!(c, b'1'..=b'9') & d.is_ascii_digit();
+    usize::from(one) + 2 * usize::from(two)
 }
 
 /// The digits of ` <0.000012>`, `-T`'s time of less than a second, at the end of `s`.

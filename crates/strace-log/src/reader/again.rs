@@ -1,71 +1,103 @@
 //! Calls of the commonest forms, counted without taking all of their line apart.
 
 use super::{Begun, Reader};
-use crate::calls::{Call, Kind, Shape};
+use crate::calls::{Class, Kind, Named, Shape};
 use crate::prefix::Prefix;
 use crate::{record, tails};
-use needless_model::Answer;
+use needless_model::{Answer, Errno, ProcId};
 
 impl Reader<'_> {
-    /// Counts a call that names a path, if the same thread's process did the very same lately.
-    #[inline]
-    pub(super) fn again(
-        &mut self,
-        prefix: &Prefix<'_>,
-        tid: Option<u32>,
-        call: u16,
-        rest: &[u8],
-    ) -> bool {
-        let known = self.calls.get(call);
-        if known.shape == Shape::None || self.split.is_some() || record::has_empty_path(rest) {
-            return false;
-        }
-        let Some((text, kernel_ns)) = tails::timed(rest) else { return false };
-        let Some(thread) = self.family.known_thread(prefix.tid.or(tid)) else { return false };
-        let process = self.family.get(thread).process;
-        let Some(known) = self.cache.find(self.asker(process, call), text) else { return false };
-        // Only now is it sure that it is a call.
-        let at_ns = self.tick(prefix);
-        if self.family.pending(thread).is_some() {
-            self.family.abandon(thread);
-        }
-        self.counted_again(process, call, known, at_ns, kernel_ns);
-        true
-    }
-
-    /// Counts a call of the commonest form, of which the rest of the line has all: no line of the
-    /// thread or its process is waited for.
+    /// Counts a call of a common form, of which the line has all: no line of the thread or its
+    /// process is waited for. `ahead` is the payload and what is stored behind it, and starts with
+    /// the name.
     #[inline]
     pub(super) fn common(
         &mut self,
+        line: &[u8],
+        ahead: &[u8],
         prefix: &Prefix<'_>,
         tid: Option<u32>,
-        call: u16,
-        rest: &[u8],
+        named: Named,
     ) -> bool {
-        let Some((end, outcome)) = self.tails.ending(rest) else { return false };
-        let Call { shape, kind, .. } = *self.calls.get(call);
-        if self.split.is_some() || matches!(kind, Kind::Exec | Kind::Exit) {
+        let Named { call, class, len } = named;
+        let Some(rest) = prefix.payload.get(usize::from(len)..) else { return false };
+        let Some((text, kernel_ns)) = tails::timed(rest) else { return false };
+        if self.split.is_some() {
             return false;
         }
+        let Some(thread) = self.family.known_thread(prefix.tid.or(tid)) else { return false };
+        let process = self.family.get(thread).process;
+        match class {
+            Class::Path if !record::has_empty_path(text) => {
+                let asker = self.asker(process, call);
+                if let Some(known) = self.cache.find(asker, text, &ahead[usize::from(len)..]) {
+                    // Only now is it sure that it is a call.
+                    let at_ns = self.tick(prefix);
+                    self.family.leave(thread);
+                    self.counted_again(process, call, known, at_ns, kernel_ns);
+                    return true;
+                }
+            }
+            Class::Plain => {
+                // Nothing but the outcome matters; half of all calls are such.
+                let line = &line[..line.len() - (rest.len() - text.len())];
+                let Some((_, outcome)) = self.tails.ending_of(line, text, kernel_ns) else {
+                    return false;
+                };
+                let at_ns = self.tick(prefix);
+                self.family.leave(thread);
+                self.seen.calls += 1;
+                self.seen.ok += u64::from(outcome.is_ok());
+                self.seen.timed |= kernel_ns.is_some();
+                let answer = Answer { at_ns, kernel_ns, ..Answer::outcome(outcome) };
+                match self.rows.find((process, call, outcome)) {
+                    Some(row) => {
+                        self.last_row = Some(row);
+                        self.builder.count_again(row, 1, answer);
+                    }
+                    None => self.first_of_its_row(process, call, outcome, answer),
+                }
+                return true;
+            }
+            _ => {}
+        }
+        self.new_or_telling(prefix, thread, call, text, kernel_ns)
+    }
+
+    /// What the first call of a row tells of its process, the others tell again.
+    #[inline(never)]
+    fn first_of_its_row(
+        &mut self,
+        process: ProcId,
+        call: u16,
+        outcome: Result<(), Errno>,
+        answer: Answer,
+    ) {
+        let startup = self.calls.get(call).kind == Kind::Startup;
+        let state = self.family.state(process);
+        state.startup |= startup;
+        state.failure |= outcome.is_err();
+        self.count(process, call, answer);
+    }
+
+    /// Counts a call that tells more than how often it was made, or that was not made lately.
+    #[inline(never)]
+    fn new_or_telling(
+        &mut self,
+        prefix: &Prefix<'_>,
+        thread: u32,
+        call: u16,
+        text: &[u8],
+        kernel_ns: Option<u64>,
+    ) -> bool {
+        if matches!(self.calls.get(call).kind, Kind::Exec | Kind::Exit) {
+            return false;
+        }
+        let Some((end, outcome)) = self.tails.ending_of(text, text, kernel_ns) else {
+            return false;
+        };
         let at_ns = self.tick(prefix);
-        let thread = self.thread(prefix, tid, false);
-        if self.family.pending(thread).is_some() {
-            self.family.abandon(thread);
-        }
-        if shape == Shape::None && matches!(kind, Kind::Plain | Kind::Startup) {
-            // Nothing but the outcome matters; half of all calls are such.
-            let process = self.family.get(thread).process;
-            let state = self.family.state(process);
-            state.startup |= kind == Kind::Startup;
-            state.failure |= outcome.is_err();
-            self.seen.calls += 1;
-            self.seen.ok += u64::from(outcome.is_ok());
-            self.seen.timed |= end.kernel_ns.is_some();
-            let answer = Answer { at_ns, kernel_ns: end.kernel_ns, ..Answer::outcome(outcome) };
-            self.count(process, call, answer);
-            return true;
-        }
+        self.family.leave(thread);
         self.returned(Begun { thread, call, at_ns, whole: true }, &end, outcome);
         true
     }
@@ -78,7 +110,8 @@ impl Reader<'_> {
         }
         let Some((text, kernel_ns)) = tails::timed(joined) else { return false };
         let process = self.family.get(thread).process;
-        let Some(known) = self.cache.find(self.asker(process, call), text) else { return false };
+        let asker = self.asker(process, call);
+        let Some(known) = self.cache.find(asker, text, text) else { return false };
         self.counted_again(process, call, known, at_ns, kernel_ns);
         true
     }

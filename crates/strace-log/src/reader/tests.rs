@@ -3,9 +3,10 @@
 use super::Reader;
 use crate::Options;
 use crate::cache::{Cache, Rows};
-use crate::lines::Line;
+use crate::calls::Class;
+use crate::lines::{AHEAD, Line};
 use crate::prefix::Recent;
-use crate::tails::Tails;
+use crate::tails::{self, Tails};
 use needless_model::Profile;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,15 +39,40 @@ fn words(profile: &Profile) -> String {
     out
 }
 
-fn profile(log: &str, forgetful: bool) -> Profile {
+/// The lines as they stand in a buffer: with others behind them, and at the end with what was read
+/// before.
+fn each_line(log: &str, mut each: impl FnMut(&Line<'_>)) {
+    let buffer = format!("{log}3 = 0\nopenat(AT_FDCWD, {log}{}", "x".repeat(AHEAD));
+    let mut start = 0;
+    for line in log.lines() {
+        let ahead = &buffer.as_bytes()[start..];
+        each(&Line { bytes: line.as_bytes(), ahead, cut: false, last: false });
+        start += line.len() + 1;
+    }
+}
+
+/// What a reader remembers.
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    Nothing,
+    /// Two calls, whatever they are: those that have the same place elsewhere are few.
+    Two,
+    Usual,
+}
+
+fn profile(log: &str, memory: Memory) -> Profile {
     let options = Options { watch: &["TZ"], ..Options::default() };
     let mut reader = Reader::new(&options);
-    for line in log.lines() {
-        if forgetful {
-            reader.forget();
-        }
-        reader.line(&Line { bytes: line.as_bytes(), cut: false, last: false }, None);
+    if memory == Memory::Two {
+        reader.cache = Cache::new(1);
     }
+    each_line(log, |line| match memory {
+        Memory::Nothing => {
+            reader.forget();
+            reader.line(&Line { ahead: line.bytes, ..*line }, None);
+        }
+        Memory::Two | Memory::Usual => reader.line(line, None),
+    });
     reader.end();
     reader.finish()
 }
@@ -87,7 +113,12 @@ fn text(made: &Made) -> (String, String) {
         0..4 => (format!("openat({dir}, \"{path}\", O_RDONLY|O_CLOEXEC"), format!(") = {result}")),
         4..7 => (
             format!("newfstatat({dir}, \"{path}\", "),
-            format!("{{st_mode=S_IFREG|0644, st_size={}, ...}}, 0) = {result}", n / 5),
+            // Shorter and longer than what the cache looks at in one piece.
+            format!(
+                "{{st_mode=S_IFREG|0644, st_rdev=\"{}\", st_size={}, ...}}, 0) = {result}",
+                "x".repeat(made.path % 3 * 70),
+                n / 5
+            ),
         ),
         7 => (
             format!("newfstatat({fd}, \"\", "),
@@ -110,7 +141,8 @@ fn text(made: &Made) -> (String, String) {
         12 => (format!("readlink(\"{path}\", "), format!("\"to{}\", 1023) = 3", n / 5)),
         13 => whole(&format!("chdir(\"/{}\")  = {}", n % 2, ["0", missing][n as usize / 7])),
         14 => whole(&format!("fchdir(3</{}>) = 0", n % 3)),
-        15 | 16 => whole(&format!("close({fd})          = 0")),
+        15 => whole(&format!("close({fd})          = 0")),
+        16 => whole(&format!("getdents{}({fd}, 0x55d0, 99) = {n}", ["", "64"][n as usize % 2])),
         17 => whole(&format!("mmap(NULL, {n}, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f{n:010x}")),
         18 => whole(&format!("fcntl({fd}, F_GETFL) = 0x{n:x} (flags O_RDONLY|O_LARGEFILE)")),
         19 => (format!("read({fd}, "), format!("\"x) = 3 <0.000001>\"..., 4096) = {result}")),
@@ -178,7 +210,9 @@ proptest! {
     #[test]
     fn what_is_remembered_is_what_would_be_read(calls in vec(made(), 1..150), layout in 0..10usize) {
         let log = render(&calls, layout);
-        prop_assert_eq!(words(&profile(&log, false)), words(&profile(&log, true)), "{}", log);
+        let read = words(&profile(&log, Memory::Nothing));
+        prop_assert_eq!(&words(&profile(&log, Memory::Usual)), &read, "{}", log);
+        prop_assert_eq!(&words(&profile(&log, Memory::Two)), &read, "{}", log);
     }
 }
 
@@ -190,12 +224,18 @@ fn a_call_made_again_is_remembered() {
         let made = Made { pid: 1, which: 4, path: 0, number: 9, split: false };
         let log = render(&vec![made; 3], layout);
         let mut reader = Reader::new(&options);
-        for line in log.lines() {
-            reader.line(&Line { bytes: line.as_bytes(), cut: false, last: false }, None);
-        }
-        let prefix = reader.recent.parse(log.lines().last().unwrap().as_bytes());
-        let (call, rest) = reader.calls.recent(prefix.payload).unwrap();
-        assert!(reader.again(&prefix, None, call, rest), "{log}");
-        assert_eq!(reader.seen.calls, 4);
+        each_line(&log, |line| reader.line(line, None));
+        let line = log.lines().last().unwrap().as_bytes();
+        let payload = reader.recent.parse(line).payload;
+        let named = reader.calls.recent(payload).unwrap();
+        assert_eq!(named.class, Class::Path);
+        let (thread, text) = (
+            reader.family.known_thread(None).or(reader.family.known_thread(Some(101))).unwrap(),
+            &payload[usize::from(named.len)..],
+        );
+        let text = tails::timed(text).unwrap().0;
+        let asker = reader.asker(reader.family.get(thread).process, named.call);
+        assert!(reader.cache.find(asker, text, text).is_some(), "{log}");
+        assert_eq!(reader.seen.calls, 3);
     }
 }
