@@ -15,6 +15,11 @@ fn main() {
     let libraries = match build(&out) {
         Ok(()) => {
             println!("cargo::rustc-cfg=ebpf");
+            // In this order: GNU ld looks for what libbpf wants only in what comes after it, and the
+            // binding names libbpf last.
+            for library in ["bpf", "elf", "z"] {
+                println!("cargo::rustc-link-lib={library}");
+            }
             out
         }
         Err(missing) => {
