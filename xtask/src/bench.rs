@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Interleaved rounds per comparison; the median is printed.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 /// Size of the generated log, megabytes.
 const LOG_MB: u64 = 300;
 
