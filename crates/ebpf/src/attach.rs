@@ -62,6 +62,7 @@ fn sizes_agree(object: &Object) -> bool {
         match map.name().to_str() {
             Some("procs") => (key, value) == (4, wire::PROC),
             Some("rows") => (key, value) == (wire::ROW_KEY, wire::ROW),
+            Some("hots") => value == wire::HOT,
             Some("plains" | "folded") => (key, value) == (wire::PLAIN_KEY, wire::PLAIN),
             Some(name) if name.ends_with(".bss") => value == wire::SHARED,
             _ => true,

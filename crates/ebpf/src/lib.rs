@@ -8,7 +8,9 @@
 #[cfg(ebpf)]
 mod attach;
 #[cfg(ebpf)]
-mod observed;
+mod events;
+#[cfg(ebpf)]
+mod rows;
 #[cfg(ebpf)]
 mod session;
 #[cfg(ebpf)]

@@ -1,11 +1,11 @@
 //! An observation from start to finish.
 
 use crate::attach::{Attached, attach, here};
-use crate::observed::{Events, Rows};
+use crate::events::Events;
 use crate::wire::{self, PlainKey, RowKey, Shared};
 use crate::{Error, Observed, Options, Target};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
-use needless_model::{Loss, Tally};
+use needless_model::Loss;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
@@ -16,7 +16,6 @@ pub struct Session {
     attached: Attached,
     ring: RingBuffer<'static>,
     events: Rc<RefCell<Events>>,
-    rows: Rows,
     options: Options,
     started_ns: u64,
     /// How many processes were given to us.
@@ -44,7 +43,7 @@ impl Session {
         let attached = attach(target, options)?;
         let started_ns = now_ns();
         let failed = |error: libbpf_rs::Error| Error(format!("eBPF failed: {error}"));
-        let events = Rc::new(RefCell::new(Events::new(options)));
+        let events = Rc::new(RefCell::new(Events::new(options, started_ns)));
         let mut builder = RingBufferBuilder::new();
         let ring_map = map(&attached.object, "events");
         let taken = events.clone();
@@ -54,9 +53,8 @@ impl Session {
         };
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
-        let rows = Rows::default();
         let (options, chosen) = (*options, 0);
-        Ok(Session { attached, ring, events, rows, options, started_ns, chosen })
+        Ok(Session { attached, ring, events, options, started_ns, chosen })
     }
 
     /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
@@ -97,11 +95,11 @@ impl Session {
 
     /// Takes what the kernel told without waiting.
     fn look(&mut self) {
-        self.events.borrow_mut().look_at_new();
+        self.events.borrow_mut().look();
         // Rows of processes that ended make room.
         let added = self.shared().rows;
         let limit = self.options.limits.rows.min(65_536) as u64;
-        if added.saturating_sub(self.rows.removed) > limit / 4 {
+        if added.saturating_sub(self.events.borrow().rows.removed) > limit / 4 {
             self.collect(true);
         }
     }
@@ -128,13 +126,14 @@ impl Session {
         self.attached.links.clear();
         let length_ns = now_ns() - self.started_ns;
         let _ = self.ring.consume();
-        self.events.borrow_mut().look_at_new();
+        self.events.borrow_mut().look();
         self.collect(false);
+        self.collect_hot();
         let shared = self.shared();
         let misses = self.misses();
         drop(self.ring);
         let events = Rc::try_unwrap(self.events).ok().expect("the ring is gone").into_inner();
-        let mut observed = self.rows.finish(events, &self.options, self.started_ns, length_ns);
+        let mut observed = crate::rows::finish(events, &self.options, length_ns);
         let lost = &mut observed.profile.lost;
         for (loss, n) in [
             (Loss::FOLDED, shared.folded),
@@ -177,29 +176,47 @@ impl Session {
 
     /// Takes rows out of the kernel: those of ended processes for good, or copies of all.
     fn collect(&mut self, ended_only: bool) {
-        let events = self.events.borrow();
-        let wanted = |image| !ended_only || events.has_ended(image);
-        let rows = map(&self.attached.object, "rows");
-        for (key, value) in entries(&rows, |key| wanted(RowKey::read(key).image)) {
-            self.rows.add(RowKey::read(&key), row(&value, self.started_ns));
-            if ended_only && rows.delete(&key).is_ok() {
-                self.rows.removed += 1;
-            }
+        let mut events = self.events.borrow_mut();
+        let taken = |name, image: fn(&[u8]) -> u32| {
+            let map = map(&self.attached.object, name);
+            let found = entries(&map, |key| !ended_only || events.has_settled(image(key)));
+            if ended_only { remove(&map, found) } else { found }
+        };
+        let rows = taken("rows", |key| RowKey::read(key).image);
+        let plains = taken("plains", |key| PlainKey::read(key).image);
+        let folded = if ended_only { Vec::new() } else { taken("folded", |_| 0) };
+        if ended_only {
+            events.rows.removed += rows.len() as u64;
         }
-        let plains = map(&self.attached.object, "plains");
-        for (key, value) in entries(&plains, |key| wanted(PlainKey::read(key).image)) {
-            self.rows.add_plain(PlainKey::read(&key), plain(&value));
-            if ended_only {
-                let _ = plains.delete(&key);
-            }
+        for (key, value) in rows {
+            events.rows.add(RowKey::read(&key), wire::row(&value, self.started_ns));
         }
-        if !ended_only {
-            for (key, value) in entries(&map(&self.attached.object, "folded"), |_| true) {
-                self.rows.add_folded(PlainKey::read(&key), plain(&value));
+        for (key, value) in plains {
+            events.rows.add_plain(PlainKey::read(&key), wire::plain(&value));
+        }
+        for (key, value) in folded {
+            events.rows.add_folded(PlainKey::read(&key), wire::plain(&value));
+        }
+    }
+
+    /// Adds what each processor has counted and not yet added to the rows.
+    fn collect_hot(&mut self) {
+        let hots = map(&self.attached.object, "hots");
+        for at in 0..hots.max_entries() {
+            let each = hots.lookup_percpu(&at.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            for value in each.unwrap_or_default() {
+                let (key, row) = (RowKey::read(&value), &value[wire::ROW_KEY..]);
+                if key.image != 0 {
+                    let row = wire::row(row, self.started_ns);
+                    self.events.borrow_mut().rows.add(key, row);
+                }
             }
         }
     }
 }
+
+/// Key and value.
+type Entry = (Vec<u8>, Vec<u8>);
 
 fn map<'a>(object: &'a Object, name: &str) -> Map<'a> {
     object.maps().find(|map| map.name() == name).expect("a map of our own program")
@@ -211,23 +228,22 @@ fn bss(object: &Object) -> Map<'_> {
 }
 
 /// The entries of a map whose key is wanted.
-fn entries(map: &Map<'_>, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn entries(map: &Map<'_>, wanted: impl Fn(&[u8]) -> bool) -> Vec<Entry> {
     // In one go: after a batch that was not filled, the iterator takes itself to be at the end.
     let all = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY);
     all.into_iter().flatten().filter(|(key, _)| wanted(key)).collect()
 }
 
-/// A row; times from `started_ns` on.
-fn row(value: &[u8], started_ns: u64) -> Tally {
-    let mut fields = wire::Fields(value);
-    let (count, repeated) = (fields.u64(), fields.u64());
-    let mut time = || fields.u64().saturating_sub(started_ns);
-    let (first_ns, last_ns) = (time(), time());
-    let [_print, _changes] = [fields.u64(), fields.u64()];
-    Tally { count, repeated, first_ns, last_ns, kernel_ns: fields.u64(), timed: 0 }
-}
-
-fn plain(value: &[u8]) -> Tally {
-    let mut fields = wire::Fields(value);
-    Tally { count: fields.u64(), kernel_ns: fields.u64(), ..Tally::default() }
+/// Deletes entries, and returns those that were.
+fn remove(map: &Map<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
+    let keys: Vec<u8> = entries.iter().flat_map(|(key, _)| key).copied().collect();
+    let count = entries.len() as u32;
+    if count > 0 && map.delete_batch(&keys, count, MapFlags::ANY, MapFlags::ANY).is_err() {
+        // One by one: what is missing by now, the batch has deleted.
+        entries.retain(|(key, _)| match map.delete(key) {
+            Ok(()) => true,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        });
+    }
+    entries
 }

@@ -2,7 +2,7 @@
 
 use crate::{Options, Target};
 use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, When, abis};
-use needless_model::Ask;
+use needless_model::{Ask, Tally};
 
 /// `CALLS`, `TEXT` and the sizes of the structures of shared.h.
 const CALLS: usize = 512;
@@ -11,6 +11,7 @@ const CALL: usize = 16;
 pub(crate) const SHARED: usize = 12 * 8;
 pub(crate) const ROW_KEY: usize = 24;
 pub(crate) const ROW: usize = 64;
+pub(crate) const HOT: usize = ROW_KEY + ROW + 16;
 pub(crate) const PLAIN_KEY: usize = 12;
 pub(crate) const PLAIN: usize = 16;
 pub(crate) const PROC: usize = 48;
@@ -208,7 +209,7 @@ impl RowKey {
             ask: ASKS.get(usize::from(fields.u8())).copied().unwrap_or(Ask::OtherPath),
             compat: fields.u8() != 0,
             from_dir_fd: fields.u8() != 0,
-            moved: [fields.u8(), fields.u8()][1] != 0,
+            moved: fields.u8() != 0,
         }
     }
 }
@@ -232,6 +233,24 @@ impl PlainKey {
             compat: fields.u16() != 0,
         }
     }
+}
+
+/// `struct row`; times from `started_ns` on.
+pub(crate) fn row(value: &[u8], started_ns: u64) -> Tally {
+    let mut fields = Fields(value);
+    let (repeated, others) = (fields.u64(), fields.u64());
+    let mut time = || fields.u64().saturating_sub(started_ns);
+    let (first_ns, last_ns) = (time(), time());
+    let kernel_ns = fields.u64();
+    // What a processor has not yet added may be less than nothing: it is taken from what it added.
+    let count = repeated.wrapping_add(others);
+    Tally { count, repeated, first_ns, last_ns, kernel_ns, timed: 0 }
+}
+
+/// `struct plain`.
+pub(crate) fn plain(value: &[u8]) -> Tally {
+    let mut fields = Fields(value);
+    Tally { count: fields.u64(), kernel_ns: fields.u64(), ..Tally::default() }
 }
 
 /// `struct process`, with what follows it.
@@ -263,10 +282,20 @@ pub(crate) enum Event<'a> {
     Forked(ProcessEvent<'a>),
     Executed(ProcessEvent<'a>),
     Exited(ProcessEvent<'a>),
-    Moved { image: u32 },
-    Named { path: u64, text: &'a [u8] },
+    Moved {
+        image: u32,
+    },
+    Named {
+        path: u64,
+        text: &'a [u8],
+    },
     Sampled(Sample<'a>),
     Mapped(Mapping<'a>),
+    /// A row, with what it adds to it.
+    Late {
+        key: RowKey,
+        row: &'a [u8],
+    },
 }
 
 /// `struct mapped`, with the path that follows it.
@@ -327,6 +356,10 @@ impl Event<'_> {
                 fields.u32();
                 let path = text(fields.bytes(length as usize));
                 Event::Mapped(Mapping { image, start, end, page, inode, pid, first, path })
+            }
+            9 => {
+                let key = RowKey::read(fields.bytes(ROW_KEY));
+                Event::Late { key, row: fields.bytes(ROW) }
             }
             _ => return None,
         })

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use needless_ebpf::Options;
-use needless_model::{Ask, Fact, Limits, Loss, Target};
+use needless_model::{Ask, Fact, Limits, Loss, Profile, Target};
 
 fn tiny(all: bool) -> Options {
     let limits = Limits { rows: 16, ..options().limits };
@@ -42,6 +42,25 @@ fn tiny_maps_fold_and_keep_the_totals() {
             assert!(bounded.rows.iter().any(|row| row.target == Target::Folded), "{name}");
             assert!(bounded.rows.len() < whole.rows.len(), "{name} {all}");
         }
+    }
+}
+
+#[test]
+fn rows_that_make_way_for_others_lose_nothing() {
+    let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let asked =
+        |profile: &Profile, path| sum(profile, Ask::Access, &format!("/missing/many/{path}"));
+    // More questions than a processor has at hand.
+    let profile = profile(&options(), command(&testee, folder.path()).args(["3000", "20"]));
+    for path in 0..3000 {
+        assert_eq!(asked(&profile, path), (20, 19), "{path}");
+    }
+    // More rows than the kernel has room for, of processes that end while others come.
+    let script = format!("for i in $(seq 900); do {} 80 3; done", testee.display());
+    let profile = self::profile(&options(), command("sh", folder.path()).args(["-c", &script]));
+    for path in 0..80 {
+        assert_eq!(asked(&profile, path), (2700, 1800), "{path}");
     }
 }
 

@@ -87,20 +87,28 @@ struct row_key {
 	__u8 ask;
 	__u8 compat;
 	__u8 from_dir_fd;
-	__u8 shard;		/* threads of one process do not contend for a row */
 	__u8 moved;		/* proc.moved at the call */
-	__u8 zero[3];
+	__u8 zero[4];
 };
 
 struct row {
-	__u64 count;
-	__u64 repeated;
-	__u64 first_ns;
-	__u64 last_ns;
-	__u64 print;		/* fingerprint of the last answer */
-	__u64 changes;		/* shared.changes when it was given */
+	__u64 repeated;		/* calls that were answered as the one before, with nothing in between */
+	__u64 others;
+	__u64 first_ns;		/* 0: nothing was counted yet */
+	__u64 last_ns;		/* of the last call that was compared */
 	__u64 kernel_ns;
-	__u32 waits;		/* proc.waits when it was given */
+	__u64 print;		/* fingerprint of the last answer that was compared */
+	__u64 changes;		/* shared.changes at the last call that was not repeated */
+	__u32 waits;		/* proc.waits at it */
+	__u32 streak;		/* repeated calls since */
+};
+
+/* A row that this CPU adds to, to what others do. */
+struct hot {
+	struct row_key key;
+	struct row row;
+	__u64 before;		/* how often it was counted before it came here */
+	__u32 tgid;
 	__u32 zero;
 };
 
@@ -117,7 +125,7 @@ struct plain {
 	__u64 kernel_ns;
 };
 
-enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED, MAPPED };
+enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED, MAPPED, LATE };
 
 struct event {
 	__u32 kind;
@@ -163,6 +171,13 @@ struct mapped {
 	__u32 first;		/* what was told of this image before is out of date */
 	__u32 length;
 	__u32 zero;
+};
+
+/* LATE: what a CPU had not yet added to a row when its process ended. */
+struct late {
+	struct event head;
+	struct row_key key;
+	struct row row;
 };
 
 struct registers {

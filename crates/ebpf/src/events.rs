@@ -1,12 +1,12 @@
-//! From the kernel's messages and rows to a profile.
+//! What the kernel tells as it happens: processes, paths, stacks.
 
-use crate::wire::{Event, Mapping, PlainKey, ProcessEvent, RowKey, Sample};
+use crate::rows::Rows;
+use crate::wire::{self, Event, Mapping, ProcessEvent, RowKey, Sample};
 use crate::{Observed, Options};
 use foldhash::fast::FixedState;
-use needless_abi::{Abi, abis};
 use needless_model::{
-    Ask, Born, Builder, CallId, Env, Errno, Exit, Fact, Facts, ProcId, Process, Question,
-    QuestionId, Tally, Window,
+    Ask, Born, Builder, CallId, Env, Exit, Facts, ProcId, Process, Question, QuestionId, Tally,
+    Window,
 };
 use needless_tracee::{Files, Module, Root, Stack};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const MAX_ROOTS: usize = 256;
 /// Most snapshots kept.
 const MAX_STACKS: usize = 4096;
 
-type Map<K, V> = HashMap<K, V, FixedState>;
+pub(crate) type Map<K, V> = HashMap<K, V, FixedState>;
 
 /// A process between two execs, as the kernel numbers them.
 struct Image {
@@ -32,6 +32,8 @@ struct Image {
     moved: bool,
     /// CPU time that earlier images of this process took: user mode, kernel.
     earlier: (u64, u64),
+    /// At which look it had ended.
+    ended: Option<u64>,
     /// Where it was attached to: CPU time is then asked of /proc at the end.
     attached: bool,
 }
@@ -46,14 +48,19 @@ struct Exec {
 
 /// What the kernel told so far.
 pub(crate) struct Events {
-    builder: Builder,
+    pub(crate) builder: Builder,
+    /// What was taken out of the kernel of ended processes, and at the end all.
+    pub(crate) rows: Rows,
+    started_ns: u64,
+    /// How often [`look`](Events::look) was called.
+    looks: u64,
     watch: &'static [&'static str],
     own_root: Option<Root>,
     own_directory: Option<Rc<str>>,
     images: Map<u32, Image>,
     /// The latest image of each live process.
     live: Map<u32, u32>,
-    texts: Map<u64, Box<str>>,
+    texts: Map<u64, Rc<str>>,
     execs: Vec<Exec>,
     samples: Vec<Sampled>,
     /// Images not yet looked at in /proc.
@@ -74,10 +81,13 @@ struct Sampled {
 }
 
 impl Events {
-    pub(crate) fn new(options: &Options) -> Events {
+    pub(crate) fn new(options: &Options, started_ns: u64) -> Events {
         let directory = std::env::current_dir().ok();
         Events {
             builder: Builder::new(options.limits),
+            rows: Rows::default(),
+            started_ns,
+            looks: 0,
             watch: options.watch,
             own_root: Root::of("self"),
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
@@ -106,9 +116,10 @@ impl Events {
         self.live.contains_key(&pid)
     }
 
-    /// Whether no more rows of `image` will come.
-    pub(crate) fn has_ended(&self, image: u32) -> bool {
-        self.images.get(&image).is_some_and(|image| image.pid.is_none())
+    /// Whether `image` ended so long ago that nothing in the kernel is still about to add to its rows.
+    pub(crate) fn has_settled(&self, image: u32) -> bool {
+        let ended = self.images.get(&image).and_then(|image| image.ended);
+        ended.is_some_and(|look| look + 1 < self.looks)
     }
 
     /// Takes one message.
@@ -129,11 +140,14 @@ impl Events {
                 }
             }
             Some(Event::Named { path, text }) => {
-                let text = String::from_utf8_lossy(text).into_owned().into_boxed_str();
-                self.texts.insert(path, text);
+                let text = String::from_utf8_lossy(text);
+                self.texts.insert(path, text.into());
             }
             Some(Event::Sampled(sample)) => self.sampled(sample),
             Some(Event::Mapped(mapping)) => self.mapped(mapping),
+            Some(Event::Late { key, row }) => {
+                self.rows.add(key, wire::row(row, self.started_ns));
+            }
             None => {}
         }
     }
@@ -147,8 +161,15 @@ impl Events {
         attached: bool,
     ) {
         let id = self.builder.process(process);
-        let fresh =
-            Image { id, pid: Some(pid), directory, moved: false, earlier: (0, 0), attached };
+        let fresh = Image {
+            id,
+            pid: Some(pid),
+            directory,
+            moved: false,
+            earlier: (0, 0),
+            ended: None,
+            attached,
+        };
         self.images.insert(image, fresh);
         self.live.insert(pid, image);
         self.new.push(image);
@@ -184,6 +205,7 @@ impl Events {
         let total = scaled(event.times);
         let former = self.images.get_mut(&event.former).map(|former| {
             former.pid = None;
+            former.ended = Some(self.looks);
             let (user, system) = former.earlier;
             let process = self.builder.process_mut(former.id);
             process.own_root &= event.own_root;
@@ -247,6 +269,7 @@ impl Events {
         if image.pid.take().is_some_and(|pid| self.live.get(&pid) == Some(&event.image)) {
             self.live.remove(&event.pid);
         }
+        image.ended = Some(self.looks);
         let (user, system) = scaled(event.times);
         let process = self.builder.process_mut(image.id);
         process.own_root &= event.own_root;
@@ -311,8 +334,9 @@ impl Events {
         Arc::new(fresh)
     }
 
-    /// Completes what is known of new processes, of those that still live.
-    pub(crate) fn look_at_new(&mut self) {
+    /// Completes what is known of new processes, of those that still live. Every tenth of a second.
+    pub(crate) fn look(&mut self) {
+        self.looks += 1;
         for number in std::mem::take(&mut self.new) {
             let Some(image) = self.images.get_mut(&number) else { continue };
             let Some(pid) = image.pid.filter(|pid| self.live.get(pid) == Some(&number)) else {
@@ -377,129 +401,74 @@ fn scaled([user, system, sum]: [u64; 3]) -> (u64, u64) {
     (sum - system, system)
 }
 
-/// What the kernel counted.
-#[derive(Default)]
-pub(crate) struct Rows {
-    rows: Map<RowKey, Tally>,
-    plains: Vec<(PlainKey, Tally)>,
-    folded: Vec<(PlainKey, Tally)>,
-    /// How many rows were taken out of the kernel for good.
-    pub(crate) removed: u64,
-}
-
-impl Rows {
-    /// Adds a row, or what threads of the process counted of it elsewhere.
-    pub(crate) fn add(&mut self, key: RowKey, tally: Tally) {
-        let known =
-            self.rows.entry(key).or_insert(Tally { first_ns: u64::MAX, ..Tally::default() });
-        known.count += tally.count;
-        known.repeated += tally.repeated;
-        known.first_ns = known.first_ns.min(tally.first_ns);
-        known.last_ns = known.last_ns.max(tally.last_ns);
-        known.kernel_ns += tally.kernel_ns;
-    }
-
-    pub(crate) fn add_plain(&mut self, key: PlainKey, tally: Tally) {
-        self.plains.push((key, tally));
-    }
-
-    pub(crate) fn add_folded(&mut self, key: PlainKey, tally: Tally) {
-        self.folded.push((key, tally));
-    }
-
-    /// The profile.
-    pub(crate) fn finish(
-        self,
-        mut events: Events,
-        options: &Options,
-        started_ns: u64,
-        length_ns: u64,
-    ) -> Observed {
-        let _ = started_ns;
-        for (pid, number) in &events.live {
-            let Some(image) = events.images.get(number) else { continue };
+/// To the end: what the rows are put together with.
+impl Events {
+    /// Books the CPU time of processes that still live.
+    pub(crate) fn book_live(&mut self) {
+        for (pid, number) in &self.live {
+            let Some(image) = self.images.get(number) else { continue };
             let Some((user, system)) = cpu_time(*pid) else { continue };
-            let process = events.builder.process_mut(image.id);
+            let process = self.builder.process_mut(image.id);
             let (before_user, before_system) = image.earlier;
             let user = user.saturating_sub(before_user);
             book(process, user, system.saturating_sub(before_system));
         }
-        let mut names = Names { abis: abis(), known: HashMap::new() };
-        for exec in std::mem::take(&mut events.execs) {
+    }
+
+    /// Counts the calls of execve that succeeded.
+    pub(crate) fn count_execs(&mut self) {
+        for exec in std::mem::take(&mut self.execs) {
             let name = if exec.by_descriptor { "execveat" } else { "execve" };
-            let call = events.builder.call(name);
-            let key = (call, Ask::Exec, false);
-            let question = events.question(exec.image, key, exec.moved, &exec.path);
+            let about = (self.builder.call(name), Ask::Exec, false);
+            let question = self.question(exec.image, about, exec.moved, &exec.path);
             let Some(question) = question else { continue };
             let tally = Tally { count: 1, ..Tally::default() };
-            events.builder.tally(question, Some(Ok(())), tally);
-        }
-        let mut indices: HashMap<RowKey, usize> =
-            events.samples.iter().map(|sample| (sample.key, usize::MAX)).collect();
-        let mut rows: Vec<(RowKey, Tally)> = self.rows.into_iter().collect();
-        rows.sort_by_key(|(key, tally)| (key.image, tally.first_ns, key.path, key.nr, key.err));
-        for (key, mut tally) in rows {
-            tally.timed = if options.latency { tally.count } else { 0 };
-            let call = names.call(&mut events.builder, key.nr, key.compat);
-            let text = events.texts.get(&key.path).cloned();
-            let about = (call, key.ask, key.from_dir_fd);
-            let question =
-                text.and_then(|text| events.question(key.image, about, key.moved, &text));
-            // Of a process or path that found no room in the ring, which is said.
-            let question =
-                question.unwrap_or_else(|| events.builder.without_path(None, call, key.ask));
-            events.note_width(key.image, key.compat);
-            let row = events.builder.tally(question, outcome(key.err), tally);
-            if let Some(index) = indices.get_mut(&key) {
-                *index = row;
-            }
-        }
-        for (key, mut tally) in self.plains {
-            tally.timed = if options.latency { tally.count } else { 0 };
-            let call = names.call(&mut events.builder, key.nr, key.compat);
-            let process = events.images.get(&key.image).map(|image| image.id);
-            let question = events.builder.without_path(process, call, Ask::NoPath);
-            events.builder.tally(question, outcome(key.err), tally);
-        }
-        for (key, tally) in self.folded {
-            let call = names.call(&mut events.builder, key.nr, key.compat);
-            let ask = Ask::of(events.builder.call_name(call));
-            let question = events.builder.without_path(None, call, ask);
-            events.builder.tally(question, outcome(key.err), tally);
-        }
-        let mut facts = Facts::of(&[
-            Fact::Paths,
-            Fact::Outcomes,
-            Fact::Environment,
-            Fact::Clock,
-            Fact::Answers,
-        ]);
-        if options.all {
-            facts = facts.with(Fact::AllCalls);
-        }
-        if options.latency {
-            facts = facts.with(Fact::KernelTime);
-        }
-        let stacks = events.samples.into_iter().filter_map(|sample| {
-            let row = *indices.get(&sample.key)?;
-            (row != usize::MAX).then_some(Stack { row, ..sample.stack })
-        });
-        let stacks = stacks.collect();
-        let window = Window { length_ns: Some(length_ns) };
-        Observed {
-            profile: events.builder.finish("eBPF".into(), facts, window),
-            stacks,
-            roots: events.roots,
-            cgroups: events.cgroups,
+            self.builder.tally(question, Some(Ok(())), tally);
         }
     }
-}
 
-fn outcome(err: u16) -> Option<Result<(), Errno>> {
-    Some(if err == 0 { Ok(()) } else { Err(Errno(err)) })
-}
+    /// The rows of which there are snapshots, not yet placed.
+    pub(crate) fn sampled_rows(&self) -> HashMap<RowKey, usize> {
+        self.samples.iter().map(|sample| (sample.key, usize::MAX)).collect()
+    }
 
-impl Events {
+    /// The profile, and snapshots with the rows where they belong.
+    pub(crate) fn observed(
+        self,
+        facts: Facts,
+        window: Window,
+        rows: &HashMap<RowKey, usize>,
+    ) -> Observed {
+        let stacks = self.samples.into_iter().filter_map(|sample| {
+            let row = *rows.get(&sample.key).filter(|row| **row != usize::MAX)?;
+            Some(Stack { row, ..sample.stack })
+        });
+        Observed {
+            stacks: stacks.collect(),
+            profile: self.builder.finish("eBPF".into(), facts, window),
+            roots: self.roots,
+            cgroups: self.cgroups,
+        }
+    }
+
+    /// The process that the kernel numbered `image`.
+    pub(crate) fn process(&self, image: u32) -> Option<ProcId> {
+        self.images.get(&image).map(|image| image.id)
+    }
+
+    /// The question about the path with hash `path`; `None` where its text or the process is not
+    /// known.
+    pub(crate) fn question_by_hash(
+        &mut self,
+        image: u32,
+        about: (CallId, Ask, bool),
+        moved: bool,
+        path: u64,
+    ) -> Option<QuestionId> {
+        let text = self.texts.get(&path)?.clone();
+        self.question(image, about, moved, &text)
+    }
+
     fn question(
         &mut self,
         image: u32,
@@ -523,28 +492,9 @@ impl Events {
     }
 
     /// A program of the machine's own ABI or of its 32-bit one, by the calls it makes.
-    fn note_width(&mut self, image: u32, compat: bool) {
+    pub(crate) fn note_width(&mut self, image: u32, compat: bool) {
         if let Some(image) = self.images.get(&image) {
             self.builder.process_mut(image.id).wide.get_or_insert(!compat);
         }
-    }
-}
-
-/// Names of calls by number.
-struct Names {
-    abis: Vec<Abi>,
-    known: HashMap<(u16, bool), CallId>,
-}
-
-impl Names {
-    fn call(&mut self, builder: &mut Builder, nr: u16, compat: bool) -> CallId {
-        *self.known.entry((nr, compat)).or_insert_with(|| {
-            let abi = self.abis.get(usize::from(compat));
-            let call = abi.and_then(|abi| abi.calls.get(usize::from(nr)).copied().flatten());
-            match call {
-                Some(call) => builder.call(call.name),
-                None => builder.call(&format!("syscall_{nr:#x}")),
-            }
-        })
     }
 }

@@ -1,0 +1,83 @@
+/* Who makes the call, and with which arguments. */
+#pragma once
+
+/* The task that makes the call. Its fields can be read in place where the kernel's helper says what it
+ * is, from Linux 5.11; a copy is dearer. */
+#define TYPED bpf_core_enum_value_exists(enum bpf_func_id___here, BPF_FUNC_get_current_task_btf___here)
+static __always_inline struct task_struct *current_task(void)
+{
+	return TYPED ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task();
+}
+static __always_inline __u32 tgid_of(struct task_struct *current)
+{
+	return TYPED ? current->tgid : bpf_get_current_pid_tgid() >> 32;
+}
+static __always_inline bool has_threads(struct task_struct *current)
+{
+	return (TYPED ? current->signal->nr_threads : BPF_CORE_READ(current, signal, nr_threads)) > 1;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define TS_COMPAT 0x0002	/* asm/thread_info.h: a 32-bit call is under way */
+static __always_inline bool is_compat(struct task_struct *current)
+{
+	return (TYPED ? current->thread_info.status : BPF_CORE_READ(current, thread_info.status)) & TS_COMPAT;
+}
+static __always_inline long number(struct pt_regs *regs)
+{
+	return (long)regs->orig_ax;
+}
+static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool compat)
+{
+	if (compat) {
+		to[0] = (__u32)regs->bx;
+		to[1] = (__u32)regs->cx;
+		to[2] = (__u32)regs->dx;
+		to[3] = (__u32)regs->si;
+		to[4] = (__u32)regs->di;
+		to[5] = (__u32)regs->bp;
+		return;
+	}
+	to[0] = regs->di;
+	to[1] = regs->si;
+	to[2] = regs->dx;
+	to[3] = regs->r10;
+	to[4] = regs->r8;
+	to[5] = regs->r9;
+}
+#define PC(regs) ((regs)->ip)
+#define SP(regs) ((regs)->sp)
+#define FP(regs) ((regs)->bp)
+#define LR(regs) 0
+/* asm/unistd.h: marks a call of the x32 ABI, numbered like the others but for those from 512. */
+#define X32_BIT 0x40000000
+#define RT_SIGRETURN 15
+#else
+#define TIF_32BIT 22	/* asm/thread_info.h */
+static __always_inline bool is_compat(struct task_struct *current)
+{
+	return (TYPED ? current->thread_info.flags : BPF_CORE_READ(current, thread_info.flags)) >> TIF_32BIT & 1;
+}
+static __always_inline long number(struct pt_regs *regs)
+{
+	return regs->syscallno;
+}
+static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool compat)
+{
+	to[0] = regs->orig_x0;	/* the result is in x0 by now */
+	to[1] = regs->regs[1];
+	to[2] = regs->regs[2];
+	to[3] = regs->regs[3];
+	to[4] = regs->regs[4];
+	to[5] = regs->regs[5];
+}
+#define PC(regs) ((regs)->pc)
+#define SP(regs) ((regs)->sp)
+#define FP(regs) ((regs)->regs[29])
+#define LR(regs) ((regs)->regs[30])
+#define X32_BIT 0
+#define RT_SIGRETURN 139
+#endif
+
+/* Of i386 and arm, where rt_sigreturn cannot be told from it any more. */
+#define SIGRETURN_COMPAT 119

@@ -1,0 +1,152 @@
+/* Where in the program a call is made: snapshots of the stack, and what is mapped. */
+#pragma once
+#include "processes.h"
+
+/* Whether a snapshot may be due at the `hit`th call of a row, which weight() tells: quickly no, of most. */
+static __always_inline bool is_of_interest(__u64 hit)
+{
+	__u64 four = hit & ~3ULL;
+	return hit == 2 || (four && !(four & (four - 1)));
+}
+
+/* How many calls a snapshot at the `hit`th stands for, 0: none is taken. At the 2nd, and at each
+ * power of 8 with the three that follow: a program may ask from several places in turn. */
+static __always_inline __u64 weight(__u64 hit)
+{
+	if (hit == 2)
+		return 2;
+	__u64 before = 2;
+	for (__u64 power = 8; power <= 1ULL << 30; power *= 8) {
+		if (hit < power)
+			return 0;
+		if (hit < power + 4) {
+			__u64 calls = power + 3 - before;
+			return calls / 4 + (hit - power < calls % 4);
+		}
+		before = power + 3;
+	}
+	return 0;
+}
+
+extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task, __u64 address) __weak __ksym;
+extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
+extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
+
+/* Puts the path of a `struct file` up to the root of the mount tree into map_scratch, the last component
+ * first, and returns its length. Like the two functions below, one of its own so that the verifier walks
+ * its loop once; hence the address as a number. */
+__noinline __u32 components(__u64 address)
+{
+	struct file *file = (void *)address;
+	struct map_scratch *s = scratch(map_scratch);
+	if (!s)
+		return 0;
+	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+	struct vfsmount *vfs = BPF_CORE_READ(file, f_path.mnt);
+	struct mount *mount = (void *)vfs - bpf_core_field_offset(struct mount, mnt);
+	__u32 used = 0;
+	for (int i = 0; i < 32; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
+			struct mount *above = BPF_CORE_READ(mount, mnt_parent);
+			if (above == mount)
+				break;
+			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+			mount = above;
+			continue;
+		}
+		long length = bpf_probe_read_kernel_str(s->bytes + (used & (PATH_BYTES - 1)), COMPONENT,
+							BPF_CORE_READ(dentry, d_name.name));
+		if (length <= 0 || used + length > PATH_BYTES)
+			return 0;
+		used += length;
+		dentry = parent;
+	}
+	return used;
+}
+
+/* Tells what the process has mapped executable, for whoever unwinds its stack may come when it is
+ * gone. */
+__noinline int tell_mappings(__u32 image)
+{
+	struct map_scratch *s = scratch(map_scratch);
+	if (!s || !bpf_ksym_exists(bpf_iter_task_vma_new))
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	s->head.head.kind = MAPPED;
+	s->head.head.image = image;
+	s->head.head.at_ns = 0;
+	s->head.pid = tgid_here(task);
+	s->head.first = 1;
+	struct bpf_iter_task_vma it;
+	struct vm_area_struct *vma;
+	bpf_iter_task_vma_new(&it, task, 0);
+	while ((vma = bpf_iter_task_vma_next(&it))) {
+		/* Read rather than followed: a number, which can be handed on. */
+		struct file *file = BPF_CORE_READ(vma, vm_file);
+		if (!(vma->vm_flags & 4) /* VM_EXEC */ || !file)
+			continue;
+		s->head.start = vma->vm_start;
+		s->head.end = vma->vm_end;
+		s->head.page = vma->vm_pgoff;
+		s->head.inode = BPF_CORE_READ(file, f_path.dentry, d_inode, i_ino);
+		__u32 length = components((__u64)file);
+		s->head.length = length;
+		if (!send(s, sizeof(s->head) + (length & (PATH_BYTES - 1))))
+			bump(&shared.stacks_lost);
+		s->head.first = 0;
+	}
+	bpf_iter_task_vma_destroy(&it);
+	return 0;
+}
+
+/* Sends the stack from `sp` on behind what is in sample_scratch. */
+__noinline int send_stack(__u64 sp)
+{
+	struct sample_scratch *s = scratch(sample_scratch);
+	if (!s)
+		return 0;
+	/* The stack may end before 4 KiB. */
+	s->head.length = 0;
+	for (int i = 0; i < STACK / 512; i++) {
+		if (bpf_probe_read_user(s->bytes + i * 512, 512, (void *)(sp + i * 512)))
+			break;
+		s->head.length += 512;
+	}
+	if (!send(s, sizeof(*s)))
+		bump(&shared.stacks_lost);
+	return 0;
+}
+
+/* Takes a snapshot at the `hit`th call of a row, if it is due. It costs as much as ten calls: programs
+ * that put many questions twice, or eight times, are not slowed down by all of these. */
+static __noinline int snapshot(struct pt_regs *regs, struct row_key *key, __u64 hit, struct proc *proc)
+{
+	__u64 stands_for = weight(hit);
+	struct sample_scratch *s = scratch(sample_scratch);
+	if (!stands_for || !s || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))
+		return 0;
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3 << 19)) {
+		/* What is left is for processes and paths. */
+		bump(&shared.stacks_lost);
+		return 0;
+	}
+	__u64 now = bpf_ktime_get_ns();
+	proc->samples++;
+	s->head.head.kind = SAMPLED;
+	s->head.head.image = key->image;
+	s->head.head.at_ns = now;
+	s->head.key = *key;
+	s->head.weight = stands_for;
+	s->head.at.pc = PC(regs);
+	s->head.at.sp = SP(regs);
+	s->head.at.fp = FP(regs);
+	s->head.at.lr = LR(regs);
+	s->head.pid = tgid_here(current_task());
+	__u16 window = now >> 24 | 1;
+	if (proc->mapped != window) {
+		proc->mapped = window;
+		tell_mappings(key->image);
+	}
+	return send_stack(s->head.at.sp);
+}

@@ -1,0 +1,134 @@
+//! From the rows that the kernel counted, and what it told of them, to a profile.
+
+use crate::events::{Events, Map};
+use crate::wire::{PlainKey, RowKey};
+use crate::{Observed, Options};
+use needless_abi::{Abi, abis};
+use needless_model::{Ask, CallId, Errno, Fact, Facts, ProcId, QuestionId, Tally, Window};
+use std::collections::HashMap;
+
+/// What the kernel counted.
+#[derive(Default)]
+pub(crate) struct Rows {
+    rows: Map<RowKey, Tally>,
+    plains: Vec<(PlainKey, Tally)>,
+    folded: Vec<(PlainKey, Tally)>,
+    /// How many rows were taken out of the kernel for good.
+    pub(crate) removed: u64,
+}
+
+impl Rows {
+    /// Adds a row, or what another processor counted of it.
+    pub(crate) fn add(&mut self, key: RowKey, tally: Tally) {
+        let known =
+            self.rows.entry(key).or_insert(Tally { first_ns: u64::MAX, ..Tally::default() });
+        known.count += tally.count;
+        known.repeated = known.repeated.wrapping_add(tally.repeated);
+        known.first_ns = known.first_ns.min(tally.first_ns);
+        known.last_ns = known.last_ns.max(tally.last_ns);
+        known.kernel_ns += tally.kernel_ns;
+    }
+
+    pub(crate) fn add_plain(&mut self, key: PlainKey, tally: Tally) {
+        self.plains.push((key, tally));
+    }
+
+    pub(crate) fn add_folded(&mut self, key: PlainKey, tally: Tally) {
+        self.folded.push((key, tally));
+    }
+}
+
+/// The profile.
+pub(crate) fn finish(mut events: Events, options: &Options, length_ns: u64) -> Observed {
+    events.book_live();
+    events.count_execs();
+    let rows = Placed::all(&mut events, options);
+    let mut facts =
+        Facts::of(&[Fact::Paths, Fact::Outcomes, Fact::Environment, Fact::Clock, Fact::Answers]);
+    if options.all {
+        facts = facts.with(Fact::AllCalls);
+    }
+    if options.latency {
+        facts = facts.with(Fact::KernelTime);
+    }
+    let window = Window { length_ns: Some(length_ns) };
+    events.observed(facts, window, &rows)
+}
+
+/// Puts the kernel's rows into the profile.
+struct Placed<'a> {
+    events: &'a mut Events,
+    latency: bool,
+    abis: Vec<Abi>,
+    names: HashMap<(u16, bool), CallId>,
+}
+
+impl Placed<'_> {
+    /// Puts all in, and returns at which row those with snapshots are.
+    fn all(events: &mut Events, options: &Options) -> HashMap<RowKey, usize> {
+        let rows = std::mem::take(&mut events.rows);
+        let mut sampled = events.sampled_rows();
+        let names = HashMap::new();
+        let mut placed = Placed { events, latency: options.latency, abis: abis(), names };
+        let mut with_path: Vec<(RowKey, Tally)> = rows.rows.into_iter().collect();
+        with_path
+            .sort_by_key(|(key, tally)| (key.image, tally.first_ns, key.path, key.nr, key.err));
+        for (key, tally) in with_path {
+            let row = placed.row(key, tally);
+            if let Some(known) = sampled.get_mut(&key) {
+                *known = row;
+            }
+        }
+        for (key, tally) in rows.plains {
+            let process = placed.events.process(key.image);
+            placed.plain(process, key, |_| Ask::NoPath, tally);
+        }
+        for (key, tally) in rows.folded {
+            placed.plain(None, key, Ask::of, tally);
+        }
+        sampled
+    }
+
+    fn row(&mut self, key: RowKey, tally: Tally) -> usize {
+        let call = self.call(key.nr, key.compat);
+        let about = (call, key.ask, key.from_dir_fd);
+        self.events.note_width(key.image, key.compat);
+        // Of a process or path that found no room in the ring, which is said.
+        let question = self
+            .events
+            .question_by_hash(key.image, about, key.moved, key.path)
+            .unwrap_or_else(|| self.events.builder.without_path(None, call, key.ask));
+        self.tally(question, key.err, tally)
+    }
+
+    fn plain(
+        &mut self,
+        process: Option<ProcId>,
+        key: PlainKey,
+        ask: impl Fn(&str) -> Ask,
+        tally: Tally,
+    ) {
+        let call = self.call(key.nr, key.compat);
+        let ask = ask(self.events.builder.call_name(call));
+        let question = self.events.builder.without_path(process, call, ask);
+        self.tally(question, key.err, tally);
+    }
+
+    fn tally(&mut self, question: QuestionId, err: u16, mut tally: Tally) -> usize {
+        tally.timed = if self.latency { tally.count } else { 0 };
+        let outcome = if err == 0 { Ok(()) } else { Err(Errno(err)) };
+        self.events.builder.tally(question, Some(outcome), tally)
+    }
+
+    /// The name of a call.
+    fn call(&mut self, nr: u16, compat: bool) -> CallId {
+        *self.names.entry((nr, compat)).or_insert_with(|| {
+            let abi = self.abis.get(usize::from(compat));
+            let call = abi.and_then(|abi| abi.calls.get(usize::from(nr)).copied().flatten());
+            match call {
+                Some(call) => self.events.builder.call(call.name),
+                None => self.events.builder.call(&format!("syscall_{nr:#x}")),
+            }
+        })
+    }
+}
