@@ -5,15 +5,32 @@ use std::fs;
 use std::path::Path;
 
 /// Path below the root, contents.
-fn generated() -> [(&'static str, String); 1] {
-    [("schema/needless.report-1.json", needless_report::schema())]
+fn generated() -> Vec<(String, String)> {
+    let mut files = vec![
+        ("schema/needless.report-1.json".to_owned(), needless_report::schema()),
+        ("book/src/SUMMARY.md".to_owned(), summary()),
+    ];
+    for rule in needless_rules::RULES {
+        let page = needless_rules::page(rule).markdown();
+        files.push((format!("book/src/rules/{}.md", rule.name), page.trim_end().to_owned() + "\n"));
+    }
+    files
+}
+
+/// The contents of the book: the pages that people write, then the rules'.
+fn summary() -> String {
+    let mut text = "# Summary\n\n- [What observing costs](overhead.md)\n\n# Rules\n\n".to_owned();
+    for rule in needless_rules::RULES {
+        text += &format!("- [{0}](rules/{0}.md)\n", rule.name);
+    }
+    text
 }
 
 /// Writes every generated file that is stale or missing; says which.
 pub(crate) fn write(root: &Path) -> Result<String> {
     let mut said = Vec::new();
     for (path, contents) in generated() {
-        let file = root.join(path);
+        let file = root.join(&path);
         if fs::read_to_string(&file).is_ok_and(|old| old == contents) {
             said.push(format!("{path}: as it was"));
             continue;
@@ -29,7 +46,7 @@ pub(crate) fn write(root: &Path) -> Result<String> {
 /// Fails if a generated file is stale or missing.
 pub(crate) fn check(root: &Path) -> Result<()> {
     for (path, contents) in generated() {
-        if !fs::read_to_string(root.join(path)).is_ok_and(|old| old == contents) {
+        if !fs::read_to_string(root.join(&path)).is_ok_and(|old| old == contents) {
             bail!("{path} is stale: run `cargo xtask gen`");
         }
     }
@@ -48,7 +65,7 @@ mod tests {
         assert!(write(root.path()).unwrap().ends_with("written"));
         check(root.path()).unwrap();
         assert!(write(root.path()).unwrap().ends_with("as it was"));
-        fs::write(root.path().join(generated()[0].0), "{}").unwrap();
+        fs::write(root.path().join(&generated()[0].0), "{}").unwrap();
         assert!(check(root.path()).is_err());
     }
 }

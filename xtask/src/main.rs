@@ -33,8 +33,10 @@ fn run() -> Result<()> {
         ["new-rule", name] => println!("{}", new_rule::new_rule(&root, name)?),
         ["gen"] => println!("{}", generate::write(&root)?),
         ["gen", "--check"] => generate::check(&root)?,
-        ["bench"] => bench::bench(&root)?,
-        ["measure", out, ref words @ ..] => bench::measure(out.as_ref(), words)?,
+        ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
+        ["measure", processors, out, ref words @ ..] => {
+            bench::measure(processors, out.as_ref(), words)?;
+        }
         _ => bail!("what to do?\n{USAGE}"),
     }
     Ok(())

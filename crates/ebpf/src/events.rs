@@ -54,6 +54,8 @@ pub(crate) struct Events {
     started_ns: u64,
     /// How often [`look`](Events::look) was called.
     looks: u64,
+    /// At which of them images ended.
+    settling: Vec<u64>,
     watch: &'static [&'static str],
     own_root: Option<Root>,
     own_directory: Option<Rc<str>>,
@@ -88,6 +90,7 @@ impl Events {
             rows: Rows::default(),
             started_ns,
             looks: 0,
+            settling: Vec::new(),
             watch: options.watch,
             own_root: Root::of("self"),
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
@@ -114,6 +117,13 @@ impl Events {
     /// Whether process `pid` is observed and lives.
     pub(crate) fn lives(&self, pid: u32) -> bool {
         self.live.contains_key(&pid)
+    }
+
+    /// Whether images have settled since this was asked last.
+    pub(crate) fn any_settled(&mut self) -> bool {
+        let (before, looks) = (self.settling.len(), self.looks);
+        self.settling.retain(|look| look + 1 >= looks);
+        self.settling.len() < before
     }
 
     /// Whether `image` ended so long ago that nothing in the kernel is still about to add to its rows.
@@ -206,6 +216,7 @@ impl Events {
         let former = self.images.get_mut(&event.former).map(|former| {
             former.pid = None;
             former.ended = Some(self.looks);
+            self.settling.push(self.looks);
             let (user, system) = former.earlier;
             let process = self.builder.process_mut(former.id);
             process.own_root &= event.own_root;
@@ -270,6 +281,7 @@ impl Events {
             self.live.remove(&event.pid);
         }
         image.ended = Some(self.looks);
+        self.settling.push(self.looks);
         let (user, system) = scaled(event.times);
         let process = self.builder.process_mut(image.id);
         process.own_root &= event.own_root;

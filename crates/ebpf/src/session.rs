@@ -95,11 +95,14 @@ impl Session {
 
     /// Takes what the kernel told without waiting.
     fn look(&mut self) {
-        self.events.borrow_mut().look();
+        let mut events = self.events.borrow_mut();
+        events.look();
         // Rows of processes that ended make room.
         let added = self.shared().rows;
         let limit = self.options.limits.rows.min(65_536) as u64;
-        if added.saturating_sub(self.events.borrow().rows.removed) > limit / 4 {
+        let due = added.saturating_sub(events.rows.removed) > limit / 4 && events.any_settled();
+        drop(events);
+        if due {
             self.collect(true);
         }
     }

@@ -9,6 +9,8 @@
 //! Each source in `c/` is compiled in up to five ways: `NAME`, `NAME-static`, `NAME-i386`,
 //! `NAME-musl` (static) and `NAME-stripped`.
 
+pub mod referee;
+
 use std::path::PathBuf;
 
 const BUILT: &[(&str, Result<&str, &str>)] = include!(concat!(env!("OUT_DIR"), "/built.rs"));

@@ -1,14 +1,13 @@
 //! What the tests share: running programs under the backend and without it.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub(crate) mod strace;
 
 use needless_ebpf::{Observed, Options, Session, Target};
 use needless_model::{Ask, Limits, Profile, Row};
 pub(crate) use needless_testees::needed;
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+pub(crate) use needless_testees::referee::{Table, by_call, command, difference, program};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,16 +32,6 @@ pub(crate) fn output(command: &mut Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// A program of the machine.
-pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/sbin".into()])
-        .map(|dir| dir.join(name))
-        .find(|file| file.is_file())
-        .ok_or(format!("{name} is not installed"))
-}
-
 /// A testee.
 pub(crate) fn testee(name: &str) -> Option<PathBuf> {
     needed(needless_testees::path(name))
@@ -65,24 +54,6 @@ pub(crate) fn count_example() -> PathBuf {
     let count = test.parent().unwrap().with_file_name("examples").join("count");
     assert!(count.is_file(), "{}: cargo builds examples for tests", count.display());
     count
-}
-
-/// A command in a fixed environment and folder, without input or output.
-pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", folder)
-        .env("LC_ALL", "C")
-        .env("PYTHONHASHSEED", "0")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
 }
 
 /// No bound in time: repetition then depends on what is asked alone.
@@ -119,9 +90,6 @@ pub(crate) fn profile(options: &Options, command: &mut Command) -> Profile {
     profile
 }
 
-/// Counts by call, outcome and path.
-pub(crate) type Table = BTreeMap<(String, String, String), u64>;
-
 pub(crate) fn outcome(row: &Row) -> &'static str {
     match row.outcome {
         Some(Ok(())) => "ok",
@@ -140,32 +108,8 @@ pub(crate) fn table(profile: &Profile) -> Table {
     table
 }
 
-/// Counts by call.
-pub(crate) fn by_call(table: &Table) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for ((call, _, _), count) in table {
-        *sums.entry(call.clone()).or_default() += count;
-    }
-    sums
-}
-
 /// How often `path` was asked about, and how often of these repeatedly.
 pub(crate) fn sum(profile: &Profile, ask: Ask, path: &str) -> (u64, u64) {
     let rows = profile.rows.iter().filter(|row| row.ask == ask && profile.path(row) == path);
     rows.fold((0, 0), |(count, again), row| (count + row.count, again + row.repeated))
-}
-
-/// What is in one table and not, or with another count, in the other.
-pub(crate) fn difference<K: Ord + Clone + std::fmt::Debug>(
-    strace: &BTreeMap<K, u64>,
-    ours: &BTreeMap<K, u64>,
-) -> Vec<String> {
-    let mut keys: Vec<&K> = strace.keys().chain(ours.keys()).collect();
-    keys.sort();
-    keys.dedup();
-    let count = |of: &BTreeMap<K, u64>, key: &K| of.get(key).copied().unwrap_or(0);
-    keys.into_iter()
-        .filter(|key| count(strace, key) != count(ours, key))
-        .map(|key| format!("{key:?}: strace {}, ours {}", count(strace, key), count(ours, key)))
-        .collect()
 }
