@@ -55,6 +55,8 @@ struct text_scratch {
 	struct named head;
 	char text[TEXT + STRIDE];	/* padded */
 	__u64 arguments[8];	/* of the call */
+	struct row_key key;	/* of its row */
+	struct registers at;	/* where it was made */
 };
 struct exec_scratch {
 	struct process head;

@@ -66,7 +66,7 @@ static __always_inline void add(struct plain *to, __u64 n, __u64 kernel_ns)
 }
 
 /* Counts `n` calls for which there is no row of their own. */
-static __noinline int fold(__u32 nr, __u32 err, bool compat, __u64 n, __u64 kernel_ns)
+__noinline int fold(__u32 nr, __u32 err, __u32 compat, __u64 n, __u64 kernel_ns)
 {
 	struct plain_key less = { .nr = nr, .err = err, .compat = compat };
 	struct plain *known = plain_of(&folded, &less);
@@ -97,24 +97,23 @@ static __always_inline void count_plain(struct proc *proc, const struct made *ma
 
 /* ---- calls that name a path ---- */
 
-/* Adds a row, and tells the text of its path, which is in text_scratch, where that is new; false: there is
- * no room, or another CPU was faster. */
-static __noinline bool add_row(struct row_key *key)
+/* Adds the row of the key in text_scratch, and tells the text of its path, which is there, too, where that is
+ * new; false: there is no room, or another CPU was faster. */
+static __always_inline bool add_row(struct text_scratch *s)
 {
-	struct text_scratch *s = scratch(text_scratch);
 	struct row fresh = {};
-	if (!s || bpf_map_update_elem(&rows, key, &fresh, BPF_NOEXIST))
+	if (bpf_map_update_elem(&rows, &s->key, &fresh, BPF_NOEXIST))
 		return false;
 	bump(&shared.rows);
-	if (bpf_map_lookup_elem(&texts, &key->path))
+	if (bpf_map_lookup_elem(&texts, &s->key.path))
 		return true;
 	s->head.head.kind = NAMED;
-	s->head.head.image = key->image;
+	s->head.head.image = s->key.image;
 	s->head.head.at_ns = 0;
-	s->head.path = key->path;
+	s->head.path = s->key.path;
 	__u8 one = 1;
 	if (send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
-		bpf_map_update_elem(&texts, &key->path, &one, BPF_ANY);
+		bpf_map_update_elem(&texts, &s->key.path, &one, BPF_ANY);
 	else
 		bump(&shared.texts_lost);
 	return true;
@@ -147,25 +146,32 @@ static __always_inline void flush(struct hot *hot)
 	row->streak = hot->row.streak;
 }
 
-/* Where a call is counted that this CPU has not at hand; NULL: there is no room. Rows that are counted
- * once, as most are, take no place from others. */
-static __noinline struct row *row_of(struct row_key *key, struct hot *hot, __u32 tgid)
+enum place { NOWHERE, AT_HAND, ROWS };
+
+/* Where a call is counted whose key is in text_scratch and that this CPU has not at hand: there from now on, if
+ * it is counted again. Rows that are counted once, as most are, take no place from others. */
+__noinline int place_of(__u32 at, __u32 tgid)
 {
-	struct row *row = bpf_map_lookup_elem(&rows, key);
+	struct text_scratch *s = scratch(text_scratch);
+	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
+	if (!s || !hot)
+		return NOWHERE;
+	struct row *row = bpf_map_lookup_elem(&rows, &s->key);
 	if (!row) {
-		bool added = add_row(key);
-		row = bpf_map_lookup_elem(&rows, key);
-		if (added || !row)
-			return row;
+		if (add_row(s))
+			return ROWS;
+		row = bpf_map_lookup_elem(&rows, &s->key);
+		if (!row)
+			return NOWHERE;
 	}
 	if (hot->key.image)
 		flush(hot);
-	hot->key = *key;
+	hot->key = s->key;
 	hot->tgid = tgid;
 	hot->row = *row;
 	hot->before = row->others + row->repeated;
 	hot->row.others = hot->row.repeated = hot->row.kernel_ns = 0;
-	return &hot->row;
+	return AT_HAND;
 }
 
 static __always_inline bool same(const struct row_key *a, const struct row_key *b)
@@ -235,41 +241,51 @@ static __always_inline bool count_path(struct pt_regs *regs, struct text_scratch
 		return false;
 	/* Kept where the verifier does not follow each length by itself. */
 	s->head.length = length;
-	struct row_key key = {
-		.path = hash_text(s),
-		.image = proc->image,
-		.nr = made->nr,
-		.err = made->err,
-		.ask = decide(call, s),
-		.compat = compat,
-		.moved = proc->moved != 0,
-	};
+	struct row_key *key = &s->key;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->path = hash_text(s);
+	key->image = proc->image;
+	key->nr = made->nr;
+	key->err = made->err;
+	key->ask = decide(call, s);
+	key->compat = compat;
+	key->moved = proc->moved != 0;
 	/* AT_FDCWD is -100 */
 	if (call->dir != NONE)
-		key.from_dir_fd = (__s32)argument(s, call->dir) != -100;
-	__u32 at = (key.path ^ key.image ^ key.nr << 4 ^ key.err) % HOT;
+		key->from_dir_fd = (__s32)argument(s, call->dir) != -100;
+	__u32 at = (key->path ^ key->image ^ key->nr << 4 ^ key->err) % HOT;
 	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
 	if (!hot)
 		return false;
 	struct row *row = &hot->row;
 	__u64 before = hot->before;
-	if (!same(&hot->key, &key)) {
-		row = row_of(&key, hot, tgid_of(made->task));
-		if (!row)
+	if (!same(&hot->key, key)) {
+		int place = place_of(at, tgid_of(made->task));
+		if (place == ROWS) {
+			row = bpf_map_lookup_elem(&rows, key);
+			before = 0;
+		} else {
+			before = hot->before;
+		}
+		if (place == NOWHERE || !row)
 			return fold(made->nr, made->err, compat, 1, kernel_time()), true;
-		before = row == &hot->row ? hot->before : 0;
 	}
 	answered(row, s, ret, made, call, proc);
 	if (!made->err) {
-		if (key.ask == ASK_OPEN_WRITE || key.ask == ASK_CHANGE)
+		if (key->ask == ASK_OPEN_WRITE || key->ask == ASK_CHANGE)
 			bump(&shared.changes);
 		if (call->moves != NOTHING)
 			moves(proc);
 	}
-	if (settings.stacks && key.ask <= ASK_READLINK && key.ask != ASK_OPEN_WRITE) {
+	if (settings.stacks && key->ask <= ASK_READLINK && key->ask != ASK_OPEN_WRITE) {
 		__u64 hit = before + row->others + row->repeated;
-		if (is_of_interest(hit))
-			snapshot(regs, &key, hit, proc);
+		if (is_of_interest(hit)) {
+			s->at.pc = PC(regs);
+			s->at.sp = SP(regs);
+			s->at.fp = FP(regs);
+			s->at.lr = LR(regs);
+			snapshot(hit, tgid_of(made->task));
+		}
 	}
 	return true;
 }

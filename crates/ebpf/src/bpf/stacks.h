@@ -118,13 +118,15 @@ __noinline int send_stack(__u64 sp)
 	return 0;
 }
 
-/* Takes a snapshot at the `hit`th call of a row, if it is due. It costs as much as ten calls: programs
- * that put many questions twice, or eight times, are not slowed down by all of these. */
-static __noinline int snapshot(struct pt_regs *regs, struct row_key *key, __u64 hit, struct proc *proc)
+/* Takes a snapshot at the `hit`th call of the row whose key is in text_scratch, if it is due. It costs as much as
+ * ten calls: programs that put many questions twice, or eight times, are not slowed down by all of these. */
+__noinline int snapshot(__u64 hit, __u32 tgid)
 {
 	__u64 stands_for = weight(hit);
+	struct text_scratch *call = scratch(text_scratch);
 	struct sample_scratch *s = scratch(sample_scratch);
-	if (!stands_for || !s || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!stands_for || !call || !s || !proc || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))
 		return 0;
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3 << 19)) {
 		/* What is left is for processes and paths. */
@@ -134,19 +136,16 @@ static __noinline int snapshot(struct pt_regs *regs, struct row_key *key, __u64 
 	__u64 now = bpf_ktime_get_ns();
 	proc->samples++;
 	s->head.head.kind = SAMPLED;
-	s->head.head.image = key->image;
+	s->head.head.image = call->key.image;
 	s->head.head.at_ns = now;
-	s->head.key = *key;
+	s->head.key = call->key;
 	s->head.weight = stands_for;
-	s->head.at.pc = PC(regs);
-	s->head.at.sp = SP(regs);
-	s->head.at.fp = FP(regs);
-	s->head.at.lr = LR(regs);
+	s->head.at = call->at;
 	s->head.pid = tgid_here(current_task());
 	__u16 window = now >> 24 | 1;
 	if (proc->mapped != window) {
 		proc->mapped = window;
-		tell_mappings(key->image);
+		tell_mappings(call->key.image);
 	}
-	return send_stack(s->head.at.sp);
+	return send_stack(call->at.sp);
 }
