@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use needless_ebpf::Options;
 use needless_model::Fact;
+use needless_testees::referee::TESTEES;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
@@ -90,40 +91,24 @@ impl Case {
 /// A folder with some files in it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for i in 0..40 {
-        let below = folder.path().join(format!("d{}/e{}", i % 4, i % 3));
-        std::fs::create_dir_all(&below).unwrap();
-        std::fs::write(below.join(format!("f{i}")), "x").unwrap();
-    }
+    needless_testees::referee::put_files(folder.path());
     folder
 }
 
-const TESTEES: &[(bool, &str, &[&str])] = &[
-    (false, "packagecloud", &["10"]),
-    (false, "packagecloud", &["1000"]),
-    (false, "packagecloud-static", &["200"]),
-    (false, "packagecloud-i386", &["200"]),
-    (false, "packagecloud-musl", &["200"]),
-    (false, "localtime", &["strftime", "100"]),
-    (false, "localtime", &["mktime", "100"]),
-    (false, "localtime-i386", &["gmtime", "100"]),
-    (false, "watcher", &["500"]),
-    (false, "set_tz", &["100"]),
-    (false, "self_ptrace", &[]),
-    (false, "vfork_exec", &["5"]),
-    (false, "moves", &[]),
-    (false, "many_paths", &["3000", "2"]),
-    (true, "stat_threads", &["4", "500"]),
-    (true, "stat_threads-i386", &["4", "100"]),
-    (true, "fork_storm", &["200"]),
-];
+/// What only this backend compares, or not with strace's eyes.
+const MORE: &[(bool, &str, &[&str])] =
+    &[(false, "moves", &[]), (false, "many_paths", &["3000", "2"])];
+
+fn testees() -> impl Iterator<Item = &'static (bool, &'static str, &'static [&'static str])> {
+    TESTEES.iter().chain(MORE)
+}
 
 #[test]
 fn testees_make_as_many_calls_as_strace_counts() {
     let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
     let folder = folder();
-    let more: [(bool, &str, &[&str]); 2] = [(true, "restarts", &[]), (true, "restarts-i386", &[])];
-    for (chance, name, arguments) in TESTEES.iter().chain(&more) {
+    let more: &[(bool, &str, &[&str])] = &[(true, "restarts", &[]), (true, "restarts-i386", &[])];
+    for (chance, name, arguments) in testees().chain(more) {
         let Some(testee) = testee(name) else { continue };
         Case::new(*chance, testee, arguments).same_totals(folder.path());
     }
@@ -133,9 +118,9 @@ fn testees_make_as_many_calls_as_strace_counts() {
 fn testees_ask_for_the_paths_that_strace_sees() {
     let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
     let folder = folder();
-    let more: [(bool, &str, &[&str]); 2] =
-        [(false, "every_path_call", &[]), (false, "every_path_call-i386", &[])];
-    for (chance, name, arguments) in TESTEES.iter().chain(&more) {
+    let more: &[(bool, &str, &[&str])] =
+        &[(false, "every_path_call", &[]), (false, "every_path_call-i386", &[])];
+    for (chance, name, arguments) in testees().chain(more) {
         let Some(testee) = testee(name) else { continue };
         Case::new(*chance, testee, arguments).same_paths(folder.path());
     }
@@ -201,7 +186,7 @@ fn testees_get_the_counts_they_expect_of_themselves() {
         (true, "fork_storm", &["2000"]),
         (true, "vfork_exec", &["200"]),
     ];
-    for (chance, name, arguments) in TESTEES.iter().chain(more) {
+    for (chance, name, arguments) in testees().chain(more) {
         let Some(testee) = testee(name) else { continue };
         let case = Case::new(*chance, testee, arguments);
         let printed = output(&mut case.command(folder.path()));

@@ -42,6 +42,39 @@ pub fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     command
 }
 
+/// Testees whose counts every backend compares with strace's, with their arguments; `true`: how often some
+/// call is made is up to the scheduler (of waiting), and what of it is compared is up to the test.
+pub const TESTEES: &[(bool, &str, &[&str])] = &[
+    (false, "packagecloud", &["10"]),
+    (false, "packagecloud", &["1000"]),
+    (false, "packagecloud-static", &["200"]),
+    (false, "packagecloud-i386", &["200"]),
+    (false, "packagecloud-musl", &["200"]),
+    (false, "localtime", &["strftime", "100"]),
+    (false, "localtime", &["mktime", "100"]),
+    (false, "localtime-i386", &["gmtime", "100"]),
+    (false, "watcher", &["500"]),
+    (false, "set_tz", &["100"]),
+    (false, "self_ptrace", &[]),
+    (false, "vfork_exec", &["5"]),
+    (true, "stat_threads", &["4", "500"]),
+    (true, "stat_threads-i386", &["4", "100"]),
+    (true, "fork_storm", &["200"]),
+];
+
+/// Puts some files into `folder`, for programs that walk it.
+///
+/// # Panics
+///
+/// If they cannot be written.
+pub fn put_files(folder: &Path) {
+    for i in 0..40 {
+        let below = folder.join(format!("d{}/e{}", i % 4, i % 3));
+        std::fs::create_dir_all(&below).expect("a folder in the test's own");
+        std::fs::write(below.join(format!("f{i}")), "x").expect("a file in the test's own");
+    }
+}
+
 /// Counts by call.
 pub fn by_call(table: &Table) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
