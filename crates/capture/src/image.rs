@@ -65,6 +65,59 @@ pub fn fill(profile: &mut Profile, roots: &Roots) {
     }
 }
 
+/// Why another library of time functions, put before the C library with `LD_PRELOAD`, would change
+/// nothing for the program in `file`; `None` if it may. Libraries that the program loads only as it
+/// runs are not looked at.
+///
+/// # Errors
+/// When it is no ELF file.
+pub(crate) fn deaf_to_preload(file: File) -> std::io::Result<Option<String>> {
+    let image = Image::read(file).ok_or(std::io::ErrorKind::InvalidData)?;
+    let why = match (image.runtime, &image.libc) {
+        (Runtime::Go, _) => "it is a Go program, which has its own time functions",
+        (Runtime::Java, _) => "it is of Java, which has its own time functions",
+        (Runtime::Node, _) => "it is of Node or Electron, whose time functions are its own",
+        (_, Libc::Static) => "it is statically linked: its C library cannot be replaced",
+        (_, Libc::Musl) => "it uses musl, which does not ask whether the zone has changed",
+        (_, Libc::Unknown) => "it does not use the GNU C library",
+        (_, Libc::Glibc(_)) if asks_time(&image) => return Ok(None),
+        _ => "neither it nor a library that it is linked with uses the C library's time functions",
+    };
+    Ok(Some(why.to_owned()))
+}
+
+/// Whether a program or a library that it is linked with converts times, libraries of libraries
+/// too, as far as they are where distributions keep them.
+fn asks_time(program: &Image) -> bool {
+    let mut to_look_at = program.needed.clone();
+    let mut at = 0;
+    if program.asks_time {
+        return true;
+    }
+    while let Some(name) = to_look_at.get(at).cloned() {
+        at += 1;
+        // The C library itself, and its loader.
+        if name.starts_with("libc.so") || name.starts_with("ld-") || at > 200 {
+            continue;
+        }
+        let found = LIBRARY_DIRS.iter().find_map(|dir| {
+            let image = Image::read(File::open(format!("{dir}/{name}")).ok()?)?;
+            (image.machine == program.machine).then_some(image)
+        });
+        // One that is elsewhere may.
+        let Some(library) = found else { return true };
+        if library.asks_time {
+            return true;
+        }
+        for needed in library.needed {
+            if !to_look_at.contains(&needed) {
+                to_look_at.push(needed);
+            }
+        }
+    }
+    false
+}
+
 /// The program at `exe` in `root`. The kernel names a chrooted program from the outside, and one
 /// in another mount namespace from the inside: hence also in the own root.
 fn look(exe: &str, root: &Root, own: &Root) -> (Libc, Runtime) {
@@ -86,7 +139,36 @@ struct Image {
     runtime: Runtime,
     interpreter: Option<String>,
     machine: Option<(Architecture, bool)>,
+    /// Names of the libraries that it is linked with.
+    needed: Vec<String>,
+    /// Whether it asks a library for one of [`TIME_FUNCTIONS`].
+    asks_time: bool,
 }
+
+/// Functions of the C library that convert times.
+const TIME_FUNCTIONS: [&[u8]; 21] = [
+    b"localtime",
+    b"localtime_r",
+    b"gmtime",
+    b"gmtime_r",
+    b"__gmtime_r",
+    b"mktime",
+    b"timelocal",
+    b"timegm",
+    b"ctime",
+    b"ctime_r",
+    b"asctime",
+    b"asctime_r",
+    b"tzset",
+    b"strftime",
+    b"strftime_l",
+    b"__strftime_l",
+    b"wcsftime",
+    b"wcsftime_l",
+    b"__wcsftime_l",
+    b"getdate",
+    b"getdate_r",
+];
 
 impl Image {
     fn read(file: File) -> Option<Image> {
@@ -118,7 +200,11 @@ impl Image {
             (None, None) => Libc::Static,
         };
         let machine = Some((file.architecture(), file.is_64()));
-        Some(Image { libc, runtime: runtime(&file), interpreter, machine })
+        let needed = dynamic_text(&file, DT_NEEDED);
+        let asks_time = file.dynamic_symbols().any(|symbol| {
+            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|n| TIME_FUNCTIONS.contains(&n))
+        });
+        Some(Image { libc, runtime: runtime(&file), interpreter, machine, needed, asks_time })
     }
 }
 

@@ -9,6 +9,7 @@ mod image;
 mod kernel;
 mod locale;
 mod module;
+mod preload;
 mod root;
 mod run;
 mod service;
@@ -25,6 +26,7 @@ pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
 pub use needless_launch::Caller;
+pub use preload::{preload, preload_library};
 pub use root::{Root, Roots};
 pub use run::{Backend, Captured, Failure, Options, run};
 pub use service::{

@@ -148,7 +148,7 @@ pub(crate) fn complete(
 }
 
 /// What `execvp(3)` would run for `words`, with our own settings taken out of the environment.
-fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
+pub(crate) fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
     let Some(name) = words.first().filter(|w| !w.is_empty()) else {
         return Err(Failure::new(Failure::OURS, "no command to run: needless run -- CMD [ARG…]"));
     };
@@ -183,7 +183,7 @@ fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure>
 
 /// The file that `name` means: itself if it has a slash, else the first executable of that name in
 /// `path`.
-fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
+pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
     let shown = name.to_string_lossy();
     if name.as_bytes().contains(&b'/') {
         let file = PathBuf::from(name);

@@ -17,7 +17,7 @@ pub use error::Error;
 pub use exit::mirror;
 pub use forward::{Forward, release_standard_streams, wait_for};
 pub use original::{Original, rename_command_line};
-pub use prepared::{Child, Prepared};
+pub use prepared::{Child, Prepared, become_command};
 pub use supervise::{Ended, Watch, supervise};
 
 use std::ffi::OsString;

@@ -88,6 +88,20 @@ pub struct Original {
 }
 
 impl Original {
+    /// The state, for who becomes the command itself and has changed nothing but what the Rust
+    /// runtime did.
+    pub fn record() -> Original {
+        let mut mask = SigSet::empty();
+        // Fails only for an invalid `how`.
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, None, Some(&mut mask));
+        Original {
+            mask,
+            pipe_ignored: PIPE_IGNORED.load(Ordering::Relaxed),
+            child_ignored: ignored(libc::SIGCHLD),
+            closed: CLOSED.load(Ordering::Relaxed),
+        }
+    }
+
     /// Records the state, then blocks every signal and makes sure that children can be waited for.
     pub fn record_and_block() -> Result<Original, Errno> {
         let mut mask = SigSet::empty();

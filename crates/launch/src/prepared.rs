@@ -37,6 +37,18 @@ enum Step {
     User = 4,
 }
 
+impl Step {
+    /// What to say of it.
+    fn error(self, program: &std::path::Path, errno: Errno) -> Error {
+        match self {
+            Step::Exec => Error::Exec { program: program.to_owned(), errno },
+            Step::Filter => Error::Filter { errno },
+            Step::User => Error::Start { what: "becoming the user who ran sudo", errno },
+            Step::Descriptors => Error::Start { what: "standard streams", errno },
+        }
+    }
+}
+
 /// Everything the child needs, allocated before the fork: after it, only system calls are safe if
 /// we have threads.
 pub struct Prepared {
@@ -58,6 +70,19 @@ pub struct Prepared {
     go: File,
     says_write: File,
     says: File,
+}
+
+/// Becomes the command, in this very process. Returns only if that fails, and why.
+///
+/// To be called while no other thread runs.
+pub fn become_command(launch: &Launch, original: Original) -> Error {
+    let prepared = match Prepared::new(launch, Vec::new(), original) {
+        Ok(prepared) => prepared,
+        Err(error) => return error,
+    };
+    // SAFETY: nothing in this process has started a thread.
+    let failed = unsafe { prepared.put_back_and_exec() }.err().unwrap_or(Step::Exec);
+    failed.error(&prepared.path, Errno::last())
 }
 
 /// What the child writes when it may be seized.
@@ -155,16 +180,9 @@ impl Child {
         self.says.read_exact(&mut report).ok()?;
         let errno =
             Errno::from_raw(i32::from_ne_bytes([report[1], report[2], report[3], report[4]]));
-        Some(match report[0] {
-            step if step == Step::Exec as u8 => {
-                Error::Exec { program: self.program.clone(), errno }
-            }
-            step if step == Step::Filter as u8 => Error::Filter { errno },
-            step if step == Step::User as u8 => {
-                Error::Start { what: "becoming the user who ran sudo", errno }
-            }
-            _ => Error::Start { what: "standard streams", errno },
-        })
+        let steps = [Step::Descriptors, Step::Filter, Step::Exec, Step::User];
+        let step = steps.into_iter().find(|step| *step as u8 == report[0])?;
+        Some(step.error(&self.program, errno))
     }
 
     /// What a captured command wrote to its stdout.
@@ -200,11 +218,26 @@ impl Prepared {
             if tracer.is_some() {
                 libc::prctl(libc::PR_SET_PTRACER, 0 as c_ulong, 0, 0, 0);
             }
+            if let Err(step) = self.put_back_and_exec() {
+                self.fail(step);
+            }
+            self.fail(Step::Exec)
+        }
+    }
+
+    /// Puts back what was changed of the process, and execs. Returns only what failed, with errno set.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the only thread of a process.
+    unsafe fn put_back_and_exec(&self) -> Result<(), Step> {
+        // SAFETY: system calls on integers and on memory of `self`, which outlives them.
+        unsafe {
             let null = self.null.as_ref().map_or(-1, |f| f.as_raw_fd());
             let stdout = self.stdout.as_ref().map_or(null, |f| f.as_raw_fd());
             for (to, from) in (0..).zip([null, stdout, null]) {
                 if from >= 0 && libc::dup2(from, to) < 0 {
-                    self.fail(Step::Descriptors);
+                    return Err(Step::Descriptors);
                 }
                 // The Rust runtime opened /dev/null there.
                 if from < 0 && self.original.closed & 1 << to != 0 {
@@ -220,11 +253,11 @@ impl Prepared {
                 caller.restore_limits();
                 if let Err(errno) = caller.become_them() {
                     *libc::__errno_location() = errno as c_int;
-                    self.fail(Step::User);
+                    return Err(Step::User);
                 }
             }
             if !self.filter.is_empty() && !self.install_filter() {
-                self.fail(Step::Filter);
+                return Err(Step::Filter);
             }
             libc::sigprocmask(libc::SIG_SETMASK, self.original.mask.as_ref(), std::ptr::null_mut());
             let env = match &self.env {
@@ -236,8 +269,8 @@ impl Prepared {
                 libc::execve(SHELL.as_ptr(), self.shell_argv.as_ptr(), env);
                 *libc::__errno_location() = libc::ENOEXEC;
             }
-            self.fail(Step::Exec)
         }
+        Ok(())
     }
 
     /// Without privilege a filter needs `no_new_privs`; with it, set-user-ID programs keep theirs.

@@ -46,6 +46,13 @@ pub(crate) enum Action {
     /// Several files are one capture, as `strace -ff` writes it. `-` is standard input. Exit
     /// status 2 when a file cannot be read or is not a strace log.
     Read(Read),
+    /// Run a command with time functions that ask the kernel nothing.
+    ///
+    /// They take the place of the C library's in programs of GNU libc (LD_PRELOAD), give the same
+    /// answers, and notice within a second when /etc/localtime changes. Where they can change nothing
+    /// (static programs, musl, Go, Java, Node) needless says so and runs the command as it is. Exit
+    /// status: the command's own; 125, 126 and 127 as for run.
+    Preload(Preload),
     /// Explain a rule: what it finds, why it happens, what to do and when not to.
     Explain(Explain),
     /// List the rules.
@@ -93,6 +100,19 @@ pub(crate) struct Attach {
     pub(crate) window: Window,
     #[command(flatten)]
     pub(crate) report: Report,
+}
+
+#[derive(Args)]
+pub(crate) struct Preload {
+    /// Print the line for an environment instead: of a unit, a container, a shell.
+    #[arg(long, conflicts_with_all = ["once", "command"])]
+    pub(crate) print: bool,
+    /// For the command alone: its children get its C library's functions.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// The command and its arguments.
+    #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args)]

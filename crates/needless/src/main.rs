@@ -11,6 +11,7 @@ use needless_capture::{Failure, Who};
 use needless_model::Profile;
 use needless_report::{Report, Source};
 use output::{Output, Stream};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let when = cli.color;
     let done = match cli.action {
         Action::Run(run) => return observe(&run, when),
+        Action::Preload(preload) => return self::preload(&preload),
         Action::Attach(attach) => self::attach(&attach, when),
         Action::Host(host) => self::host(&host, when),
         Action::Read(read) => self::read(&read, when),
@@ -82,6 +84,26 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         complain(&error, Failure::OURS);
     }
     captured.mirror()
+}
+
+/// Becomes the command, or prints what would make it another.
+fn preload(preload: &cli::Preload) -> ExitCode {
+    if !preload.print {
+        let say = |text: &str| output::say(format_args!("{text}"));
+        let failure = needless_capture::preload(&preload.command, preload.once, say);
+        return complain(&failure.message, failure.status);
+    }
+    match needless_capture::preload_library() {
+        Ok(library) => {
+            let line = format!("LD_PRELOAD={}\n", library.display());
+            let told = print(|out, _| out.write_all(line.as_bytes()), When::Never);
+            match told {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => complain(&error, FAILED),
+            }
+        }
+        Err(failure) => complain(&failure.message, failure.status),
+    }
 }
 
 fn attach(attach: &cli::Attach, when: When) -> Result<()> {

@@ -1,0 +1,231 @@
+//! Days, years and fields: the proleptic Gregorian calendar on 64-bit seconds, without loops.
+
+/// Broken-down time, like `struct tm` of `localtime(3)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Civil {
+    /// Seconds, 0 to 60 (more in a zone whose leap seconds follow one another).
+    pub sec: i32,
+    /// Minutes, 0 to 59.
+    pub min: i32,
+    /// Hours, 0 to 23.
+    pub hour: i32,
+    /// Day of the month, 1 to 31.
+    pub mday: i32,
+    /// Month, 0 to 11.
+    pub mon: i32,
+    /// Years since 1900.
+    pub year: i32,
+    /// Day of the week, 0 (Sunday) to 6.
+    pub wday: i32,
+    /// Day of the year, 0 to 365.
+    pub yday: i32,
+}
+
+/// Seconds of a day.
+pub(crate) const DAY: i64 = 86_400;
+/// Days from 0000-03-01 to 1970-01-01.
+const EPOCH_FROM_MARCH_0: i64 = 719_468;
+/// Days from 1900-03-01 to 1970-01-01.
+const EPOCH_FROM_MARCH_1900: i64 = 25_508;
+/// Days from 1900-03-01 to 2100-03-01, in which every fourth year is a leap year.
+const SIMPLE_DAYS: u64 = 73_049;
+/// Days of 400 years.
+const CYCLE: i64 = 146_097;
+/// The first and the last second whose year fits `tm_year`.
+pub(crate) const FIRST: i64 = days_before(i32::MIN as i64 + 1900, 0) * DAY;
+pub(crate) const LAST: i64 = days_before(i32::MAX as i64 + 1901, 0) * DAY - 1;
+
+/// `gmtime(3)` without leap seconds: seconds since 1970-01-01 00:00:00 UTC to fields.
+///
+/// `None`: the year does not fit `tm_year` (EOVERFLOW).
+#[inline]
+pub fn gmtime(t: i64) -> Option<Civil> {
+    let (day, second) = split(t);
+    Some(Date::of(day)?.at(second))
+}
+
+/// `timegm(3)` without leap seconds: the inverse of [`gmtime`]. Any field but `wday` and `yday`, which
+/// are not read, may be out of its range.
+///
+/// `None`: the year of the answer does not fit `tm_year` (EOVERFLOW).
+pub fn timegm(civil: &Civil) -> Option<i64> {
+    let (wall, extra) = wall(civil);
+    let fits = FIRST..=LAST;
+    (fits.contains(&wall) && fits.contains(&(wall + extra))).then_some(wall + extra)
+}
+
+/// The moment in UTC that the fields name with their second brought into 0 to 59, and what was cut off
+/// the second. Below 2^57 in magnitude.
+#[inline]
+pub(crate) fn wall(civil: &Civil) -> (i64, i64) {
+    let months = i64::from(civil.mon);
+    let year = i64::from(civil.year) + 1900 + months.div_euclid(12);
+    let day = days_before(year, months.rem_euclid(12) as u32) + i64::from(civil.mday) - 1;
+    let second = civil.sec.clamp(0, 59);
+    let clock = i64::from(civil.hour) * 3600 + i64::from(civil.min) * 60 + i64::from(second);
+    (day * DAY + clock, i64::from(civil.sec) - i64::from(second))
+}
+
+/// Whether the fields, their second brought into 0 to 59, are in a year that fits.
+pub(crate) fn is_near(civil: &Civil) -> bool {
+    (FIRST..=LAST).contains(&wall(civil).0)
+}
+
+/// Days from 1970-01-01 to the first of the month (0 to 11) of the year.
+const fn days_before(year: i64, month: u32) -> i64 {
+    let year = if month < 2 { year - 1 } else { year };
+    let in_year = (153 * ((month + 10) % 12) + 2) / 5;
+    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leaps + in_year as i64 - EPOCH_FROM_MARCH_0
+}
+
+/// Whether the year has 366 days.
+#[inline]
+pub(crate) fn is_leap(year: i64) -> bool {
+    year & 3 == 0 && (year & 15 == 0 || year % 25 != 0)
+}
+
+/// Days from 1 January to the first of the month (1 to 13).
+pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
+    const FIRST: [u16; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
+    let month = month.clamp(1, 13);
+    FIRST[usize::from(month) - 1] + u16::from(leap && month > 2)
+}
+
+/// The day since 1970-01-01 and the second of the day.
+#[inline]
+pub(crate) fn split(t: i64) -> (i64, i32) {
+    (t.div_euclid(DAY), t.rem_euclid(DAY) as i32)
+}
+
+/// A day: the fields of [`Civil`] that do not depend on the clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Date {
+    pub(crate) mday: i32,
+    pub(crate) mon: i32,
+    pub(crate) year: i32,
+    pub(crate) wday: i32,
+    pub(crate) yday: i32,
+}
+
+impl Date {
+    /// The day's date; `None` if its year does not fit.
+    #[inline]
+    pub(crate) fn of(day: i64) -> Option<Date> {
+        let simple = day.wrapping_add(EPOCH_FROM_MARCH_1900) as u64;
+        if simple < SIMPLE_DAYS {
+            let quarters = 4 * simple as u32 + 3;
+            let year = quarters / 1461;
+            // 1 March 1900 was a Thursday.
+            let wday = (simple as u32 + 4) % 7;
+            let leap = year & 3 == 0 && year != 0;
+            return Some(Date::new(year as i32, quarters % 1461 / 4, wday, leap));
+        }
+        Date::far(day)
+    }
+
+    /// As [`Date::of`] for any day.
+    #[cold]
+    fn far(day: i64) -> Option<Date> {
+        if !(FIRST / DAY..=LAST / DAY).contains(&day) {
+            return None;
+        }
+        let from_march = day + EPOCH_FROM_MARCH_0;
+        let cycle = from_march.div_euclid(CYCLE);
+        let in_cycle = from_march.rem_euclid(CYCLE) as u32;
+        let century = (4 * in_cycle + 3) / 146_097;
+        let quarters = (4 * in_cycle + 3) % 146_097 / 4 * 4 + 3;
+        let year = cycle * 400 + i64::from(century * 100 + quarters / 1461);
+        let wday = (day + 4).rem_euclid(7) as u32;
+        // A year that starts in the March before the first one wraps around, and back in `new`.
+        Some(Date::new((year - 1900) as i32, quarters % 1461 / 4, wday, is_leap(year)))
+    }
+
+    /// From the year (since 1900) in whose March `in_year` counts from 0; `leap` is that year's.
+    #[inline]
+    fn new(year: i32, in_year: u32, wday: u32, leap: bool) -> Date {
+        // Months of 30.6 days, in 1/65536: exact for a year from March on.
+        let months = 2141 * in_year + 197_913;
+        let month = months >> 16;
+        let mday = (months & 0xffff) / 2141 + 1;
+        let wrapped = in_year >= 306;
+        let yday = if wrapped { in_year - 306 } else { in_year + 59 + u32::from(leap) };
+        Date {
+            mday: mday as i32,
+            mon: month as i32 - if wrapped { 13 } else { 1 },
+            year: year.wrapping_add(i32::from(wrapped)),
+            wday: wday as i32,
+            yday: yday as i32,
+        }
+    }
+
+    /// With the clock at the second (0 to 86,399) of the day.
+    #[inline]
+    pub(crate) fn at(self, second: i32) -> Civil {
+        let second = second as u32;
+        let minutes = second / 60;
+        Civil {
+            sec: (second % 60) as i32,
+            min: (minutes % 60) as i32,
+            hour: (minutes / 60) as i32,
+            mday: self.mday,
+            mon: self.mon,
+            year: self.year,
+            wday: self.wday,
+            yday: self.yday,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utc(year: i32, mon: i32, mday: i32) -> Civil {
+        Civil { year: year - 1900, mon, mday, ..Civil::default() }
+    }
+
+    /// Every day of a thousand years against the day before.
+    #[test]
+    fn each_day_follows_the_one_before() {
+        let mut before = gmtime(timegm(&utc(1500, 11, 31)).unwrap()).unwrap();
+        let start = timegm(&utc(1501, 0, 1)).unwrap();
+        for day in 0..365_243 {
+            let now = gmtime(start + day * DAY).unwrap();
+            let new_month = now.mday == 1;
+            let new_year = new_month && now.mon == 0;
+            assert_eq!(now.wday, (before.wday + 1) % 7, "{now:?}");
+            assert_eq!(now.yday, if new_year { 0 } else { before.yday + 1 }, "{now:?}");
+            assert_eq!(now.year - before.year, i32::from(new_year), "{now:?}");
+            if new_month {
+                let leap = is_leap(i64::from(before.year) + 1900);
+                let from = first_day(before.mon as u16 + 1, leap);
+                let length = first_day(before.mon as u16 + 2, leap) - from;
+                assert_eq!((before.mday, now.mon), (i32::from(length), (before.mon + 1) % 12));
+            } else {
+                assert_eq!((now.mday, now.mon), (before.mday + 1, before.mon), "{now:?}");
+            }
+            assert_eq!(timegm(&now), Some(start + day * DAY));
+            before = now;
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_second_fit_and_their_neighbours_do_not() {
+        let first = gmtime(FIRST).unwrap();
+        assert_eq!((first.year, first.mon, first.mday, first.sec), (i32::MIN, 0, 1, 0));
+        let last = gmtime(LAST).unwrap();
+        assert_eq!((last.year, last.mon, last.mday, last.sec), (i32::MAX, 11, 31, 59));
+        assert_eq!((gmtime(FIRST - 1), gmtime(LAST + 1)), (None, None));
+        assert_eq!((timegm(&first), timegm(&last)), (Some(FIRST), Some(LAST)));
+        assert_eq!(timegm(&Civil { sec: 60, ..last }), None);
+    }
+
+    #[test]
+    fn fields_out_of_range_are_carried() {
+        let wild = Civil { mon: -13, mday: 400, hour: -25, min: 61, sec: -1, ..utc(2001, 0, 0) };
+        // 1999-12-01 and 399 days, less 25 hours, more 61 minutes, less a second.
+        let expected = timegm(&utc(1999, 11, 1)).unwrap() + 399 * DAY - 25 * 3600 + 61 * 60 - 1;
+        assert_eq!(timegm(&wild), Some(expected));
+    }
+}

@@ -1,0 +1,143 @@
+//! From fields to a moment, `mktime(3)`. POSIX (mktime, clause DESCRIPTION) says which moment is meant
+//! where local time shows the fields exactly once, with the flag that `tm_isdst` says. What it leaves open
+//! (a gap, a fold, a flag that contradicts the zone) is answered as the C library was seen to answer.
+//!
+//! Local time is ahead of a moment by its *lead*. Leads change at transitions only, and none is more than
+//! about a day: the leads in force around the wanted wall clock are all that can matter.
+
+use crate::civil::{self, Civil};
+use crate::zone::{Local, Zone};
+
+/// Local time's lead over a moment in seconds, leap seconds included, and whether it is daylight saving
+/// time; `None` where the year does not fit.
+pub(crate) type Lead = (i64, bool);
+
+const HOUR: i64 = 3600;
+/// Where leads are looked at around the wall clock, read as UTC: no zone is further from it than 26 hours.
+const AROUND: [i64; 5] = [-26 * HOUR, -13 * HOUR, 0, 13 * HOUR, 26 * HOUR];
+/// How far away, and how closely, a moment with a wanted flag is sought: most zones change twice a year,
+/// and a file's tables may have a lapse of some years.
+const REACH_DAYS: i64 = 2646;
+const STEP_DAYS: i64 = 7;
+
+impl Zone {
+    /// `mktime(3)`: the moment that local time calls by these fields, and what [`Zone::local`] says of
+    /// it. Fields may be out of range; `wday` and `yday` are not read. `isdst` as in `tm_isdst`: 0, more
+    /// than 0, or less than 0 for not known.
+    ///
+    /// In a fold, with the flag not known, the C library's answer depends on its previous one: see
+    /// [`Zone::mktime_after`]. Here it is the moment whose lead is in force at the wall clock read as UTC.
+    ///
+    /// `None`: no such moment, or its year does not fit `tm_year` (EOVERFLOW).
+    pub fn mktime(&self, civil: &Civil, isdst: i32) -> Option<(i64, Local<'_>)> {
+        let wall = civil::wall(civil).0;
+        let mut carried = self.lead(wall).map_or(0, |(lead, _)| -lead);
+        self.mktime_after(civil, isdst, &mut carried)
+    }
+
+    /// As [`Zone::mktime`], with what a C library remembers from call to call: how far the last answer
+    /// was from the same fields in UTC (seconds, 0 at first).
+    pub fn mktime_after(
+        &self,
+        civil: &Civil,
+        isdst: i32,
+        carried: &mut i64,
+    ) -> Option<(i64, Local<'_>)> {
+        let wall = civil::wall(civil).0;
+        let t = moment(|t| self.lead(t), wall, isdst, *carried)?;
+        *carried = t.wrapping_sub(wall);
+        let found = self.local(t)?;
+        let t = with_second(t, civil.sec, found.civil.sec);
+        Some((t, self.local(t)?))
+    }
+
+    /// `timegm(3)`: the inverse of [`Zone::gmtime`], so with leap seconds if the zone has them.
+    ///
+    /// `None`: the year of the answer does not fit `tm_year` (EOVERFLOW).
+    pub fn timegm(&self, civil: &Civil) -> Option<i64> {
+        let mut carried = self.gmtime_lead(civil::wall(civil).0).map_or(0, |(lead, _)| -lead);
+        self.timegm_after(civil, &mut carried)
+    }
+
+    /// As [`Zone::timegm`], with what a C library remembers of its previous one, as in
+    /// [`Zone::mktime_after`]. It matters only in files whose leap seconds jump by hours.
+    pub fn timegm_after(&self, civil: &Civil, carried: &mut i64) -> Option<i64> {
+        if !self.has_leaps() {
+            let t = civil::timegm(civil);
+            if civil::is_near(civil) {
+                *carried = 0;
+            }
+            return t;
+        }
+        let wall = civil::wall(civil).0;
+        let t = moment(|t| self.gmtime_lead(t), wall, 0, *carried)?;
+        *carried = t.wrapping_sub(wall);
+        let t = with_second(t, civil.sec, self.gmtime(t)?.sec);
+        self.gmtime(t).map(|_| t)
+    }
+}
+
+/// `t`, which was sought with the second within 0 to 59, moved to the second that was asked for. Where a
+/// leap second shows as 60, asked-for 0 means the minute after it.
+fn with_second(t: i64, asked: i32, shown: i32) -> i64 {
+    let sought = asked.clamp(0, 59);
+    let after_leap = i64::from(sought == 0 && shown == 60);
+    t + after_leap + i64::from(asked) - i64::from(sought)
+}
+
+/// The moment that is meant by the wall clock `wall`.
+fn moment(lead: impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, carried: i64) -> Option<i64> {
+    let start = wall.saturating_add(carried);
+    let at = |distance: i64| lead(wall.saturating_add(distance));
+    let mut shown = None;
+    // The usual ones first. Where the flag is not found with them: a rule's season may last for hours.
+    let usual = [lead(start)].into_iter().chain(AROUND.map(at));
+    let others = (-26..=26).map(|hours| at(hours * HOUR));
+    for (ahead, _) in usual.chain(others).flatten() {
+        let t = wall.saturating_sub(ahead);
+        let Some((here, dst)) = lead(t) else { continue };
+        if here != ahead {
+            continue;
+        }
+        if isdst < 0 || (isdst > 0) == dst {
+            return Some(t);
+        }
+        shown = shown.or(Some((t, dst)));
+    }
+    let Some((t, dst)) = shown else { return in_gap(&lead, wall, isdst, start) };
+    // It is shown, but with the other flag: the fields are read with the lead of the flag's own time.
+    let other_by_an_hour = if dst { HOUR } else { -HOUR };
+    let ahead = nearest(&lead, t, !dst);
+    Some(ahead.map_or(t.saturating_add(other_by_an_hour), |ahead| wall.saturating_sub(ahead)))
+}
+
+/// In a gap of local time: the fields read with the lead of one of its sides.
+///
+/// With the flag known, of the side that has it; where both have it the C library gives up. Not known, of
+/// the side of standard time, which gives a moment after the gap. Where the sides are alike it depends on
+/// where the C library's search starts: it ends there, or else with the lead in force there.
+fn in_gap(lead: &impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, start: i64) -> Option<i64> {
+    let read = |ahead: i64| wall.saturating_sub(ahead);
+    let leads = AROUND.into_iter().filter_map(|distance| lead(wall.saturating_add(distance)));
+    let moments = leads.map(|(ahead, _)| read(ahead));
+    let before = lead(moments.clone().min()?)?;
+    let after = lead(moments.max()?)?;
+    if before.1 == after.1 {
+        if isdst >= 0 && before.1 == (isdst > 0) {
+            return None;
+        }
+        let ends_there = [before, after].iter().any(|(ahead, _)| read(*ahead) == start);
+        return if ends_there { Some(start) } else { lead(start).map(|(ahead, _)| read(ahead)) };
+    }
+    let (ahead, _) = if before.1 == (isdst > 0) { before } else { after };
+    lead(read(ahead)).map(|_| read(ahead))
+}
+
+/// The lead of the moment nearest to `t`, earlier before later, that has the flag.
+fn nearest(lead: &impl Fn(i64) -> Option<Lead>, t: i64, dst: bool) -> Option<i64> {
+    let steps = (STEP_DAYS..=REACH_DAYS).step_by(STEP_DAYS as usize);
+    let distances = steps.flat_map(|days| [-days * civil::DAY, days * civil::DAY]);
+    distances
+        .filter_map(|distance| lead(t.saturating_add(distance)))
+        .find_map(|(ahead, flag)| (flag == dst).then_some(ahead))
+}

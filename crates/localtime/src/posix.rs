@@ -1,0 +1,293 @@
+//! The text of a POSIX `TZ` (POSIX.1-2024 base definitions clause 8.3, `tzset(3)`; RFC 9636 section
+//! 3.3 for the footer of a file), read as leniently and with the same leftovers as glibc 2.36.
+//!
+//! A text may end in the middle of anything. What was understood up to there stays in force, and what
+//! was not keeps its zero: `EST5EDT,junk` is daylight saving time for all but the first hours of a year.
+
+use alloc::vec::Vec;
+
+/// The day of a year on which a rule changes the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// `Jn`: 29 February is never counted. 1 to 365; 0 if the text was bad.
+    Julian(u16),
+    /// `n`: days since 1 January, 29 February counted.
+    Zero(u16),
+    /// `Mm.w.d`.
+    Month {
+        /// 1 to 12, else the text was bad.
+        month: u16,
+        /// 1 to 5, 5 for the last, else the text was bad.
+        week: u16,
+        /// 0 (Sunday) to 6, else the text was bad.
+        weekday: u16,
+    },
+}
+
+/// When a year's clock changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) on: On,
+    /// Seconds after that day's midnight, by the clock in force until then.
+    pub(crate) seconds: i32,
+}
+
+const UNSET: Rule = Rule { on: On::Zero(0), seconds: 0 };
+const TWO_O_CLOCK: i32 = 2 * 3600;
+/// What a text without rules means where no file `posixrules` exists: the United States since 2007.
+const DEFAULT: [Rule; 2] = [
+    Rule { on: On::Month { month: 3, week: 2, weekday: 0 }, seconds: TWO_O_CLOCK },
+    Rule { on: On::Month { month: 11, week: 1, weekday: 0 }, seconds: TWO_O_CLOCK },
+];
+
+/// A text understood: standard time first, daylight saving time second.
+#[derive(Clone, Debug)]
+pub(crate) struct Posix {
+    pub(crate) names: [Vec<u8>; 2],
+    /// Seconds east of UTC.
+    pub(crate) offsets: [i32; 2],
+    /// When standard time ends and when it returns.
+    pub(crate) rules: [Rule; 2],
+    /// Names a daylight saving time but not when it is (`CET-1CEST`).
+    pub(crate) bare: bool,
+}
+
+impl Posix {
+    /// Reads up to the first NUL or the end.
+    pub(crate) fn parse(text: &[u8]) -> Posix {
+        let mut zone = Posix {
+            names: [Vec::new(), Vec::new()],
+            offsets: [0; 2],
+            rules: [UNSET; 2],
+            bare: false,
+        };
+        let mut rest = Rest(text.split(|&b| b == 0).next().unwrap_or_default());
+        zone.read(&mut rest);
+        zone
+    }
+
+    fn read(&mut self, rest: &mut Rest<'_>) {
+        let Some(name) = rest.name() else { return };
+        self.names[0] = name.to_vec();
+        if !matches!(rest.peek(), b'+' | b'-' | b'0'..=b'9') {
+            return;
+        }
+        let Some(offset) = rest.offset() else { return };
+        self.offsets[0] = offset;
+        if rest.0.is_empty() {
+            self.names[1] = self.names[0].clone();
+            self.offsets[1] = offset;
+            return;
+        }
+        if let Some(name) = rest.name() {
+            self.names[1] = name.to_vec();
+            self.offsets[1] = rest.offset().unwrap_or(offset + 3600);
+            self.bare = matches!(rest.0, b"" | b",");
+        }
+        for (rule, default) in self.rules.iter_mut().zip(DEFAULT) {
+            if rest.rule(rule, default).is_none() {
+                break;
+            }
+        }
+    }
+}
+
+/// What of the text is not read yet.
+struct Rest<'t>(&'t [u8]);
+
+impl<'t> Rest<'t> {
+    /// The next byte; 0 at the end.
+    fn peek(&self) -> u8 {
+        self.0.first().copied().unwrap_or(0)
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == byte && byte != 0;
+        if found {
+            self.0 = &self.0[1..];
+        }
+        found
+    }
+
+    fn take_while(&mut self, belongs: impl Fn(u8) -> bool) -> &'t [u8] {
+        let end = self.0.iter().position(|&b| !belongs(b)).unwrap_or(self.0.len());
+        let (taken, rest) = self.0.split_at(end);
+        self.0 = rest;
+        taken
+    }
+
+    /// `ABC` or `<+03>`, three bytes or more; nothing is read if there is none.
+    fn name(&mut self) -> Option<&'t [u8]> {
+        let start = self.0;
+        let letters = self.take_while(|b| b.is_ascii_alphabetic());
+        if letters.len() >= 3 {
+            return Some(letters);
+        }
+        self.0 = start;
+        if self.take(b'<') {
+            let quoted = self.take_while(|b| b.is_ascii_alphanumeric() || b"+-".contains(&b));
+            if quoted.len() >= 3 && self.take(b'>') {
+                return Some(quoted);
+            }
+        }
+        self.0 = start;
+        None
+    }
+
+    /// `[+|-]hh[:mm[:ss]]`, in seconds east of UTC (the text counts west); `None` without a number, but
+    /// a sign is then read all the same.
+    fn offset(&mut self) -> Option<i32> {
+        let east = match self.peek() {
+            b'-' => 1,
+            _ => -1,
+        };
+        if matches!(self.peek(), b'-' | b'+') {
+            self.0 = &self.0[1..];
+        }
+        let [hours, minutes, seconds] = self.clock()?.map(i32::from);
+        Some(east * (hours.min(24) * 3600 + minutes.min(59) * 60 + seconds.min(59)))
+    }
+
+    /// `hh[:mm[:ss]]` by the rules of `scanf(3)`'s `%hu:%hu:%hu`: `None` if not even `hh` is there.
+    fn clock(&mut self) -> Option<[u16; 3]> {
+        let mut parts = [self.short()?, 0, 0];
+        for part in &mut parts[1..] {
+            let before = self.0;
+            let number = if self.take(b':') { self.short() } else { None };
+            let Some(number) = number else {
+                self.0 = before;
+                break;
+            };
+            *part = number;
+        }
+        Some(parts)
+    }
+
+    /// A number by the rules of `scanf(3)`'s `%hu`: space before, a sign, any number of digits, of
+    /// which the low 16 bits are kept. Nothing is read if there is none.
+    fn short(&mut self) -> Option<u16> {
+        let start = self.0;
+        self.take_while(|b| b.is_ascii_whitespace() || b == 0x0b);
+        let negative = self.take(b'-');
+        let _ = negative || self.take(b'+');
+        let Some(value) = self.digits() else {
+            self.0 = start;
+            return None;
+        };
+        let value = match value {
+            // Too large stays the largest, whatever the sign.
+            None => u64::MAX,
+            Some(value) if negative => value.wrapping_neg(),
+            Some(value) => value,
+        };
+        Some(value as u16)
+    }
+
+    /// Digits as a number; `Some(None)` if it exceeds 64 bits.
+    fn digits(&mut self) -> Option<Option<u64>> {
+        let digits = self.take_while(|b| b.is_ascii_digit());
+        if digits.is_empty() {
+            return None;
+        }
+        let value = digits.iter().try_fold(0u64, |value, digit| {
+            value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+        });
+        Some(value)
+    }
+
+    /// `date[/time]`. What was understood before something was not stays in `rule`.
+    fn rule(&mut self, rule: &mut Rule, default: Rule) -> Option<()> {
+        self.take(b',');
+        match self.peek() {
+            0 => *rule = default,
+            b'J' => {
+                self.take(b'J');
+                rule.on = On::Julian(0);
+                let day = self.digits()?.filter(|day| (1..=365).contains(day))?;
+                rule.on = On::Julian(day as u16);
+            }
+            b'0'..=b'9' => {
+                let day = self.digits()?.filter(|&day| day <= 365)?;
+                rule.on = On::Zero(day as u16);
+            }
+            b'M' => {
+                self.take(b'M');
+                self.month(&mut rule.on)?;
+            }
+            _ => return None,
+        }
+        match self.peek() {
+            0 | b',' => rule.seconds = TWO_O_CLOCK,
+            b'/' => {
+                self.take(b'/');
+                if self.0.is_empty() {
+                    return None;
+                }
+                let sign = if self.take(b'-') { -1 } else { 1 };
+                let [hours, minutes, seconds] = self.clock().unwrap_or([2, 0, 0]).map(i32::from);
+                rule.seconds = sign * (hours * 3600 + minutes * 60 + seconds);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// `m.w.d`, of which `on` keeps what could be read even if the whole is refused.
+    fn month(&mut self, on: &mut On) -> Option<()> {
+        let mut parts = [0; 3];
+        let mut complete = true;
+        for (at, part) in parts.iter_mut().enumerate() {
+            let number = if at == 0 || self.take(b'.') { self.short() } else { None };
+            let Some(number) = number else {
+                complete = false;
+                break;
+            };
+            *part = number;
+        }
+        let [month, week, weekday] = parts;
+        *on = On::Month { month, week, weekday };
+        let sound = (1..=12).contains(&month) && (1..=5).contains(&week) && weekday <= 6;
+        (complete && sound).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_text_is_understood() {
+        let zone = Posix::parse(b"<+0330>-3:30<+0430>,J79/24,M9.5.0/-1:30");
+        assert_eq!(zone.names, [b"+0330", b"+0430"]);
+        assert_eq!(zone.offsets, [12_600, 16_200]);
+        assert_eq!(zone.rules[0], Rule { on: On::Julian(79), seconds: 86_400 });
+        let last_sunday = On::Month { month: 9, week: 5, weekday: 0 };
+        assert_eq!(zone.rules[1], Rule { on: last_sunday, seconds: -5_400 });
+        assert!(!zone.bare);
+    }
+
+    #[test]
+    fn what_was_understood_before_a_mistake_stays() {
+        let zone = Posix::parse(b"EST5EDT,junk");
+        assert_eq!((zone.offsets, zone.rules), ([-18_000, -14_400], [UNSET; 2]));
+        let zone = Posix::parse(b"Foo/Bar");
+        assert_eq!((zone.names[0].as_slice(), zone.offsets), (&b"Foo"[..], [0; 2]));
+        assert!(Posix::parse(b"AB3").names[0].is_empty());
+    }
+
+    #[test]
+    fn names_without_rules_are_bare() {
+        assert!(Posix::parse(b"CET-1CEST").bare);
+        assert!(Posix::parse(b"CET-1CEST,").bare);
+        assert_eq!(Posix::parse(b"CET-1CEST").rules, DEFAULT);
+        assert!(!Posix::parse(b"CET-1").bare);
+    }
+
+    #[test]
+    fn numbers_are_read_as_scanf_does() {
+        assert_eq!(Posix::parse(b"ABC- 5").offsets[0], 18_000);
+        assert_eq!(Posix::parse(b"ABC+65537").offsets[0], -3_600);
+        assert_eq!(Posix::parse(b"ABC5:").offsets[0], -18_000);
+        assert_eq!(Posix::parse(b"ABC99:99:99").offsets[0], -(24 * 3600 + 59 * 60 + 59));
+    }
+}

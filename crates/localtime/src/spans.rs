@@ -1,0 +1,191 @@
+//! The transitions of a file: which local time type is in force when, found by a direct index.
+
+use crate::tail::c_string;
+use crate::tzif::Tables;
+use alloc::ffi::CString;
+use alloc::vec::Vec;
+use core::ffi::CStr;
+
+/// A local time type.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub(crate) offset: i32,
+    pub(crate) isdst: bool,
+    pub(crate) abbr: CString,
+}
+
+/// The time between two transitions: indices into the types.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    kind: u32,
+    /// What `tzname` says while it is in force.
+    names: [u32; 2],
+}
+
+/// All transitions of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Spans {
+    kinds: Vec<Kind>,
+    times: Vec<i64>,
+    /// One more than `times`: the first is before all of them.
+    spans: Vec<Span>,
+    index: Index,
+    /// From here on the footer's rules hold.
+    end: Option<i64>,
+    fresh: [u32; 2],
+    standard: (i32, bool),
+}
+
+impl Spans {
+    pub(crate) fn new(tables: &Tables) -> Spans {
+        let kinds: Vec<Kind> = tables
+            .types
+            .iter()
+            .map(|of| Kind {
+                offset: of.offset,
+                isdst: of.isdst,
+                abbr: c_string(tables.names.get(usize::from(of.name)..).unwrap_or_default()),
+            })
+            .collect();
+        let last = tables.times.last().copied();
+        Spans {
+            spans: spans(&kinds, &tables.kinds),
+            index: Index::new(&tables.times),
+            end: if tables.footer.is_some() { last } else { None },
+            fresh: fresh(&kinds, &tables.kinds),
+            standard: standard(&kinds, &tables.kinds),
+            times: tables.times.clone(),
+            kinds,
+        }
+    }
+
+    /// The type in force at `t`; `None` if the footer's rules say it.
+    #[inline]
+    pub(crate) fn at(&self, t: i64) -> Option<&Kind> {
+        if self.end.is_some_and(|end| t >= end) {
+            return None;
+        }
+        let span = self.spans.get(self.index.count(&self.times, t))?;
+        self.kinds.get(span.kind as usize)
+    }
+
+    /// The type of the last transition.
+    pub(crate) fn last(&self) -> &Kind {
+        let kind = self.spans.last().map_or(0, |span| span.kind);
+        &self.kinds[kind as usize]
+    }
+
+    /// `tzname` after a conversion of `t` by these tables.
+    pub(crate) fn names_at(&self, t: i64) -> [&CStr; 2] {
+        self.spans[self.index.count(&self.times, t)]
+            .names
+            .map(|kind| self.kinds[kind as usize].abbr.as_c_str())
+    }
+
+    /// `tzname` after the file was read.
+    pub(crate) fn fresh_names(&self) -> [CString; 2] {
+        self.fresh.map(|kind| self.kinds[kind as usize].abbr.clone())
+    }
+
+    /// The offset of standard time that was last changed to, and whether any change was to daylight
+    /// saving time.
+    pub(crate) fn standard(&self) -> (i32, bool) {
+        self.standard
+    }
+}
+
+fn spans(kinds: &[Kind], sequence: &[u8]) -> Vec<Span> {
+    let first = kinds.iter().position(|kind| !kind.isdst);
+    let skipped = (first != Some(0)).then_some(0);
+    let later = first.and_then(|first| (first..kinds.len()).find(|&at| kinds[at].isdst));
+    let first = first.unwrap_or(0) as u32;
+    let summer = skipped.or(later).map_or(first, |kind| kind as u32);
+    let mut result = Vec::with_capacity(sequence.len() + 1);
+    result.push(Span { kind: first, names: [first, summer] });
+
+    // From the last backwards, with the next type of each flavour at hand.
+    let mut next: [Option<u32>; 2] = [None; 2];
+    for &kind in sequence.iter().rev() {
+        let kind = u32::from(kind);
+        next[usize::from(kinds[kind as usize].isdst)] = Some(kind);
+        let standard = next[0].unwrap_or(kind);
+        let summer = next[1].unwrap_or(standard);
+        result.push(Span { kind, names: [standard, summer] });
+    }
+    result[1..].reverse();
+    result
+}
+
+/// `tzname` after the file was read: of the types last changed to.
+fn fresh(kinds: &[Kind], sequence: &[u8]) -> [u32; 2] {
+    let mut names = [None; 2];
+    for &kind in sequence.iter().rev() {
+        names[usize::from(kinds[usize::from(kind)].isdst)].get_or_insert(u32::from(kind));
+    }
+    let standard = names[0].or(names[1]).unwrap_or(0);
+    [standard, names[1].unwrap_or(standard)]
+}
+
+fn standard(kinds: &[Kind], sequence: &[u8]) -> (i32, bool) {
+    if sequence.is_empty() {
+        return (kinds[0].offset, false);
+    }
+    let mut used = sequence.iter().rev().map(|&kind| &kinds[usize::from(kind)]);
+    let offset = used.clone().find(|kind| !kind.isdst).map_or(0, |kind| kind.offset);
+    (offset, used.any(|kind| kind.isdst))
+}
+
+/// Where in the transitions to look: they are cut into equal stretches of time.
+#[derive(Clone, Debug)]
+struct Index {
+    base: i64,
+    shift: u32,
+    /// For each stretch how many transitions are before it; and one more.
+    before: Vec<u32>,
+}
+
+/// Stretches of 97 days hold one transition at most in most zones.
+const SHIFT: u32 = 23;
+const STRETCHES: u64 = 1024;
+/// Times before 1800 only say "since always".
+const OLDEST: i64 = -5_364_662_400;
+
+impl Index {
+    fn new(times: &[i64]) -> Index {
+        let mut index = Index { base: 0, shift: SHIFT, before: Vec::new() };
+        let old = times.iter().position(|&t| t >= OLDEST);
+        let (Some(old), Some(&last)) = (old, times.last()) else { return index };
+        if !times.is_sorted() {
+            return index;
+        }
+        index.base = times[old];
+        let length = index.base.abs_diff(last);
+        while length >> index.shift >= STRETCHES {
+            index.shift += 1;
+        }
+        let stretches = (length >> index.shift) + 1;
+        index.before = (0..=stretches)
+            .map(|stretch| {
+                let start = i128::from(index.base) + (i128::from(stretch) << index.shift);
+                times.partition_point(|&t| i128::from(t) < start) as u32
+            })
+            .collect();
+        index
+    }
+
+    /// How many of the times are not after `t`.
+    #[inline]
+    fn count(&self, times: &[i64], t: i64) -> usize {
+        let stretch = (t.wrapping_sub(self.base) as u64 >> self.shift) as usize;
+        let found = self.before.get(stretch..stretch.saturating_add(2));
+        let (Some(&[from, until]), true) = (found, t >= self.base) else {
+            return times.partition_point(|&time| time <= t);
+        };
+        let (from, until) = (from as usize, until as usize);
+        match until - from {
+            0 => from,
+            1 => from + usize::from(times[from] <= t),
+            _ => from + times[from..until].partition_point(|&time| time <= t),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The C library's answers, in the engine's nouns.
+
+use needless_localtime::Civil;
+use std::ffi::{CStr, CString, c_char, c_int, c_long};
+
+unsafe extern "C" {
+    fn tzset();
+    static tzname: [*const c_char; 2];
+    static timezone: c_long;
+    static daylight: c_int;
+}
+
+/// What the C library says of a moment; compared whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) civil: Civil,
+    pub(crate) isdst: i32,
+    pub(crate) gmtoff: i64,
+    pub(crate) abbr: Vec<u8>,
+}
+
+/// `tzname`, `timezone`, `daylight`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Variables {
+    pub(crate) names: [Vec<u8>; 2],
+    pub(crate) timezone: i64,
+    pub(crate) daylight: i32,
+}
+
+fn bytes(text: *const c_char) -> Vec<u8> {
+    // SAFETY: `tm_zone` and `tzname` of the C library point to strings that it keeps for ever.
+    unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
+}
+
+fn civil(tm: &libc::tm) -> Civil {
+    Civil {
+        sec: tm.tm_sec,
+        min: tm.tm_min,
+        hour: tm.tm_hour,
+        mday: tm.tm_mday,
+        mon: tm.tm_mon,
+        year: tm.tm_year,
+        wday: tm.tm_wday,
+        yday: tm.tm_yday,
+    }
+}
+
+fn tm(civil: &Civil, isdst: i32) -> libc::tm {
+    // SAFETY: all zeros is a `struct tm`.
+    let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+    tm.tm_sec = civil.sec;
+    tm.tm_min = civil.min;
+    tm.tm_hour = civil.hour;
+    tm.tm_mday = civil.mday;
+    tm.tm_mon = civil.mon;
+    tm.tm_year = civil.year;
+    tm.tm_isdst = isdst;
+    tm
+}
+
+fn answer(tm: &libc::tm) -> Answer {
+    Answer { civil: civil(tm), isdst: tm.tm_isdst, gmtoff: tm.tm_gmtoff, abbr: bytes(tm.tm_zone) }
+}
+
+/// Sets `TZ` and reads it, afresh even if it was the same. Before, a file without transitions clears
+/// what glibc keeps of the last zone's daylight saving time; and what it keeps of this one's takes
+/// effect the second time.
+pub(crate) fn set_tz(value: &[u8]) {
+    let value = CString::new(value).expect("no NUL in a TZ");
+    for value in [c"Etc/UTC", &value, &value] {
+        // SAFETY: this process has one thread that reads or writes the environment: the only test.
+        unsafe {
+            libc::setenv(c"TZ".as_ptr(), value.as_ptr(), 1);
+            tzset();
+        }
+    }
+}
+
+pub(crate) fn variables() -> Variables {
+    // SAFETY: written only by the C library's functions, which this thread alone calls.
+    unsafe { Variables { names: [bytes(tzname[0]), bytes(tzname[1])], timezone, daylight } }
+}
+
+pub(crate) fn localtime(t: i64) -> Option<Answer> {
+    let mut out = tm(&Civil::default(), 0);
+    // SAFETY: both pointers are to live variables of the right type.
+    let found = unsafe { libc::localtime_r(&t, &mut out) };
+    (!found.is_null()).then(|| answer(&out))
+}
+
+pub(crate) fn gmtime(t: i64) -> Option<Civil> {
+    let mut out = tm(&Civil::default(), 0);
+    // SAFETY: as in `localtime`.
+    let found = unsafe { libc::gmtime_r(&t, &mut out) };
+    (!found.is_null()).then(|| civil(&out))
+}
+
+/// The moment and the normalised fields.
+pub(crate) fn mktime(fields: &Civil, isdst: i32) -> Option<(i64, Answer)> {
+    let mut inout = tm(fields, isdst);
+    inout.tm_wday = -1;
+    // SAFETY: the pointer is to a live `struct tm`.
+    let t = unsafe { libc::mktime(&mut inout) };
+    // -1 is a moment as well; only success sets the weekday.
+    (inout.tm_wday != -1).then(|| (t, answer(&inout)))
+}
+
+pub(crate) fn timegm(fields: &Civil) -> Option<i64> {
+    let mut inout = tm(fields, 0);
+    inout.tm_wday = -1;
+    // SAFETY: as in `mktime`.
+    let t = unsafe { libc::timegm(&mut inout) };
+    (inout.tm_wday != -1).then_some(t)
+}

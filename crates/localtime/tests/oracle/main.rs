@@ -1,0 +1,135 @@
+//! Asks the C library of this process, moment by moment, whether the engine answers as it does.
+//!
+//! One test, because `TZ` and what `mktime` remembers belong to the whole process. It compares the
+//! slice that takes some seconds; with `NEEDLESS_ORACLE=COUNT` it goes on until COUNT comparisons are
+//! made (best with `--release`), and `NEEDLESS_SEED=N` chooses other random inputs. A comparison is one
+//! call answered by both.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(unsafe_code)]
+
+mod glibc;
+mod inputs;
+mod referee;
+
+use inputs::{Random, corrupted, text, zone_files};
+use needless_localtime::Zone;
+use needless_testees::needed;
+use referee::Referee;
+use std::collections::HashSet;
+use std::path::Path;
+
+const ZONEINFO: &str = "/usr/share/zoneinfo";
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect(variable))
+}
+
+#[test]
+fn the_c_library_answers_alike() {
+    let goal = number("NEEDLESS_ORACLE", 0);
+    let seed = number("NEEDLESS_SEED", 4);
+    println!("seed {seed}");
+    let mut random = Random(seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut referee = Referee::default();
+
+    let posixrules = std::fs::read(Path::new(ZONEINFO).join("posixrules")).ok();
+    for known in inputs::TEXTS {
+        compare_text(&mut referee, &mut random, known.as_bytes(), posixrules.as_deref());
+    }
+    for _ in 0..1500 {
+        let made = text(&mut random);
+        compare_text(&mut referee, &mut random, &made, posixrules.as_deref());
+    }
+
+    let found = needed(zone_files(Path::new(ZONEINFO))).unwrap_or_default();
+    let mut seen = HashSet::new();
+    for (name, bytes) in &found {
+        let Ok(zone) = Zone::from_tzif(bytes) else {
+            panic!("{name} is refused");
+        };
+        let new = seen.insert(bytes.as_slice());
+        referee.enter(name.as_bytes(), &zone);
+        if new {
+            referee.around_transitions(&zone, bytes, &mut random);
+        }
+        referee.at_random(&zone, &mut random, if new { 300 } else { 20 });
+    }
+
+    let scratch = tempfile::tempdir().expect("a directory for corrupted files");
+    let mut accepted = 0;
+    for at in 0..if found.is_empty() { 0 } else { 1500 } {
+        let (name, bytes) = &found[random.below(found.len() as u64) as usize];
+        let bad = corrupted(&mut random, bytes);
+        accepted +=
+            u32::from(compare_file(&mut referee, &mut random, scratch.path(), at, name, &bad));
+    }
+    println!("{accepted} corrupted files accepted");
+
+    while referee.comparisons < goal {
+        if random.below(4) == 0 || found.is_empty() {
+            let made = text(&mut random);
+            compare_text(&mut referee, &mut random, &made, posixrules.as_deref());
+            continue;
+        }
+        let (name, bytes) = &found[random.below(found.len() as u64) as usize];
+        let zone = Zone::from_tzif(bytes).expect("accepted before");
+        referee.enter(name.as_bytes(), &zone);
+        referee.around_transitions(&zone, bytes, &mut random);
+        referee.at_random(&zone, &mut random, 20_000);
+    }
+    referee.verdict();
+}
+
+fn compare_text(
+    referee: &mut Referee,
+    random: &mut Random,
+    text: &[u8],
+    posixrules: Option<&[u8]>,
+) {
+    if inputs::is_undefined(text) || Path::new(ZONEINFO).join(inputs::os(text)).is_file() {
+        referee.left_out += 1;
+        return;
+    }
+    let with = posixrules.and_then(|rules| Zone::with_posixrules(text, rules));
+    let zone = with.unwrap_or_else(|| Zone::from_posix(text));
+    referee.enter(&[b":", text].concat(), &zone);
+    referee.at_random(&zone, random, 300);
+    referee.around_years(&zone, random);
+}
+
+/// Whether both accept the file.
+fn compare_file(
+    referee: &mut Referee,
+    random: &mut Random,
+    scratch: &Path,
+    at: u32,
+    name: &str,
+    bytes: &[u8],
+) -> bool {
+    let path = scratch.join(format!("{at}-{}", name.replace('/', "-")));
+    std::fs::write(&path, bytes).expect("write a corrupted file");
+    let value = format!(":{}", path.display());
+    let zone = match Zone::from_tzif(bytes) {
+        Ok(_) if inputs::is_undefined_file(bytes) => {
+            referee.left_out += 1;
+            return false;
+        }
+        Ok(zone) => zone,
+        // Refused by glibc too: then the path is read as a text, and is UTC without a name.
+        Err(_) => Zone::from_posix(path.display().to_string().as_bytes()),
+    };
+    let accepted = Zone::from_tzif(bytes).is_ok();
+    let before = referee.differences();
+    referee.enter(value.as_bytes(), &zone);
+    if accepted {
+        referee.around_transitions(&zone, bytes, random);
+    }
+    referee.at_random(&zone, random, 50);
+    if referee.differences() == before {
+        std::fs::remove_file(&path).expect("remove a corrupted file");
+    } else if let Some(keep) = std::env::var_os("NEEDLESS_KEEP") {
+        let kept = Path::new(&keep).join(path.file_name().expect("a name"));
+        std::fs::copy(&path, kept).expect("keep a corrupted file");
+    }
+    accepted
+}

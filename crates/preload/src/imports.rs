@@ -1,0 +1,215 @@
+//! What is taken from the process: C library symbols, system calls, `errno`.
+//!
+//! Every symbol is a weak reference in a table of addresses. An absent one reads as null instead of
+//! keeping the program from starting, and no symbol version is asked for.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+
+/// `struct tm` of the 64-bit Linux ABIs (ctime(3)).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Tm {
+    /// Seconds, 0 to 60.
+    pub sec: c_int,
+    /// Minutes, 0 to 59.
+    pub min: c_int,
+    /// Hours, 0 to 23.
+    pub hour: c_int,
+    /// Day of the month, from 1.
+    pub mday: c_int,
+    /// Month, from 0.
+    pub mon: c_int,
+    /// Years since 1900.
+    pub year: c_int,
+    /// Day of the week, Sunday is 0.
+    pub wday: c_int,
+    /// Day of the year, from 0.
+    pub yday: c_int,
+    /// Summer time: positive yes, 0 no, negative unknown.
+    pub isdst: c_int,
+    /// Seconds east of UTC.
+    pub gmtoff: c_long,
+    /// Abbreviation of the zone.
+    pub zone: *const c_char,
+}
+
+/// One object of `dl_iterate_phdr(3)`; later members are not read.
+#[repr(C)]
+pub(crate) struct LoadedObject {
+    pub(crate) base: usize,
+    pub(crate) name: *const c_char,
+    pub(crate) headers: *const c_void,
+    pub(crate) header_count: u16,
+}
+
+type Visit = unsafe extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int;
+
+#[repr(C)]
+struct Imports {
+    environ: *mut *mut *mut c_char,
+    tzname: *mut [*const c_char; 2],
+    timezone: *mut c_long,
+    daylight: *mut c_int,
+    errno_location: Option<unsafe extern "C" fn() -> *mut c_int>,
+    syscall: Option<unsafe extern "C" fn(c_long, ...) -> c_long>,
+    getauxval: Option<unsafe extern "C" fn(usize) -> usize>,
+    dl_iterate_phdr: Option<unsafe extern "C" fn(Visit, *mut c_void) -> c_int>,
+    clock_gettime: Option<unsafe extern "C" fn(c_int, *mut [i64; 2]) -> c_int>,
+    glibc_version: Option<unsafe extern "C" fn() -> *const c_char>,
+    abort: Option<unsafe extern "C" fn() -> !>,
+}
+
+macro_rules! weak_table {
+    ($($symbol:literal),*) => {
+        core::arch::global_asm!(
+            ".pushsection .data.rel.ro.needless_imports,\"aw\"",
+            ".balign 8",
+            ".globl needless_imports",
+            ".hidden needless_imports",
+            "needless_imports:",
+            $(concat!(".weak ", $symbol), concat!(".8byte ", $symbol),)*
+            ".popsection",
+        );
+    };
+}
+// In the order of `Imports`.
+weak_table!(
+    "environ",
+    "tzname",
+    "timezone",
+    "daylight",
+    "__errno_location",
+    "syscall",
+    "getauxval",
+    "dl_iterate_phdr",
+    "clock_gettime",
+    "gnu_get_libc_version",
+    "abort"
+);
+
+unsafe extern "C" {
+    #[link_name = "needless_imports"]
+    static IMPORTS: Imports;
+}
+
+fn imports() -> &'static Imports {
+    // SAFETY: the table above has the layout of `Imports` and is filled by the dynamic linker
+    // before any of our code runs; null entries are `None` or null pointers.
+    unsafe { &IMPORTS }
+}
+
+/// Whether the process has all that this library needs: glibc, and the symbols named above.
+pub(crate) fn suitable() -> bool {
+    let i = imports();
+    i.glibc_version.is_some()
+        && i.errno_location.is_some()
+        && i.syscall.is_some()
+        && !i.environ.is_null()
+        && !i.tzname.is_null()
+        && !i.timezone.is_null()
+        && !i.daylight.is_null()
+}
+
+/// Ends the process, as a failed assertion in C does.
+#[cfg(panic = "abort")]
+pub(crate) fn abort() -> ! {
+    if let Some(abort) = imports().abort {
+        // SAFETY: abort(3) takes nothing and does not return.
+        unsafe { abort() }
+    }
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// The address of the process's `environ`, if it has one.
+pub(crate) fn environ() -> *mut *mut c_char {
+    let at = imports().environ;
+    if at.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: `environ` is a variable of the process. Another thread may be changing it, as with
+    // getenv(3): the value is read once, as one word.
+    unsafe { at.read_volatile() }
+}
+
+/// Writes `tzname`, `timezone`, `daylight` where they differ: unwritten lines stay shared between processors.
+pub(crate) fn set_globals(names: [*const c_char; 2], timezone: i64, daylight: i32) {
+    let i = imports();
+    // SAFETY: `suitable` found the three variables; they have these types by tzset(3). Races on
+    // them are those of the C library, which writes them unlocked for its readers, too.
+    unsafe {
+        if i.tzname.read_volatile() != names {
+            i.tzname.write_volatile(names);
+        }
+        if i.timezone.read_volatile() != timezone {
+            i.timezone.write_volatile(timezone);
+        }
+        if i.daylight.read_volatile() != daylight {
+            i.daylight.write_volatile(daylight);
+        }
+    }
+}
+
+/// `tzname[1]` or `tzname[0]`, as the variable now stands.
+pub(crate) fn tzname(summer: bool) -> *const c_char {
+    // SAFETY: as in `set_globals`.
+    unsafe { imports().tzname.read_volatile()[usize::from(summer)] }
+}
+
+pub(crate) fn errno() -> c_int {
+    let Some(location) = imports().errno_location else { return 0 };
+    // SAFETY: the location is the calling thread's own.
+    unsafe { *location() }
+}
+
+pub(crate) fn set_errno(value: c_int) {
+    if let Some(location) = imports().errno_location {
+        // SAFETY: as in `errno`.
+        unsafe { *location() = value }
+    }
+}
+
+/// A system call through syscall(2), which leaves -1 on failure.
+///
+/// # Safety
+/// As of the system call: pointers must be valid for what it reads and writes.
+pub(crate) unsafe fn syscall(number: c_long, a: [usize; 6]) -> c_long {
+    let Some(syscall) = imports().syscall else { return -1 };
+    // SAFETY: the caller vouches for the arguments; superfluous ones are ignored.
+    unsafe { syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
+}
+
+/// getauxval(3); 0 if absent.
+pub(crate) fn auxiliary(kind: usize) -> usize {
+    // SAFETY: getauxval reads a vector that lives as long as the process.
+    imports().getauxval.map_or(0, |get| unsafe { get(kind) })
+}
+
+/// Calls `visit` for each loaded object, in the order in which symbols are searched.
+pub(crate) fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
+    unsafe extern "C" fn forward<F: FnMut(&LoadedObject) -> bool>(
+        object: *const LoadedObject,
+        _: usize,
+        context: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `context` is the closure below, alive and used by this thread alone; `object` is
+        // valid during the call by dl_iterate_phdr(3).
+        let go_on = unsafe { (*context.cast::<F>())(&*object) };
+        c_int::from(!go_on)
+    }
+    if let Some(iterate) = imports().dl_iterate_phdr {
+        // SAFETY: `forward` is given the closure it was made for.
+        unsafe { iterate(forward::<F>, (&raw mut visit).cast()) };
+    }
+}
+
+/// clock_gettime(2) of the C library, in seconds; 0 where it fails.
+pub(crate) fn clock_seconds(clock: c_int) -> i64 {
+    let mut time = [0i64; 2];
+    if let Some(get) = imports().clock_gettime {
+        // SAFETY: `time` has the layout of a 64-bit timespec.
+        unsafe { get(clock, &raw mut time) };
+    }
+    time[0]
+}

@@ -1,0 +1,94 @@
+//! `NEEDLESS_PRELOAD_ONCE=1`: this process only, not its children.
+
+use crate::environment::value_of;
+use crate::imports::environ;
+use core::ffi::c_char;
+
+const OPTION: &[u8] = b"NEEDLESS_PRELOAD_ONCE";
+const FILE: &[u8] = b"libneedless_localtime.so";
+
+/// Run by the dynamic linker before the program.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INIT: extern "C" fn() = init;
+
+/// Takes this library out of `LD_PRELOAD`, and the option with it, if the option is 1.
+extern "C" fn init() {
+    let env = environ();
+    if env.is_null() {
+        return;
+    }
+    let (mut option, mut preload) = (None, None);
+    // SAFETY: `environ` ends with null; nothing else runs yet that could change it.
+    unsafe {
+        let mut index = 0;
+        while !(*env.add(index)).is_null() {
+            let entry = *env.add(index);
+            if value_of(entry, OPTION) == Some(b"1") {
+                option = Some(index);
+            } else if value_of(entry, b"LD_PRELOAD").is_some() {
+                preload = Some(index);
+            }
+            index += 1;
+        }
+    }
+    let Some(option) = option else { return };
+    // SAFETY: both are indexes of entries; the later one is removed first, so that the other stays right.
+    unsafe {
+        let emptied = preload.filter(|&p| without_us((*env.add(p)).add(b"LD_PRELOAD=".len())));
+        let (first, second) = match emptied {
+            Some(p) => (option.min(p), Some(option.max(p))),
+            None => (option, None),
+        };
+        if let Some(second) = second {
+            remove(env, second);
+        }
+        remove(env, first);
+    }
+}
+
+/// Shifts what follows over the entry. In place: a program may hold the array as main's third argument.
+unsafe fn remove(env: *mut *mut c_char, mut index: usize) {
+    // SAFETY: the caller gives the index of an entry of an array that ends with null.
+    unsafe {
+        loop {
+            let next = *env.add(index + 1);
+            *env.add(index) = next;
+            if next.is_null() {
+                return;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// Drops our items from a list of libraries; true if nothing is left of it.
+unsafe fn without_us(list: *mut c_char) -> bool {
+    let list = list.cast::<u8>();
+    let (mut read, mut write) = (0usize, 0usize);
+    // SAFETY: the list ends with a NUL, `write` never overtakes `read`, and the text is writable: the
+    // kernel put it on the stack.
+    unsafe {
+        while *list.add(read) != 0 {
+            let start = read;
+            while !matches!(*list.add(read), 0 | b':' | b' ') {
+                read += 1;
+            }
+            let item = core::slice::from_raw_parts(list.add(start), read - start);
+            let ours = item.rsplit(|&b| b == b'/').next() == Some(FILE);
+            let separator = *list.add(read);
+            if separator != 0 {
+                read += 1;
+            }
+            if !ours {
+                core::ptr::copy(list.add(start), list.add(write), read - start);
+                write += read - start;
+            }
+        }
+        while write > 0 && matches!(*list.add(write - 1), b':' | b' ') {
+            write -= 1;
+        }
+        *list.add(write) = 0;
+    }
+    write == 0
+}

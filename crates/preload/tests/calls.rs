@@ -1,0 +1,150 @@
+//! What the library asks of the kernel, counted by strace; and what of the dynamic linker.
+
+mod common;
+
+use common::{have, library, may_mount, program, run};
+use std::process::Command;
+
+/// The calls of a program under strace, without those that start and end it: strace's summary by name.
+fn calls(program: &std::path::Path, conversions: &str, preloaded: bool) -> Vec<String> {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let mut c = Command::new("strace");
+    c.args(["-f", "-o"]).arg(log.path());
+    if preloaded {
+        c.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
+    }
+    c.arg(program).arg(conversions);
+    assert!(run(&mut c, None, false).status.success());
+    let text = std::fs::read_to_string(log.path()).expect("strace's log");
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn two_calls_at_most_in_a_million_conversions() {
+    if !have("strace") {
+        return;
+    }
+    let storm = program("storm", &[]);
+    let few = calls(&storm, "60", true);
+    let many = calls(&storm, "1000060", true);
+    let stats = |log: &[String]| log.iter().filter(|l| l.contains("\"/etc/localtime\"")).count();
+    let plain = stats(&calls(&storm, "600", false));
+    assert!(plain >= 600, "the C library asks each time: {plain}");
+    // One more in each further second that the million takes.
+    let more = many.len() - few.len();
+    assert!(more <= 2, "{more} calls more:\n{}", many.join("\n"));
+}
+
+#[test]
+fn needs_no_library_and_no_version() {
+    if !have("readelf") {
+        return;
+    }
+    let read = |option: &str| {
+        let out =
+            Command::new("readelf").args(["-W", option]).arg(library()).output().expect("readelf");
+        String::from_utf8(out.stdout).expect("text")
+    };
+    let dynamic = read("-d");
+    assert!(dynamic.contains("libneedless_localtime.so"), "{dynamic}");
+    for absent in ["NEEDED", "VERNEED", "TEXTREL", "STATIC_TLS"] {
+        assert!(!dynamic.contains(absent), "{absent} in {dynamic}");
+    }
+    let symbols = read("--dyn-syms");
+    let undefined: Vec<_> =
+        symbols.lines().filter(|l| l.contains(" UND ") && !l.trim_end().ends_with("UND")).collect();
+    assert!(undefined.len() > 10, "{symbols}");
+    for line in undefined {
+        // What compilers call by themselves is in every C library.
+        let everywhere = ["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
+        assert!(
+            line.contains("WEAK") || everywhere.iter().any(|n| line.trim_end().ends_with(n)),
+            "{line}"
+        );
+    }
+    let wanted = [
+        "localtime",
+        "localtime_r",
+        "gmtime",
+        "gmtime_r",
+        "__gmtime_r",
+        "mktime",
+        "timelocal",
+        "timegm",
+        "ctime",
+        "ctime_r",
+        "asctime",
+        "asctime_r",
+        "tzset",
+        "strftime",
+        "strftime_l",
+        "__strftime_l",
+        "wcsftime",
+        "wcsftime_l",
+    ];
+    let mut exported: Vec<_> = symbols
+        .lines()
+        .filter(|l| l.contains("FUNC") && !l.contains(" UND "))
+        .filter_map(|l| l.split_whitespace().last())
+        .collect();
+    exported.sort_unstable();
+    let mut wanted = wanted.to_vec();
+    wanted.sort_unstable();
+    assert_eq!(exported, wanted, "exactly the functions it stands in for");
+}
+
+#[test]
+fn a_changed_file_is_seen_in_the_next_second() {
+    if !may_mount() {
+        return;
+    }
+    let change = program("change", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    // /etc is covered by a folder with one link, in a namespace that ends with the program.
+    let script = format!(
+        "set -e; cp /usr/share/zoneinfo/Asia/Tokyo {at}/tokyo; cp /usr/share/zoneinfo/Europe/Athens {at}/athens
+         mkdir {at}/etc; ln -s {at}/zone {at}/etc/localtime; cp /etc/ld.so.cache {at}/etc/
+         ln -s tokyo {at}/zone; mount --bind {at}/etc /etc; exec {} {at}",
+        change.display()
+    );
+    for preloaded in [false, true] {
+        let _ = std::fs::remove_dir_all(folder.path().join("etc"));
+        let _ = std::fs::remove_file(folder.path().join("zone"));
+        let out = run(Command::new("unshare").args(["-m", "sh", "-c", &script]), None, preloaded);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned()
+            + &String::from_utf8_lossy(&out.stderr);
+        assert_eq!(text, "seen\n", "preloaded: {preloaded}");
+    }
+}
+
+#[test]
+fn a_changed_variable_is_seen_at_once() {
+    let variable = program("variable", &[]);
+    for tz in [None, Some("Asia/Tokyo")] {
+        common::same(|| Command::new(&variable), tz);
+    }
+}
+
+#[test]
+fn threads_forks_signals_and_flips() {
+    let stress = program("stress", &[]);
+    let out = run(Command::new(&stress).arg("400"), Some("JST-9"), true);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "done\n", "{:?}", out.status);
+}
+
+#[test]
+fn flips_of_the_variable_leave_nothing_behind() {
+    let leak = program("leak", &[]);
+    let grown = |flips: &str, values: &str| -> i64 {
+        let out = run(Command::new(&leak).args([flips, values]), None, true);
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8_lossy(&out.stdout).trim().parse().expect("a number")
+    };
+    // In kB, which the kernel counts in batches of up to 256: one byte per flip would be 976.
+    let start = grown("10", "2");
+    let many_flips = grown("1000000", "2") - start;
+    assert!(many_flips <= 256, "{many_flips} kB");
+    let many_values = grown("20000", "20000") - start;
+    assert!((100..=10 * 1024).contains(&many_values), "{many_values} kB");
+}

@@ -1,0 +1,110 @@
+//! The library and the C programs the tests run, built once per test binary.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The shared library, built by `build-so`.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("so");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("build-so");
+        let built = Command::new(script)
+            .arg(&out)
+            .env("CARGO", env!("CARGO"))
+            .output()
+            .expect("build-so runs");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        out.join("libneedless_localtime.so")
+    })
+}
+
+/// The program `tests/c/NAME.c`, compiled with further options.
+pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
+    let suffix = options.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // Tests in other threads compile the same program: each writes its own file, then all rename.
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let made = out.join(format!("{name}{suffix}.{}", MADE.fetch_add(1, Ordering::Relaxed)));
+    let target = out.join(format!("{name}{suffix}"));
+    let cc = Command::new("cc")
+        .args(["-O1", "-w", "-pthread", "-o"])
+        .arg(&made)
+        .arg(source)
+        .args(options)
+        .output()
+        .expect("a C compiler");
+    assert!(cc.status.success(), "{}", String::from_utf8_lossy(&cc.stderr));
+    std::fs::rename(made, &target).expect("rename");
+    target
+}
+
+/// Runs it with `TZ` as given (`None`: unset), with or without the library.
+pub(crate) fn run(command: &mut Command, tz: Option<&str>, preloaded: bool) -> Output {
+    match tz {
+        Some(tz) => command.env("TZ", tz),
+        None => command.env_remove("TZ"),
+    };
+    match preloaded {
+        true => command.env("LD_PRELOAD", library()),
+        false => command.env_remove("LD_PRELOAD"),
+    };
+    command.env_remove("TZDIR").output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
+}
+
+/// Runs it both ways; the output must be the same, and not empty.
+pub(crate) fn same(make: impl Fn() -> Command, tz: Option<&str>) {
+    let plain = run(&mut make(), tz, false);
+    let preloaded = run(&mut make(), tz, true);
+    assert!(plain.status.success(), "{:?}", plain);
+    assert!(!plain.stdout.is_empty());
+    assert_eq!(
+        plain.status,
+        preloaded.status,
+        "TZ={tz:?}: {}",
+        String::from_utf8_lossy(&preloaded.stderr)
+    );
+    if plain.stdout == preloaded.stdout {
+        return;
+    }
+    let (a, b) =
+        (String::from_utf8_lossy(&plain.stdout), String::from_utf8_lossy(&preloaded.stdout));
+    let differing: Vec<_> = a.lines().zip(b.lines()).filter(|(a, b)| a != b).collect();
+    let shown: String =
+        differing.iter().take(12).map(|(a, b)| format!("libc  {a}\nours  {b}\n")).collect();
+    panic!(
+        "TZ={tz:?}: {} of {} lines differ ({} lines of ours)\n{shown}",
+        differing.len(),
+        a.lines().count(),
+        b.lines().count()
+    );
+}
+
+/// Whether a program is there; says so where not.
+pub(crate) fn have(name: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {name}")])
+        .output()
+        .expect("sh")
+        .status
+        .success();
+    if !found {
+        eprintln!("skipped: {name} is not installed");
+    }
+    found
+}
+
+/// Whether private mount namespaces may be made; says so where not.
+pub(crate) fn may_mount() -> bool {
+    let may =
+        Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|o| o.status.success());
+    if !may {
+        eprintln!("skipped: no right to make a mount namespace");
+    }
+    may
+}
