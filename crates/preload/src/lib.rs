@@ -16,6 +16,15 @@
 //! zone the C library saw when it first converted a time.
 #![no_std]
 
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "powerpc64", target_endian = "little")
+)))]
+compile_error!(
+    "libneedless_localtime.so knows the system calls of x86-64, aarch64 and ppc64le only; build the others with --package needless"
+);
+
 extern crate alloc;
 
 mod clock;
