@@ -71,14 +71,19 @@ pub fn fill(profile: &mut Profile, roots: &Roots) {
 ///
 /// # Errors
 /// When it is no ELF file.
-pub(crate) fn deaf_to_preload(file: File) -> std::io::Result<Option<String>> {
+pub(crate) fn deaf_to_preload(file: File, library: File) -> std::io::Result<Option<String>> {
     let image = Image::read(file).ok_or(std::io::ErrorKind::InvalidData)?;
+    let library = Image::read(library).ok_or(std::io::ErrorKind::InvalidData)?;
     let why = match (image.runtime, &image.libc) {
         (Runtime::Go, _) => "it is a Go program, which has its own time functions",
         (Runtime::Java, _) => "it is of Java, which has its own time functions",
         (Runtime::Node, _) => "it is of Node or Electron, whose time functions are its own",
         (_, Libc::Static) => "it is statically linked: its C library cannot be replaced",
         (_, Libc::Musl) => "it uses musl, which does not ask whether the zone has changed",
+        // The loader would complain on the program's standard error.
+        _ if image.machine != library.machine => {
+            "it is of another architecture than the library (32 bits, perhaps)"
+        }
         (_, Libc::Unknown) => "it does not use the GNU C library",
         (_, Libc::Glibc(_)) if asks_time(&image) => return Ok(None),
         _ => "neither it nor a library that it is linked with uses the C library's time functions",

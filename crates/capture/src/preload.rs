@@ -52,7 +52,7 @@ pub fn preload(words: &[OsString], once: bool, say: impl FnOnce(&str)) -> Failur
     let prepared = (|| {
         let library = preload_library()?;
         let mut launch = run::launch(words, None)?;
-        match deaf(&launch.program, 0) {
+        match deaf(&launch.program, &library, 0) {
             Some(why) => say(&format!(
                 "preloading changes nothing for {}: {why}; it is run as it is",
                 launch.program.display()
@@ -92,7 +92,7 @@ fn joined(library: PathBuf, before: Option<OsString>) -> OsString {
 const DEPTH: usize = 5;
 
 /// Why the library would change nothing for `program`, if that can be told from its file.
-fn deaf(program: &Path, depth: usize) -> Option<String> {
+fn deaf(program: &Path, library: &Path, depth: usize) -> Option<String> {
     let mut file = File::open(program).ok()?;
     if file.metadata().ok()?.permissions().mode() & 0o6000 != 0 {
         return Some("it runs with the rights of its owner (set-user-ID), and the loader then ignores libraries of others".into());
@@ -105,13 +105,15 @@ fn deaf(program: &Path, depth: usize) -> Option<String> {
             let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|w| !w.is_empty());
             let interpreter = Path::new(OsStr::from_bytes(words.next()?));
             if interpreter.file_name() != Some(OsStr::new("env")) {
-                return deaf(interpreter, depth + 1);
+                return deaf(interpreter, library, depth + 1);
             }
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?;
             let found = run::find(OsStr::from_bytes(name), std::env::var_os("PATH").as_deref());
-            deaf(&found.ok()?, depth + 1)
+            deaf(&found.ok()?, library, depth + 1)
         }
         Some(_) => None,
-        None => image::deaf_to_preload(File::open(program).ok()?).ok()?,
+        None => {
+            image::deaf_to_preload(File::open(program).ok()?, File::open(library).ok()?).ok()?
+        }
     }
 }

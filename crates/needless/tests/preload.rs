@@ -79,8 +79,10 @@ fn the_sample_of_the_article_asks_no_more() {
 fn a_command_it_cannot_help_runs_as_it_is_and_that_is_said() {
     library();
     let Some(fixed) = testee("packagecloud-static") else { return };
+    let Some(narrow) = testee("packagecloud-i386") else { return };
     for (words, why) in [
-        (&[fixed.as_str(), "3"][..], "statically linked"),
+        (&[narrow.as_str(), "3"][..], "another architecture"),
+        (&[fixed.as_str(), "3"], "statically linked"),
         (&["/bin/true"], "neither it nor a library"),
     ] {
         let done = command(NEEDLESS).args(["preload", "--"]).args(words).output().unwrap();

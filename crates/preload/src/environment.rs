@@ -15,7 +15,8 @@ static LAST: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
 /// Whether `TZ` still has the text `known` (`None`: unset).
 ///
-/// A set `TZ` is compared byte by byte, hence exactly. For an unset one a variable added at the end is
+/// A set `TZ` is compared byte by byte, hence exactly; and whether the environment was emptied by
+/// `environ[0] = NULL`, as some programs do, is looked at. For an unset one a variable added at the end is
 /// noticed, which is where setenv(3) and putenv(3) add; one written over an entry in the middle of an
 /// array that is otherwise as it was, is noticed at the next `find`.
 #[inline]
@@ -34,7 +35,7 @@ pub(crate) fn unchanged(known: Option<&[u8]>) -> bool {
     unsafe {
         let entry = env.add(index).read_volatile();
         match known {
-            Some(text) => !entry.is_null() && is(entry, text),
+            Some(text) => !entry.is_null() && is(entry, text) && !env.read_volatile().is_null(),
             None => {
                 entry.is_null()
                     && (index == 0

@@ -292,7 +292,7 @@ static __always_inline bool count_path(struct pt_regs *regs, struct text_scratch
 
 /* ---- hooks ---- */
 
-/* Of a call that counts for nothing: what number it had, and whether it is one. */
+/* Counts what returned without a number. */
 static __always_inline void count_odd(struct proc *proc, struct made *made, long ret)
 {
 	/* None: a signal handler returned, and `ret` is what the register held before the signal; or, with

@@ -30,6 +30,8 @@ int main(void) {
     mine[1] = "TZ=Asia/Kolkata"; show("another entry");
     mine[1] = 0; show("array cut short");
     mine[1] = "TZ=ABC-3"; show("array grown");
+    mine[0] = 0; show("emptied in place");
+    mine[0] = "A=b"; show("filled again");
     clearenv(); show("clearenv");
     for (int i = 0; i < 300; i++) { char n[16]; sprintf(n, "V%d", i); setenv(n, "x", 1); localtime(&t); }
     show("many others");

@@ -1,7 +1,8 @@
 //! The library and the C programs the tests run, built once per test binary.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its part")]
 
+use needless_testees::needed;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -85,7 +86,7 @@ pub(crate) fn same(make: impl Fn() -> Command, tz: Option<&str>) {
     );
 }
 
-/// Whether a program is there; says so where not.
+/// Whether a program is there; says so where not, and in CI that is a failure.
 pub(crate) fn have(name: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -93,18 +94,12 @@ pub(crate) fn have(name: &str) -> bool {
         .expect("sh")
         .status
         .success();
-    if !found {
-        eprintln!("skipped: {name} is not installed");
-    }
-    found
+    needed(found.then_some(()).ok_or(format!("{name} is not installed"))).is_some()
 }
 
-/// Whether private mount namespaces may be made; says so where not.
+/// Whether private mount namespaces may be made; likewise.
 pub(crate) fn may_mount() -> bool {
     let may =
         Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|o| o.status.success());
-    if !may {
-        eprintln!("skipped: no right to make a mount namespace");
-    }
-    may
+    needed(may.then_some(()).ok_or("no right to make a mount namespace".into())).is_some()
 }
