@@ -27,10 +27,14 @@ pub(crate) const DAY: i64 = 86_400;
 const EPOCH_FROM_MARCH_0: i64 = 719_468;
 /// Days from 1900-03-01 to 1970-01-01.
 const EPOCH_FROM_MARCH_1900: i64 = 25_508;
+/// Days from 1900-01-01 to 1970-01-01.
+const EPOCH_FROM_1900: i64 = 25_567;
 /// Days from 1900-03-01 to 2100-03-01, in which every fourth year is a leap year.
 const SIMPLE_DAYS: u64 = 73_049;
 /// Days of 400 years.
 const CYCLE: i64 = 146_097;
+/// All whole days before 1970 that an `i64` of seconds can tell.
+const DAYS_BEFORE: i64 = i64::MAX / DAY;
 /// The first and the last second whose year fits `tm_year`.
 pub(crate) const FIRST: i64 = days_before(i32::MIN as i64 + 1900, 0) * DAY;
 pub(crate) const LAST: i64 = days_before(i32::MAX as i64 + 1901, 0) * DAY - 1;
@@ -38,10 +42,30 @@ pub(crate) const LAST: i64 = days_before(i32::MAX as i64 + 1901, 0) * DAY - 1;
 /// `gmtime(3)` without leap seconds: seconds since 1970-01-01 00:00:00 UTC to fields.
 ///
 /// `None`: the year does not fit `tm_year` (EOVERFLOW).
-#[inline]
+#[inline(always)]
 pub fn gmtime(t: i64) -> Option<Civil> {
     let (day, second) = split(t);
     Some(Date::of(day)?.at(second))
+}
+
+/// Of the fields of [`Civil`] those that glibc has found when it sees that the year does not fit: `sec`, `min`,
+/// `hour`, `wday`, and the low 32 bits of `year`. The others are 0.
+pub fn beyond(t: i64, gmtoff: i32) -> Civil {
+    let (day, second) = split(t);
+    let (carry, second) = split(i64::from(second) + i64::from(gmtoff));
+    let day = day + carry;
+    let from_march = day + EPOCH_FROM_MARCH_0;
+    // Whole cycles aside the rest is a year that fits.
+    let (cycle, in_cycle) = (from_march.div_euclid(CYCLE), from_march.rem_euclid(CYCLE));
+    let date = Date::of(in_cycle - EPOCH_FROM_MARCH_0).map_or(0, |date| i64::from(date.year));
+    Civil {
+        year: (date + cycle * 400) as i32,
+        wday: (day + 4).rem_euclid(7) as i32,
+        mday: 0,
+        mon: 0,
+        yday: 0,
+        ..CLOCKLESS.at(second)
+    }
 }
 
 /// `timegm(3)` without leap seconds: the inverse of [`gmtime`]. Any field but `wday` and `yday`, which
@@ -58,12 +82,23 @@ pub fn timegm(civil: &Civil) -> Option<i64> {
 /// the second. Below 2^57 in magnitude.
 #[inline]
 pub(crate) fn wall(civil: &Civil) -> (i64, i64) {
-    let months = i64::from(civil.mon);
-    let year = i64::from(civil.year) + 1900 + months.div_euclid(12);
-    let day = days_before(year, months.rem_euclid(12) as u32) + i64::from(civil.mday) - 1;
+    let day = i64::from(civil.mday) - 1 + first_of_month(civil.year, civil.mon);
     let second = civil.sec.clamp(0, 59);
     let clock = i64::from(civil.hour) * 3600 + i64::from(civil.min) * 60 + i64::from(second);
     (day * DAY + clock, i64::from(civil.sec) - i64::from(second))
+}
+
+/// Days from 1970-01-01 to the first of the month, both as in [`Civil`].
+#[inline]
+fn first_of_month(year: i32, month: i32) -> i64 {
+    // Months of 1901 to 2099 without a division.
+    if let (1..=199, 0..=11) = (year, month) {
+        let leap = year & 3 == 0;
+        let in_year = first_day(month as u16 + 1, leap);
+        return i64::from(year * 365 + (year - 1) / 4 + i32::from(in_year)) - EPOCH_FROM_1900;
+    }
+    let months = i64::from(month);
+    days_before(i64::from(year) + 1900 + months.div_euclid(12), months.rem_euclid(12) as u32)
 }
 
 /// Whether the fields, their second brought into 0 to 59, are in a year that fits.
@@ -86,6 +121,7 @@ pub(crate) fn is_leap(year: i64) -> bool {
 }
 
 /// Days from 1 January to the first of the month (1 to 13).
+#[inline]
 pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
     const FIRST: [u16; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
     let month = month.clamp(1, 13);
@@ -93,9 +129,32 @@ pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
 }
 
 /// The day since 1970-01-01 and the second of the day.
-#[inline]
+#[inline(always)]
 pub(crate) fn split(t: i64) -> (i64, i32) {
-    (t.div_euclid(DAY), t.rem_euclid(DAY) as i32)
+    // Counted from a midnight before all others, nothing is negative, and dividing costs half.
+    let whole = t.wrapping_add(DAYS_BEFORE * DAY) as u64;
+    if t < -DAYS_BEFORE * DAY {
+        return (t.div_euclid(DAY), t.rem_euclid(DAY) as i32);
+    }
+    ((whole / DAY as u64) as i64 - DAYS_BEFORE, (whole % DAY as u64) as i32)
+}
+
+/// The day since 1970-01-01 and the second of the day that the fields name; `None` if hour, minute or second
+/// is out of its range.
+#[inline]
+pub fn day_and_second(civil: &Civil) -> Option<(i64, u32)> {
+    let usual = (civil.hour as u32) < 24 && (civil.min as u32) < 60 && (civil.sec as u32) < 60;
+    if !usual {
+        return None;
+    }
+    let day = i64::from(civil.mday) - 1 + first_of_month(civil.year, civil.mon);
+    Some((day, (civil.hour * 3600 + civil.min * 60 + civil.sec) as u32))
+}
+
+/// The day since 1970-01-01, in UTC, of a moment.
+#[inline]
+pub fn day_of(t: i64) -> i64 {
+    split(t).0
 }
 
 /// A day: the fields of [`Civil`] that do not depend on the clock.
@@ -108,9 +167,11 @@ pub(crate) struct Date {
     pub(crate) yday: i32,
 }
 
+const CLOCKLESS: Date = Date { mday: 0, mon: 0, year: 0, wday: 0, yday: 0 };
+
 impl Date {
     /// The day's date; `None` if its year does not fit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(day: i64) -> Option<Date> {
         let simple = day.wrapping_add(EPOCH_FROM_MARCH_1900) as u64;
         if simple < SIMPLE_DAYS {
@@ -142,7 +203,7 @@ impl Date {
     }
 
     /// From the year (since 1900) in whose March `in_year` counts from 0; `leap` is that year's.
-    #[inline]
+    #[inline(always)]
     fn new(year: i32, in_year: u32, wday: u32, leap: bool) -> Date {
         // Months of 30.6 days, in 1/65536: exact for a year from March on.
         let months = 2141 * in_year + 197_913;
@@ -160,7 +221,7 @@ impl Date {
     }
 
     /// With the clock at the second (0 to 86,399) of the day.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(self, second: i32) -> Civil {
         let second = second as u32;
         let minutes = second / 60;

@@ -14,11 +14,13 @@ mod civil;
 mod mktime;
 mod posix;
 mod posixrules;
+mod regime;
 mod spans;
 mod tail;
 mod tzif;
 mod zone;
 
-pub use civil::{Civil, gmtime, timegm};
+pub use civil::{Civil, beyond, day_and_second, day_of, gmtime, timegm};
+pub use regime::Regime;
 pub use tzif::Malformed;
 pub use zone::{Globals, Local, Zone};

@@ -32,23 +32,39 @@ impl Zone {
     pub fn mktime(&self, civil: &Civil, isdst: i32) -> Option<(i64, Local<'_>)> {
         let wall = civil::wall(civil).0;
         let mut carried = self.lead(wall).map_or(0, |(lead, _)| -lead);
-        self.mktime_after(civil, isdst, &mut carried)
+        let t = self.mktime_after(civil, isdst, &mut carried)?;
+        Some((t, self.local(t)?))
     }
 
     /// As [`Zone::mktime`], with what a C library remembers from call to call: how far the last answer
-    /// was from the same fields in UTC (seconds, 0 at first).
-    pub fn mktime_after(
-        &self,
-        civil: &Civil,
-        isdst: i32,
-        carried: &mut i64,
-    ) -> Option<(i64, Local<'_>)> {
+    /// was from the same fields in UTC (seconds, 0 at first). [`Zone::local`] is defined at the moment.
+    pub fn mktime_after(&self, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
         let wall = civil::wall(civil).0;
+        if let Some(t) = self.far_from_changes(wall, isdst) {
+            *carried = t - wall;
+            let t = t + i64::from(civil.sec) - i64::from(civil.sec.clamp(0, 59));
+            return self.lead(t).map(|_| t);
+        }
         let t = moment(|t| self.lead(t), wall, isdst, *carried)?;
         *carried = t.wrapping_sub(wall);
-        let found = self.local(t)?;
-        let t = with_second(t, civil.sec, found.civil.sec);
-        Some((t, self.local(t)?))
+        let t = with_second(t, civil.sec, self.local(t)?.civil.sec);
+        self.lead(t).map(|_| t)
+    }
+
+    /// The moment, where the same lead holds for days around it: no other moment can show that wall clock.
+    #[inline]
+    fn far_from_changes(&self, wall: i64, isdst: i32) -> Option<i64> {
+        let regime = self.regime(wall)?;
+        if isdst >= 0 && (isdst > 0) != regime.isdst {
+            return None;
+        }
+        let around = self.unchanged_around(wall)?;
+        let t = wall - i64::from(regime.gmtoff);
+        // Two moments that show the same wall clock are no further apart than two offsets.
+        let apart = self.offsets_apart();
+        let far = t.checked_sub(apart)? >= around.start && t.checked_add(apart)? < around.end;
+        let fits = (civil::FIRST..=civil::LAST).contains(&wall);
+        (far && fits).then_some(t)
     }
 
     /// `timegm(3)`: the inverse of [`Zone::gmtime`], so with leap seconds if the zone has them.

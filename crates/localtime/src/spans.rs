@@ -5,6 +5,7 @@ use crate::tzif::Tables;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
+use core::ops::Range;
 
 /// A local time type.
 #[derive(Clone, Debug)]
@@ -59,27 +60,43 @@ impl Spans {
         }
     }
 
-    /// The type in force at `t`; `None` if the footer's rules say it.
-    #[inline]
-    pub(crate) fn at(&self, t: i64) -> Option<&Kind> {
+    /// The type in force at `t`, and what `tzname` then says; `None` if the footer's rules say it.
+    #[inline(always)]
+    pub(crate) fn at(&self, t: i64) -> Option<(&Kind, [&CStr; 2])> {
         if self.end.is_some_and(|end| t >= end) {
             return None;
         }
         let span = self.spans.get(self.index.count(&self.times, t))?;
-        self.kinds.get(span.kind as usize)
+        let [standard, summer] = span.names;
+        let names =
+            [&*self.kinds.get(standard as usize)?.abbr, &*self.kinds.get(summer as usize)?.abbr];
+        Some((self.kinds.get(span.kind as usize)?, names))
+    }
+
+    /// From the transition before `t` to the next; `None` if they are out of order.
+    pub(crate) fn around(&self, t: i64) -> Option<Range<i64>> {
+        if !self.index.sorted {
+            return None;
+        }
+        let after = self.index.count(&self.times, t);
+        let start = if after == 0 { i64::MIN } else { self.times[after - 1] };
+        Some(start..self.times.get(after).copied().unwrap_or(i64::MAX))
+    }
+
+    /// The offsets of all types.
+    pub(crate) fn offsets(&self) -> impl Iterator<Item = i32> {
+        self.kinds.iter().map(|kind| kind.offset)
+    }
+
+    /// From when on the footer's rules hold.
+    pub(crate) fn end(&self) -> Option<i64> {
+        self.end
     }
 
     /// The type of the last transition.
     pub(crate) fn last(&self) -> &Kind {
         let kind = self.spans.last().map_or(0, |span| span.kind);
         &self.kinds[kind as usize]
-    }
-
-    /// `tzname` after a conversion of `t` by these tables.
-    pub(crate) fn names_at(&self, t: i64) -> [&CStr; 2] {
-        self.spans[self.index.count(&self.times, t)]
-            .names
-            .map(|kind| self.kinds[kind as usize].abbr.as_c_str())
     }
 
     /// `tzname` after the file was read.
@@ -142,6 +159,8 @@ struct Index {
     shift: u32,
     /// For each stretch how many transitions are before it; and one more.
     before: Vec<u32>,
+    /// Whether the transitions are in order.
+    sorted: bool,
 }
 
 /// Stretches of 97 days hold one transition at most in most zones.
@@ -152,10 +171,11 @@ const OLDEST: i64 = -5_364_662_400;
 
 impl Index {
     fn new(times: &[i64]) -> Index {
-        let mut index = Index { base: 0, shift: SHIFT, before: Vec::new() };
+        let sorted = times.is_sorted();
+        let mut index = Index { base: 0, shift: SHIFT, before: Vec::new(), sorted };
         let old = times.iter().position(|&t| t >= OLDEST);
         let (Some(old), Some(&last)) = (old, times.last()) else { return index };
-        if !times.is_sorted() {
+        if !sorted {
             return index;
         }
         index.base = times[old];
@@ -174,18 +194,24 @@ impl Index {
     }
 
     /// How many of the times are not after `t`.
-    #[inline]
+    #[inline(always)]
     fn count(&self, times: &[i64], t: i64) -> usize {
         let stretch = (t.wrapping_sub(self.base) as u64 >> self.shift) as usize;
         let found = self.before.get(stretch..stretch.saturating_add(2));
         let (Some(&[from, until]), true) = (found, t >= self.base) else {
-            return times.partition_point(|&time| time <= t);
+            return Index::search(times, 0, times.len(), t);
         };
         let (from, until) = (from as usize, until as usize);
-        match until - from {
-            0 => from,
-            1 => from + usize::from(times[from] <= t),
-            _ => from + times[from..until].partition_point(|&time| time <= t),
+        match (until - from, times.get(from)) {
+            (0, _) => from,
+            (1, Some(&time)) => from + usize::from(time <= t),
+            _ => Index::search(times, from, until, t),
         }
+    }
+
+    /// As `count`, among those between two.
+    #[inline(never)]
+    fn search(times: &[i64], from: usize, until: usize, t: i64) -> usize {
+        from + times[from..until].partition_point(|&time| time <= t)
     }
 }

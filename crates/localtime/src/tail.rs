@@ -4,6 +4,7 @@ use crate::civil::{self, Date};
 use crate::posix::{On, Posix, Rule};
 use alloc::ffi::CString;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// In a year: daylight saving time from `from` until `until`, or outside of it, in seconds after the
 /// year began in UTC.
@@ -60,14 +61,34 @@ impl Tail {
     /// Whether `t` is in daylight saving time; `date` is its day in UTC.
     #[inline]
     pub(crate) fn is_dst(&self, t: i64, date: &Date, second: i32) -> bool {
+        let Some(summer) = self.summer(date) else {
+            return self.is_dst_slow(t, date.year.wrapping_add(1900));
+        };
+        summer.holds(i64::from(date.yday) * civil::DAY + i64::from(second))
+    }
+
+    /// The date's year, if it is in the table.
+    #[inline]
+    fn summer(&self, date: &Date) -> Option<Summer> {
         let year = i64::from(date.year) + 1900;
         if !TABLED.contains(&year) {
-            return self.is_dst_slow(t, date.year.wrapping_add(1900));
+            return None;
         }
         let first_weekday = (date.wday - date.yday + 371) % 7;
         let class = first_weekday as usize + if civil::is_leap(year) { 7 } else { 0 };
-        let moment = i64::from(date.yday) * civil::DAY + i64::from(second);
-        self.years.get(class).is_some_and(|summer| summer.holds(moment))
+        self.years.get(class).copied()
+    }
+
+    /// From the change, or the new year, before `moment` to the next, all in seconds after the year began
+    /// in UTC; `date` is a day of that year. `None` where the year is not in the table.
+    pub(crate) fn unchanged_in_year(&self, date: &Date, moment: i64) -> Option<Range<i64>> {
+        let summer = self.summer(date)?;
+        let days = if civil::is_leap(i64::from(date.year) + 1900) { 366 } else { 365 };
+        let changes = [summer.from, summer.until];
+        let before = changes.into_iter().filter(|&change| change <= moment).max();
+        let after = changes.into_iter().filter(|&change| change > moment).min();
+        let length = days * civil::DAY;
+        Some(before.unwrap_or(0).max(0)..after.unwrap_or(length).min(length))
     }
 
     /// The one offset, if the rules never change the clock.

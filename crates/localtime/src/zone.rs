@@ -1,8 +1,9 @@
 //! A zone: what it says of any moment.
 
-use crate::civil::{self, Civil, Date};
+use crate::civil::{self, Civil};
 use crate::mktime::Lead;
 use crate::posix::Posix;
+use crate::regime::Regime;
 use crate::spans::Spans;
 use crate::tail::Tail;
 use crate::tzif::{Leap, Malformed, Tables};
@@ -38,14 +39,15 @@ pub struct Globals<'z> {
 #[derive(Clone, Debug)]
 pub struct Zone {
     /// The transitions of a file; a POSIX text has none.
-    spans: Option<Spans>,
+    pub(crate) spans: Option<Spans>,
     /// The rules of a POSIX text, or those after a file's last transition.
-    tail: Option<Tail>,
+    pub(crate) tail: Option<Tail>,
     leaps: Vec<Leap>,
     /// `tzname`, and the other two, after `tzset`.
     fresh: [CString; 2],
     timezone: i64,
     daylight: i32,
+    offsets_apart: i64,
 }
 
 impl Zone {
@@ -69,7 +71,9 @@ impl Zone {
     fn of_tables(tables: &Tables, tail: Option<Tail>) -> Zone {
         let spans = Spans::new(tables);
         let (standard, has_summer) = spans.standard();
+        let ruled = tail.iter().flat_map(|tail| tail.offsets);
         Zone {
+            offsets_apart: apart(spans.offsets().chain(ruled)),
             fresh: spans.fresh_names(),
             timezone: -i64::from(standard),
             daylight: i32::from(has_summer),
@@ -88,6 +92,7 @@ impl Zone {
         let tail = Tail::new(&Posix::parse(text));
         let [standard, summer] = tail.offsets;
         Zone {
+            offsets_apart: apart(tail.offsets.into_iter()),
             fresh: tail.names.clone(),
             timezone: -i64::from(standard),
             daylight: i32::from(standard != summer),
@@ -119,44 +124,25 @@ impl Zone {
     /// `None`: the year does not fit `tm_year` (EOVERFLOW).
     #[inline]
     pub fn local(&self, t: i64) -> Option<Local<'_>> {
-        match self.spans.as_ref().and_then(|spans| spans.at(t)) {
-            Some(kind) => self.shown(t, kind.offset, kind.isdst, &kind.abbr),
-            None => self.local_by_rules(t),
-        }
+        let Regime { gmtoff, isdst, abbr, .. } = self.regime(t)?;
+        Some(Local { civil: self.clock(t, gmtoff)?, isdst, gmtoff, abbr })
     }
 
-    #[inline]
-    fn local_by_rules(&self, t: i64) -> Option<Local<'_>> {
-        if let Some(tail) = &self.tail
-            && let Some(gmtoff) = tail.always()
-            && (civil::FIRST..=civil::LAST).contains(&t)
-        {
-            return self.shown(t, gmtoff, false, &tail.names[0]);
+    /// What a clock shows at `t` that is so many seconds ahead of UTC.
+    ///
+    /// `None`: the year does not fit `tm_year` (EOVERFLOW).
+    #[inline(always)]
+    pub fn clock(&self, t: i64, gmtoff: i32) -> Option<Civil> {
+        if self.leaps.is_empty() {
+            return civil::gmtime(shifted(t, gmtoff, 0));
         }
-        self.local_by_changing_rules(t)
+        self.clock_with_leaps(t, gmtoff)
     }
 
-    fn local_by_changing_rules(&self, t: i64) -> Option<Local<'_>> {
-        let (day, second) = civil::split(t);
-        let (Some(tail), Some(date)) = (&self.tail, Date::of(day)) else {
-            // The rules are for years that fit; a file's last offset may bring this one back.
-            let kind = self.spans.as_ref()?.last();
-            return self.shown(t, kind.offset, kind.isdst, &kind.abbr);
-        };
-        let isdst = tail.always().is_none() && tail.is_dst(t, &date, second);
-        let (gmtoff, abbr) = (tail.offsets[usize::from(isdst)], &tail.names[usize::from(isdst)]);
-        let moved = second + gmtoff;
-        if self.leaps.is_empty() && (0..civil::DAY as i32).contains(&moved) {
-            return Some(Local { civil: date.at(moved), isdst, gmtoff, abbr });
-        }
-        self.shown(t, gmtoff, isdst, abbr)
-    }
-
-    #[inline]
-    fn shown<'z>(&self, t: i64, gmtoff: i32, isdst: bool, abbr: &'z CStr) -> Option<Local<'z>> {
+    #[cold]
+    fn clock_with_leaps(&self, t: i64, gmtoff: i32) -> Option<Civil> {
         let (correction, hit) = self.leap(t);
-        let civil = with_hit(civil::gmtime(shifted(t, gmtoff, correction))?, hit);
-        Some(Local { civil, isdst, gmtoff, abbr })
+        Some(with_hit(civil::gmtime(shifted(t, gmtoff, correction))?, hit))
     }
 
     /// `gmtime(3)` of a process in this zone: UTC, but counted with leap seconds if the zone has them.
@@ -164,66 +150,52 @@ impl Zone {
     /// `None`: the year does not fit `tm_year` (EOVERFLOW).
     #[inline]
     pub fn gmtime(&self, t: i64) -> Option<Civil> {
-        let (correction, hit) = self.leap(t);
-        if self.spans.is_none() || correction == 0 && hit == 0 {
-            return civil::gmtime(t);
-        }
-        Some(with_hit(civil::gmtime(shifted(t, 0, correction))?, hit))
+        self.clock(t, 0)
     }
 
     /// What `tzname`, `timezone` and `daylight` are after `tzset()` has read this zone (`None`), or
-    /// after a conversion of `t` to local time.
+    /// after a conversion of `t` to local time, successful or not.
     pub fn globals_at(&self, t: Option<i64>) -> Globals<'_> {
-        let fresh = Globals {
+        t.and_then(|t| self.regime(t)).map_or(self.fresh(), |regime| regime.globals)
+    }
+
+    #[inline]
+    pub(crate) fn fresh(&self) -> Globals<'_> {
+        Globals {
             names: [&*self.fresh[0], &*self.fresh[1]],
             timezone: self.timezone,
             daylight: self.daylight,
-        };
-        let (Some(t), Some(spans)) = (t, &self.spans) else { return fresh };
-        if spans.at(t).is_none()
-            && let Some(tail) = &self.tail
-            && Date::of(civil::split(t).0).is_some()
-        {
-            let [standard, summer] = tail.offsets;
-            return Globals {
-                names: [&*tail.names[0], &*tail.names[1]],
-                timezone: -i64::from(standard),
-                daylight: i32::from(standard != summer),
-            };
         }
-        Globals { names: spans.names_at(t), ..fresh }
     }
 
-    pub(crate) fn has_leaps(&self) -> bool {
+    /// How many leap seconds the zone counts up to `t`.
+    pub fn leap_correction(&self, t: i64) -> i32 {
+        self.leap(t).0
+    }
+
+    /// Whether the zone was made of a file.
+    pub fn is_of_file(&self) -> bool {
+        self.spans.is_some()
+    }
+
+    /// Seconds that no two of its offsets are further apart.
+    pub fn offsets_apart(&self) -> i64 {
+        self.offsets_apart
+    }
+
+    /// Whether the zone counts leap seconds.
+    pub fn has_leaps(&self) -> bool {
         !self.leaps.is_empty()
     }
 
     /// For [`Zone::mktime`]: local time's lead at `t`.
     #[inline]
     pub(crate) fn lead(&self, t: i64) -> Option<Lead> {
-        let (offset, isdst) = match self.spans.as_ref().and_then(|spans| spans.at(t)) {
-            Some(kind) => (kind.offset, kind.isdst),
-            None => self.offset_by_rules(t)?,
-        };
+        let Regime { gmtoff: offset, isdst, .. } = self.regime(t)?;
         let (correction, hit) = self.leap(t);
         let lead = i64::from(offset) - i64::from(correction) + i64::from(hit);
         let wall = shifted(t, offset, correction);
         (civil::FIRST..=civil::LAST).contains(&wall).then_some((lead, isdst))
-    }
-
-    fn offset_by_rules(&self, t: i64) -> Option<(i32, bool)> {
-        if let Some(gmtoff) = self.tail.as_ref().and_then(Tail::always)
-            && (civil::FIRST..=civil::LAST).contains(&t)
-        {
-            return Some((gmtoff, false));
-        }
-        let (day, second) = civil::split(t);
-        let (Some(tail), Some(date)) = (&self.tail, Date::of(day)) else {
-            let kind = self.spans.as_ref()?.last();
-            return Some((kind.offset, kind.isdst));
-        };
-        let isdst = tail.always().is_none() && tail.is_dst(t, &date, second);
-        Some((tail.offsets[usize::from(isdst)], isdst))
     }
 
     /// For [`Zone::timegm`]: as [`Zone::lead`] for UTC.
@@ -262,6 +234,10 @@ impl Zone {
         }
         (here.total, hit)
     }
+}
+
+fn apart(offsets: impl Iterator<Item = i32>) -> i64 {
+    2 * offsets.map(|offset| i64::from(offset).abs()).max().unwrap_or(0)
 }
 
 /// Local time as seconds; beyond what fits far from any year that does.

@@ -3,10 +3,12 @@
 use crate::elf::hand_over;
 use crate::gate;
 use crate::imports::{self, Tm};
+use crate::thread::{self, SECONDS_PER_DAY, Slot};
+use crate::zones::Known;
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, Ordering};
-use needless_localtime::{Civil, Local};
+use needless_localtime::{Civil, beyond, day_and_second};
 
 /// The value does not fit (errno(3)).
 pub(crate) const EOVERFLOW: i32 = 75;
@@ -28,10 +30,10 @@ pub(crate) static mut SHARED: Tm = Tm {
 
 /// # Safety
 /// `tm` must be writable.
-#[inline]
-unsafe fn fill(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: *const c_char) {
-    // Volatile, so that each int is copied by itself: the engine has just stored them one by one, and
-    // a processor waits for its stores when it loads several at once.
+#[inline(always)]
+unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) {
+    // Volatile, so that each int is stored by itself: gathered in wider registers first, they would have
+    // to wait for one another.
     // SAFETY: the caller's.
     unsafe {
         (&raw mut (*tm).sec).write_volatile(c.sec);
@@ -44,16 +46,21 @@ unsafe fn fill(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: *const c_
         (&raw mut (*tm).yday).write_volatile(c.yday);
         (&raw mut (*tm).isdst).write_volatile(i32::from(isdst));
         (*tm).gmtoff = i64::from(gmtoff);
-        (*tm).zone = zone;
+        (*tm).zone = zone.as_ptr();
     }
 }
 
 /// # Safety
 /// `tm` must be writable.
 #[inline]
-unsafe fn fill_local(tm: *mut Tm, local: &Local<'_>) {
+unsafe fn set_clock(tm: *mut Tm, second: u32) {
+    let minutes = second / 60;
     // SAFETY: the caller's.
-    unsafe { fill(tm, &local.civil, local.isdst, local.gmtoff, local.abbr.as_ptr()) }
+    unsafe {
+        (*tm).sec = (second % 60) as i32;
+        (*tm).min = (minutes % 60) as i32;
+        (*tm).hour = (minutes / 60) as i32;
+    }
 }
 
 /// # Safety
@@ -74,31 +81,139 @@ unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
     (civil, t.isdst)
 }
 
-fn overflow() -> *mut Tm {
+/// What glibc leaves in `tm` when it finds that the year does not fit.
+///
+/// # Safety
+/// `tm` must be writable.
+unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
+    let c = beyond(t, gmtoff);
+    // SAFETY: the caller's.
+    unsafe {
+        ((*tm).sec, (*tm).min, (*tm).hour) = (c.sec, c.min, c.hour);
+        ((*tm).wday, (*tm).year) = (c.wday, c.year);
+    }
+}
+
+/// Local time.
+///
+/// # Safety
+/// `tm` must be writable.
+#[inline(always)]
+unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: the slot is this thread's; the rest is the caller's.
+    unsafe {
+        let Some(hit) = Slot::find(thread::local(), known, t, tm) else {
+            return local_worked_out(known, t, tm);
+        };
+        set_clock(tm, hit.second);
+        gate::set(&hit.globals);
+    }
+    tm
+}
+
+/// # Safety
+/// As `local`.
+#[inline(never)]
+unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &known.zone;
+    let Some(regime) = zone.regime(t) else {
+        // SAFETY: the caller's.
+        return unsafe { local_beyond(known, t, tm) };
+    };
+    let Some(civil) = zone.clock(t, regime.gmtoff) else {
+        // SAFETY: the caller's.
+        return unsafe { local_beyond(known, t, tm) };
+    };
+    gate::set(&regime.globals);
+    // SAFETY: the slot is this thread's; the rest is the caller's.
+    unsafe {
+        set(tm, &civil, regime.isdst, regime.gmtoff, regime.abbr);
+        if Slot::is_of_last_day(thread::local(), t, regime.gmtoff) {
+            let around = zone.unchanged_around(t);
+            Slot::fill(thread::local(), known, t, &*tm, around);
+        }
+    }
+    tm
+}
+
+/// The year does not fit: as glibc leaves things then.
+///
+/// # Safety
+/// As `local`.
+#[cold]
+unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &known.zone;
+    let globals = zone.globals_at(Some(t));
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(utc) = needless_localtime::gmtime(t).filter(|_| zone.is_by_rules(t)) {
+            ((*tm).mday, (*tm).mon, (*tm).yday) = (utc.mday, utc.mon, utc.yday);
+        }
+        match zone.regime(t) {
+            Some(regime) => {
+                let correction = zone.leap_correction(t);
+                set_beyond(tm, t, regime.gmtoff - correction);
+                (*tm).isdst = i32::from(regime.isdst);
+                (*tm).gmtoff = i64::from(regime.gmtoff);
+                (*tm).zone = regime.abbr.as_ptr();
+            }
+            None => set_beyond(tm, t, 0),
+        }
+    }
+    gate::set(&globals);
     imports::set_errno(EOVERFLOW);
     null_mut()
 }
 
+/// UTC.
+///
 /// # Safety
 /// `tm` must be writable.
-#[inline]
-unsafe fn local(known: &'static crate::zones::Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // Before it is known whether the year fits, as glibc.
-    gate::set(&known.zone.globals_at(Some(t)));
-    let Some(local) = known.zone.local(t) else { return overflow() };
-    // SAFETY: the caller's.
-    unsafe { fill_local(tm, &local) };
+#[inline(always)]
+unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: the slot is this thread's; the rest is the caller's.
+    unsafe {
+        let Some(hit) = Slot::find(thread::universal(), known, t, tm) else {
+            return universal_worked_out(known, t, tm);
+        };
+        set_clock(tm, hit.second);
+    }
     tm
 }
 
 /// # Safety
-/// `tm` must be writable.
-#[inline]
-unsafe fn universal(known: &'static crate::zones::Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    let Some(civil) = known.zone.gmtime(t) else { return overflow() };
-    // SAFETY: the caller's.
-    unsafe { fill(tm, &civil, false, 0, c"GMT".as_ptr()) };
+/// As `universal`.
+#[inline(never)]
+unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &known.zone;
+    let Some(civil) = zone.gmtime(t) else {
+        // SAFETY: the caller's.
+        return unsafe { universal_beyond(known, t, tm) };
+    };
+    // SAFETY: the slot is this thread's; the rest is the caller's.
+    unsafe {
+        set(tm, &civil, false, 0, c"GMT");
+        if Slot::is_of_last_day(thread::universal(), t, 0) {
+            let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
+            Slot::fill(thread::universal(), known, t, &*tm, around);
+        }
+    }
     tm
+}
+
+/// # Safety
+/// As `universal`.
+#[cold]
+unsafe fn universal_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: the caller's.
+    unsafe {
+        set_beyond(tm, t, -known.zone.leap_correction(t));
+        if known.zone.is_of_file() {
+            ((*tm).isdst, (*tm).gmtoff, (*tm).zone) = (0, 0, c"GMT".as_ptr());
+        }
+    }
+    imports::set_errno(EOVERFLOW);
+    null_mut()
 }
 
 /// localtime(3).
@@ -172,6 +287,16 @@ pub unsafe extern "C" fn __gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
 /// What mktime remembers from call to call, of all zones and threads: see `Zone::mktime_after`.
 static CARRIED: AtomicI64 = AtomicI64::new(0);
 
+/// The moment, if it is on the day remembered.
+#[inline(always)]
+fn today(known: &'static Known, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
+    let (day, second) = day_and_second(civil)?;
+    // SAFETY: the slot is this thread's.
+    let t = unsafe { Slot::moment(thread::local(), known, (day, second), isdst)? };
+    *carried = t - (day * SECONDS_PER_DAY + i64::from(second));
+    Some(t)
+}
+
 /// mktime(3).
 ///
 /// # Safety
@@ -183,16 +308,19 @@ pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
     };
     // SAFETY: the caller's.
     let (civil, isdst) = unsafe { civil_of(tm) };
-    let mut carried = CARRIED.load(Ordering::Relaxed);
-    let found = known.zone.mktime_after(&civil, isdst, &mut carried);
-    CARRIED.store(carried, Ordering::Relaxed);
-    let Some((t, local)) = found else {
+    let before = CARRIED.load(Ordering::Relaxed);
+    let mut carried = before;
+    let found = today(known, &civil, isdst, &mut carried)
+        .or_else(|| known.zone.mktime_after(&civil, isdst, &mut carried));
+    if carried != before {
+        CARRIED.store(carried, Ordering::Relaxed);
+    }
+    let Some(t) = found else {
         imports::set_errno(EOVERFLOW);
         return -1;
     };
-    gate::set(&known.zone.globals_at(Some(t)));
-    // SAFETY: the caller's.
-    unsafe { fill_local(tm, &local) };
+    // SAFETY: the caller's. The engine found its year to fit.
+    unsafe { local(known, t, tm) };
     t
 }
 
@@ -217,15 +345,14 @@ pub unsafe extern "C" fn timegm(tm: *mut Tm) -> i64 {
     };
     // SAFETY: the caller's.
     let (civil, _) = unsafe { civil_of(tm) };
-    let converted = known.zone.timegm(&civil).and_then(|t| Some((t, known.zone.gmtime(t)?)));
-    let Some((t, civil)) = converted else {
+    let Some(t) = known.zone.timegm(&civil) else {
         // SAFETY: the caller's. glibc says "no summer time" before it finds that nothing fits.
         unsafe { (*tm).isdst = 0 };
         imports::set_errno(EOVERFLOW);
         return -1;
     };
-    // SAFETY: the caller's.
-    unsafe { fill(tm, &civil, false, 0, c"GMT".as_ptr()) };
+    // SAFETY: the caller's. The engine found its year to fit.
+    unsafe { universal(known, t, tm) };
     t
 }
 

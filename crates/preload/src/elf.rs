@@ -49,6 +49,7 @@ impl Next {
     }
 
     /// Its address; `None` where nothing behind this library defines it.
+    #[cold]
     pub(crate) fn get(&self) -> Option<usize> {
         let known = self.address.load(Ordering::Relaxed);
         if known != 0 {

@@ -3,6 +3,7 @@
 //! No call is interposed to learn of a change, as programs also edit `environ` themselves.
 
 use crate::imports::environ;
+use alloc::boxed::Box;
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -13,6 +14,32 @@ static PLACE: AtomicU64 = AtomicU64::new(0);
 /// Where `TZ` is unset: the last variable. One that is added follows it or takes its place.
 static LAST: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
+/// A value of `TZ`.
+pub(crate) struct Text {
+    pub(crate) value: Box<[u8]>,
+    /// Where it was last found, `TZ=` and all: there are as many bytes to be read. Never null.
+    entry: AtomicPtr<c_char>,
+}
+
+impl Text {
+    /// A value that is part of an environment's entry.
+    pub(crate) fn new(value: &[u8]) -> Text {
+        Text { value: value.into(), entry: AtomicPtr::new(entry_of(value)) }
+    }
+
+    /// It has now been found there.
+    pub(crate) fn found_at(&self, value: &[u8]) {
+        let entry = entry_of(value);
+        if self.entry.load(Ordering::Relaxed) != entry {
+            self.entry.store(entry, Ordering::Relaxed);
+        }
+    }
+}
+
+fn entry_of(value: &[u8]) -> *mut c_char {
+    value.as_ptr().wrapping_sub(b"TZ=".len()).cast_mut().cast()
+}
+
 /// Whether `TZ` still has the text `known` (`None`: unset).
 ///
 /// A set `TZ` is compared byte by byte, hence exactly; and whether the environment was emptied by
@@ -20,7 +47,7 @@ static LAST: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 /// noticed, which is where setenv(3) and putenv(3) add; one written over an entry in the middle of an
 /// array that is otherwise as it was, is noticed at the next `find`.
 #[inline]
-pub(crate) fn unchanged(known: Option<&[u8]>) -> bool {
+pub(crate) fn unchanged(known: Option<&Text>) -> bool {
     let env = environ();
     if env.is_null() {
         return known.is_none();
@@ -35,13 +62,59 @@ pub(crate) fn unchanged(known: Option<&[u8]>) -> bool {
     unsafe {
         let entry = env.add(index).read_volatile();
         match known {
-            Some(text) => !entry.is_null() && is(entry, text) && !env.read_volatile().is_null(),
+            Some(text) => {
+                let same = if entry == text.entry.load(Ordering::Relaxed) {
+                    still(entry, &text.value)
+                } else {
+                    !entry.is_null() && is(entry, &text.value)
+                };
+                same && !env.read_volatile().is_null()
+            }
             None => {
                 entry.is_null()
                     && (index == 0
                         || env.add(index - 1).read_volatile() == LAST.load(Ordering::Relaxed))
             }
         }
+    }
+}
+
+/// Whether `entry`, at which `TZ=` and `text` were found before, is still that: several bytes at a time, for it
+/// is as long as it was.
+///
+/// # Safety
+/// `entry` must be readable for as many bytes as `TZ=`, `text` and a NUL have.
+#[inline(always)]
+unsafe fn still(entry: *const c_char, text: &[u8]) -> bool {
+    let (value, text, len) = (entry.wrapping_add(3).cast::<u8>(), text.as_ptr(), text.len());
+    // SAFETY: the caller's; `text` is read within its length.
+    unsafe {
+        if entry.cast::<u32>().read_unaligned() & NAME_MASK != NAME || value.add(len).read() != 0 {
+            return false;
+        }
+        // The last piece may overlap the one before.
+        if len >= 8 {
+            let last = same::<u64>(value, text, len - 8);
+            return last && (0..len - 8).step_by(8).all(|at| same::<u64>(value, text, at));
+        }
+        if len >= 4 {
+            return same::<u32>(value, text, 0) && same::<u32>(value, text, len - 4);
+        }
+        (0..len).all(|at| same::<u8>(value, text, at))
+    }
+}
+
+/// `TZ=` as it is read with the byte behind it.
+const NAME: u32 = u32::from_ne_bytes(*b"TZ=\0");
+const NAME_MASK: u32 = u32::from_ne_bytes([0xff, 0xff, 0xff, 0]);
+
+/// # Safety
+/// Both must be readable for a `T` so many bytes on.
+#[inline(always)]
+unsafe fn same<T: PartialEq>(one: *const u8, other: *const u8, at: usize) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        one.add(at).cast::<T>().read_unaligned() == other.add(at).cast::<T>().read_unaligned()
     }
 }
 

@@ -24,11 +24,17 @@ fn current() -> Option<&'static Known> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
+/// Whether this process is one that this library is for.
+#[inline]
+pub(crate) fn is_ours() -> bool {
+    current().is_some() || imports::suitable()
+}
+
 /// The zone for calls that look at changes: localtime, mktime, tzset. `None`: the process is none of ours.
 #[inline]
 pub(crate) fn checked() -> Option<&'static Known> {
     let Some(known) = current() else { return look() };
-    if !environment::unchanged(known.tz.as_deref()) {
+    if !environment::unchanged(known.tz.as_ref()) {
         return look();
     }
     if known.tz.is_some() {

@@ -46,11 +46,37 @@ pub(crate) unsafe fn with_prepared<U: Unit>(
         return call(format, tm);
     }
     // SAFETY: the caller's.
+    if !unsafe { may_ask(format, &*tm) } {
+        return call(format, tm);
+    }
+    // SAFETY: the caller's.
     match unsafe { prepare(format, &*tm) } {
         Some(new) => {
             call(if new.changed_format { new.format.as_ptr() } else { format }, &raw const new.tm)
         }
         None => call(format, tm),
+    }
+}
+
+/// Whether the C library could ask for the zone: for the epoch, or for a name that is not given.
+///
+/// # Safety
+/// `format` must end with a NUL.
+unsafe fn may_ask<U: Unit>(format: *const U, tm: &Tm) -> bool {
+    // SAFETY: tm_zone is null or a text.
+    if tm.zone.is_null() || unsafe { *tm.zone == 0 } {
+        return true;
+    }
+    let mut at = format;
+    // SAFETY: nothing behind the NUL is read.
+    unsafe {
+        loop {
+            match (*at).ascii() {
+                Some(0) => return false,
+                Some(b's') => return true,
+                _ => at = at.add(1),
+            }
+        }
     }
 }
 

@@ -57,6 +57,8 @@ struct Imports {
     clock_gettime: Option<unsafe extern "C" fn(c_int, *mut [i64; 2]) -> c_int>,
     glibc_version: Option<unsafe extern "C" fn() -> *const c_char>,
     abort: Option<unsafe extern "C" fn() -> !>,
+    nl_langinfo: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
+    nl_langinfo_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> *const c_char>,
 }
 
 macro_rules! weak_table {
@@ -84,7 +86,9 @@ weak_table!(
     "dl_iterate_phdr",
     "clock_gettime",
     "gnu_get_libc_version",
-    "abort"
+    "abort",
+    "nl_langinfo",
+    "nl_langinfo_l"
 );
 
 unsafe extern "C" {
@@ -178,6 +182,19 @@ pub(crate) unsafe fn syscall(number: c_long, a: [usize; 6]) -> c_long {
     let Some(syscall) = imports().syscall else { return -1 };
     // SAFETY: the caller vouches for the arguments; superfluous ones are ignored.
     unsafe { syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
+}
+
+/// nl_langinfo(3) in the locale, null for the calling thread's; null where it is absent.
+pub(crate) fn langinfo(item: c_int, locale: *mut c_void) -> *const c_char {
+    let i = imports();
+    // SAFETY: any item may be asked for; the locale is null or the caller's, of newlocale(3).
+    unsafe {
+        if locale.is_null() {
+            i.nl_langinfo.map_or(core::ptr::null(), |get| get(item))
+        } else {
+            i.nl_langinfo_l.map_or(core::ptr::null(), |get| get(item, locale))
+        }
+    }
 }
 
 /// getauxval(3); 0 if absent.

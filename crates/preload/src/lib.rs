@@ -28,6 +28,7 @@ compile_error!(
 extern crate alloc;
 
 mod clock;
+mod conversions;
 mod convert;
 mod elf;
 mod environment;
@@ -39,6 +40,7 @@ mod imports;
 mod memory;
 mod once;
 mod text;
+mod thread;
 mod zones;
 
 pub use convert::*;

@@ -3,7 +3,7 @@
 //! They are found by the text of `TZ` and the identity of the file it names; a list per hash value
 //! grows at its head by compare-and-swap. Two threads that meet a new zone at once may both make it.
 
-use crate::environment;
+use crate::environment::{self, Text};
 use crate::imports::{auxiliary, syscall};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ const LARGEST_FILE: usize = 1 << 20;
 /// What one value of `TZ` and one state of its file mean.
 pub(crate) struct Known {
     /// The text of `TZ` as it stands in the environment; `None`: unset.
-    pub(crate) tz: Option<Box<[u8]>>,
+    pub(crate) tz: Option<Text>,
     file: Option<FileId>,
     /// Whether tzset() leaves `tzname` alone while nothing changed: glibc does for a zone file, but
     /// forgets what it knew of a text, and of `posixrules`.
@@ -44,12 +44,15 @@ pub(crate) fn of(tz: Option<&[u8]>) -> &'static Known {
     let file = path.as_deref().and_then(stat);
     let list = &LISTS[hash(tz)];
     if let Some(known) = find(list, tz, file) {
+        if let (Some(text), Some(tz)) = (&known.tz, tz) {
+            text.found_at(tz);
+        }
         return known;
     }
     let (zone, file, keeps_names) = make(text, path, file);
     let mut head = list.load(Ordering::Acquire);
     let new = Box::into_raw(Box::new(Known {
-        tz: tz.map(Box::from),
+        tz: tz.map(Text::new),
         file,
         keeps_names,
         zone,
@@ -74,7 +77,7 @@ fn find(
     let mut at = list.load(Ordering::Acquire).cast_const();
     // SAFETY: list entries are published complete and never freed.
     while let Some(known) = unsafe { at.as_ref() } {
-        if known.tz.as_deref() == tz && known.file == file {
+        if known.tz.as_ref().map(|text| &*text.value) == tz && known.file == file {
             return Some(known);
         }
         at = known.next;
