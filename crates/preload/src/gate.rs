@@ -7,7 +7,7 @@
 //!   and localtime_r(), which never asks, ever after. The first localtime_r() of a later second pays.
 
 use crate::zones::Known;
-use crate::{clock, environment, imports, zones};
+use crate::{clock, environment, imports, step, zones};
 use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
@@ -106,8 +106,16 @@ fn publish(known: &'static Known) -> &'static Known {
     let new = core::ptr::from_ref(known).cast_mut();
     if CURRENT.swap(new, Ordering::AcqRel) != new {
         set(&known.zone.globals_at(None));
+        step::changed();
     }
     known
+}
+
+/// Writes the three variables as after a change of zone.
+pub(crate) fn set_fresh() {
+    if let Some(known) = current() {
+        set(&known.zone.globals_at(None));
+    }
 }
 
 /// Writes `tzname`, `timezone` and `daylight`.

@@ -115,9 +115,11 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
             }
             let start = at;
             at = at.add(1);
-            while let Some(b'_' | b'-' | b'0'..=b'9' | b'+' | b'^' | b'#' | b'E' | b'O') =
-                (*at).ascii()
-            {
+            // Flags and a width, then at most one modifier.
+            while let Some(b'_' | b'-' | b'0'..=b'9' | b'^' | b'#') = (*at).ascii() {
+                at = at.add(1);
+            }
+            if let Some(b'E' | b'O') = (*at).ascii() {
                 at = at.add(1);
             }
             let conversion = (*at).ascii();

@@ -12,8 +12,8 @@
 //! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
 //! the environment, once it is loaded: children do without.
 //!
-//! Known limits: `getdate` and `strptime("%s")` are the C library's own, and `syslog` reads the
-//! zone the C library saw when it first converted a time.
+//! Known limits: `getdate` is the C library's own, which sees a changed zone by itself; on ppc64le so is
+//! `syslog`, which there sees the zone of its first use.
 #![no_std]
 
 #[cfg(not(any(
@@ -39,6 +39,7 @@ mod imports;
 #[cfg(panic = "abort")]
 mod memory;
 mod once;
+mod step;
 mod text;
 mod thread;
 mod zones;
@@ -46,6 +47,7 @@ mod zones;
 pub use convert::*;
 pub use format::{__strftime_l, strftime, strftime_l, wcsftime, wcsftime_l};
 pub use imports::Tm;
+pub use step::*;
 pub use text::{asctime, asctime_r, ctime, ctime_r};
 
 /// Where the standard library is absent, a failed assertion can only end the process.

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{have, program, same};
+use common::{have, program, run, same};
+use std::path::Path;
 use std::process::Command;
 
 const ZONES: [&str; 26] = [
@@ -76,6 +77,55 @@ fn with_a_locale() {
         },
         Some("Europe/Athens"),
     );
+}
+
+/// In locales of other alphabets, eras and orders, built here where localedef is.
+#[test]
+fn random_formats() {
+    let formats = program("formats", &[]);
+    let locales = Path::new(env!("CARGO_TARGET_TMPDIR")).join("locales");
+    std::fs::create_dir_all(&locales).expect("a folder");
+    let mut names = vec!["C".to_owned()];
+    if have("localedef") {
+        for language in ["en_US", "el_GR", "ja_JP", "fa_IR", "th_TH", "my_MM"] {
+            let name = format!("{language}.UTF-8");
+            // Its status tells of warnings only; whether there is a locale is seen below.
+            Command::new("localedef")
+                .args(["-i", language, "-f", "UTF-8"])
+                .arg(locales.join(&name))
+                .output()
+                .expect("localedef");
+            names.push(name);
+        }
+    }
+    for name in names {
+        let mut c = Command::new(&formats);
+        let out =
+            run(c.args([&name, "100000"]).env("LOCPATH", &locales), Some("Europe/Athens"), true);
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "0 differences\n", "{name}");
+    }
+}
+
+#[test]
+fn years_that_do_not_fit() {
+    let beyond = program("beyond", &[]);
+    same(|| Command::new(&beyond), None);
+}
+
+#[test]
+fn strptime_and_syslog_are_in_step() {
+    // As they are called with and without _FORTIFY_SOURCE.
+    for options in [&[][..], &["-O2", "-D_FORTIFY_SOURCE=2"]] {
+        let step = program("step", options);
+        let [plain, preloaded] = [false, true].map(|on| run(&mut Command::new(&step), None, on));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(
+            plain.status.success() && plain.stderr.starts_with(b"step: 0 two 3.5"),
+            "{plain:?}"
+        );
+        assert_eq!(text(&plain.stdout), text(&preloaded.stdout));
+        assert_eq!(text(&plain.stderr), text(&preloaded.stderr));
+    }
 }
 
 #[test]

@@ -1,0 +1,69 @@
+/* Random formats, structures and buffer sizes: strftime and strftime_l as they are called here beside the C
+ * library's own, which dlsym finds in it. Usage: formats LOCALE COUNT. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static unsigned long long state;
+static unsigned below(unsigned n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (state >> 20) % n;
+}
+/* Up to four conversions, with all flags, widths and modifiers, and some text between them. */
+static void some_format(char *at) {
+    static const char conversions[] = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%+QvfEO";
+    for (unsigned left = 1 + below(4); left; left--) {
+        if (!below(3)) *at++ = "-: ,x"[below(5)];
+        *at++ = '%';
+        for (unsigned flags = below(4) ? 0 : 1 + !below(5); flags; flags--) *at++ = "-_0^#"[below(5)];
+        if (!below(12)) at += sprintf(at, "%u", below(15));
+        if (!below(12)) *at++ = "EO"[below(2)];
+        *at++ = conversions[below(sizeof conversions - 1)];
+    }
+    *at = 0;
+}
+/* Mostly of a moment; now and then with a field that contradicts it. */
+static struct tm some_time(void) {
+    time_t t = below(3) ? 1700000000 + (long)below(1u << 31) - (1 << 30) : (long)below(1u << 31) * below(400) - (1L << 38);
+    struct tm tm = *(below(2) ? localtime(&t) : gmtime(&t));
+    if (!below(6)) tm.tm_wday = below(9) - 1;
+    if (!below(10)) tm.tm_yday = below(370) - 2;
+    if (!below(10)) tm.tm_isdst = below(3) - 1;
+    if (!below(20)) tm.tm_hour = below(30) - 3;
+    if (!below(20)) tm.tm_mon = below(16) - 2;
+    if (!below(20)) tm.tm_mday = below(50) - 5;
+    if (!below(20)) tm.tm_year = below(12000) - 2000;
+    if (!below(20)) tm.tm_gmtoff = (long)below(200000) - 100000;
+    return tm;
+}
+int main(int argc, char **argv) {
+    if (!setlocale(LC_ALL, argv[1])) { printf("no locale %s\n", argv[1]); return 2; }
+    locale_t locale = newlocale(LC_ALL_MASK, argv[1], 0);
+    void *libc = dlopen("libc.so.6", RTLD_NOW);
+    size_t (*plain)(char *, size_t, const char *, const struct tm *) = dlsym(libc, "strftime");
+    size_t (*with_locale)(char *, size_t, const char *, const struct tm *, locale_t) = dlsym(libc, "strftime_l");
+    if (plain == strftime) { puts("strftime is not another one"); return 2; }
+    long differences = 0, count = atol(argv[2]);
+    state = 88172645463325252ull + count;
+    for (long i = 0; i < count; i++) {
+        char format[80], theirs[300] = "", ours[300] = "";
+        some_format(format);
+        struct tm tm = some_time();
+        size_t room = below(4) ? sizeof ours : below(30);
+        int by_locale = below(2);
+        size_t want = by_locale ? with_locale(theirs, room, format, &tm, locale) : plain(theirs, room, format, &tm);
+        size_t got = by_locale ? strftime_l(ours, room, format, &tm, locale) : strftime(ours, room, format, &tm);
+        if (want == got && (!want || !memcmp(theirs, ours, want + 1))) continue;
+        if (differences++ < 10)
+            printf("\"%s\" room %zu year %d month %d day %d hour %d wday %d yday %d isdst %d: %zu \"%.*s\", ours %zu \"%.*s\"\n",
+                format, room, tm.tm_year, tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_wday, tm.tm_yday, tm.tm_isdst,
+                want, (int)want, theirs, got, (int)got, ours);
+    }
+    printf("%ld differences\n", differences);
+    return differences != 0;
+}
