@@ -69,7 +69,8 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
     start_up(needless)?;
     host(needless)?;
     println!();
-    throughput(needless)
+    throughput(needless)?;
+    crate::time_bench::bench()
 }
 
 /// `xtask measure one|all OUT CMD…`: runs CMD once, on one or all processors, and writes its cost to OUT.

@@ -3,6 +3,7 @@
 mod bench;
 mod generate;
 mod new_rule;
+mod time_bench;
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -12,7 +13,9 @@ const USAGE: &str = "\
 usage: cargo xtask new-rule NAME   begin a rule from the template
        cargo xtask gen             write the generated files
        cargo xtask gen --check     fail if one of them is stale
-       cargo xtask bench           what observing costs, beside strace";
+       cargo xtask bench           what observing costs, beside strace, and what converting a time costs
+       cargo xtask bench time      the latter alone
+       cargo xtask bench WORD      observing the programs whose name contains WORD";
 
 fn main() -> ExitCode {
     match run() {
@@ -33,6 +36,10 @@ fn run() -> Result<()> {
         ["new-rule", name] => println!("{}", new_rule::new_rule(&root, name)?),
         ["gen"] => println!("{}", generate::write(&root)?),
         ["gen", "--check"] => generate::check(&root)?,
+        ["bench", "time"] => {
+            std::env::set_current_dir(&root)?;
+            time_bench::bench()?;
+        }
         ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;

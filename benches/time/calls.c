@@ -1,0 +1,138 @@
+/* The C library's time functions beside those of the preloaded library: in one process, in turn, on the same
+ * times. Nanoseconds per call, the least of many short runs, and the ratio.
+ *
+ * calls rows        one thread; the zone is that of TZ
+ * calls threads     two threads at once
+ * calls first       the first localtime of this process, as it is called here
+ * calls count N     N conversions, for a tracer to count */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "times.h"
+
+enum { CHUNK = 200, ROUNDS = 300 };
+
+static struct tm *(*localtimes[2])(const time_t *);
+static struct tm *(*localtime_rs[2])(const time_t *, struct tm *), *(*gmtime_rs[2])(const time_t *, struct tm *);
+static time_t (*mktimes[2])(struct tm *), (*timegms[2])(struct tm *);
+static size_t (*strftimes[2])(char *, size_t, const char *, const struct tm *);
+static char *(*ctime_rs[2])(const time_t *, char *), *(*asctime_rs[2])(const struct tm *, char *);
+static void (*tzsets[2])(void);
+
+static volatile long sink;
+
+/* Both arms in turn; of each the fastest chunk, which nobody interrupted. */
+#define ROW(name, body)                                                                             \
+    do {                                                                                            \
+        double best[2] = {1e18, 1e18};                                                              \
+        for (int k = 0; k < 2 * ROUNDS; k++) {                                                      \
+            int w = k & 1;                                                                          \
+            double start = now();                                                                   \
+            for (long i = 0; i < CHUNK; i++) { long n = (long)k * CHUNK + i; (void)n; body; }       \
+            double took = now() - start;                                                            \
+            if (took < best[w]) best[w] = took;                                                     \
+        }                                                                                           \
+        printf("  %-32s %9.1f %9.1f %8.1f\n", name, best[0] / CHUNK, best[1] / CHUNK, best[0] / best[1]); \
+    } while (0)
+
+static void rows(void) {
+    const time_t t = 1700000000;
+    struct tm tm, copy;
+    char text[64];
+    localtimes[0](&t);
+    localtimes[1](&t);
+    ROW("localtime, constant", sink += localtimes[w](&t)->tm_sec);
+    ROW("localtime, advancing", time_t at = t + n; sink += localtimes[w](&at)->tm_sec);
+    ROW("localtime, random in a year", sink += localtimes[w](&a_year[i])->tm_sec);
+    ROW("localtime, random in 1920-2070", sink += localtimes[w](&a_century[i])->tm_sec);
+    ROW("localtime_r, constant", localtime_rs[w](&t, &tm); sink += tm.tm_sec);
+    ROW("localtime_r, advancing", time_t at = t + n; localtime_rs[w](&at, &tm); sink += tm.tm_sec);
+    ROW("localtime_r, random in a year", localtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
+    ROW("localtime_r, random in 1920-2070", localtime_rs[w](&a_century[i], &tm); sink += tm.tm_sec);
+    ROW("gmtime_r, constant", gmtime_rs[w](&t, &tm); sink += tm.tm_sec);
+    ROW("gmtime_r, advancing", time_t at = t + n; gmtime_rs[w](&at, &tm); sink += tm.tm_sec);
+    ROW("gmtime_r, random in a year", gmtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
+    ROW("timegm", copy = tm; sink += timegms[w](&copy));
+    localtime_rs[0](&t, &tm);
+    ROW("mktime, constant", copy = tm; copy.tm_isdst = -1; sink += mktimes[w](&copy));
+    ROW("mktime, each day of 200", copy = tm; copy.tm_mday += i; copy.tm_isdst = -1; sink += mktimes[w](&copy));
+    ROW("strftime %Y-%m-%d %H:%M:%S", sink += strftimes[w](text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm));
+    ROW("strftime %a, %d %b %Y %T %z", sink += strftimes[w](text, sizeof text, "%a, %d %b %Y %T %z", &tm));
+    ROW("strftime %c", sink += strftimes[w](text, sizeof text, "%c", &tm));
+    ROW("strftime %-d.%-m.%Y", sink += strftimes[w](text, sizeof text, "%-d.%-m.%Y", &tm));
+    ROW("strftime %10Y|%^a, handed over", sink += strftimes[w](text, sizeof text, "%10Y|%^a", &tm));
+    ROW("ctime_r", sink += ctime_rs[w](&t, text)[5]);
+    ROW("asctime_r", sink += asctime_rs[w](&tm, text)[5]);
+    ROW("tzset", tzsets[w](); sink += i);
+    ROW("tzset + localtime_r", tzsets[w](); localtime_rs[w](&t, &tm); sink += tm.tm_sec);
+    ROW("TZ flipped, texts + localtime", setenv("TZ", i & 1 ? "JST-9" : "EST5", 1); sink += localtimes[w](&t)->tm_sec);
+    ROW("TZ flipped, files + localtime", setenv("TZ", i & 1 ? "Europe/Athens" : "Asia/Tokyo", 1); sink += localtimes[w](&t)->tm_sec);
+}
+
+static int arm;
+static pthread_barrier_t together;
+static double each[2];
+
+static void *convert(void *which) {
+    struct tm tm;
+    time_t t = 1700000000;
+    double best = 1e18;
+    for (int round = 0; round < 60; round++) {
+        pthread_barrier_wait(&together);
+        double start = now();
+        for (int i = 0; i < 4000; i++) {
+            t++;
+            if (*(int *)which & 2) localtime_rs[arm](&t, &tm);
+            else localtimes[arm](&t);
+        }
+        double took = (now() - start) / 4000;
+        if (took < best) best = took;
+    }
+    each[*(int *)which & 1] = best;
+    return 0;
+}
+
+static void threads(void) {
+    pthread_barrier_init(&together, 0, 2);
+    for (int r = 0; r < 2; r++) {
+        double ns[2];
+        for (arm = 0; arm < 2; arm++) {
+            pthread_t thread[2];
+            int which[2] = {r * 2, r * 2 + 1};
+            for (int i = 0; i < 2; i++) pthread_create(&thread[i], 0, convert, &which[i]);
+            for (int i = 0; i < 2; i++) pthread_join(thread[i], 0);
+            ns[arm] = (each[0] + each[1]) / 2;
+        }
+        printf("  %-32s %9.1f %9.1f %8.1f\n", r ? "localtime_r, two threads" : "localtime, two threads", ns[0], ns[1], ns[0] / ns[1]);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "rows";
+    if (!strcmp(what, "first")) {
+        time_t t = 1700000000;
+        double start = now();
+        sink += localtime(&t)->tm_sec;
+        printf("%.0f\n", now() - start);
+        return 0;
+    }
+    if (!strcmp(what, "count")) {
+        for (long i = argc > 2 ? atol(argv[2]) : 0; i > 0; i--) {
+            time_t t = 1700000000 + i;
+            sink += localtime(&t)->tm_sec;
+        }
+        return 0;
+    }
+    void *libc = dlopen("libc.so.6", RTLD_NOW);
+#define BOTH(name) name##s[0] = (__typeof__(name##s[0]))dlsym(libc, #name), name##s[1] = name
+    BOTH(localtime), BOTH(localtime_r), BOTH(gmtime_r), BOTH(mktime), BOTH(timegm), BOTH(strftime), BOTH(ctime_r), BOTH(asctime_r), BOTH(tzset);
+    if (localtimes[0] == localtimes[1]) { puts("both arms are the C library: preload libneedless_localtime.so"); return 2; }
+    fill_times();
+    if (!strcmp(what, "threads")) threads();
+    else rows();
+    return 0;
+}
