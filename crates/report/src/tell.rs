@@ -78,7 +78,7 @@ pub(crate) fn change(change: &Change) -> String {
             format!("set {} (the right value cannot be told from here)", clean(variable))
         }
         Change::UnsetEnv { variable } => format!("unset {}", clean(variable)),
-        Change::Preload => "run it with needless's preload library".to_owned(),
+        Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
         Change::Option(text) | Change::Manual(text) => clean(text).into_owned(),
     }
 }

@@ -125,6 +125,10 @@
 //! it: they take it for a fixed offset and lose daylight saving. Never a POSIX string: Go takes it
 //! for UTC.
 //!
+//! Where the zone must follow a change without a restart: `needless preload -- COMMAND` runs a program with
+//! time functions that look once a second at most. Its price is 30 to 60 µs per program started, so it is for
+//! a service and not for a whole system. It needs a program linked dynamically with glibc.
+//!
 //! In a program of your own: call `tzset()` once and `localtime_r()` afterwards.
 //!
 //! ## References
@@ -341,6 +345,7 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
         _ => (format!("{needless} of {of} time conversions stat /etc/localtime"), WHY.to_owned()),
     };
     let mut remedies = vec![zone::set_tz(view, first)];
+    remedies.extend(preload(view, &merged.processes, glib));
     remedies.extend(by_hand(view.process(first).name(), glib));
     Finding {
         stage: if explained { Stage::Explained } else { Stage::Seen },
@@ -353,6 +358,25 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
 
 const WHY: &str = "TZ is not set, so glibc's localtime(), mktime() and tzset() ask at every call \
                    after the first whether /etc/localtime has changed.";
+
+/// Time functions that do not ask, where they can be put under the program.
+fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Option<Remedy> {
+    let takes_it = |id: &ProcId| {
+        let process = view.process(*id);
+        *view.libc(*id) != Libc::Static
+            && process.secure != Some(true)
+            && process.runtime == Runtime::Native
+    };
+    (!glib && processes.iter().all(takes_it)).then(|| Remedy {
+        change: Change::Preload,
+        safety: Safety::Caveat(
+            "Where a new zone must be seen without a restart: it is, within a second. The library costs each \
+             program started under it 30 to 60 µs: it is for a service, not for a whole system. It cannot help \
+             static and set-user-ID programs."
+                .to_owned(),
+        ),
+    })
+}
 
 /// What the owner of the code can do. Nothing for interpreters: their code is not the user's.
 fn by_hand(program: &str, glib: bool) -> Option<Remedy> {

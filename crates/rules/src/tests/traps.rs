@@ -251,8 +251,20 @@ fn bash_and_perl_are_told_of_their_own_ways() {
         assert!(found.why.contains(word), "{}", found.why);
         assert_eq!((found.needless, found.of), (199, 200));
         // Their code is not the user's to change.
-        assert_eq!(found.remedies.len(), 1);
+        let changes: Vec<_> = found.remedies.iter().map(|remedy| &remedy.change).collect();
+        assert!(matches!(changes[..], [Change::SetEnv { .. }, Change::Preload]), "{changes:?}");
     }
+}
+
+#[test]
+fn the_preload_library_is_offered_only_where_it_can_help() {
+    let offered = |log: &str| {
+        let found = verdict(log).findings.remove(0);
+        found.remedies.iter().any(|remedy| remedy.change == Change::Preload)
+    };
+    assert!(offered(&storm(99, "env -TZ")));
+    // The dynamic linker does not take libraries from the environment of such a program.
+    assert!(!offered(&storm(99, "env -TZ\nsecure")));
 }
 
 #[test]
