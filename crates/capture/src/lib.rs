@@ -1,6 +1,7 @@
 //! Chooses a backend, launches, looks up the host facts and call sites.
 
 mod costs;
+mod count;
 mod decode;
 mod doctor;
 mod elevate;
@@ -20,6 +21,7 @@ mod window;
 mod zone;
 
 pub use costs::calibrate;
+pub use count::count;
 pub use doctor::{Check, State, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
@@ -34,5 +36,6 @@ pub use service::{
     processes_of_cgroup,
 };
 pub use sites::resolve;
+pub use tzif::{Stored, stored};
 pub use window::{Who, window};
 pub use zone::look_up;

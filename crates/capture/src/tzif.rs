@@ -97,6 +97,46 @@ impl Tzif {
     }
 }
 
+/// What a zone file stores of the times to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its last transition, seconds since 1970; `None`: it has none.
+    pub last: Option<i64>,
+    /// The rule for all times after it ("JST-9"), "" where there is none.
+    pub footer: String,
+}
+
+/// What the zone file `bytes` stores, as RFC 9636, section 3, lays it out. `None` where it is no zone file
+/// of version 2 or newer.
+pub fn stored(bytes: &[u8]) -> Option<Stored> {
+    // Six counts end the header: isutcnt, isstdcnt, leapcnt, timecnt, typecnt, charcnt.
+    let counts = |header: &[u8]| -> Option<[usize; 6]> {
+        let mut counts = [0; 6];
+        for (count, bytes) in counts.iter_mut().zip(header.get(20..HEADER)?.chunks_exact(4)) {
+            *count = usize::try_from(u32::from_be_bytes(bytes.try_into().ok()?)).ok()?;
+        }
+        (header.starts_with(b"TZif") && header[4] >= b'2').then_some(counts)
+    };
+    let length = |[isut, isstd, leap, times, types, chars]: [usize; 6], width: usize| {
+        let transitions = times.checked_mul(width + 1)?;
+        let leaps = leap.checked_mul(width + 4)?;
+        let rest =
+            types.checked_mul(6)?.checked_add(chars)?.checked_add(isstd)?.checked_add(isut)?;
+        transitions.checked_add(leaps)?.checked_add(rest)
+    };
+    // The first block has times of 32 bits, for readers of old; the second has them all.
+    let second = bytes.get(HEADER.checked_add(length(counts(bytes)?, 4)?)?..)?;
+    let of = counts(second)?;
+    let body = &second[HEADER..];
+    let last = match of[3] {
+        0 => None,
+        times => Some(i64::from_be_bytes(body.get((times - 1) * 8..times * 8)?.try_into().ok()?)),
+    };
+    let footer = body.get(length(of, 8)?..)?.strip_prefix(b"\n")?;
+    let footer = footer.split(|byte| *byte == b'\n').next()?;
+    Some(Stored { last, footer: String::from_utf8_lossy(footer).into_owned() })
+}
+
 fn start() -> Timestamp {
     Timestamp::from_second(FROM).unwrap_or(Timestamp::MIN)
 }
@@ -147,6 +187,34 @@ mod tests {
         assert_eq!(Tzif::parse(Vec::new()).unwrap_err(), NotTzif::Empty);
         assert_eq!(Tzif::parse(b"hello".to_vec()).unwrap_err(), NotTzif::Other);
         assert!(matches!(Tzif::parse(b"TZif2".to_vec()), Err(NotTzif::Damaged(_))));
+    }
+
+    #[test]
+    fn what_a_file_stores_of_the_times_to_come() {
+        let header = |times: u8| {
+            let mut bytes = b"TZif2".to_vec();
+            bytes.resize(20, 0);
+            bytes.extend([0; 12]);
+            bytes.extend([0, 0, 0, times, 0, 0, 0, 1, 0, 0, 0, 4]);
+            bytes
+        };
+        let kind = [0, 0, 0x7e, 0x90, 0, 0, b'J', b'S', b'T', 0];
+        let mut file = [header(0), kind.to_vec(), header(2)].concat();
+        file.extend((-5i64).to_be_bytes());
+        file.extend((-600i64).to_be_bytes());
+        file.extend([0, 0]);
+        file.extend(kind);
+        let whole = [&file[..], b"\nJST-9\n"].concat();
+        assert_eq!(stored(&whole), Some(Stored { last: Some(-600), footer: "JST-9".into() }));
+        for length in 0..file.len() + 1 {
+            assert_eq!(stored(&whole[..length]), None, "{length} bytes");
+        }
+        let mut first_version = whole.clone();
+        first_version[4] = 0;
+        assert_eq!(stored(&first_version), None);
+        let mut greedy = whole;
+        greedy[20..HEADER].fill(0xff);
+        assert_eq!(stored(&greedy), None);
     }
 
     #[test]

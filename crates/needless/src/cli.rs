@@ -53,6 +53,14 @@ pub(crate) enum Action {
     /// (static programs, musl, Go, Java, Node) needless says so and runs the command as it is. Exit
     /// status: the command's own; 125, 126 and 127 as for run.
     Preload(Preload),
+    /// Make published experiments again on this machine: tables beside those of their sources.
+    ///
+    /// Without a name they are listed. What must be otherwise for one (/etc/localtime, locales) is so in
+    /// mounts of its own; the machine stays as it is.
+    Lab(Lab),
+    /// What an experiment measures; not for people.
+    #[command(name = "lab-subject", hide = true)]
+    LabSubject(LabSubject),
     /// Explain a rule: what it finds, why it happens, what to do and when not to.
     Explain(Explain),
     /// List the rules.
@@ -170,6 +178,56 @@ pub(crate) struct Report {
     /// Do not check this rule (may be given several times).
     #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
     pub(crate) ignored: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    pub(crate) experiment: Option<Experiment>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Experiment {
+    /// What conversions of time ask and cost, with TZ set and unset: three articles' tables.
+    Tz {
+        /// Calls of each row; the source of 2015 made 100,000,000.
+        #[arg(long, value_name = "N", default_value = "500000", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+        calls: u64,
+        #[command(flatten)]
+        told: Told,
+    },
+    /// What a locale's name costs a program at its start: a mail of 2001.
+    Locale {
+        /// Runs of `ls -z` of each row.
+        #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        runs: u64,
+        /// Greek and Spanish as in 2001: locales in directories, no archive, in mounts of its own.
+        #[arg(long, conflicts_with = "names")]
+        as_in_2001: bool,
+        /// Names to try, instead of this machine's LC_ALL or LANG and its other spellings.
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        #[command(flatten)]
+        told: Told,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct Told {
+    /// Write to FILE instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// full, markdown or json.
+    #[arg(long, value_name = "FORMAT", default_value = "full")]
+    pub(crate) format: needless_report::Layout,
+}
+
+#[derive(Args)]
+pub(crate) struct LabSubject {
+    pub(crate) function: String,
+    pub(crate) calls: u64,
+    #[arg(value_parser = needless_lab::ETC_LOCALTIME)]
+    pub(crate) etc_localtime: Option<String>,
 }
 
 #[derive(Args)]

@@ -30,6 +30,11 @@ fn main() -> ExitCode {
         Action::Attach(attach) => self::attach(&attach, when),
         Action::Host(host) => self::host(&host, when),
         Action::Read(read) => self::read(&read, when),
+        Action::Lab(lab) => self::lab(&lab, when),
+        Action::LabSubject(of) => {
+            needless_lab::subject(&of.function, of.calls, of.etc_localtime.as_deref())
+                .map_err(|why| anyhow!(why))
+        }
         Action::Explain(explain) => self::explain(&explain, when),
         Action::Rules(rules) => print(
             |out, style| match rules.format {
@@ -173,6 +178,39 @@ fn read(read: &cli::Read, when: When) -> Result<()> {
     });
     let names: Vec<_> = files.collect();
     tell(&profile, Source::Log(names.join(" ")), &read.report, output, when)
+}
+
+fn lab(lab: &cli::Lab, when: When) -> Result<()> {
+    let Some(experiment) = &lab.experiment else {
+        let all = needless_lab::EXPERIMENTS;
+        return print(|out, style| needless_report::lab_list(out, &all, style), when);
+    };
+    let progress = progress::Progress::of_steps();
+    let step = &mut |what: &str| progress.step(what);
+    let (asked, told) = match experiment {
+        cli::Experiment::Tz { calls, told } => {
+            let output = Output::open(told.output.as_deref(), Stream::Stdout)?;
+            let engine = needless_capture::preload_library().map_err(|failure| failure.message);
+            let options = needless_lab::TzOptions { calls: *calls, engine };
+            ((told, output), needless_lab::tz(&options, step))
+        }
+        cli::Experiment::Locale { runs, as_in_2001, names, told } => {
+            let output = Output::open(told.output.as_deref(), Stream::Stdout)?;
+            let options = needless_lab::LocaleOptions {
+                runs: *runs,
+                as_in_2001: *as_in_2001,
+                names: names.clone(),
+            };
+            ((told, output), needless_lab::locale(&options, step))
+        }
+    };
+    progress.end();
+    let (format, output) = (asked.0.format, asked.1);
+    let told = told.map_err(|why| anyhow!(why))?;
+    let mut text = Vec::new();
+    needless_report::lab(&mut text, &told, format, output.style(when))
+        .context("cannot form the report")?;
+    output.write(&text)
 }
 
 fn explain(explain: &cli::Explain, when: When) -> Result<()> {

@@ -1,4 +1,4 @@
-//! How far a window of observation is, for somebody at a terminal.
+//! How far a window of observation or an experiment is, for somebody at a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use needless_capture::Who;
@@ -20,6 +20,18 @@ impl Progress {
         bar.set_message(format!("observing {}", who.escape_debug()));
         bar.set_prefix("Ctrl-C: report now");
         Progress(bar)
+    }
+
+    /// For what has steps, and no length known before.
+    pub(crate) fn of_steps() -> Progress {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("needless: {msg} …");
+        Progress(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+    }
+
+    pub(crate) fn step(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+        self.0.tick();
     }
 
     pub(crate) fn show(&self, so_far: Duration) {

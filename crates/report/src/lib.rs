@@ -4,6 +4,7 @@
 //! Texts that the observed program chose (paths, names, values) never reach a terminal unescaped.
 
 mod doctor;
+mod lab;
 mod rules;
 mod tell;
 mod text;
@@ -17,6 +18,7 @@ use std::str::FromStr;
 
 pub use doctor::{Check, doctor};
 pub use json::{SCHEMA, schema};
+pub use lab::{Cell, Column, Experiment, Layout, Table, Told, lab, lab_list};
 pub use rules::{explain, rules_json, rules_table};
 
 /// What a report tells.

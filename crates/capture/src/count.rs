@@ -1,0 +1,33 @@
+//! Counting the calls of a small command of our own, for experiments.
+
+use crate::run::Failure;
+use needless_launch::{Launch, Stdio};
+use needless_model::Profile;
+use needless_ptrace::{Options, trace};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Runs `program` under ptrace with these arguments (its own name first) and this environment, without
+/// input and output, and counts each of its calls. In the first process of the profile's list is what
+/// we forked, the last to exec is the last.
+///
+/// `watch`: the variables that the profile may hold.
+///
+/// # Errors
+/// When it cannot be run, or not be traced.
+pub fn count(
+    program: &Path,
+    argv: &[OsString],
+    env: Vec<(OsString, OsString)>,
+    watch: &'static [&'static str],
+) -> Result<Profile, Failure> {
+    let launch = Launch {
+        program: program.to_owned(),
+        argv: argv.to_vec(),
+        env: Some(env),
+        stdio: Stdio::Null,
+        caller: None,
+    };
+    let traced = trace(launch, &Options { all: true, watch, ..Options::default() });
+    traced.map(|traced| traced.profile).map_err(|e| Failure::new(e.status(), e.to_string()))
+}

@@ -1,0 +1,122 @@
+//! The date functions of InterSystems' thread, by what they ask of the C library.
+
+use super::riddle::thousands;
+use super::{TzOptions, asks, in_turn};
+use crate::measure::{Measured, Subject};
+use needless_report::{Cell, Column, Table, Told};
+use std::path::Path;
+
+const MOSCOW: &str = "Europe/Moscow";
+
+/// What is measured, the function of the thread whose work it is like, and that one's microseconds per call,
+/// TZ unset and TZ=Europe/Moscow.
+type Like = (&'static str, Option<(&'static str, [f64; 2])>);
+
+const FUNCTIONS: [Like; 7] = [
+    ("time and localtime", Some(("$h", [2.37, 1.19]))),
+    ("tzset", Some(("$ztz", [1.00, 0.14]))),
+    ("time and gmtime", Some(("$zts", [0.46, 0.47]))),
+    ("time", Some(("$zh", [0.32, 0.32]))),
+    ("mktime", None),
+    ("strftime", None),
+    ("ctime", None),
+];
+
+pub(super) fn tell(
+    options: &TzOptions,
+    told: &mut Told,
+    step: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut zones = vec![None];
+    match Path::new("/usr/share/zoneinfo").join(MOSCOW).exists() {
+        true => zones.push(Some(MOSCOW)),
+        false => told.skipped.push(format!(
+            "the date functions with TZ={MOSCOW}: no such zone; the package tzdata has it"
+        )),
+    }
+    step("date functions with TZ unset and set");
+    let calls = options.calls;
+    let subjects: Vec<Subject<'_>> = FUNCTIONS
+        .iter()
+        .flat_map(|(function, _)| {
+            zones.iter().map(|tz| Subject { function, calls, tz: *tz, ..Subject::default() })
+        })
+        .collect();
+    let measured = in_turn(&subjects, options.engine.as_deref().ok())?;
+    let rows: Vec<_> = measured.chunks(zones.len()).collect();
+    let asked: Vec<Vec<Option<f64>>> =
+        subjects.chunks(zones.len()).map(|of| of.iter().map(asks).collect()).collect();
+    explain(&asked, told);
+    told.tables.push(table(calls, &rows, &asked));
+    Ok(())
+}
+
+fn table(
+    calls: u64,
+    rows: &[&[(Measured, Option<Measured>)]],
+    asked: &[Vec<Option<f64>>],
+) -> Table {
+    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let mut columns = vec![column("", "calls of")];
+    for group in ["asks", "here, µs/call", "engine, µs/call"] {
+        columns.extend(["unset", "Moscow"].map(|name| column(group, name)));
+    }
+    columns.push(column("2016, µs/call", "as"));
+    columns.extend(["unset", "Moscow"].map(|name| column("2016, µs/call", name)));
+    let micro = |of: Option<&Measured>| match of {
+        Some(of) => Cell::Decimal(of.spent.cpu() as f64 / calls as f64 / 1e3, 3),
+        None => Cell::Missing,
+    };
+    let row = |at: usize, (function, like): &Like| {
+        let measured = rows.get(at).copied().unwrap_or_default();
+        let asked = asked.get(at).map(Vec::as_slice).unwrap_or_default();
+        let mut row = vec![Cell::Text((*function).to_owned())];
+        row.extend([0, 1].map(|at| match asked.get(at) {
+            Some(Some(asked)) => Cell::Decimal(*asked, 2),
+            _ => Cell::Missing,
+        }));
+        row.extend([0, 1].map(|at| micro(measured.get(at).map(|(own, _)| own))));
+        row.extend(
+            [0, 1].map(|at| micro(measured.get(at).and_then(|(_, engine)| engine.as_ref()))),
+        );
+        row.push(like.map_or(Cell::Missing, |(name, _)| Cell::Text(name.to_owned())));
+        let of_2016 = like.map(|(_, figures)| figures);
+        row.extend([0, 1].map(|at| of_2016.map_or(Cell::Missing, |of| Cell::Decimal(of[at], 2))));
+        row
+    };
+    Table {
+        title: format!(
+            "Date functions, CPU time per call ({} calls, the cheapest of {} runs), TZ unset (the zone of this machine) and \
+             TZ={MOSCOW}, with the system calls that each makes (\"asks\"); beside them the thread's of 2016, of the functions of Caché that do the like",
+            thousands(calls),
+            super::ROUNDS
+        ),
+        columns,
+        rows: FUNCTIONS.iter().enumerate().map(|(at, like)| row(at, like)).collect(),
+    }
+}
+
+/// Which functions ask without TZ, and which not.
+fn explain(asked: &[Vec<Option<f64>>], told: &mut Told) {
+    let which = |wanted: fn(f64, f64) -> bool| -> Vec<&str> {
+        let fits = |asked: &[Option<f64>]| match asked {
+            [Some(unset), Some(set)] => wanted(*unset, *set),
+            _ => false,
+        };
+        let rows = FUNCTIONS.iter().zip(asked).filter(|(_, asked)| fits(asked));
+        rows.map(|((function, _), _)| *function).collect()
+    };
+    let (cured, silent) = (
+        which(|unset, set| unset >= 0.99 && set == 0.0),
+        which(|unset, set| unset == 0.0 && set == 0.0),
+    );
+    if !cured.is_empty() {
+        told.says.push(format!(
+            "Without TZ each call asks the kernel about the zone file, and with it none does: {}.",
+            cured.join("; ")
+        ));
+    }
+    if !cured.is_empty() && !silent.is_empty() {
+        told.says.push(format!("These never ask, whatever TZ is: {}.", silent.join("; ")));
+    }
+}

@@ -1,0 +1,144 @@
+//! The riddle of 2015: three functions under four settings.
+
+use super::{TzOptions, asks, in_turn, why};
+use crate::measure::{Measured, Subject};
+use needless_report::{Cell, Column, Table, Told};
+
+/// The table's rows: how the zone is set.
+pub(super) const SETTINGS: [Setting; 4] = [
+    Setting { name: "unset, symlink", tz: None, etc_localtime: Some("symlink") },
+    Setting { name: "unset, file", tz: None, etc_localtime: Some("file") },
+    Setting { name: ":Asia/Tokyo", tz: Some(":Asia/Tokyo"), etc_localtime: None },
+    Setting { name: "JST-9", tz: Some("JST-9"), etc_localtime: None },
+];
+
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    tz: Option<&'static str>,
+    etc_localtime: Option<&'static str>,
+}
+
+pub(super) const FUNCTIONS: [&str; 3] = ["localtime", "localtime_r", "gmtime"];
+
+/// The blog's seconds for 10⁸ calls, real, user and kernel, in the order of the rows.
+const OF_2015: [[[f64; 3]; 3]; 4] = [
+    [[126.6, 51.2, 75.6], [38.3, 38.3, 0.0], [4.0, 4.0, 0.0]],
+    [[82.8, 52.4, 30.4], [37.9, 38.0, 0.0], [4.0, 4.0, 0.0]],
+    [[39.9, 39.9, 0.0], [37.6, 37.6, 0.0], [4.0, 4.0, 0.0]],
+    [[8.7, 8.7, 0.0], [6.7, 6.7, 0.0], [6.6, 6.7, 0.0]],
+];
+const CALLS_OF_2015: f64 = 1e8;
+
+/// One row of the table.
+pub(super) struct Line {
+    pub(super) setting: usize,
+    pub(super) function: usize,
+    pub(super) own: Measured,
+    pub(super) engine: Option<Measured>,
+    /// System calls of one more conversion.
+    pub(super) asks: Option<f64>,
+}
+
+pub(super) fn tell(
+    options: &TzOptions,
+    told: &mut Told,
+    step: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut subjects = Vec::new();
+    for (setting, by) in SETTINGS.iter().enumerate() {
+        let subject = |function| Subject {
+            function,
+            calls: options.calls,
+            tz: by.tz,
+            etc_localtime: by.etc_localtime,
+            engine: None,
+        };
+        if by.etc_localtime.is_some()
+            && let Err(why) = (Subject { calls: 1, ..subject("time") }).measure()
+        {
+            told.skipped.push(format!("the rows \"{}\": {why}", by.name));
+            continue;
+        }
+        if by.tz == Some(":Asia/Tokyo") && !std::path::Path::new(crate::subject::TOKYO).exists() {
+            told.skipped
+                .push(format!("the rows \"{}\": no such zone; the package tzdata has it", by.name));
+            continue;
+        }
+        subjects.extend((0..FUNCTIONS.len()).map(|at| (setting, at, subject(FUNCTIONS[at]))));
+    }
+    step("localtime, localtime_r and gmtime under four settings");
+    let only: Vec<Subject<'_>> = subjects.iter().map(|(.., subject)| *subject).collect();
+    let measured = in_turn(&only, options.engine.as_deref().ok())?;
+    let lines: Vec<Line> = subjects
+        .iter()
+        .zip(measured)
+        .map(|((setting, function, subject), (own, engine))| Line {
+            setting: *setting,
+            function: *function,
+            own,
+            engine,
+            asks: asks(subject),
+        })
+        .collect();
+    if lines.iter().any(|line| line.asks.is_none()) {
+        told.skipped.push(
+            "the system calls of a conversion: they could not be counted (needless doctor)".into(),
+        );
+    }
+    told.tables.push(table(options.calls, &lines));
+    why::tell(options.calls, &lines, told);
+    Ok(())
+}
+
+fn table(calls: u64, lines: &[Line]) -> Table {
+    let library = lines.first().map_or("", |line| &line.own.library);
+    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let mut columns = vec![column("", "TZ"), column("", "function")];
+    columns
+        .extend(["real s", "user s", "sys s", "ns/call", "asks"].map(|name| column("here", name)));
+    columns.extend(["real s", "user s", "sys s", "ns/call"].map(|name| column("2015", name)));
+    columns.push(column("engine", "ns/call"));
+    let rows = lines.iter().map(|line| {
+        let spent = line.own.spent;
+        let seconds = |ns: u64| Cell::Decimal(ns as f64 / 1e9, 3);
+        let of_2015 = OF_2015[line.setting][line.function];
+        let mut row = vec![
+            Cell::Text(SETTINGS[line.setting].name.into()),
+            Cell::Text(FUNCTIONS[line.function].into()),
+            seconds(spent.real),
+            seconds(spent.user),
+            seconds(spent.sys),
+            per_call(line.own.spent.cpu() as f64, calls as f64),
+            line.asks.map_or(Cell::Missing, |asks| Cell::Decimal(asks, 2)),
+        ];
+        row.extend(of_2015.map(|seconds| Cell::Decimal(seconds, 1)));
+        row.push(per_call((of_2015[1] + of_2015[2]) * 1e9, CALLS_OF_2015));
+        row.push(
+            line.engine
+                .as_ref()
+                .map_or(Cell::Missing, |engine| per_call(engine.spent.cpu() as f64, calls as f64)),
+        );
+        row
+    });
+    Table {
+        title: format!(
+            "{} calls each, {library}, the cheapest of {} runs; beside them the blog's of 2015, 100,000,000 calls in a \
+             virtual machine. \"ns/call\" is CPU time, \"asks\" the system calls of each conversion after the first",
+            thousands(calls),
+            super::ROUNDS,
+        ),
+        columns,
+        rows: rows.collect(),
+    }
+}
+
+fn per_call(ns: f64, calls: f64) -> Cell {
+    let ns = ns / calls;
+    Cell::Decimal(ns, if ns < 100.0 { 1 } else { 0 })
+}
+
+pub(super) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
+}
