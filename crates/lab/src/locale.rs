@@ -66,10 +66,19 @@ pub fn locale(options: &LocaleOptions, step: &mut dyn FnMut(&str)) -> Result<Tol
 fn says(setting: &Setting, files: &[Files], runs: &[Runs]) -> Vec<String> {
     let mut says = setting.says.clone();
     for (at, arm) in setting.arms.iter().enumerate().filter(|(_, arm)| arm.asked()) {
-        let Some(better) = better(at, &setting.arms, files) else { continue };
+        let Some(better) = better(at, &setting.arms, files) else {
+            if at == 0 && !setting.of_2001 && arm.gives.is_some() {
+                says.push(format!(
+                    "Advice for this machine: none. No spelling of {} that was tried is found with fewer failed opens.",
+                    arm.name()
+                ));
+            }
+            continue;
+        };
         let other = &setting.arms[better];
         says.push(format!(
-            "{} gives the same locale as {} with {} failed opens per start instead of {}: {}",
+            "{}{} gives the same locale as {} with {} failed opens per start instead of {}: {}",
+            if setting.of_2001 { "" } else { "Advice for this machine: " },
             other.shown(),
             arm.shown(),
             files[better].failed(),

@@ -69,6 +69,8 @@ impl Arm {
 
 /// What to measure, and where.
 pub(crate) struct Setting {
+    /// Whether it is the mail's, not this machine's.
+    pub(crate) of_2001: bool,
     /// Where the command is.
     pub(crate) program: PathBuf,
     pub(crate) arms: Vec<Arm>,
@@ -83,6 +85,7 @@ impl Setting {
     /// This machine as it is: `names`, or its own locale and the spellings of it that may do.
     pub(crate) fn of_host(names: &[String]) -> Setting {
         let mut setting = Setting {
+            of_2001: false,
             program: program(),
             arms: Vec::new(),
             says: Vec::new(),
@@ -132,6 +135,10 @@ impl Setting {
                 language(name)
             ));
         }
+        // Not every name tells its language: an alias does not, what it stands for is tried next.
+        let tells = name.contains('_') || name.starts_with("C.");
+        let meaning = probe.spellings.iter().find(|one| tells || one.name != name);
+        let place = meaning.map_or(name, |one| language(&one.name)).to_owned();
         for one in probe.spellings.iter().filter(|one| all || one.name == name) {
             if self.arms.iter().any(|arm| arm.lang.as_ref() == Some(&one.name)) {
                 continue;
@@ -140,16 +147,9 @@ impl Setting {
                 true => format!("installed, {}", one.charmap),
                 false => "not installed".into(),
             };
-            // The same language and territory in the same character set. An alias has neither in its name.
-            let place = if one.name == name { probe.spellings.get(1) } else { Some(one) };
-            let place =
-                if name.contains('_') || name.starts_with("C.") { Some(one) } else { place };
-            let gives = place.map(|place| format!("{} {}", language(&place.name), one.charmap));
-            self.arms.push(Arm::new(
-                Some(&one.name),
-                &is,
-                gives.as_deref().filter(|_| one.accepted),
-            ));
+            let place = if one.name == name { &place } else { language(&one.name) };
+            let gives = one.accepted.then(|| format!("{place} {}", one.charmap));
+            self.arms.push(Arm::new(Some(&one.name), &is, gives.as_deref()));
         }
     }
 
@@ -175,6 +175,7 @@ impl Setting {
         let greek = Arm::new(Some("greek"), "an alias", Some("Greek"));
         let linked = Arm { linked: true, is: "with links".into(), ..greek.clone() };
         let mut setting = Setting {
+            of_2001: true,
             program: program(),
             arms: vec![
                 with(greek, Some(34), Some([8.15, 2.43, 10.80])),
