@@ -19,7 +19,7 @@ fn generated() -> Vec<(String, String)> {
 
 /// The contents of the book: the pages that people write, then the rules'.
 fn summary() -> String {
-    let mut text = "# Summary\n\n- [What observing costs](overhead.md)\n- [The time engine](time-engine.md)\n\n# Rules\n\n"
+    let mut text = "# Summary\n\n- [What observing costs](overhead.md)\n- [The time engine](time-engine.md)\n- [The laboratory](lab.md)\n\n# Rules\n\n"
             .to_owned();
     for rule in needless_rules::RULES {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);

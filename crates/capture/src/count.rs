@@ -8,8 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Runs `program` under ptrace with these arguments (its own name first) and this environment, without
-/// input and output, and counts each of its calls. In the first process of the profile's list is what
-/// we forked, the last to exec is the last.
+/// input and output, and counts each of its calls.
 ///
 /// `watch`: the variables that the profile may hold.
 ///

@@ -43,5 +43,7 @@ pub(crate) fn cover(folder: &Path) -> Result<(), String> {
 }
 
 fn refused(why: Errno) -> String {
-    format!("mounts of our own are not allowed here ({}); as root they mostly are", why.desc())
+    // unshare(2): the limit of user namespaces is reached, which is mostly one of zero.
+    let why = if why == Errno::ENOSPC { "see user.max_user_namespaces" } else { why.desc() };
+    format!("mounts of our own are not allowed here ({why}); as root they mostly are")
 }

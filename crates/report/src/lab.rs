@@ -244,6 +244,9 @@ fn plain(out: &mut dyn Write, table: &Table, style: Style) -> io::Result<()> {
     for row in &shown {
         writeln!(out, "{}", line(&mut row.iter().map(String::as_str)))?;
     }
+    if shown.is_empty() {
+        writeln!(out, "(none)")?;
+    }
     Ok(())
 }
 

@@ -47,6 +47,7 @@ pub(super) fn tell(
     let asked: Vec<Vec<Option<f64>>> =
         subjects.chunks(zones.len()).map(|of| of.iter().map(asks).collect()).collect();
     explain(&asked, told);
+    told.says.extend(engine(calls, rows.first()));
     told.tables.push(table(calls, &rows, &asked));
     Ok(())
 }
@@ -94,6 +95,21 @@ fn table(
         columns,
         rows: FUNCTIONS.iter().enumerate().map(|(at, like)| row(at, like)).collect(),
     }
+}
+
+/// What InterSystems did to its own functions, done to all of them.
+fn engine(calls: u64, first: Option<&&[(Measured, Option<Measured>)]>) -> Option<String> {
+    let (own, engine) = first?.first()?;
+    let each = |of: &Measured| of.spent.cpu() as f64 / calls as f64 / 1e3;
+    let (own, engine) = (each(own), each(engine.as_ref()?));
+    (engine * super::why::CLEARLY < own).then(|| {
+        format!(
+            "InterSystems gave Caché date functions of its own: a benchmark took 0.40 s instead of 22.60, TZ unset both \
+             times. The engine does the like for any program of glibc: {} takes {engine:.3} µs instead of {own:.3} here, \
+             TZ unset both times.",
+            FUNCTIONS[0].0
+        )
+    })
 }
 
 /// Which functions ask without TZ, and which not.

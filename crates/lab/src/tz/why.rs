@@ -5,7 +5,7 @@ use needless_report::Told;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How much dearer a row must be before anything is said of it: more than machines waver.
-const CLEARLY: f64 = 1.4;
+pub(super) const CLEARLY: f64 = 1.4;
 
 /// Kernel time that counts as some; below it is what starting to measure takes.
 const SOME: f64 = 0.1;
