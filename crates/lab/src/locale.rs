@@ -86,6 +86,7 @@ fn says(setting: &Setting, files: &[Files], runs: &[Runs]) -> Vec<String> {
             runs::compare(&runs[at], &runs[better])
         ));
     }
+    says.extend(runs::quiet(runs));
     if files.iter().any(Files::looks_further) {
         says.push(
             "A message that the catalogue found first does not have is looked for in the catalogues of the locale's other \

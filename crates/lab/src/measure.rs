@@ -150,6 +150,27 @@ pub(crate) fn least(of: Vec<Measured>) -> Option<Measured> {
     of.into_iter().min_by_key(|one| one.spent.cpu())
 }
 
+/// `n` with a comma between thousands, for a title.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
+}
+
+/// What to say where programs that wait for nothing took longer than their CPU time: others wanted the
+/// processor.
+pub(crate) fn busy<'a>(all: impl Iterator<Item = &'a Spent>) -> Option<String> {
+    let mut sum = Spent::default();
+    all.for_each(|one| sum.add(one));
+    let ratio = sum.real as f64 / sum.cpu().max(1) as f64;
+    (ratio > 1.25).then(|| {
+        format!(
+            "This machine was busy: what is measured waited for a processor, and the clock's time is {ratio:.1} times its \
+             CPU time. CPU times are higher than on a quiet one, too; compare them with each other only."
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

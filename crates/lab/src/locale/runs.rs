@@ -2,7 +2,7 @@
 
 use super::COMMAND;
 use super::setting::{Arm, Setting};
-use crate::measure::{Spent, usage};
+use crate::measure::{Spent, busy, thousands, usage};
 use needless_report::{Cell, Column, Table};
 use nix::sys::resource::UsageWho;
 use std::process::{Command, Stdio};
@@ -76,10 +76,15 @@ pub(crate) fn table(runs: u64, arms: &[Arm], of: &[Runs]) -> Table {
         row
     });
     Table {
-        title: format!("{runs} × ls -z (the mail's Appendix B)"),
+        title: format!("{} × ls -z (the mail's Appendix B)", thousands(runs)),
         columns,
         rows: rows.collect(),
     }
+}
+
+/// Whether the clock's time can be trusted.
+pub(crate) fn quiet(of: &[Runs]) -> Option<String> {
+    busy(of.iter().map(|of| &of.all))
 }
 
 /// The second row's price beside the first's, in words; whether it is lower only if it is in nearly every

@@ -1,8 +1,7 @@
 //! The date functions of InterSystems' thread, by what they ask of the C library.
 
-use super::riddle::thousands;
 use super::{TzOptions, asks, in_turn};
-use crate::measure::{Measured, Subject};
+use crate::measure::{Measured, Subject, thousands};
 use needless_report::{Cell, Column, Table, Told};
 use std::path::Path;
 

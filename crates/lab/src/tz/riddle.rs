@@ -1,7 +1,7 @@
 //! The riddle of 2015: three functions under four settings.
 
 use super::{TzOptions, asks, in_turn, why};
-use crate::measure::{Measured, Subject};
+use crate::measure::{Measured, Subject, thousands};
 use needless_report::{Cell, Column, Table, Told};
 
 /// The table's rows: how the zone is set.
@@ -135,10 +135,4 @@ fn table(calls: u64, lines: &[Line]) -> Table {
 fn per_call(ns: f64, calls: f64) -> Cell {
     let ns = ns / calls;
     Cell::Decimal(ns, if ns < 100.0 { 1 } else { 0 })
-}
-
-pub(super) fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
-    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
 }

@@ -1,6 +1,7 @@
 //! What the table of the riddle shows, in sentences: each only if the figures are so.
 
 use super::riddle::{FUNCTIONS, Line, SETTINGS};
+use crate::measure::busy;
 use needless_report::Told;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -30,6 +31,7 @@ impl Lines<'_> {
 }
 
 pub(super) fn tell(calls: u64, lines: &[Line], told: &mut Told) {
+    told.says.extend(busy(lines.iter().map(|line| &line.own.spent)));
     let lines = &Lines { lines, calls: calls as f64 };
     let glibc = lines.lines.iter().all(|line| line.own.library.starts_with("glibc"));
     // The mechanisms are those of glibc: of another library only its figures are told.
@@ -83,7 +85,7 @@ fn footer(lines: &Lines<'_>) -> Option<String> {
     (past && !zone.footer.is_empty()).then(|| {
         format!(
             "localtime_r() makes no system call, and yet takes {:.1} times as long as gmtime() under :Asia/Tokyo \
-             ({dear:.0} ns and {universal:.0} ns). Under JST-9, the same time of day, it takes {cheap:.0} ns. The \
+             ({dear:.0} ns and {universal:.0} ns). Under JST-9, which gives the same local times, it takes {cheap:.0} ns. The \
              transitions that Tokyo's file stores are all in the past (the last of them was {}), so the text at its \
              end, \"{}\", is what holds today, and glibc reads and evaluates that text anew at each call; a TZ that is such a \
              text itself is read once.",
