@@ -15,10 +15,11 @@ pub(crate) type Lead = (i64, bool);
 const HOUR: i64 = 3600;
 /// Where leads are looked at around the wall clock, read as UTC: no zone is further from it than 26 hours.
 const AROUND: [i64; 5] = [-26 * HOUR, -13 * HOUR, 0, 13 * HOUR, 26 * HOUR];
-/// How far away, and how closely, a moment with a wanted flag is sought: most zones change twice a year,
-/// and a file's tables may have a lapse of some years.
-const REACH_DAYS: i64 = 2646;
-const STEP_DAYS: i64 = 7;
+/// How closely, in seconds, and how many steps away a moment with a wanted flag is sought: those of the C
+/// library, found by asking it for an hour of summer at every distance. They decide where two summers with
+/// different leads are equally near.
+const STEP: i64 = 601_200;
+const STEPS: i64 = 381;
 
 impl Zone {
     /// `mktime(3)`: the moment that local time calls by these fields, and what [`Zone::local`] says of
@@ -151,9 +152,51 @@ fn in_gap(lead: &impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, start: i64
 
 /// The lead of the moment nearest to `t`, earlier before later, that has the flag.
 fn nearest(lead: &impl Fn(i64) -> Option<Lead>, t: i64, dst: bool) -> Option<i64> {
-    let steps = (STEP_DAYS..=REACH_DAYS).step_by(STEP_DAYS as usize);
-    let distances = steps.flat_map(|days| [-days * civil::DAY, days * civil::DAY]);
+    let distances = (1..=STEPS).flat_map(|steps| [-steps * STEP, steps * STEP]);
     distances
         .filter_map(|distance| lead(t.saturating_add(distance)))
         .find_map(|(ahead, flag)| (flag == dst).then_some(ahead))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// Summer time of three hours' lead for one hour from `start`.
+    fn an_hour_of_summer(start: i64) -> Zone {
+        let mut file = Vec::new();
+        for width in [4, 8] {
+            file.extend(b"TZif2");
+            file.extend([0; 15]);
+            for count in [0u32, 0, 0, 2, 2, 8] {
+                file.extend(count.to_be_bytes());
+            }
+            for t in [start, start + HOUR] {
+                file.extend(&t.to_be_bytes()[8 - width..]);
+            }
+            file.extend([1, 0]);
+            file.extend([0, 0, 0, 0, 0, 0, 0, 0, 0x2a, 0x30, 1, 4]);
+            file.extend(b"XXX\0YYY\0");
+        }
+        file.extend(b"\nXXX0\n");
+        Zone::from_tzif(&file).expect("a sound file")
+    }
+
+    #[test]
+    fn issue_4_the_season_that_is_sought_is_the_c_librarys() {
+        let summer = 962_409_600;
+        let zone = an_hour_of_summer(summer);
+        // Whether summer time, asked for so many seconds away from its middle, is found.
+        let found = |away: i64| {
+            let t = summer + HOUR / 2 + away;
+            let fields = civil::gmtime(t).expect("a year that fits");
+            zone.mktime(&fields, 1).map(|(answer, _)| answer) == Some(t - 3 * HOUR)
+        };
+        for steps in [1, 2, 300, STEPS] {
+            assert!(found(steps * STEP) && found(-steps * STEP), "{steps}");
+            assert!(!found(steps * STEP + HOUR) && !found(-steps * STEP - HOUR), "{steps}");
+        }
+        assert!(!found((STEPS + 1) * STEP) && !found(-(STEPS + 1) * STEP));
+    }
 }
