@@ -93,7 +93,9 @@ struct Prepared<U> {
 /// `format` must end with a NUL.
 unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
     let mut new = Prepared { tm: *tm, format: [U::of(0); 512], changed_format: false };
-    let mut names_zone = false;
+    // SAFETY: tm_zone is null or a text.
+    let nameless = tm.isdst >= 0 && (tm.zone.is_null() || unsafe { *tm.zone == 0 });
+    let mut named = false;
     let mut fits = true;
     let mut len = 0;
     let mut put = |new: &mut Prepared<U>, unit: U| {
@@ -123,11 +125,15 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
                 at = at.add(1);
             }
             let conversion = (*at).ascii();
-            if conversion == Some(0) {
-                return None;
+            // The NUL of an unfinished one at the end stays where it is.
+            if conversion != Some(0) {
+                at = at.add(1);
             }
-            at = at.add(1);
-            names_zone |= matches!(conversion, Some(b'Z' | b'c' | b'x' | b'X' | b'r' | b'+'));
+            // The name is that of the first place that asks for it: a later `%s` may change tzname.
+            if nameless && !named && matches!(conversion, Some(b'Z' | b'c' | b'x' | b'X' | b'r')) {
+                named = true;
+                new.tm.zone = name_after_tzset(tm.isdst != 0);
+            }
             if conversion == Some(b's')
                 && at.offset_from(start) == 2
                 && let Some(t) = epoch(tm)
@@ -146,11 +152,5 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
         }
     }
     new.changed_format &= fits;
-    // SAFETY: tm_zone is null or a text.
-    let nameless = tm.zone.is_null() || unsafe { *tm.zone == 0 };
-    let name = names_zone && nameless && tm.isdst >= 0;
-    if name {
-        new.tm.zone = name_after_tzset(tm.isdst != 0);
-    }
-    (name || new.changed_format).then_some(new)
+    (named || new.changed_format).then_some(new)
 }
