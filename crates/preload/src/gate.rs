@@ -104,7 +104,10 @@ fn look() -> Option<&'static Known> {
 
 fn publish(known: &'static Known) -> &'static Known {
     let new = core::ptr::from_ref(known).cast_mut();
-    if CURRENT.swap(new, Ordering::AcqRel) != new {
+    // SAFETY: published complete, never freed.
+    let old = unsafe { CURRENT.swap(new, Ordering::AcqRel).as_ref() };
+    // Another name of the same file is no other zone to glibc: the names stay those of the last conversion.
+    if !old.is_some_and(|old| core::ptr::eq(old, known) || old.is_of_same_file(known)) {
         set(&known.zone.globals_at(None));
         step::changed();
     }

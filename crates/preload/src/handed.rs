@@ -95,7 +95,7 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
     let mut new = Prepared { tm: *tm, format: [U::of(0); 512], changed_format: false };
     // SAFETY: tm_zone is null or a text.
     let nameless = tm.isdst >= 0 && (tm.zone.is_null() || unsafe { *tm.zone == 0 });
-    let mut named = false;
+    let mut named = 0;
     let mut fits = true;
     let mut len = 0;
     let mut put = |new: &mut Prepared<U>, unit: U| {
@@ -129,9 +129,15 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
             if conversion != Some(0) {
                 at = at.add(1);
             }
-            // The name is that of the first place that asks for it: a later `%s` may change tzname.
-            if nameless && !named && matches!(conversion, Some(b'Z' | b'c' | b'x' | b'X' | b'r')) {
-                named = true;
+            // The name is that of the first place that asks for it: a later `%s` may change tzname. The
+            // locale's own formats may ask for it; few do.
+            let asks = match conversion {
+                Some(b'Z') => 2,
+                Some(b'c' | b'x' | b'X' | b'r') => 1,
+                _ => 0,
+            };
+            if nameless && asks > named {
+                named = asks;
                 new.tm.zone = name_after_tzset(tm.isdst != 0);
             }
             if conversion == Some(b's')
@@ -152,5 +158,5 @@ unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
         }
     }
     new.changed_format &= fits;
-    (named || new.changed_format).then_some(new)
+    (named > 0 || new.changed_format).then_some(new)
 }

@@ -31,6 +31,13 @@ pub(crate) struct Known {
 // SAFETY: `next` points to another immutable `Known` that is never freed.
 unsafe impl Sync for Known {}
 
+impl Known {
+    /// Whether both were read from the same state of the same zone file.
+    pub(crate) fn is_of_same_file(&self, other: &Known) -> bool {
+        self.keeps_names && other.keeps_names && self.file == other.file
+    }
+}
+
 /// What tells one state of a file from another: device, inode, size, times of change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileId([u64; 7]);
