@@ -28,9 +28,9 @@ pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
 pub use needless_launch::Caller;
-pub use preload::{preload, preload_library};
+pub use preload::{preload, preload_library, preloaded};
 pub use root::{Root, Roots};
-pub use run::{Backend, Captured, Failure, Options, run};
+pub use run::{Backend, Captured, Failure, Options, count, launch, run};
 pub use service::{
     Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
     processes_of_cgroup,

@@ -2,7 +2,7 @@
 
 use crate::image;
 use crate::run::{self, Failure};
-use needless_launch::Original;
+use needless_launch::{Launch, Original};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -52,16 +52,9 @@ pub fn preload(words: &[OsString], once: bool, say: impl FnOnce(&str)) -> Failur
     let prepared = (|| {
         let library = preload_library()?;
         let mut launch = run::launch(words, None)?;
-        match deaf(&launch.program, &library, 0) {
-            Some(why) => say(&format!(
-                "preloading changes nothing for {}: {why}; it is run as it is",
-                launch.program.display()
-            )),
-            None => {
-                let mut env = launch.env.unwrap_or_else(|| std::env::vars_os().collect());
-                let before = env.iter().position(|(name, _)| name == VARIABLE);
-                let before = before.map(|at| env.remove(at).1);
-                env.push((VARIABLE.into(), joined(library, before)));
+        match preloaded(&launch, library) {
+            Err(why) => say(&format!("{why}; it is run as it is")),
+            Ok(mut env) => {
                 if once {
                     env.push(("NEEDLESS_PRELOAD_ONCE".into(), "1".into()));
                 }
@@ -77,6 +70,22 @@ pub fn preload(words: &[OsString], once: bool, say: impl FnOnce(&str)) -> Failur
         }
         Err(failure) => failure,
     }
+}
+
+/// The environment of `launch` with `library` preloaded before what was there.
+///
+/// # Errors
+/// Where the library would change nothing: why.
+pub fn preloaded(launch: &Launch, library: PathBuf) -> Result<Vec<(OsString, OsString)>, String> {
+    if let Some(why) = deaf(&launch.program, &library, 0) {
+        let program = launch.program.display();
+        return Err(format!("preloading changes nothing for {program}: {why}"));
+    }
+    let mut env = launch.env.clone().unwrap_or_else(|| std::env::vars_os().collect());
+    let before = env.iter().position(|(name, _)| name == VARIABLE);
+    let before = before.map(|at| env.remove(at).1);
+    env.push((VARIABLE.into(), joined(library, before)));
+    Ok(env)
 }
 
 fn joined(library: PathBuf, before: Option<OsString>) -> OsString {

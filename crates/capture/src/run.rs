@@ -72,6 +72,11 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// How the command ended.
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
     /// Ends this process as the command ended: with its exit status, or by its signal.
     pub fn mirror(self) -> ! {
         needless_launch::mirror(self.exit)
@@ -133,6 +138,34 @@ fn ptrace(launch: Launch, options: &Options) -> Result<Captured, Failure> {
     Ok(Captured { profile, exit: traced.exit })
 }
 
+/// Runs `launch` and counts every call of it, in this very process: eBPF where it is allowed and asked
+/// for, else ptrace. If this process is killed the command goes on, unobserved.
+///
+/// # Errors
+/// When the command cannot be executed or observed.
+pub fn count(launch: Launch, options: &Options) -> Result<Captured, Failure> {
+    let options = Options { all: true, ..*options };
+    if options.backend != Backend::Ptrace {
+        match kernel::run(&launch, &options)? {
+            Ok(captured) => return Ok(captured),
+            Err(refused) if options.backend == Backend::Ebpf => {
+                return Err(Failure::new(Failure::OURS, refused.message()));
+            }
+            Err(_) => {}
+        }
+    }
+    let how = needless_ptrace::Options {
+        all: true,
+        watch: options.watch,
+        limits: options.limits,
+        stacks: true,
+    };
+    let traced = needless_ptrace::trace(launch, &how)
+        .map_err(|e| Failure::new(e.status(), e.to_string()))?;
+    let profile = complete(traced.profile, &traced.stacks, traced.roots)?;
+    Ok(Captured { profile, exit: traced.exit })
+}
+
 /// Adds what is looked up after the run.
 pub(crate) fn complete(
     mut profile: Profile,
@@ -148,7 +181,10 @@ pub(crate) fn complete(
 }
 
 /// What `execvp(3)` would run for `words`, with our own settings taken out of the environment.
-pub(crate) fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
+///
+/// # Errors
+/// When there is no such command, or it cannot be executed.
+pub fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
     let Some(name) = words.first().filter(|w| !w.is_empty()) else {
         return Err(Failure::new(Failure::OURS, "no command to run: needless run -- CMD [ARG…]"));
     };

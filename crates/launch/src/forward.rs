@@ -114,7 +114,7 @@ pub fn wait_for(pid: pid_t, options: i32) -> Option<i32> {
     }
 }
 
-fn pidfd(pid: pid_t) -> Option<OwnedFd> {
+pub(crate) fn pidfd(pid: pid_t) -> Option<OwnedFd> {
     // SAFETY: integers only; the descriptor is new and ours.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
@@ -122,7 +122,7 @@ fn pidfd(pid: pid_t) -> Option<OwnedFd> {
     }
 }
 
-fn send(process: &OwnedFd, number: i32) {
+pub(crate) fn send(process: &OwnedFd, number: i32) {
     let null = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: integers and a null pointer, which stands for what kill(2) would send.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), number, null, 0) };

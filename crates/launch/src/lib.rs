@@ -10,6 +10,7 @@ mod forward;
 mod original;
 mod prepared;
 mod supervise;
+mod timed;
 
 pub use caller::Caller;
 pub use endings::Endings;
@@ -19,6 +20,7 @@ pub use forward::{Forward, release_standard_streams, wait_for};
 pub use original::{Original, rename_command_line};
 pub use prepared::{Child, Prepared, become_command};
 pub use supervise::{Ended, Watch, supervise};
+pub use timed::{Running, start};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,4 +52,6 @@ pub enum Stdio {
     /// stdin and stderr `/dev/null`; stdout kept for [`Child::captured`]. For output that fits in
     /// memory.
     Capture,
+    /// These descriptors, which whoever launches keeps open until the command has started.
+    Given([std::os::fd::RawFd; 3]),
 }

@@ -66,6 +66,10 @@ pub struct Prepared {
     caller: Option<Caller>,
     null: Option<File>,
     stdout: Option<File>,
+    /// Others' descriptors for the standard streams.
+    given: Option<[std::os::fd::RawFd; 3]>,
+    /// Whether the standard streams are ours.
+    inherits: bool,
     go_read: File,
     go: File,
     says_write: File,
@@ -116,7 +120,7 @@ impl Prepared {
         let (go_read, go) = pipe2(OFlag::O_CLOEXEC).map_err(start("pipe"))?;
         let (says, says_write) = pipe2(OFlag::O_CLOEXEC).map_err(start("pipe"))?;
         let null = match launch.stdio {
-            Stdio::Inherit => None,
+            Stdio::Inherit | Stdio::Given(_) => None,
             Stdio::Null | Stdio::Capture => Some(open_null().map_err(start("/dev/null"))?),
         };
         let stdout = match launch.stdio {
@@ -135,6 +139,11 @@ impl Prepared {
             caller: launch.caller.clone(),
             null,
             stdout,
+            given: match launch.stdio {
+                Stdio::Given(streams) => Some(streams),
+                _ => None,
+            },
+            inherits: launch.stdio == Stdio::Inherit,
             go_read: go_read.into(),
             go: go.into(),
             says_write: says_write.into(),
@@ -153,6 +162,11 @@ impl Prepared {
             0 => self.become_command(tracer),
             _ => Ok(pid),
         }
+    }
+
+    /// Whether the command's standard streams are ours.
+    pub(crate) fn inherits(&self) -> bool {
+        self.inherits
     }
 
     /// The tracer's hold on the command that was forked as `pid`.
@@ -235,7 +249,7 @@ impl Prepared {
         unsafe {
             let null = self.null.as_ref().map_or(-1, |f| f.as_raw_fd());
             let stdout = self.stdout.as_ref().map_or(null, |f| f.as_raw_fd());
-            for (to, from) in (0..).zip([null, stdout, null]) {
+            for (to, from) in (0..).zip(self.given.unwrap_or([null, stdout, null])) {
                 if from >= 0 && libc::dup2(from, to) < 0 {
                     return Err(Step::Descriptors);
                 }

@@ -60,10 +60,13 @@ pub fn supervise(
     // What this process was before it became needless may have had children.
     let before = cpu_of_children();
     let pid = prepared.fork(None)?;
+    let inherits = prepared.inherits();
     let mut child = prepared.held(pid);
     child.ready();
     child.release();
-    release_standard_streams(0..2);
+    if inherits {
+        release_standard_streams(0..2);
+    }
     let mut wait = Wait { pid, forward: Forward::new(Some(pid)), exit: None, ended_at: None };
     let mut early = false;
     let mut looked = Instant::now();

@@ -13,6 +13,7 @@ mod intern;
 mod part;
 mod process;
 mod profile;
+mod proof;
 
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use call::{Ask, CallId};
@@ -24,3 +25,6 @@ pub use intern::{Interner, StrId};
 pub use part::Part;
 pub use process::{Born, Env, Exit, Libc, ProcId, Process, Runtime};
 pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};
+pub use proof::{
+    Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot, Usage, changed_rows,
+};

@@ -1,0 +1,159 @@
+//! A command that runs by itself, and what it used when it has ended.
+
+use crate::forward::{pidfd, send};
+use crate::{Error, Launch, Original, Prepared};
+use libc::pid_t;
+use needless_model::{Exit, Usage};
+use nix::errno::Errno;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// A command that was started and not yet waited for. Dropped before [`Running::end`] it is killed.
+pub struct Running {
+    child: crate::Child,
+    /// Readable when it has ended.
+    process: OwnedFd,
+    began: Instant,
+    waited: bool,
+}
+
+/// Starts the command of `launch`, with what `original` remembers put back.
+///
+/// # Errors
+/// When it cannot be forked; that it could not be executed is told by [`Running::end`].
+pub fn start(launch: &Launch, original: Original) -> Result<Running, Error> {
+    let prepared = Prepared::new(launch, Vec::new(), original)?;
+    let pid = prepared.fork(None)?;
+    let mut child = prepared.held(pid);
+    let Some(process) = pidfd(pid) else {
+        let errno = Errno::last();
+        // End of file where it waits to be let go: it ends by itself.
+        drop(child);
+        wait_usage(pid);
+        return Err(Error::Start { what: "pidfd_open (Linux 5.3)", errno });
+    };
+    child.ready();
+    // What it does until then is ours and the same each time; the clock starts with the exec.
+    let began = Instant::now();
+    child.release();
+    Ok(Running { child, process, began, waited: false })
+}
+
+impl Running {
+    /// Readable when the command has ended.
+    pub fn readable(&self) -> RawFd {
+        self.process.as_raw_fd()
+    }
+
+    /// Sends it signal `number`.
+    pub fn signal(&self, number: i32) {
+        send(&self.process, number);
+    }
+
+    /// Waits for its end: how it ended, and what it and the descendants that it waited for used.
+    ///
+    /// # Errors
+    /// When it could not be executed.
+    pub fn end(mut self) -> Result<(Exit, Usage), Error> {
+        self.waited = true;
+        let ended = wait_usage(self.child.pid);
+        let wall = self.began.elapsed();
+        if let Some(error) = self.child.failure() {
+            return Err(error);
+        }
+        let Some((exit, mut usage)) = ended else {
+            return Err(Error::Start { what: "wait4", errno: Errno::last() });
+        };
+        usage.wall_ns = nanoseconds(wall);
+        Ok((exit, usage))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.waited {
+            self.signal(libc::SIGKILL);
+            wait_usage(self.child.pid);
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Waits for the end of our child `pid`. getrusage(2) of all children cannot tell one's peak memory.
+fn wait_usage(pid: pid_t) -> Option<(Exit, Usage)> {
+    let mut status = 0;
+    let mut used = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: writes one integer and one structure of ours.
+        match unsafe { libc::wait4(pid, &raw mut status, 0, used.as_mut_ptr()) } {
+            -1 if Errno::last() == Errno::EINTR => {}
+            -1 => return None,
+            _ => break,
+        }
+    }
+    // SAFETY: zeroed, which is a valid value of its integers, and filled by the kernel.
+    let used = unsafe { used.assume_init() };
+    let exit = match libc::WIFSIGNALED(status) {
+        true => Exit::Signal(libc::WTERMSIG(status)),
+        false => Exit::Code(libc::WEXITSTATUS(status)),
+    };
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    let time = |t: libc::timeval| {
+        let micros = |n| u64::try_from(n).unwrap_or(0);
+        micros(t.tv_sec) * 1_000_000_000 + micros(t.tv_usec) * 1000
+    };
+    let usage = Usage {
+        user_ns: time(used.ru_utime),
+        system_ns: time(used.ru_stime),
+        wall_ns: 0,
+        minor_faults: count(used.ru_minflt),
+        major_faults: count(used.ru_majflt),
+        voluntary: count(used.ru_nvcsw),
+        involuntary: count(used.ru_nivcsw),
+        peak_kib: count(used.ru_maxrss),
+    };
+    Some((exit, usage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stdio;
+
+    fn launch(program: &str, words: &[&str]) -> Launch {
+        Launch {
+            program: program.into(),
+            argv: words.iter().map(Into::into).collect(),
+            env: None,
+            stdio: Stdio::Null,
+            caller: None,
+        }
+    }
+
+    #[test]
+    fn an_end_is_told_with_what_was_used() {
+        let words = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 7"];
+        let running = start(&launch("/bin/sh", &words), Original::record()).unwrap();
+        let (exit, usage) = running.end().unwrap();
+        assert_eq!(exit, Exit::Code(7));
+        assert!(usage.user_ns + usage.system_ns > 0 && usage.wall_ns > 0, "{usage:?}");
+        assert!(usage.minor_faults > 0 && usage.peak_kib > 0, "{usage:?}");
+    }
+
+    #[test]
+    fn a_signal_is_told() {
+        let running = start(&launch("/bin/sleep", &["sleep", "60"]), Original::record()).unwrap();
+        running.signal(libc::SIGTERM);
+        assert_eq!(running.end().unwrap().0, Exit::Signal(libc::SIGTERM));
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_an_error() {
+        let running = start(&launch("/nonexistent/x", &["x"]), Original::record()).unwrap();
+        assert_eq!(running.end().unwrap_err().status(), 127);
+    }
+}

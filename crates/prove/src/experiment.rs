@@ -1,0 +1,282 @@
+//! The whole experiment, step by step.
+
+use crate::arms::{Arms, padding};
+use crate::judge::{Evidence, judge};
+use crate::run::{Behaviour, Streams, timed};
+use crate::{Arm, Random};
+use needless_capture::{Caller, Failure};
+use needless_launch::{Endings, Launch, Original, Stdio};
+use needless_model::{Change, Exit, Profile, Proof, Snapshot, Usage, changed_rows};
+use regex::bytes::Regex;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Most pairs of one experiment: beyond, an interval hardly narrows.
+const MOST_PAIRS: usize = 2_000;
+/// Rows that a proof keeps.
+const ROWS: usize = 12;
+
+/// How to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Pairs to run; `None`: as many as the budget allows, at most 2,000.
+    pub runs: Option<usize>,
+    /// Time for the pairs. A pair that would not end in time is not begun, but for the first.
+    pub budget: Option<Duration>,
+    /// Untimed runs of each arm before the first pair; at least one is made.
+    pub warmup: usize,
+    /// The command's input, from the start in every run; `/dev/null` if `None`.
+    pub stdin: Option<PathBuf>,
+    /// A command for `sh -c` before each run, not measured.
+    pub prepare: Option<OsString>,
+    /// The same after each run.
+    pub cleanup: Option<OsString>,
+    /// What of each line of the output is not compared.
+    pub ignored: Option<Regex>,
+    /// Of the order in pairs and of the padding.
+    pub seed: u64,
+    /// How calls are counted.
+    pub capture: needless_capture::Options,
+}
+
+/// How far an experiment is.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// An arm is run under the tracer.
+    Counting(Arm),
+    /// An arm is run to fill caches and to see whether it does the same each time.
+    Warming,
+    /// So many pairs were measured, in this time.
+    Pairs(usize, Duration),
+}
+
+/// What came of an experiment.
+pub struct Experiment {
+    /// The proof; its predictions are for whoever knows the rules.
+    pub proof: Proof,
+    /// What the command asked as it is.
+    pub before: Profile,
+    /// What it asked with the change; `None` if it never came to that.
+    pub after: Option<Profile>,
+}
+
+/// Runs `words` with and without `changes`. Ctrl-C among the pairs ends it early, with a proof of what
+/// there is. To be called while this process has one thread.
+///
+/// # Errors
+/// When the command or a command around it cannot be run, observed, or was interrupted before there
+/// was anything to tell.
+pub fn prove(
+    words: &[OsString],
+    caller: Option<Caller>,
+    changes: &[Change],
+    options: &Options,
+    progress: &mut dyn FnMut(Step),
+) -> Result<Experiment, Failure> {
+    let launch = needless_capture::launch(words, caller)?;
+    let lab = Lab {
+        arms: Arms::new(launch.clone(), changes)?,
+        launch,
+        original: Original::record(),
+        streams: Streams { stdin: options.stdin.clone(), ignored: options.ignored.clone() },
+        options,
+    };
+    let mut random = Random::new(options.seed);
+    let mut evidence = Evidence::default();
+
+    progress(Step::Counting(Arm::Before));
+    let (before, expected) = lab.count(Arm::Before)?;
+    evidence.before.push(before.totals.calls);
+    let mut proof = Proof {
+        program: words[0].to_string_lossy().into_owned(),
+        changes: changes.to_vec(),
+        outcome: needless_model::Outcome::NotProven("nothing was measured".into()),
+        backend: before.backend.clone(),
+        calls: None,
+        rows: Vec::new(),
+        predictions: Vec::new(),
+        pairs: 0,
+        measures: Vec::new(),
+        early: false,
+        warnings: Vec::new(),
+    };
+    progress(Step::Warming);
+    if let Some(how) = lab.warm(Arm::Before, &expected, &mut random)? {
+        proof.outcome = needless_model::Outcome::Differs(format!(
+            "without the change too it does not do the same in each run: {how}"
+        ));
+        return Ok(Experiment { proof, before, after: None });
+    }
+    progress(Step::Counting(Arm::After));
+    let (after, behaviour) = lab.count(Arm::After)?;
+    let how = expected.difference(&behaviour);
+    let how = match how {
+        None => lab.warm(Arm::After, &expected, &mut random)?,
+        some => some,
+    };
+    if let Some(how) = how {
+        proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
+        return Ok(Experiment { proof, before, after: Some(after) });
+    }
+    evidence.after.push(after.totals.calls);
+    let snapshots = (Snapshot::of(&before, ""), Snapshot::of(&after, ""));
+    proof.rows = changed_rows(&snapshots.0, &snapshots.1);
+    proof.rows.truncate(ROWS);
+    if before.totals.calls > after.totals.calls {
+        // Some programs do not make the same calls twice: only a second count can tell.
+        for (arm, counts) in [(Arm::After, &mut evidence.after), (Arm::Before, &mut evidence.before)]
+        {
+            progress(Step::Counting(arm));
+            counts.push(lab.count(arm)?.0.totals.calls);
+        }
+    }
+    let differs = lab.pairs(&expected, &mut random, &mut evidence, progress)?;
+    evidence.first_exit = Some(expected.exit);
+    match differs {
+        Some(how) => proof.outcome = needless_model::Outcome::Differs(how),
+        None => judge(&mut proof, &evidence),
+    }
+    Ok(Experiment { proof, before, after: Some(after) })
+}
+
+/// What every run needs.
+struct Lab<'a> {
+    launch: Launch,
+    arms: Arms,
+    original: Original,
+    streams: Streams,
+    options: &'a Options,
+}
+
+impl Lab<'_> {
+    /// Runs an arm under the tracer.
+    fn count(&self, arm: Arm) -> Result<(Profile, Behaviour), Failure> {
+        self.around("--prepare", self.options.prepare.as_ref())?;
+        let (captured, written) = self.streams.with(
+            |_| false,
+            |fds| {
+                let launch = self.arms.launch(arm, None);
+                let launch = Launch { stdio: Stdio::Given(fds), ..launch };
+                needless_capture::count(launch, &self.options.capture)
+            },
+        )?;
+        self.around("--cleanup", self.options.cleanup.as_ref())?;
+        let exit = captured.exit();
+        if exit == Exit::Signal(2) {
+            return Err(bad("interrupted before anything was measured"));
+        }
+        Ok((captured.profile, Behaviour { exit, written }))
+    }
+
+    /// Runs an arm as often as it is to be warmed up. How it differed from what was expected.
+    fn warm(
+        &self,
+        arm: Arm,
+        expected: &Behaviour,
+        random: &mut Random,
+    ) -> Result<Option<String>, Failure> {
+        let endings = hold()?;
+        for _ in 0..self.options.warmup.max(1) {
+            let Some((behaviour, _)) = self.time(arm, padding(random), &endings)? else {
+                return Err(bad("interrupted before anything was measured"));
+            };
+            if let Some(how) = expected.difference(&behaviour) {
+                return Ok(Some(how));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs pairs until there are enough of them. How a run differed from what was expected.
+    fn pairs(
+        &self,
+        expected: &Behaviour,
+        random: &mut Random,
+        evidence: &mut Evidence,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<Option<String>, Failure> {
+        let endings = hold()?;
+        let begun = Instant::now();
+        let most = self.options.runs.unwrap_or(MOST_PAIRS).min(MOST_PAIRS);
+        while evidence.pairs.len() < most {
+            let (done, spent) = (evidence.pairs.len() as u32, begun.elapsed());
+            progress(Step::Pairs(done as usize, spent));
+            let next = if done > 0 { spent / done } else { Duration::ZERO };
+            if self.options.budget.is_some_and(|budget| done > 0 && spent + next > budget) {
+                break;
+            }
+            let mut order = [Arm::Before, Arm::After];
+            if random.below(2) == 1 {
+                order.reverse();
+            }
+            let mut pair = [Usage::default(); 2];
+            for arm in order {
+                let Some((behaviour, usage)) = self.time(arm, padding(random), &endings)? else {
+                    evidence.early = true;
+                    return Ok(None);
+                };
+                if let Some(how) = expected.difference(&behaviour) {
+                    return Ok(Some(differs(arm, evidence.pairs.len() + 1, &how)));
+                }
+                pair[arm as usize] = usage;
+            }
+            evidence.pairs.push(pair);
+        }
+        Ok(None)
+    }
+
+    fn time(
+        &self,
+        arm: Arm,
+        padding: usize,
+        endings: &Endings,
+    ) -> Result<Option<(Behaviour, Usage)>, Failure> {
+        self.around("--prepare", self.options.prepare.as_ref())?;
+        let launch = self.arms.launch(arm, Some(padding));
+        let ran = timed(launch, self.original, &self.streams, endings)?;
+        self.around("--cleanup", self.options.cleanup.as_ref())?;
+        Ok(ran)
+    }
+
+    /// Runs `text` in a shell, as the command's user, if there is one.
+    fn around(&self, option: &str, text: Option<&OsString>) -> Result<(), Failure> {
+        let Some(text) = text else { return Ok(()) };
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null");
+        let null = null.map_err(|e| bad(&format!("cannot open /dev/null: {e}")))?;
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            argv: vec!["sh".into(), "-c".into(), text.clone()],
+            stdio: Stdio::Given([fd, fd, 2]),
+            ..self.launch.clone()
+        };
+        let failed = |e: needless_launch::Error| bad(&format!("{option}: {e}"));
+        let (exit, _) =
+            needless_launch::start(&launch, self.original).map_err(failed)?.end().map_err(failed)?;
+        match exit {
+            Exit::Code(0) => Ok(()),
+            Exit::Code(code) => Err(bad(&format!("{option}: the command exits with status {code}"))),
+            Exit::Signal(number) => {
+                Err(bad(&format!("{option}: the command is killed by signal {number}")))
+            }
+        }
+    }
+}
+
+fn differs(arm: Arm, pair: usize, how: &str) -> String {
+    match arm {
+        Arm::Before => format!(
+            "without the change too it does not do the same in each run: in pair {pair} {how}"
+        ),
+        Arm::After => format!("with the change, in pair {pair}, {how}"),
+    }
+}
+
+fn hold() -> Result<Endings, Failure> {
+    Endings::hold().map_err(|error| bad(&error.to_string()))
+}
+
+fn bad(message: &str) -> Failure {
+    Failure { status: Failure::BAD, message: message.to_owned() }
+}

@@ -1,0 +1,169 @@
+//! What the measurements prove, and what stands against them.
+
+use crate::stats::{interval, median, outliers, spread};
+use needless_model::{Counted, Exit, Measure, Outcome, Proof, Quantity, Usage};
+
+/// With fewer pairs no 95 % interval can exclude zero: all of five differences fall on one side in one
+/// experiment of sixteen by chance alone.
+const LEAST_PAIRS: usize = 6;
+/// A first run that took so many median deviations longer than the others found cold caches.
+const COLD: f64 = 10.0;
+/// Below this median CPU time, seconds, starting is most of what is measured.
+const SHORT: f64 = 0.003;
+
+/// What was measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    /// Calls of each count of the arm without the change.
+    pub(crate) before: Vec<u64>,
+    /// The same with it.
+    pub(crate) after: Vec<u64>,
+    /// Pairs of runs: without and with the change.
+    pub(crate) pairs: Vec<[Usage; 2]>,
+    /// Whether somebody asked for the report before the last pair.
+    pub(crate) early: bool,
+    /// How every run ended.
+    pub(crate) first_exit: Option<Exit>,
+}
+
+/// Fills `proof` with what follows from `evidence`.
+pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
+    let calls = counted(&evidence.before).zip(counted(&evidence.after));
+    proof.calls = calls;
+    proof.pairs = evidence.pairs.len();
+    proof.early = evidence.early;
+    proof.measures = measures(&evidence.pairs);
+    let fell = calls.is_some_and(|(before, after)| calls_fell(before, after));
+    proof.outcome = outcome(fell, calls, proof);
+    proof.warnings = warnings(evidence, proof);
+}
+
+/// The range of the counts of one arm.
+pub(crate) fn counted(counts: &[u64]) -> Option<Counted> {
+    Some(Counted { least: *counts.iter().min()?, most: *counts.iter().max()? })
+}
+
+/// Two counts tell little of how far a third may lie: calls must fall by more than this many times
+/// the ranges of both arms together.
+const RANGES: u64 = 3;
+
+/// Whether fewer calls were made, beyond what counts of the same arm differ.
+pub(crate) fn calls_fell(before: Counted, after: Counted) -> bool {
+    let ranges = (before.most - before.least) + (after.most - after.least);
+    before.least.checked_sub(after.most).is_some_and(|gap| gap > RANGES * ranges)
+}
+
+fn measures(pairs: &[[Usage; 2]]) -> Vec<Measure> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let measure = |quantity: Quantity| {
+        let values = |arm: usize| pairs.iter().map(move |pair| quantity.of(&pair[arm]));
+        let (before, after): (Vec<f64>, Vec<f64>) = (values(0).collect(), values(1).collect());
+        let differences: Vec<f64> = before.iter().zip(&after).map(|(b, a)| a - b).collect();
+        Measure {
+            quantity,
+            before: median(&before),
+            after: median(&after),
+            difference: median(&differences),
+            interval: interval(&differences),
+        }
+    };
+    Quantity::ALL.into_iter().map(measure).collect()
+}
+
+fn outcome(fell: bool, calls: Option<(Counted, Counted)>, proof: &Proof) -> Outcome {
+    let Some(cpu) = proof.measure(Quantity::Cpu) else {
+        return Outcome::NotProven("not one pair of runs was measured".into());
+    };
+    let enough = proof.pairs >= LEAST_PAIRS;
+    let (cpu_fell, cpu_rose) = (enough && cpu.fell(), enough && cpu.rose());
+    if (fell && !cpu_rose) || cpu_fell {
+        return Outcome::Proven { calls: fell, cpu: cpu_fell };
+    }
+    Outcome::NotProven(match calls {
+        _ if fell => "calls went, but it takes more CPU time".into(),
+        _ if cpu_rose => "no calls went, and it takes more CPU time".into(),
+        Some((before, after)) if after.most < before.least => {
+            "counts of the same arm differ as much as those of the two".into()
+        }
+        _ if !enough => format!("no calls went, and CPU time needs {LEAST_PAIRS} pairs"),
+        _ => "no calls went, and CPU time differs no more than by chance".into(),
+    })
+}
+
+/// Sentences for a user who wants a better answer.
+fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match evidence.first_exit {
+        Some(Exit::Code(0)) | None => {}
+        Some(Exit::Code(code)) => warnings
+            .push(format!("In every run the command fails with status {code}: is that the case to be measured? Its standard error is not shown here.")),
+        Some(Exit::Signal(number)) => warnings.push(format!(
+            "In every run the command is killed by signal {number}: is that the case to be measured?"
+        )),
+    }
+    if let Some((before, after)) = proof.calls
+        && (before.least != before.most || after.least != after.most)
+    {
+        warnings.push("It does not make the same calls in each run: counts are ranges.".into());
+    }
+    let pairs = evidence.pairs.len();
+    if pairs == 0 {
+        return warnings;
+    }
+    if pairs < LEAST_PAIRS {
+        warnings.push(format!(
+            "{pairs} of the {LEAST_PAIRS} pairs that a statement on CPU time needs: give it more with --runs or --budget."
+        ));
+        return warnings;
+    }
+    let cpu = |arm: usize| -> Vec<f64> {
+        evidence.pairs.iter().map(|pair| Quantity::Cpu.of(&pair[arm])).collect()
+    };
+    let (before, after) = (cpu(0), cpu(1));
+    let first = before[0].max(after[0]);
+    if first - median(&before).max(median(&after)) > COLD * spread(&before).max(spread(&after)) {
+        warnings.push("The first runs took longer than all others: caches were cold; --warmup 3 runs each arm three times before.".into());
+    }
+    let far = outliers(&before) + outliers(&after);
+    if far * 20 > 2 * pairs {
+        warnings.push(format!(
+            "{far} of {} runs took far more CPU time than the others: something else disturbs them. Close other programs, or choose one processor (taskset).",
+            2 * pairs
+        ));
+    }
+    if median(&before) < SHORT {
+        warnings.push("A run takes less than 3 ms of CPU, most of it for starting the program: a longer input shows the calls better.".into());
+    }
+    warnings.extend(more_pairs(proof));
+    warnings
+}
+
+/// How many pairs would do, where the interval holds zero.
+fn more_pairs(proof: &Proof) -> Option<String> {
+    let cpu = proof.measure(Quantity::Cpu)?;
+    if cpu.fell() || cpu.rose() || cpu.before == 0.0 {
+        return None;
+    }
+    let half = (cpu.interval.1 - cpu.interval.0) / 2.0;
+    let seen = half / cpu.before * 100.0;
+    let sentence = format!(
+        "With {} pairs a difference in CPU time below {seen:.1} % does not show",
+        proof.pairs
+    );
+    // An interval narrows with the root of the number of pairs.
+    let factor = (half / cpu.difference).powi(2);
+    let wanted = factor * proof.pairs as f64 * 1.5;
+    Some(match cpu.difference < 0.0 && wanted < 10_000.0 {
+        true => format!(
+            "{sentence}; if it is {:.1} %, some {:.0} pairs would show it (--runs).",
+            -cpu.difference / cpu.before * 100.0,
+            (wanted / 10.0).ceil() * 10.0
+        ),
+        false => format!("{sentence}; more do with --runs or --budget, on a quiet machine."),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+use crate::Random;
+
+fn usage(cpu_ns: u64) -> Usage {
+    Usage { user_ns: cpu_ns / 2, system_ns: cpu_ns / 2, wall_ns: cpu_ns, ..Usage::default() }
+}
+
+/// What comes of these counts and pairs of CPU times, nanoseconds.
+fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
+    let mut proof = Proof {
+        program: "x".into(),
+        changes: Vec::new(),
+        outcome: Outcome::NotProven(String::new()),
+        backend: "ptrace".into(),
+        calls: None,
+        rows: Vec::new(),
+        predictions: Vec::new(),
+        pairs: 0,
+        measures: Vec::new(),
+        early: false,
+        warnings: Vec::new(),
+    };
+    let pairs = pairs.into_iter().map(|pair| pair.map(usage)).collect();
+    let evidence = Evidence {
+        before: before.to_vec(),
+        after: after.to_vec(),
+        pairs,
+        first_exit: Some(Exit::Code(0)),
+        ..Evidence::default()
+    };
+    judge(&mut proof, &evidence);
+    proof
+}
+
+/// Pairs whose second run takes `factor` times what the first does, with noise of a few per cent.
+fn pairs(n: usize, factor: f64, seed: u64) -> Vec<[u64; 2]> {
+    let mut random = Random::new(seed);
+    let mut noisy = |ns: f64| (ns * (1.0 + 0.05 * (random.unit() + random.unit() - 1.0))) as u64;
+    (0..n).map(|_| [noisy(1e7), noisy(1e7 * factor)]).collect()
+}
+
+#[test]
+fn counts_prove_and_cpu_may() {
+    let proof = judged(&[100, 100], &[91, 91], pairs(40, 1.0, 1));
+    assert_eq!(proof.outcome, Outcome::Proven { calls: true, cpu: false });
+    assert!(proof.warnings.iter().any(|w| w.contains("does not show")), "{:?}", proof.warnings);
+    let proof = judged(&[100, 100], &[91, 91], pairs(40, 0.9, 2));
+    assert_eq!(proof.outcome, Outcome::Proven { calls: true, cpu: true });
+    let proof = judged(&[100], &[100], pairs(40, 0.9, 3));
+    assert_eq!(proof.outcome, Outcome::Proven { calls: false, cpu: true });
+}
+
+#[test]
+fn a_change_that_makes_it_slower_is_not_proven_by_counts() {
+    let proof = judged(&[100, 100], &[91, 91], pairs(40, 1.2, 4));
+    assert_eq!(proof.outcome, Outcome::NotProven("calls went, but it takes more CPU time".into()));
+}
+
+#[test]
+fn counts_that_differ_anyway_prove_nothing() {
+    let told = judged(&[1_000, 1_010], &[990, 999], pairs(40, 1.0, 5));
+    assert!(!told.holds() && format!("{:?}", told.outcome).contains("counts of the same arm"));
+    assert!(told.warnings.iter().any(|w| w.contains("ranges")));
+    assert!(judged(&[1_000, 1_010], &[500, 505], pairs(40, 1.0, 6)).holds());
+}
+
+#[test]
+fn five_pairs_say_nothing_of_time() {
+    let proof = judged(&[100], &[100], pairs(5, 0.1, 7));
+    assert!(!proof.holds());
+    assert!(proof.warnings[0].contains("5 of the 6 pairs"), "{:?}", proof.warnings);
+    assert!(judged(&[100], &[100], pairs(6, 0.1, 8)).holds());
+}
+
+/// Equal arms of a program whose calls and times vary by chance: how often is something proven?
+#[test]
+fn equal_arms_are_seldom_proven() {
+    const ROUNDS: u64 = 400;
+    for n in [6, 20, 60] {
+        let mut proven = 0;
+        for round in 0..ROUNDS {
+            let mut random = Random::new(1_000_000 * n as u64 + round);
+            let mut count = || 1_000 + random.below(200) as u64;
+            let (before, after) = (count(), count());
+            // As the experiment does: a second count where calls seem to have gone.
+            let (before, after) = match before > after {
+                true => (vec![before, count()], vec![after, count()]),
+                false => (vec![before], vec![after]),
+            };
+            proven += u64::from(judged(&before, &after, pairs(n, 1.0, round * 64 + n as u64)).holds());
+        }
+        // 5 %, and two standard deviations of a binomial count of so many rounds.
+        println!("{n} pairs: {proven} of {ROUNDS}");
+        assert!(proven <= ROUNDS / 20 + 9, "{n} pairs: {proven} of {ROUNDS}");
+    }
+}
+
+#[test]
+fn noise_is_told_with_what_to_do() {
+    let mut noisy = pairs(40, 1.0, 9);
+    for pair in noisy.iter_mut().step_by(4) {
+        pair[0] *= 5;
+    }
+    let proof = judged(&[5], &[5], noisy);
+    assert!(proof.warnings.iter().any(|w| w.contains("10 of 80 runs")), "{:?}", proof.warnings);
+    let mut cold = pairs(40, 1.0, 10);
+    cold[0][1] *= 20;
+    let proof = judged(&[5], &[5], cold);
+    assert!(proof.warnings.iter().any(|w| w.contains("--warmup")), "{:?}", proof.warnings);
+}
