@@ -8,6 +8,9 @@ use std::path::Path;
 fn generated() -> Vec<(String, String)> {
     let mut files = vec![
         ("schema/needless.report-1.json".to_owned(), needless_report::schema()),
+        ("schema/needless.profile-1.json".to_owned(), needless_report::profile_schema()),
+        ("schema/needless.proof-1.json".to_owned(), needless_report::proof_schema()),
+        ("schema/needless.diff-1.json".to_owned(), needless_report::diff_schema()),
         ("book/src/SUMMARY.md".to_owned(), summary()),
     ];
     for rule in needless_rules::RULES {
@@ -19,7 +22,16 @@ fn generated() -> Vec<(String, String)> {
 
 /// The contents of the book: the pages that people write, then the rules'.
 fn summary() -> String {
-    let mut text = "# Summary\n\n- [What observing costs](overhead.md)\n- [The time engine](time-engine.md)\n- [The laboratory](lab.md)\n\n# Rules\n\n"
+    let mut text = "# Summary
+
+- [What observing costs](overhead.md)
+- [Proof](proof.md)
+- [The time engine](time-engine.md)
+- [The laboratory](lab.md)
+
+# Rules
+
+"
             .to_owned();
     for rule in needless_rules::RULES {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);

@@ -14,6 +14,7 @@ mod part;
 mod process;
 mod profile;
 mod proof;
+mod snapshot;
 
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use call::{Ask, CallId};
@@ -25,6 +26,5 @@ pub use intern::{Interner, StrId};
 pub use part::Part;
 pub use process::{Born, Env, Exit, Libc, ProcId, Process, Runtime};
 pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};
-pub use proof::{
-    Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot, Usage, changed_rows,
-};
+pub use proof::{Counted, Measure, Outcome, Prediction, Proof, Quantity, Usage};
+pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};

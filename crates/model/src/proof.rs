@@ -1,7 +1,6 @@
 //! A change measured: the same command with and without it.
 
-use crate::{Change, Profile};
-use std::collections::BTreeMap;
+use crate::{Change, RowChange};
 
 /// What a command used, with the descendants that it waited for (wait4(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,30 +104,15 @@ pub struct Counted {
     pub most: u64,
 }
 
-/// One question, before and after.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowChange {
-    /// The call by its kernel name.
-    pub call: String,
-    /// Its path, "" where it has none.
-    pub path: String,
-    /// `ok`, the error's name, or "" where it was not seen.
-    pub outcome: String,
-    /// How often before.
-    pub before: u64,
-    /// How often after.
-    pub after: u64,
-}
-
 /// What a rule predicted of the change, and what was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The rule ("tz-unset").
     pub rule: &'static str,
-    /// Calls that it said would go.
+    /// Calls that it said would go: those that it finds needless without the change.
     pub predicted: u64,
-    /// Calls that went, of those that the rule found.
-    pub went: u64,
+    /// Calls that it still finds needless with the change.
+    pub left: u64,
     /// Kernel time that the rule put to these calls, nanoseconds, where known: the cost of such a
     /// call on this host, measured in a short loop, times their number.
     pub kernel_ns: Option<u64>,
@@ -184,85 +168,21 @@ impl Proof {
         matches!(self.outcome, Outcome::Proven { .. })
     }
 
+    /// How many calls went, and of how many; negative if there were more. `None` where they were not
+    /// counted in both arms.
+    pub fn gone(&self) -> Option<(i64, u64)> {
+        let (before, after) = self.calls?;
+        Some((before.least as i64 - after.least as i64, before.least))
+    }
+
+    /// Calls that rules said would go, over all; `None` where none knows this change.
+    pub fn predicted(&self) -> Option<u64> {
+        let all = self.predictions.iter().map(|prediction| prediction.predicted);
+        (!self.predictions.is_empty()).then(|| all.sum())
+    }
+
     /// One of the measures.
     pub fn measure(&self, quantity: Quantity) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.quantity == quantity)
     }
-}
-
-/// What was counted in a window or a run, to be kept and compared: sums and rows, without processes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Snapshot {
-    /// What was observed, in words.
-    pub name: String,
-    /// How it was observed.
-    pub backend: String,
-    /// Whether every call was counted.
-    pub complete: bool,
-    /// Whether `rows` are all there were, and not only those that findings keep.
-    pub all_rows: bool,
-    /// Length of the window, nanoseconds, where known.
-    pub window_ns: Option<u64>,
-    /// CPU time, user and system, nanoseconds, where known and not distorted by a tracer.
-    pub cpu_ns: Option<u64>,
-    /// Requests that were served meanwhile, where somebody counts them.
-    pub requests: Option<f64>,
-    /// Calls counted.
-    pub calls: u64,
-    /// (call, path, outcome) → how often.
-    pub rows: BTreeMap<(String, String, String), u64>,
-    /// Calls that were not seen, by name.
-    pub lost: BTreeMap<String, u64>,
-}
-
-impl Snapshot {
-    /// What of `profile` is kept.
-    pub fn of(profile: &Profile, name: impl Into<String>) -> Snapshot {
-        let mut rows = BTreeMap::new();
-        for row in &profile.rows {
-            let outcome = match row.outcome {
-                Some(Ok(())) => "ok".to_owned(),
-                Some(Err(errno)) => errno.name().to_owned(),
-                None => String::new(),
-            };
-            let key = (profile.call(row).to_owned(), profile.path(row).to_owned(), outcome);
-            *rows.entry(key).or_default() += row.count;
-        }
-        let totals = &profile.totals;
-        // A tracer's stops are in the time that a traced program spends in the kernel.
-        let distorted = profile.backend.starts_with("ptrace") || profile.backend.starts_with("strace");
-        let cpu = totals.cpu_user_ns.zip(totals.cpu_sys_ns).filter(|_| !distorted);
-        Snapshot {
-            name: name.into(),
-            backend: profile.backend.clone(),
-            complete: profile.facts.has(crate::Fact::AllCalls),
-            all_rows: true,
-            window_ns: profile.window.length_ns,
-            cpu_ns: cpu.map(|(user, system)| user + system),
-            requests: None,
-            calls: totals.calls,
-            rows,
-            lost: profile.lost.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
-        }
-    }
-}
-
-/// The rows of two snapshots whose counts differ, largest difference first.
-pub fn changed_rows(before: &Snapshot, after: &Snapshot) -> Vec<RowChange> {
-    let keys = before.rows.keys().chain(after.rows.keys());
-    let keys: std::collections::BTreeSet<_> = keys.collect();
-    let count = |of: &Snapshot, key| of.rows.get(key).copied().unwrap_or(0);
-    let mut rows: Vec<RowChange> = keys
-        .into_iter()
-        .map(|key| RowChange {
-            call: key.0.clone(),
-            path: key.1.clone(),
-            outcome: key.2.clone(),
-            before: count(before, key),
-            after: count(after, key),
-        })
-        .filter(|row| row.before != row.after)
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.before.abs_diff(row.after)));
-    rows
 }

@@ -1,6 +1,9 @@
 //! The command line: what can be asked for, with its help. Parsing only.
 
+mod prove;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use prove::{Diff, Measure, Prove};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,6 +64,19 @@ pub(crate) enum Action {
     /// What an experiment measures; not for people.
     #[command(name = "lab-subject", hide = true)]
     LabSubject(LabSubject),
+    /// Measure a change: the same command with and without it, its calls counted and its time
+    /// compared.
+    ///
+    /// The change is what a JSON report advises, or --set, --unset, --preload. Calls are counted under
+    /// the tracer; time is taken of pairs of untraced runs, in random order. Exit status 0: proven;
+    /// 1: not proven, or the program behaves differently with the change; 2: it could not be measured.
+    ///
+    /// For a service: --unit or --pid with --save-before FILE, then the change, then --before FILE.
+    Prove(Box<Prove>),
+    /// Compare two captures: which calls came, went, grew, shrank.
+    ///
+    /// A capture is a JSON report, what --format profile wrote, or a log of strace.
+    Diff(Diff),
     /// Explain a rule: what it finds, why it happens, what to do and when not to.
     Explain(Explain),
     /// List the rules.
@@ -83,6 +99,19 @@ pub(crate) struct Run {
     /// Observe with root's rights, asked for with sudo; the command itself stays yours.
     #[arg(long)]
     pub(crate) elevate: bool,
+    /// Then measure the remedies as `needless prove` does, and report with the proof. The exit status
+    /// is that of `prove`. The command is run many times more, without input.
+    #[arg(long, conflicts_with_all = ["latency", "elevate"])]
+    pub(crate) prove: bool,
+    /// With --prove: pairs of runs.
+    #[arg(long, value_name = "N", requires = "prove", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub(crate) runs: Option<u32>,
+    /// With --prove: time for the pairs; by default 20s.
+    #[arg(long, value_name = "TIME", requires = "prove", value_parser = duration)]
+    pub(crate) budget: Option<Duration>,
+    /// With --prove: leave what matches out of the comparison of output, line by line.
+    #[arg(long, value_name = "REGEX", requires = "prove", value_parser = prove::regex)]
+    pub(crate) ignore_output: Option<regex::bytes::Regex>,
     #[command(flatten)]
     pub(crate) report: Report,
     /// The command and its arguments.
@@ -165,7 +194,8 @@ pub(crate) struct Report {
     /// Write the report to FILE; its ending (.json, .txt) tells the format.
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
-    /// full (default on a terminal), concise (default elsewhere) or json.
+    /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
+    /// `needless diff`.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::Format>,
     /// Leave out findings that save less than this share of the calls that name a path, or less

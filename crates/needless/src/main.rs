@@ -3,6 +3,7 @@
 mod cli;
 mod output;
 mod progress;
+mod prove;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
@@ -25,6 +26,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let when = cli.color;
     let done = match cli.action {
+        Action::Run(run) if run.prove => return prove::run(&run, when),
+        Action::Prove(asked) => return prove::prove(&asked, when),
+        Action::Diff(asked) => prove::diff(&asked, when),
         Action::Run(run) => return observe(&run, when),
         Action::Preload(preload) => return self::preload(&preload),
         Action::Attach(attach) => self::attach(&attach, when),
@@ -259,10 +263,20 @@ fn write(
     output: Output,
     when: When,
 ) -> Result<()> {
-    let report = Report { profile, verdict, source, top, version: env!("CARGO_PKG_VERSION") };
+    let version = env!("CARGO_PKG_VERSION");
+    let report = Report { profile, verdict, source, top, proof: None, version };
+    observed(&report, format, output, when)
+}
+
+fn observed(
+    report: &Report<'_>,
+    format: Option<needless_report::Format>,
+    output: Output,
+    when: When,
+) -> Result<()> {
     let mut text = Vec::new();
     let (format, style) = (output.format(format), output.style(when));
-    needless_report::write(&mut text, &report, format, style).context("cannot form the report")?;
+    needless_report::write(&mut text, report, format, style).context("cannot form the report")?;
     output.write(&text)
 }
 

@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use needless_capture::Who;
+use needless_prove::{Arm, Step};
 use std::time::Duration;
 
 /// A line on standard error; nothing where that is no terminal.
@@ -40,5 +41,45 @@ impl Progress {
 
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// How far an experiment is.
+pub(crate) struct Pairs {
+    bar: ProgressBar,
+    runs: Option<usize>,
+    budget: Option<Duration>,
+}
+
+/// Of a bar that is full.
+const FULL: u64 = 1000;
+
+impl Pairs {
+    pub(crate) fn new(runs: Option<usize>, budget: Option<Duration>) -> Pairs {
+        let bar = ProgressBar::with_draw_target(Some(FULL), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("needless: {msg} [{bar:30}] {prefix}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+        Pairs { bar, runs, budget }
+    }
+
+    pub(crate) fn show(&self, step: Step) {
+        match step {
+            Step::Counting(Arm::Before) => self.bar.set_message("counting calls as it is"),
+            Step::Counting(Arm::After) => self.bar.set_message("counting calls with the change"),
+            Step::Warming => self.bar.set_message("warming up"),
+            Step::Pairs(done, spent) => {
+                let of = self.runs.map(|runs| done as f64 / runs.max(1) as f64);
+                let budget = self.budget.map(|all| spent.as_secs_f64() / all.as_secs_f64());
+                let part = of.unwrap_or(0.0).max(budget.unwrap_or(0.0)).min(1.0);
+                self.bar.set_prefix("Ctrl-C: report now");
+                self.bar.set_message(format!("{done} pairs measured"));
+                self.bar.set_position((part * FULL as f64) as u64);
+            }
+        }
+        self.bar.tick();
+    }
+
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
     }
 }

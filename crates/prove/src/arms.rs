@@ -81,9 +81,9 @@ fn changed(launch: &Launch, mut env: Environment, change: &Change) -> Result<Env
             let library = needless_capture::preload_library().map_err(|failure| failure.message)?;
             needless_capture::preloaded(&Launch { env: Some(env), ..launch.clone() }, library)
         }
-        Change::SetEnv { variable, value: None } => {
-            Err(format!("{variable}: which value is right could not be found out; give it with --set"))
-        }
+        Change::SetEnv { variable, value: None } => Err(format!(
+            "{variable}: which value is right could not be found out; give it with --set"
+        )),
         Change::Option(text) | Change::Manual(text) => {
             Err(format!("not a change of the environment, to be made by hand: {text}"))
         }

@@ -125,7 +125,8 @@ pub fn prove(
     proof.rows.truncate(ROWS);
     if before.totals.calls > after.totals.calls {
         // Some programs do not make the same calls twice: only a second count can tell.
-        for (arm, counts) in [(Arm::After, &mut evidence.after), (Arm::Before, &mut evidence.before)]
+        for (arm, counts) in
+            [(Arm::After, &mut evidence.after), (Arm::Before, &mut evidence.before)]
         {
             progress(Step::Counting(arm));
             counts.push(lab.count(arm)?.0.totals.calls);
@@ -252,11 +253,15 @@ impl Lab<'_> {
             ..self.launch.clone()
         };
         let failed = |e: needless_launch::Error| bad(&format!("{option}: {e}"));
-        let (exit, _) =
-            needless_launch::start(&launch, self.original).map_err(failed)?.end().map_err(failed)?;
+        let (exit, _) = needless_launch::start(&launch, self.original)
+            .map_err(failed)?
+            .end()
+            .map_err(failed)?;
         match exit {
             Exit::Code(0) => Ok(()),
-            Exit::Code(code) => Err(bad(&format!("{option}: the command exits with status {code}"))),
+            Exit::Code(code) => {
+                Err(bad(&format!("{option}: the command exits with status {code}")))
+            }
             Exit::Signal(number) => {
                 Err(bad(&format!("{option}: the command is killed by signal {number}")))
             }

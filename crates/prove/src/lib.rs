@@ -12,11 +12,9 @@ mod judge;
 mod output;
 mod random;
 mod run;
-mod services;
 mod stats;
 
 pub use arms::{Arm, PADDING, can_make};
 pub use experiment::{Experiment, Options, Step, prove};
 pub use random::Random;
-pub use services::{Compared, PROVEN_FALL, compare};
 pub use stats::{interval, median, outliers, spread};

@@ -114,7 +114,8 @@ pub(crate) fn timed(
     streams: &Streams,
     endings: &Endings,
 ) -> Result<Option<(Behaviour, Usage)>, Failure> {
-    let failed = |e: needless_launch::Error| Failure { status: Failure::BAD, message: e.to_string() };
+    let failed =
+        |e: needless_launch::Error| Failure { status: Failure::BAD, message: e.to_string() };
     let mut interrupted = false;
     let ran = streams.with(
         |told| endings.wait(told, EVER),

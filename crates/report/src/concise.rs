@@ -24,7 +24,11 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
         }
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "{}", tell::summary(report))
+    writeln!(out, "{}", tell::summary(report))?;
+    match report.proof {
+        Some(proof) => writeln!(out, "{}", crate::proof::line(proof)),
+        None => Ok(()),
+    }
 }
 
 /// The findings to show, each with what goes before it.

@@ -16,10 +16,18 @@ const FOOT: usize = 14;
 const SHOWN: usize = 3;
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let (profile, verdict) = (report.profile, report.verdict);
+    let verdict = report.verdict;
     if verdict.findings.is_empty() {
         return writeln!(out, "{}", tell::summary(report));
     }
+    print(out, report, style)?;
+    let Some(proof) = report.proof else { return Ok(()) };
+    writeln!(out)?;
+    crate::write_proof(out, proof, report.version, crate::ProofFormat::Full, style)
+}
+
+fn print(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (profile, verdict) = (report.profile, report.verdict);
     header(out, report, style)?;
     if window::is_window(&report.source) {
         print_services(out, report, style)?;

@@ -3,23 +3,31 @@
 //! Reports go to whatever writer the caller has; nothing here opens a file or asks the terminal.
 //! Texts that the observed program chose (paths, names, values) never reach a terminal unescaped.
 
+mod diff;
 mod doctor;
 mod lab;
+mod proof;
+mod proof_text;
 mod rules;
+mod saved;
 mod tell;
 mod text;
 mod window;
 
-use needless_model::Profile;
+use needless_model::{Profile, Proof};
 use needless_rules::Verdict;
 use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+pub use diff::{DIFF_SCHEMA, Difference, diff_schema, write_diff};
 pub use doctor::{Check, doctor};
 pub use json::{SCHEMA, schema};
 pub use lab::{Cell, Column, Experiment, Layout, Table, Told, lab, lab_list};
+pub use profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
+pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};
 pub use rules::{explain, rules_json, rules_table};
+pub use saved::{Advice, Saved, read_saved};
 
 /// What a report tells.
 #[derive(Clone, Debug)]
@@ -33,6 +41,8 @@ pub struct Report<'a> {
     /// How many services with findings to show, those whose needless calls cost most; `None` or 0:
     /// all. Only where processes were attached to; formats for other tools have all.
     pub top: Option<usize>,
+    /// What came of measuring the remedies, where somebody asked for that.
+    pub proof: Option<&'a Proof>,
     /// The version of needless that tells it.
     pub version: &'a str,
 }
@@ -99,6 +109,8 @@ formats![
     Concise: concise,
     /// For other tools: see [`schema`].
     Json: json,
+    /// Every row, for a comparison with another: see [`profile_schema`].
+    Profile: profile,
 ];
 
 impl Format {
@@ -148,6 +160,6 @@ mod tests {
         assert_eq!("json".parse(), Ok(Format::Json));
         assert_eq!("full".parse(), Ok(Format::Full));
         assert_eq!("concise".parse(), Ok(Format::Concise));
-        assert!("sarif".parse::<Format>().unwrap_err().contains("full, concise and json"));
+        assert!("sarif".parse::<Format>().unwrap_err().contains("full, concise, json and profile"));
     }
 }

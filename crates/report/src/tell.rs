@@ -83,6 +83,11 @@ pub(crate) fn change(change: &Change) -> String {
     }
 }
 
+/// The backend in a word: `eBPF`, `ptrace`.
+pub(crate) fn word_backend(backend: &str) -> String {
+    clean(backend.split(" (").next().unwrap_or(backend)).into_owned()
+}
+
 /// The backend without parentheses, to stand in some: `ptrace, seccomp-assisted`.
 pub(crate) fn backend(profile: &Profile) -> String {
     clean(&profile.backend).replace(" (", ", ").replace(')', "")

@@ -87,7 +87,8 @@ fn equal_arms_are_seldom_proven() {
                 true => (vec![before, count()], vec![after, count()]),
                 false => (vec![before], vec![after]),
             };
-            proven += u64::from(judged(&before, &after, pairs(n, 1.0, round * 64 + n as u64)).holds());
+            proven +=
+                u64::from(judged(&before, &after, pairs(n, 1.0, round * 64 + n as u64)).holds());
         }
         // 5 %, and two standard deviations of a binomial count of so many rounds.
         println!("{n} pairs: {proven} of {ROUNDS}");

@@ -37,6 +37,9 @@ pub(super) struct Document<'a> {
     pub(super) below_threshold: Below,
     /// Sentences about what this observation cannot tell.
     pub(super) notes: &'a [String],
+    /// What came of measuring the remedies; absent where nobody asked for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) proof: Option<crate::proof::ProofOut<'a>>,
 }
 
 /// What was observed.

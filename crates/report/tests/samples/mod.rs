@@ -31,6 +31,7 @@ impl Sample {
             verdict: &self.verdict,
             source: self.source.clone(),
             top: self.top,
+            proof: None,
             version: "0.1.0",
         };
         let mut out = Vec::new();

@@ -1,0 +1,374 @@
+//! `needless prove`, `needless run --prove` and `needless diff`: wiring.
+
+use crate::cli::{self, When};
+use crate::output::{Output, Stream};
+use crate::{complain, observed, rules};
+use anyhow::{Context, Result, anyhow, bail};
+use needless_capture::Who;
+use needless_model::{Change, Finding, Profile, Proof, Snapshot, Stage};
+use needless_prove::{Experiment, can_make};
+use needless_report::{Difference, ProofFormat, Report, Saved, Source};
+use needless_rules::Verdict;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, SystemTime};
+
+const PROVEN: u8 = 0;
+const NOT_PROVEN: u8 = 1;
+const FAILED: i32 = 2;
+
+/// Where nobody says how long.
+const BUDGET: Duration = Duration::from_secs(20);
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// 0 proven, 1 not proven, 2 failed.
+pub(crate) fn prove(asked: &cli::Prove, when: When) -> ExitCode {
+    let service = &asked.service;
+    let done = match service.unit.is_some() || !service.pid.is_empty() {
+        true => self::service(asked, when),
+        false => command(asked, when),
+    };
+    status(done)
+}
+
+/// The command is run as `run` does, then measured with what is advised.
+pub(crate) fn run(asked: &cli::Run, when: When) -> ExitCode {
+    status(run_and_prove(asked, when))
+}
+
+pub(crate) fn diff(asked: &cli::Diff, when: When) -> Result<()> {
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    let (before, after) = (capture(&asked.before)?, capture(&asked.after)?);
+    let difference = Difference { before: &before, after: &after, service: false };
+    write_diff(&difference, asked.format, asked.output.as_deref(), output, when)
+}
+
+fn status(done: Result<bool>) -> ExitCode {
+    match done {
+        Ok(true) => ExitCode::from(PROVEN),
+        Ok(false) => ExitCode::from(NOT_PROVEN),
+        Err(error) => complain(&error, FAILED),
+    }
+}
+
+fn command(asked: &cli::Prove, when: When) -> Result<bool> {
+    if asked.command.is_empty() {
+        bail!(
+            "no command: it goes behind --, as in needless prove --set TZ=UTC -- date; a report does not hold it, since arguments may be secrets"
+        );
+    }
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    let mut changes: Vec<Change> = asked.set.iter().chain(&asked.unset).cloned().collect();
+    changes.extend(asked.preload.then_some(Change::Preload));
+    if let Some(report) = &asked.report {
+        changes = advised(report, &asked.rules)?;
+    }
+    if changes.is_empty() {
+        bail!("no change to measure: give a report, --set VAR=VALUE, --unset VAR or --preload");
+    }
+    let options = options(&asked.measure);
+    let experiment = experiment(&asked.command, &output, &changes, &options)?;
+    let format = format(asked.format, asked.output.as_deref());
+    let mut text = Vec::new();
+    let style = output.style(when);
+    needless_report::write_proof(&mut text, &experiment.proof, VERSION, format, style)?;
+    output.write(&text)?;
+    Ok(experiment.proof.holds())
+}
+
+fn options(asked: &cli::Measure) -> needless_prove::Options {
+    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    needless_prove::Options {
+        runs: asked.runs.map(|runs| runs as usize),
+        budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
+        warmup: asked.warmup.into(),
+        stdin: asked.stdin.clone(),
+        prepare: asked.prepare.clone(),
+        cleanup: asked.cleanup.clone(),
+        ignored: asked.ignore_output.clone(),
+        seed: asked.seed.unwrap_or(clock.as_nanos() as u64 ^ u64::from(std::process::id())),
+        capture: needless_capture::Options {
+            backend: asked.backend.into(),
+            all: true,
+            watch: needless_rules::watched_variables(),
+            ..Default::default()
+        },
+    }
+}
+
+/// Measures, and adds what the rules predicted.
+fn experiment(
+    words: &[OsString],
+    output: &Output,
+    changes: &[Change],
+    options: &needless_prove::Options,
+) -> Result<Experiment> {
+    let progress = crate::progress::Pairs::new(options.runs, options.budget);
+    let caller = output.caller().cloned();
+    let done =
+        needless_prove::prove(words, caller, changes, options, &mut |step| progress.show(step));
+    progress.end();
+    let mut experiment = done.map_err(|failure| anyhow!(failure.message))?;
+    if let Some(after) = &experiment.after {
+        experiment.proof.predictions = predictions(&experiment.before, after, changes);
+    }
+    Ok(experiment)
+}
+
+/// What of a profile is needless, however little.
+fn everything(profile: &Profile) -> Verdict {
+    let all = needless_rules::Options { min_saving_percent: 0.0, ..Default::default() };
+    needless_rules::check(profile, &all)
+}
+
+/// What the rules whose remedies are of the same kind as `changes` find without and with them.
+fn predictions(
+    before: &Profile,
+    after: &Profile,
+    changes: &[Change],
+) -> Vec<needless_model::Prediction> {
+    let (before, after) = (everything(before).findings, everything(after).findings);
+    let mut predictions: Vec<needless_model::Prediction> = Vec::new();
+    for finding in before.iter().filter(|finding| concerns(finding, changes)) {
+        let kernel = finding.kernel_ns;
+        match predictions.iter_mut().find(|known| known.rule == finding.rule) {
+            Some(known) => {
+                known.predicted += finding.needless;
+                known.kernel_ns = known.kernel_ns.zip(kernel).map(|(a, b)| a + b);
+            }
+            None => predictions.push(needless_model::Prediction {
+                rule: finding.rule,
+                predicted: finding.needless,
+                left: needless_of(&after, finding.rule),
+                kernel_ns: kernel,
+            }),
+        }
+    }
+    predictions
+}
+
+fn needless_of(findings: &[Finding], rule: &str) -> u64 {
+    findings.iter().filter(|f| f.rule == rule).map(|f| f.needless).sum()
+}
+
+/// Whether one of the changes is of a variable that the finding says something about. Our time
+/// functions are what else helps where TZ is unset.
+fn concerns(finding: &Finding, changes: &[Change]) -> bool {
+    let variable = |change: &Change| match change {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable.clone()),
+        Change::Preload => Some("TZ".to_owned()).filter(|_| finding.rule == "tz-unset"),
+        Change::Option(_) | Change::Manual(_) => None,
+    };
+    let advised: Vec<String> =
+        finding.remedies.iter().filter_map(|remedy| variable(&remedy.change)).collect();
+    changes.iter().filter_map(variable).any(|changed| advised.contains(&changed))
+}
+
+/// The first remedy of each finding that can be made without asking; each variable once.
+fn applicable(findings: impl Iterator<Item = Vec<(Change, bool)>>) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for remedies in findings {
+        let first = remedies.into_iter().find(|(change, manual)| !manual && can_make(change));
+        let Some((change, _)) = first else { continue };
+        let name = |change: &Change| match change {
+            Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable.clone(),
+            _ => String::new(),
+        };
+        if !changes.iter().any(|known| name(known) == name(&change)) {
+            changes.push(change);
+        }
+    }
+    changes
+}
+
+/// The changes that a report advises.
+fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
+    let Saved { findings, .. } = saved(report)?;
+    let wanted = |rule: &String| rules.is_empty() || rules.contains(rule);
+    let findings = findings.into_iter().map(|remedies| {
+        let remedies = remedies.into_iter().filter(|advice| wanted(&advice.rule));
+        remedies.map(|advice| (advice.change, advice.manual)).collect()
+    });
+    let changes = applicable(findings);
+    if changes.is_empty() {
+        bail!(
+            "{}: it advises nothing{} that can be tried without a person's decision",
+            report.display(),
+            if rules.is_empty() { "" } else { " by these rules" }
+        );
+    }
+    Ok(changes)
+}
+
+fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
+    let output = Output::open(asked.report.output.as_deref(), Stream::Stderr)?;
+    let measure = cli::Measure {
+        runs: asked.runs,
+        budget: asked.budget,
+        warmup: 1,
+        stdin: None,
+        prepare: None,
+        cleanup: None,
+        ignore_output: asked.ignore_output.clone(),
+        seed: None,
+        backend: asked.backend,
+    };
+    let options = options(&measure);
+    let failed = |failure: needless_capture::Failure| anyhow!(failure.message);
+    let launch =
+        needless_capture::launch(&asked.command, output.caller().cloned()).map_err(failed)?;
+    let captured = needless_capture::count(launch, &options.capture).map_err(failed)?;
+    let profile = captured.profile;
+    let mut verdict = needless_rules::check(&profile, &rules(&asked.report));
+    let remedies = verdict.findings.iter().map(|finding| {
+        let manual =
+            |safety: &needless_model::Safety| matches!(safety, needless_model::Safety::Manual(_));
+        finding.remedies.iter().map(|r| (r.change.clone(), manual(&r.safety))).collect()
+    });
+    let changes = applicable(remedies);
+    let mut proof = None;
+    if !changes.is_empty() {
+        let experiment = experiment(&asked.command, &output, &changes, &options)?;
+        mark(&mut verdict.findings, &experiment, &changes);
+        proof = Some(experiment.proof);
+    }
+    let program = asked.command[0].to_string_lossy().into_owned();
+    let report = Report {
+        profile: &profile,
+        verdict: &verdict,
+        source: Source::Run(program),
+        top: None,
+        proof: proof.as_ref(),
+        version: VERSION,
+    };
+    observed(&report, asked.report.format, output, when)?;
+    if changes.is_empty() {
+        let why = match verdict.findings.is_empty() {
+            true => "nothing needless was found",
+            false => "no remedy can be tried without a person's decision",
+        };
+        crate::output::say(format_args!("nothing to prove: {why}"));
+    }
+    Ok(proof.as_ref().is_some_and(Proof::holds))
+}
+
+/// A finding is proven if the experiment proved the changes together and most of what its rule found
+/// went.
+fn mark(findings: &mut [Finding], experiment: &Experiment, changes: &[Change]) {
+    if !experiment.proof.holds() {
+        return;
+    }
+    for finding in findings.iter_mut().filter(|finding| concerns(finding, changes)) {
+        let known = experiment.proof.predictions.iter().find(|p| p.rule == finding.rule);
+        if known.is_some_and(|known| known.left * 2 <= known.predicted) {
+            finding.stage = Stage::Proven;
+        }
+    }
+}
+
+/// A window over a service: saved, or compared with the one saved before.
+fn service(asked: &cli::Prove, when: When) -> Result<bool> {
+    let service = &asked.service;
+    let who = match &service.unit {
+        Some(unit) => Who::Unit(unit.clone()),
+        None => Who::Processes(service.pid.clone()),
+    };
+    if service.before.is_none() && service.save_before.is_none() {
+        bail!(
+            "{who}: a window is compared with one before the change: save that with --save-before FILE, make the change, then --before FILE"
+        );
+    }
+    let before = service.before.as_deref().map(saved).transpose()?;
+    let place = service.save_before.as_deref().or(asked.output.as_deref());
+    let output = Output::open(place, Stream::Stdout)?;
+    let options = needless_capture::Options {
+        all: true,
+        watch: needless_rules::watched_variables(),
+        ..Default::default()
+    };
+    let count = || service.per.as_ref().map(|per| requests(per)).transpose();
+    let at_first = count()?;
+    let progress = crate::progress::Progress::new(&who, service.length);
+    let profile = needless_capture::window(&who, service.length, &options, &mut |so_far| {
+        progress.show(so_far);
+    });
+    progress.end();
+    let profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    let at_last = count()?;
+    let mut now = Snapshot::of(&profile, who.to_string());
+    now.requests = at_first.zip(at_last).map(|(first, last)| last - first);
+    let Some(before) = before else {
+        let mut text = Vec::new();
+        needless_report::write_snapshot(&mut text, &now, VERSION)?;
+        output.write(&text)?;
+        return Ok(true);
+    };
+    let difference = Difference { before: &before.snapshot, after: &now, service: true };
+    let proven = difference.proven();
+    write_diff(&difference, asked.format, asked.output.as_deref(), output, when)?;
+    Ok(proven)
+}
+
+/// What the counter prints.
+fn requests(counter: &OsString) -> Result<f64> {
+    let done = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(counter)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("--per: cannot run /bin/sh")?;
+    let text = String::from_utf8_lossy(&done.stdout);
+    match text.trim().parse::<f64>() {
+        Ok(number) if done.status.success() && number.is_finite() => Ok(number),
+        _ => bail!(
+            "--per: the command has to print one number and to succeed; it printed {:?}, {}",
+            text.trim().chars().take(80).collect::<String>(),
+            done.status
+        ),
+    }
+}
+
+/// A capture of whatever kind.
+fn capture(path: &Path) -> Result<Snapshot> {
+    let named = || format!("cannot read {}", path.display());
+    let mut file = std::fs::File::open(path).with_context(named)?;
+    let mut start = [0];
+    let is_json = file.read(&mut start).with_context(named)? == 1 && start == *b"{";
+    if is_json {
+        return Ok(saved(path)?.snapshot);
+    }
+    let options = needless_strace_log::Options {
+        watch: needless_rules::watched_variables(),
+        ..Default::default()
+    };
+    let profile = needless_strace_log::read_files(&[path.to_owned()], &options)?;
+    Ok(Snapshot::of(&profile, path.to_string_lossy()))
+}
+
+fn saved(path: &Path) -> Result<Saved> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+fn format(asked: Option<ProofFormat>, path: Option<&Path>) -> ProofFormat {
+    asked.unwrap_or_else(|| path.map_or(ProofFormat::Full, ProofFormat::of_path))
+}
+
+fn write_diff(
+    difference: &Difference<'_>,
+    asked: Option<ProofFormat>,
+    path: Option<&Path>,
+    output: Output,
+    when: When,
+) -> Result<()> {
+    let mut text = Vec::new();
+    let (format, style) = (format(asked, path), output.style(when));
+    needless_report::write_diff(&mut text, difference, VERSION, format, style)?;
+    text.flush()?;
+    output.write(&text)
+}

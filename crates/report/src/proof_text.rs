@@ -1,0 +1,150 @@
+//! What the formats of a proof tell alike.
+
+use crate::proof::signed_percent;
+use crate::text::{count, duration, number};
+use needless_model::{Counted, Measure, Proof, Quantity};
+
+/// Rows of calls that a person is shown.
+pub(crate) const SHOWN: usize = 6;
+
+/// One line of the table of measures.
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) before: String,
+    pub(crate) after: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+    pub(crate) so: &'static str,
+}
+
+/// `71 → 62, 9 gone (12.7 %)`.
+pub(crate) fn calls(proof: &Proof) -> Option<String> {
+    let (before, after) = proof.calls?;
+    let (gone, of) = proof.gone()?;
+    let what = match gone {
+        0 => "none gone".to_owned(),
+        1.. => format!("{} gone, {}", number(gone.unsigned_abs()), share(gone, of)),
+        _ => format!("{} more", number(gone.unsigned_abs())),
+    };
+    Some(format!("{} → {}: {what}", range(before), range(after)))
+}
+
+fn range(counted: Counted) -> String {
+    match counted.least == counted.most {
+        true => number(counted.least),
+        false => format!("{} to {}", number(counted.least), number(counted.most)),
+    }
+}
+
+fn share(part: i64, of: u64) -> String {
+    signed_percent(part as f64 / of.max(1) as f64)
+}
+
+/// What rules said would go beside what went; one sentence for all, then one for each rule of several,
+/// then what they said of time.
+pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
+    let (Some(predicted), Some((gone, _))) = (proof.predicted(), proof.gone()) else {
+        return Vec::new();
+    };
+    let rules: Vec<&str> = proof.predictions.iter().map(|p| p.rule).collect();
+    let mut all = vec![format!(
+        "{} fewer by {}, measured {gone} fewer: {}",
+        number(predicted),
+        crate::text::list(&rules, "and"),
+        agreement(predicted, gone)
+    )];
+    if proof.predictions.len() > 1 {
+        all.extend(proof.predictions.iter().map(|p| {
+            format!(
+                "{}: {} needless calls before, {} after",
+                p.rule,
+                number(p.predicted),
+                number(p.left)
+            )
+        }));
+    }
+    let kernel: Option<u64> = proof.predictions.iter().map(|p| p.kernel_ns).sum();
+    if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), proof.measure(Quantity::Cpu)) {
+        let measured = (cpu.difference * 1e9).round();
+        let ns_of = |ns: f64| duration(ns.abs() as u64);
+        all.push(format!(
+            "about {} of kernel time, by the cost of such a call measured in a short loop; CPU time {} by {}",
+            duration(ns),
+            if measured <= 0.0 { "fell" } else { "rose" },
+            ns_of(measured)
+        ));
+    }
+    all
+}
+
+/// `100 % of what was predicted`.
+fn agreement(predicted: u64, gone: i64) -> String {
+    match predicted {
+        0 => "nothing was predicted".to_owned(),
+        _ => format!("{:.1} % of the prediction", gone as f64 / predicted as f64 * 100.0),
+    }
+}
+
+/// The table of measures.
+pub(crate) fn figures(proof: &Proof) -> Vec<Figure> {
+    proof.measures.iter().map(|measure| figure(measure, proof.pairs)).collect()
+}
+
+fn figure(measure: &Measure, pairs: usize) -> Figure {
+    let (name, unit): (_, fn(f64) -> String) = match measure.quantity {
+        Quantity::Cpu => ("CPU time", time),
+        Quantity::System => ("  in the kernel", time),
+        Quantity::User => ("  in user mode", time),
+        Quantity::Wall => ("wall clock", time),
+        Quantity::Faults => ("page faults", plain),
+        Quantity::Switches => ("switches", plain),
+        Quantity::Peak => ("peak memory", memory),
+    };
+    let relative = |value: f64| value / measure.before * 100.0;
+    let known = measure.before > 0.0;
+    let (low, high) = measure.interval;
+    Figure {
+        name,
+        before: unit(measure.before),
+        after: unit(measure.after),
+        change: if known { format!("{:+.1} %", relative(measure.difference)) } else { "-".into() },
+        interval: match known {
+            true => format!("{:+.1} to {:+.1} %", relative(low), relative(high)),
+            false => format!("{low:+.0} to {high:+.0}"),
+        },
+        so: match () {
+            () if pairs < 6 => "too few pairs",
+            () if measure.fell() => "less",
+            () if measure.rose() => "more",
+            () => "no difference shown",
+        },
+    }
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.3} ms", s * 1e3),
+        s => format!("{s:.3} s"),
+    }
+}
+
+fn plain(value: f64) -> String {
+    match value.fract() {
+        0.0 => number(value as u64),
+        _ => format!("{value:.1}"),
+    }
+}
+
+fn memory(kib: f64) -> String {
+    format!("{:.1} MB", kib * 1024.0 / 1e6)
+}
+
+/// `30 s`, for a heading.
+pub(crate) fn seconds(ns: u64) -> String {
+    format!("{:.1} s", ns as f64 / 1e9)
+}
+
+/// `1 row`.
+pub(crate) fn rows(n: usize) -> String {
+    count(n as u64, "row", "rows")
+}
