@@ -111,8 +111,9 @@ pub struct Prediction {
     pub rule: &'static str,
     /// Calls that it said would go: those that it finds needless without the change.
     pub predicted: u64,
-    /// Calls that it still finds needless with the change.
-    pub left: u64,
+    /// By how much the rows that the finding is about fell; negative if they rose. Other calls may
+    /// have gone besides.
+    pub went: i64,
     /// Kernel time that the rule put to these calls, nanoseconds, where known: the cost of such a
     /// call on this host, measured in a short loop, times their number.
     pub kernel_ns: Option<u64>,
@@ -156,6 +157,9 @@ pub struct Proof {
     pub pairs: usize,
     /// The quantities, as [`Quantity::ALL`]; empty without pairs.
     pub measures: Vec<Measure>,
+    /// Peak memory of needless itself when it started a run, KiB: what a command's peak never shows
+    /// less than.
+    pub peak_floor_kib: u64,
     /// Whether somebody asked for the report before the last pair.
     pub early: bool,
     /// Sentences about noise and other doubts, each with what to do.

@@ -1,6 +1,6 @@
 //! What was counted in a window or a run, without its processes: to be kept, and compared.
 
-use crate::{Fact, Profile};
+use crate::{Fact, Profile, Row};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,17 +45,21 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The call, path and outcome of a row, as in [`Snapshot::rows`].
+    pub fn key(profile: &Profile, row: &Row) -> (String, String, String) {
+        let outcome = match row.outcome {
+            Some(Ok(())) => "ok".to_owned(),
+            Some(Err(errno)) => errno.name().to_owned(),
+            None => String::new(),
+        };
+        (profile.call(row).to_owned(), profile.path(row).to_owned(), outcome)
+    }
+
     /// What of `profile` is kept.
     pub fn of(profile: &Profile, name: impl Into<String>) -> Snapshot {
         let mut rows = BTreeMap::new();
         for row in &profile.rows {
-            let outcome = match row.outcome {
-                Some(Ok(())) => "ok".to_owned(),
-                Some(Err(errno)) => errno.name().to_owned(),
-                None => String::new(),
-            };
-            let key = (profile.call(row).to_owned(), profile.path(row).to_owned(), outcome);
-            *rows.entry(key).or_default() += row.count;
+            *rows.entry(Snapshot::key(profile, row)).or_default() += row.count;
         }
         let totals = &profile.totals;
         // A tracer's stops are in the time that a traced program spends in the kernel.

@@ -9,6 +9,7 @@ use needless_model::{Change, Finding, Profile, Proof, Snapshot, Stage};
 use needless_prove::{Experiment, can_make};
 use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -124,34 +125,32 @@ fn everything(profile: &Profile) -> Verdict {
     needless_rules::check(profile, &all)
 }
 
-/// What the rules whose remedies are of the same kind as `changes` find without and with them.
+/// What the rules whose remedies are of the same kind as `changes` find, and how many of the calls
+/// that their findings are about went.
 fn predictions(
     before: &Profile,
     after: &Profile,
     changes: &[Change],
 ) -> Vec<needless_model::Prediction> {
-    let (before, after) = (everything(before).findings, everything(after).findings);
-    let mut predictions: Vec<needless_model::Prediction> = Vec::new();
-    for finding in before.iter().filter(|finding| concerns(finding, changes)) {
-        let kernel = finding.kernel_ns;
-        match predictions.iter_mut().find(|known| known.rule == finding.rule) {
-            Some(known) => {
-                known.predicted += finding.needless;
-                known.kernel_ns = known.kernel_ns.zip(kernel).map(|(a, b)| a + b);
-            }
-            None => predictions.push(needless_model::Prediction {
-                rule: finding.rule,
-                predicted: finding.needless,
-                left: needless_of(&after, finding.rule),
-                kernel_ns: kernel,
-            }),
+    let (was, is) = (Snapshot::of(before, ""), Snapshot::of(after, ""));
+    let mut by_rule: BTreeMap<&'static str, Vec<Finding>> = BTreeMap::new();
+    for finding in everything(before).findings {
+        if concerns(&finding, changes) {
+            by_rule.entry(finding.rule).or_default().push(finding);
         }
     }
-    predictions
-}
-
-fn needless_of(findings: &[Finding], rule: &str) -> u64 {
-    findings.iter().filter(|f| f.rule == rule).map(|f| f.needless).sum()
+    let prediction = |(rule, findings): (&'static str, Vec<Finding>)| {
+        let rows = findings.iter().flat_map(|finding| &finding.rows);
+        let keys: BTreeSet<_> = rows.map(|at| Snapshot::key(before, &before.rows[*at])).collect();
+        let count = |of: &Snapshot, key| of.rows.get(key).map_or(0, |n| *n as i64);
+        needless_model::Prediction {
+            rule,
+            predicted: findings.iter().map(|finding| finding.needless).sum(),
+            went: keys.iter().map(|key| count(&was, key) - count(&is, key)).sum(),
+            kernel_ns: findings.iter().map(|finding| finding.kernel_ns).sum(),
+        }
+    };
+    by_rule.into_iter().map(prediction).collect()
 }
 
 /// Whether one of the changes is of a variable that the finding says something about. Our time
@@ -255,15 +254,15 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     Ok(proof.as_ref().is_some_and(Proof::holds))
 }
 
-/// A finding is proven if the experiment proved the changes together and most of what its rule found
-/// went.
+/// A finding is proven if the experiment proved the changes together and most of the calls that it is
+/// about went.
 fn mark(findings: &mut [Finding], experiment: &Experiment, changes: &[Change]) {
     if !experiment.proof.holds() {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| concerns(finding, changes)) {
         let known = experiment.proof.predictions.iter().find(|p| p.rule == finding.rule);
-        if known.is_some_and(|known| known.left * 2 <= known.predicted) {
+        if known.is_some_and(|known| known.went * 2 >= known.predicted as i64) {
             finding.stage = Stage::Proven;
         }
     }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Most pairs of one experiment: beyond, an interval hardly narrows.
-const MOST_PAIRS: usize = 2_000;
+pub(crate) const MOST_PAIRS: usize = 2_000;
 /// Rows that a proof keeps.
 const ROWS: usize = 12;
 
@@ -98,6 +98,7 @@ pub fn prove(
         predictions: Vec::new(),
         pairs: 0,
         measures: Vec::new(),
+        peak_floor_kib: 0,
         early: false,
         warnings: Vec::new(),
     };
@@ -132,6 +133,7 @@ pub fn prove(
             counts.push(lab.count(arm)?.0.totals.calls);
         }
     }
+    proof.peak_floor_kib = resident_kib();
     let differs = lab.pairs(&expected, &mut random, &mut evidence, progress)?;
     evidence.first_exit = Some(expected.exit);
     match differs {
@@ -267,6 +269,13 @@ impl Lab<'_> {
             }
         }
     }
+}
+
+/// What this process has resident, KiB: a forked child begins with as much (getrusage(2)).
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    resident.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 fn differs(arm: Arm, pair: usize, how: &str) -> String {

@@ -161,6 +161,9 @@ fn more_pairs(proof: &Proof) -> Option<String> {
             -cpu.difference / cpu.before * 100.0,
             (wanted / 10.0).ceil() * 10.0
         ),
+        false if proof.pairs >= crate::experiment::MOST_PAIRS => {
+            format!("{sentence}; a longer input may show more.")
+        }
         false => format!("{sentence}; more do with --runs or --budget, on a quiet machine."),
     })
 }

@@ -140,13 +140,13 @@ pub(crate) fn line(proof: &Proof) -> String {
 /// The measures in columns.
 fn table(out: &mut dyn Write, proof: &Proof, style: Style) -> io::Result<()> {
     let head = format!(
-        "{:14}{:>11}{:>11}   {:>9}  {:17} {}",
+        "{:16}{:>11}{:>11}   {:>9}  {:19} {}",
         "", "before", "after", "change", "95 % of it", "so"
     );
     writeln!(out, "  {}", style.paint(Tint::Faint, head.trim_end()))?;
     for row in proof_text::figures(proof) {
         let line = format!(
-            "{:14}{:>11}{:>11}   {:>9}  {:17} {}",
+            "{:16}{:>11}{:>11}   {:>9}  {:19} {}",
             row.name, row.before, row.after, row.change, row.interval, row.so
         );
         writeln!(out, "  {}", line.trim_end())?;

@@ -4,6 +4,8 @@ use crate::proof::signed_percent;
 use crate::text::{count, duration, number};
 use needless_model::{Counted, Measure, Proof, Quantity};
 
+/// With fewer pairs nothing is said of the quantities.
+const LEAST_PAIRS: usize = 6;
 /// Rows of calls that a person is shown.
 pub(crate) const SHOWN: usize = 6;
 
@@ -46,51 +48,61 @@ pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
     let (Some(predicted), Some((gone, _))) = (proof.predicted(), proof.gone()) else {
         return Vec::new();
     };
+    let went: i64 = proof.predictions.iter().map(|p| p.went).sum();
     let rules: Vec<&str> = proof.predictions.iter().map(|p| p.rule).collect();
+    let others = match gone - went {
+        0 => String::new(),
+        1.. => format!("; {} others went with them", number((gone - went).unsigned_abs())),
+        _ => format!("; {} others came", number((gone - went).unsigned_abs())),
+    };
     let mut all = vec![format!(
-        "{} fewer by {}, measured {gone} fewer: {}",
+        "{} fewer by {}; of the calls it is about, {} went: {}{others}",
         number(predicted),
         crate::text::list(&rules, "and"),
-        agreement(predicted, gone)
+        signed(went),
+        agreement(predicted, went)
     )];
     if proof.predictions.len() > 1 {
         all.extend(proof.predictions.iter().map(|p| {
-            format!(
-                "{}: {} needless calls before, {} after",
-                p.rule,
-                number(p.predicted),
-                number(p.left)
-            )
+            format!("{}: {} predicted, {} went", p.rule, number(p.predicted), signed(p.went))
         }));
     }
     let kernel: Option<u64> = proof.predictions.iter().map(|p| p.kernel_ns).sum();
     if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), proof.measure(Quantity::Cpu)) {
         let measured = (cpu.difference * 1e9).round();
-        let ns_of = |ns: f64| duration(ns.abs() as u64);
+        let by = duration(measured.abs() as u64);
         all.push(format!(
-            "about {} of kernel time, by the cost of such a call measured in a short loop; CPU time {} by {}",
+            "about {} of kernel time, by the cost of such a call measured in a short loop; CPU time {}",
             duration(ns),
-            if measured <= 0.0 { "fell" } else { "rose" },
-            ns_of(measured)
+            match measured {
+                m if m < 0.0 => format!("fell by {by}"),
+                m if m > 0.0 => format!("rose by {by}"),
+                _ => "did not change".to_owned(),
+            }
         ));
     }
     all
 }
 
-/// `100 % of what was predicted`.
-fn agreement(predicted: u64, gone: i64) -> String {
+fn signed(n: i64) -> String {
+    let sign = if n < 0 { "-" } else { "" };
+    format!("{sign}{}", number(n.unsigned_abs()))
+}
+
+/// `100.0 % of the prediction`.
+fn agreement(predicted: u64, went: i64) -> String {
     match predicted {
         0 => "nothing was predicted".to_owned(),
-        _ => format!("{:.1} % of the prediction", gone as f64 / predicted as f64 * 100.0),
+        _ => format!("{:.1} % of the prediction", went as f64 / predicted as f64 * 100.0),
     }
 }
 
 /// The table of measures.
 pub(crate) fn figures(proof: &Proof) -> Vec<Figure> {
-    proof.measures.iter().map(|measure| figure(measure, proof.pairs)).collect()
+    proof.measures.iter().map(|measure| figure(measure, proof)).collect()
 }
 
-fn figure(measure: &Measure, pairs: usize) -> Figure {
+fn figure(measure: &Measure, proof: &Proof) -> Figure {
     let (name, unit): (_, fn(f64) -> String) = match measure.quantity {
         Quantity::Cpu => ("CPU time", time),
         Quantity::System => ("  in the kernel", time),
@@ -113,7 +125,13 @@ fn figure(measure: &Measure, pairs: usize) -> Figure {
             false => format!("{low:+.0} to {high:+.0}"),
         },
         so: match () {
-            () if pairs < 6 => "too few pairs",
+            // Within a tenth: what is resident varies a little.
+            () if measure.quantity == Quantity::Peak
+                && measure.before.max(measure.after) < proof.peak_floor_kib as f64 * 1.1 =>
+            {
+                "hidden by needless's own"
+            }
+            () if proof.pairs < LEAST_PAIRS => "too few pairs",
             () if measure.fell() => "less",
             () if measure.rose() => "more",
             () => "no difference shown",

@@ -17,6 +17,7 @@ fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
         predictions: Vec::new(),
         pairs: 0,
         measures: Vec::new(),
+        peak_floor_kib: 0,
         early: false,
         warnings: Vec::new(),
     };

@@ -123,8 +123,8 @@ struct PredictionOut {
     rule: &'static str,
     /// Calls that it finds needless without the change.
     predicted: u64,
-    /// Calls that it finds needless with the change.
-    left: u64,
+    /// By how much the calls that its finding is about fell; others may have gone besides.
+    went: i64,
     /// Kernel time of the predicted calls in microseconds: the cost of such a call on this host,
     /// measured in a short loop, times their number.
     kernel_us: Option<f64>,
@@ -198,7 +198,7 @@ impl<'a> From<&'a Proof> for ProofOut<'a> {
                 .map(|p| PredictionOut {
                     rule: p.rule,
                     predicted: p.predicted,
-                    left: p.left,
+                    went: p.went,
                     kernel_us: p.kernel_ns.map(|ns| ns as f64 / 1e3),
                 })
                 .collect(),

@@ -1,0 +1,353 @@
+//! `needless prove`, `needless run --prove` and `needless diff`, on real programs.
+
+mod common;
+use common::*;
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+/// The testee `localtime` prints how many looks it expects of itself, which is none where TZ is set.
+const COUNT: [&str; 2] = ["--ignore-output", r"\d+$"];
+
+/// `needless prove OPTIONS… --format json -- WORDS…` in this environment.
+fn prove_in(env: &[(&str, &str)], options: &[&str], words: &[&str]) -> (Output, Value) {
+    let mut prove = command(NEEDLESS);
+    prove.envs(env.iter().copied()).arg("prove").args(options);
+    if words.get(1) == Some(&"localtime") {
+        prove.args(COUNT);
+    }
+    prove.args(["--format", "json", "--"]);
+    let done = prove.args(words).output().unwrap();
+    let proof = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
+    (done, proof)
+}
+
+fn prove(options: &[&str], words: &[&str]) -> (Output, Value) {
+    prove_in(&[], options, words)
+}
+
+/// Calls that went of those that rules speak of, and those that they said would go.
+fn gone_and_predicted(proof: &Value) -> (i64, i64) {
+    let predictions = proof["predictions"].as_array().unwrap();
+    let sum = |of: &str| predictions.iter().map(|p| p[of].as_i64().unwrap()).sum();
+    (sum("went"), sum("predicted"))
+}
+
+/// Calls that went, of all.
+fn all_gone(proof: &Value) -> i64 {
+    let calls = |of: &str| proof[of]["least"].as_i64().unwrap();
+    calls("calls_before") - calls("calls_after")
+}
+
+fn assert_agrees(proof: &Value, what: &str) {
+    let (gone, predicted) = gone_and_predicted(proof);
+    assert!(predicted > 0, "{what}: {proof:#}");
+    let off = (gone - predicted).abs() as f64 / predicted as f64;
+    assert!(off <= 0.05, "{what}: predicted {predicted}, measured {gone}");
+    let all = all_gone(proof);
+    assert!((all - gone).abs() <= 10, "{what}: {gone} of these, {all} in all");
+}
+
+#[test]
+fn calls_that_go_are_proven_and_counted() {
+    let Some(program) = testee("localtime") else { return };
+    let (done, proof) = prove(&["--set", "TZ=UTC", "--runs", "8"], &[&program, "localtime", "200"]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert_eq!(proof["schema"], "needless.proof/1");
+    assert_eq!((&proof["outcome"], &proof["calls_fell"]), (&"proven".into(), &true.into()));
+    assert_eq!((gone_and_predicted(&proof), all_gone(&proof)), ((199, 199), 199));
+    assert_eq!(proof["pairs"], 8);
+    let row = &proof["rows"][0];
+    assert_eq!(
+        (&row["path"], &row["before"], &row["after"]),
+        (&"/etc/localtime".into(), &199.into(), &0.into())
+    );
+}
+
+/// The calls are those that strace counts.
+#[test]
+fn both_counts_are_straces() {
+    let (Some(strace), Some(program)) = (program("strace"), testee("localtime")) else { return };
+    let (_, proof) = prove(&["--set", "TZ=UTC", "--runs", "1"], &[&program, "localtime", "50"]);
+    for (tz, arm) in [(None, "calls_before"), (Some("UTC"), "calls_after")] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut traced = command(&strace);
+        traced.envs(tz.map(|tz| ("TZ", tz))).arg("-f").arg("-o").arg(&log);
+        // Into a pipe, as in a proof.
+        assert!(traced.args([&program, "localtime", "50"]).output().unwrap().status.success());
+        let text = std::fs::read_to_string(&log).unwrap();
+        let calls = text.lines().filter(|line| line.contains('(')).count();
+        assert_eq!(proof[arm]["least"].as_u64(), Some(calls as u64), "{arm}");
+    }
+}
+
+#[test]
+fn what_rules_predict_is_what_goes() {
+    let perl = ["perl", "-e", "localtime($_) for 1..300"];
+    let mawk = ["mawk", "BEGIN { for (i = 0; i < 300; i++) s = strftime(\"%H\", i); print s }"];
+    let bash = ["bash", "-c", "for i in {1..100}; do printf '%(%H)T\\n' $i; done"];
+    let find = ["find", "/usr/share/doc", "-maxdepth", "1", "-printf", "%Tc\\n"];
+    let mut compared = 0;
+    for words in [&perl[..], &mawk, &bash, &find] {
+        let Some(_) = program(words[0]) else { continue };
+        let (done, proof) = prove(&["--set", "TZ=UTC", "--runs", "1"], words);
+        assert_eq!(done.status.code(), Some(0), "{words:?}: {}", stderr(&done));
+        assert_agrees(&proof, words[0]);
+        compared += 1;
+    }
+    assert!(compared > 0);
+}
+
+#[test]
+fn equal_arms_are_not_proven() {
+    // A variable that is not set is unset: nothing changes.
+    let (done, proof) = prove(&["--unset", "NOT_SET", "--runs", "5"], &["ls", "/"]);
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    assert_eq!((&proof["outcome"], &proof["calls_fell"]), (&"not_proven".into(), &false.into()));
+    assert_eq!(proof["calls_before"], proof["calls_after"]);
+    assert!(proof["reason"].as_str().unwrap().contains("no calls went"), "{proof:#}");
+}
+
+#[test]
+fn another_behaviour_proves_nothing_and_is_said_first() {
+    let script = "echo ${X-unset}; exit ${Y-0}";
+    let (done, proof) = prove(&["--set", "X=set", "--runs", "3"], &["sh", "-c", script]);
+    assert_eq!((done.status.code(), &proof["outcome"]), (Some(1), &"differs".into()));
+    assert!(proof["reason"].as_str().unwrap().contains("standard output differs"), "{proof:#}");
+    assert_eq!(proof["measures"], Value::Array(Vec::new()));
+    let (done, proof) = prove(&["--set", "Y=3", "--runs", "3"], &["sh", "-c", script]);
+    assert_eq!((done.status.code(), &proof["outcome"]), (Some(1), &"differs".into()));
+    assert!(proof["reason"].as_str().unwrap().contains("status 3 instead of status 0"));
+    let plain = needless(&["prove", "--set", "X=1", "--runs", "3", "--", "sh", "-c", script]);
+    let first = stdout(&plain).lines().next().unwrap().to_owned();
+    assert!(first.contains("behaves differently: nothing is proven"), "{first}");
+}
+
+#[test]
+fn what_differs_each_time_is_told_from_the_change() {
+    let random = ["sh", "-c", "cat /proc/sys/kernel/random/uuid; echo end"];
+    let (_, proof) = prove(&["--set", "X=1", "--runs", "2"], &random);
+    assert_eq!(proof["outcome"], "differs");
+    assert!(proof["reason"].as_str().unwrap().starts_with("without the change too"), "{proof:#}");
+    let ignored = ["--set", "X=1", "--runs", "2", "--ignore-output", "^[0-9a-f-]{36}$"];
+    assert_eq!(prove(&ignored, &random).1["outcome"], "not_proven");
+}
+
+#[test]
+fn input_is_replayed_and_the_world_put_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, state) = (folder.path().join("in"), folder.path().join("state"));
+    std::fs::write(&input, "one\ntwo\n").unwrap();
+    let (input, state) = (input.to_str().unwrap(), state.to_str().unwrap());
+    // Fails if it was run before in the same world, or has no input.
+    let script = format!("mkdir {state} && grep -c o");
+    let words = ["sh", "-c", script.as_str()];
+    let cleanup = format!("rmdir {state}");
+    let options = ["--set", "X=1", "--runs", "3", "--stdin", input, "--cleanup", &cleanup];
+    let (done, proof) = prove(&options, &words);
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    assert_eq!(proof["pairs"], 3, "{proof:#}");
+    assert!(!proof["warnings"].to_string().contains("status"), "{proof:#}");
+    // Without it, the second run already does something else.
+    std::fs::create_dir_all(state).unwrap();
+    std::fs::remove_dir(state).unwrap();
+    assert_eq!(
+        prove(&["--set", "X=1", "--runs", "3", "--stdin", input], &words).1["outcome"],
+        "differs"
+    );
+    let (done, _) = prove(&["--set", "X=1", "--prepare", "exit 4"], &["true"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(assert_one_line(&done).contains("--prepare: the command exits with status 4"));
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    for (words, says) in [
+        (&["prove", "--set", "A=1", "--", "no-such-program"][..], "not found in PATH"),
+        (&["prove", "--set", "A=1"], "it goes behind --"),
+        (&["prove", "--", "true"], "no change to measure"),
+        (&["prove", "/nonexistent.json", "--", "true"], "cannot read /nonexistent.json"),
+        (&["prove", "--set", "A=1", "--stdin", "/nonexistent", "--", "true"], "--stdin"),
+        (&["prove", "--pid", "1"], "--save-before"),
+        (&["run", "--prove", "--", "no-such-program"], "not found in PATH"),
+        (&["diff", "/nonexistent", "/dev/null"], "cannot read /nonexistent"),
+    ] {
+        let done = needless(words);
+        assert_eq!(done.status.code(), Some(2), "{words:?}");
+        assert!(assert_one_line(&done).contains(says), "{words:?}: {}", stderr(&done));
+    }
+}
+
+#[test]
+fn a_report_tells_what_to_try_but_not_the_command() {
+    let Some(program) = testee("localtime") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let file = file.to_str().unwrap();
+    let words = [program.as_str(), "localtime", "60"];
+    needless(&[&["run", "-o", file, "--"], &words[..]].concat());
+    let (done, proof) = prove(&[file, "--runs", "2"], &words);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert!(proof["changes"][0].as_str().unwrap().starts_with("TZ="), "{proof:#}");
+    assert_eq!(gone_and_predicted(&proof), (59, 59));
+    let without = needless(&["prove", file]);
+    assert!(assert_one_line(&without).contains("arguments may be secrets"));
+    let other = needless(&["prove", file, "--rule", "locale-alias", "--", "true"]);
+    assert!(assert_one_line(&other).contains("advises nothing by these rules"));
+}
+
+#[test]
+fn a_budget_ends_the_pairs() {
+    let (done, proof) = prove(&["--set", "X=1", "--budget", "300ms"], &["sleep", "0.05"]);
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    let pairs = proof["pairs"].as_u64().unwrap();
+    // Each takes at least a tenth of a second; the first is always run.
+    assert!((1..=3).contains(&pairs), "{proof:#}");
+    assert_eq!(proof["early"], false);
+}
+
+#[test]
+fn ctrl_c_reports_what_there_is() {
+    let mut prove = command(NEEDLESS);
+    prove.args(["prove", "--set", "X=1", "--runs", "2000", "--format", "json", "--"]);
+    prove.args(["sleep", "0.02"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = prove.spawn().unwrap();
+    // Counted, warmed up, and some pairs; should the machine be slow, there is nothing to tell yet.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let interrupt = |id: u32| {
+        assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
+    };
+    for _ in 0..20 {
+        interrupt(child.id());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    let done = child.wait_with_output().unwrap();
+    if done.stdout.is_empty() {
+        assert_eq!(done.status.code(), None, "killed while it counted: {}", stderr(&done));
+        return;
+    }
+    let proof: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(proof["early"], true);
+    assert!(proof["pairs"].as_u64().unwrap() < 2000, "{proof:#}");
+    assert_eq!(done.status.code(), Some(1));
+}
+
+#[test]
+fn run_and_prove_in_one() {
+    let Some(program) = testee("localtime") else { return };
+    let words = [program.as_str(), "localtime", "100"];
+    let mut run = command(NEEDLESS);
+    run.args(["run", "--prove", "--runs", "7", "--format", "json"]).args(COUNT);
+    run.arg("--").args(words);
+    let done = run.output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let report: Value = serde_json::from_str(&stderr(&done)).unwrap();
+    assert_eq!(report["schema"], "needless.report/1");
+    assert_eq!(finding(&report, "tz-unset")["stage"], "proven");
+    assert_eq!(gone_and_predicted(&report["proof"]), (99, 99));
+    // The text has both, and a healthy program nothing to prove.
+    let options = ["run", "--prove", "--runs", "7", "--format", "full"];
+    let full = needless(&[&options[..], &COUNT, &["--"], &words].concat());
+    let text = stderr(&full);
+    assert!(
+        text.contains("stage   proven") && text.contains("100.0 % of the prediction"),
+        "{text}"
+    );
+    let healthy = needless(&["run", "--prove", "--", "true"]);
+    assert_eq!(healthy.status.code(), Some(1));
+    assert!(stderr(&healthy).contains("nothing to prove"), "{}", stderr(&healthy));
+}
+
+/// A command in a proof sees its own environment and one variable more, and nothing of us.
+#[test]
+fn both_arms_see_their_environment_and_the_padding() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen");
+    let script = format!("env >> {}", file.display());
+    let env = [("NEEDLESS_SECRET", "1"), ("KEPT", "yes")];
+    let (_, proof) = prove_in(&env, &["--set", "X=1", "--runs", "4"], &["sh", "-c", &script]);
+    assert_eq!(proof["pairs"], 4);
+    let seen = std::fs::read_to_string(&file).unwrap();
+    let lines = |start: &str| seen.lines().filter(|line| line.starts_with(start)).count();
+    // Two counts, two warm-ups, eight timed.
+    assert_eq!((lines("KEPT=yes"), lines("X=1"), lines("NEEDLESS")), (12, 6, 0));
+    let padding: std::collections::BTreeSet<usize> =
+        seen.lines().filter(|line| line.starts_with("STACK_PADDING=")).map(str::len).collect();
+    assert_eq!(lines("STACK_PADDING="), 10);
+    assert!(padding.len() > 5, "{padding:?}");
+}
+
+#[test]
+fn two_captures_are_compared() {
+    let Some(program) = testee("localtime") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let words = [program.as_str(), "localtime", "30"];
+    for (tz, name) in [(None, "a"), (Some("UTC"), "b")] {
+        let mut run = command(NEEDLESS);
+        run.envs(tz.map(|tz| ("TZ", tz))).args(["run", "--all", "--format", "profile", "-o"]);
+        assert!(run.arg(path(name)).arg("--").args(words).output().unwrap().status.success());
+        if let Some(strace) = self::program("strace") {
+            let mut log = command(strace);
+            log.envs(tz.map(|tz| ("TZ", tz))).args(["-f", "-o", &path(&format!("{name}.log"))]);
+            assert!(log.args(words).output().unwrap().status.success());
+        }
+    }
+    let compared = |a: &str, b: &str| -> Value {
+        let done = needless(&["diff", &path(a), &path(b), "--format", "json"]);
+        assert!(done.status.success(), "{}", stderr(&done));
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let by_needless = compared("a", "b");
+    let row = &by_needless["rows"][0];
+    assert_eq!(
+        (&row["path"], &row["before"], &row["after"]),
+        (&"/etc/localtime".into(), &29.into(), &0.into())
+    );
+    if self::program("strace").is_some() {
+        let row = &compared("a.log", "b.log")["rows"][0];
+        assert_eq!((&row["before"], &row["after"]), (&29.into(), &0.into()));
+        assert_eq!(compared("a", "a.log")["before"]["calls"], by_needless["before"]["calls"]);
+    }
+    let text = stdout(&needless(&["diff", &path("a"), &path("b")]));
+    assert!(text.contains("went: ") && text.contains("came: "), "{text}");
+    assert!(compared("a", "a")["rows"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_service_before_and_after() {
+    if !observes_others() {
+        return;
+    }
+    let Some(ticks) = testee("clock_ticks") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("before.json");
+    let file = file.to_str().unwrap();
+    let window = |env: &[(&str, &str)], options: &[&str]| -> Output {
+        let mut service = command(&ticks);
+        let mut child = service.envs(env.iter().copied()).stdout(Stdio::null()).spawn().unwrap();
+        let id = child.id().to_string();
+        let per = format!("cut -d' ' -f1 /proc/uptime");
+        let words = [&["prove", "--pid", &id, "--for", "1s", "--per", &per], options].concat();
+        let done = needless(&words);
+        let _ = child.kill();
+        let _ = child.wait();
+        done
+    };
+    let saved = window(&[], &["--save-before", file]);
+    assert_eq!(saved.status.code(), Some(0), "{}", stderr(&saved));
+    let after = window(&[("TZ", "UTC")], &["--before", file, "--format", "json"]);
+    assert_eq!(after.status.code(), Some(0), "{}{}", stdout(&after), stderr(&after));
+    let told: Value = serde_json::from_slice(&after.stdout).unwrap();
+    assert_eq!(told["proven"], true);
+    let per: Vec<&str> =
+        told["rates"].as_array().unwrap().iter().map(|r| r["per"].as_str().unwrap()).collect();
+    assert!(per.contains(&"second") && per.contains(&"request"), "{told:#}");
+    // The same again is no proof.
+    let same = window(&[], &["--before", file]);
+    assert_eq!(same.status.code(), Some(1), "{}", stdout(&same));
+    assert!(stdout(&same).starts_with("needless prove: not proven"), "{}", stdout(&same));
+}

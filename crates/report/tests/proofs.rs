@@ -1,0 +1,161 @@
+//! Proofs and comparisons, told in each format.
+
+use needless_model::{
+    Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot,
+};
+use needless_report::{Difference, ProofFormat, Style, write_diff, write_proof};
+use serde_json::Value;
+
+const PLAIN: Style = Style { colour: false, width: 100 };
+
+fn proof(outcome: Outcome) -> Proof {
+    let counted = |n| Counted { least: n, most: n };
+    let measure = |quantity| Measure {
+        quantity,
+        before: 0.2,
+        after: 0.1,
+        difference: -0.1,
+        interval: (-0.12, -0.08),
+    };
+    Proof {
+        program: "target/ten-times".into(),
+        changes: vec![Change::SetEnv { variable: "TZ".into(), value: Some("UTC".into()) }],
+        outcome,
+        backend: "ptrace (seccomp-assisted)".into(),
+        calls: Some((counted(48), counted(39))),
+        rows: vec![RowChange {
+            call: "newfstatat".into(),
+            path: "/etc/localtime".into(),
+            outcome: "ok".into(),
+            before: 9,
+            after: 0,
+        }],
+        predictions: vec![Prediction {
+            rule: "tz-unset",
+            predicted: 9,
+            went: 9,
+            kernel_ns: Some(8_200),
+        }],
+        pairs: 40,
+        measures: Quantity::ALL.into_iter().map(measure).collect(),
+        peak_floor_kib: 0,
+        early: false,
+        warnings: vec!["Close other programs.".into()],
+    }
+}
+
+fn told(proof: &Proof, format: ProofFormat) -> String {
+    let mut out = Vec::new();
+    write_proof(&mut out, proof, "0.1.0", format, PLAIN).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_checked_in_schemas_are_current() {
+    let checked_in = [
+        (include_str!("../../../schema/needless.proof-1.json"), needless_report::proof_schema()),
+        (include_str!("../../../schema/needless.diff-1.json"), needless_report::diff_schema()),
+        (
+            include_str!("../../../schema/needless.profile-1.json"),
+            needless_report::profile_schema(),
+        ),
+    ];
+    for (checked_in, current) in checked_in {
+        assert!(checked_in == current, "run `cargo xtask gen`");
+    }
+}
+
+/// The fields that the schema requires are those that are written.
+fn assert_fields(document: &str, schema: &str) {
+    let document: Value = serde_json::from_str(document).unwrap();
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert_eq!(document["schema"], schema["properties"]["schema"]["const"]);
+    let known = schema["properties"].as_object().unwrap();
+    for field in document.as_object().unwrap().keys() {
+        assert!(known.contains_key(field), "{field} is not in the schema");
+    }
+    for required in schema["required"].as_array().unwrap() {
+        assert!(document.get(required.as_str().unwrap()).is_some(), "{required} is missing");
+    }
+}
+
+#[test]
+fn json_keeps_to_its_schema() {
+    let proof = proof(Outcome::Proven { calls: true, cpu: true });
+    let text = told(&proof, ProofFormat::Json);
+    assert_fields(&text, &needless_report::proof_schema());
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["outcome"], "proven");
+    assert_eq!(value["measures"][0]["quantity"], "cpu_s");
+    assert_eq!(value["predictions"][0]["went"], 9);
+}
+
+#[test]
+fn a_person_reads_counts_then_times() {
+    let text = told(&proof(Outcome::Proven { calls: true, cpu: false }), ProofFormat::Full);
+    let first = text.lines().next().unwrap();
+    assert_eq!(first, "needless prove: proven in calls; not proven in CPU time");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("48 → 39: 9 gone, 18.8 %; counted by ptrace") < at("40 pairs"));
+    assert!(
+        at("9 fewer by tz-unset; of the calls it is about, 9 went: 100.0 %") < at("CPU time  ")
+    );
+    assert!(text.contains("-50.0 %") && text.contains("-60.0 to -40.0 %"), "{text}");
+}
+
+#[test]
+fn a_difference_is_said_first() {
+    let differs = proof(Outcome::Differs("with the change it exits with status 1".into()));
+    let text = told(&differs, ProofFormat::Full);
+    assert!(text.lines().next().unwrap().contains("nothing is proven"), "{text}");
+    let markdown = told(&differs, ProofFormat::Markdown);
+    assert!(markdown.lines().next().unwrap().contains("nothing is proven"), "{markdown}");
+}
+
+#[test]
+fn nothing_from_outside_reaches_a_terminal_or_a_page_raw() {
+    let mut hostile = proof(Outcome::NotProven("no".into()));
+    hostile.program = "a`b\u{1b}[2J<script>".into();
+    hostile.rows[0].path = "/x\u{202e}```\n# y".into();
+    let forbidden = ["\u{1b}", "\u{202e}"];
+    for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Json] {
+        let text = told(&hostile, format);
+        assert!(forbidden.iter().all(|bad| !text.contains(bad)), "{text}");
+    }
+    let markdown = told(&hostile, ProofFormat::Markdown);
+    assert!(markdown.contains("`` a`b"), "{markdown}");
+    assert_eq!(markdown.matches("```").count(), 2, "{markdown}");
+}
+
+fn snapshot(calls: u64, seconds: u64, path: &str) -> Snapshot {
+    let key = ("newfstatat".to_owned(), path.to_owned(), "ok".to_owned());
+    Snapshot {
+        name: "unit app".into(),
+        calls,
+        complete: true,
+        all_rows: true,
+        window_ns: Some(seconds * 1_000_000_000),
+        rows: [(key, calls)].into(),
+        ..Snapshot::default()
+    }
+}
+
+#[test]
+fn windows_over_a_service_are_rates() {
+    let (before, after) = (snapshot(14_925, 30, "/etc/localtime"), snapshot(8, 30, "/x"));
+    let difference = Difference { before: &before, after: &after, service: true };
+    let told = |format| {
+        let mut out = Vec::new();
+        write_diff(&mut out, &difference, "0.1.0", format, PLAIN).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = told(ProofFormat::Full);
+    assert!(text.starts_with("needless prove: proven"), "{text}");
+    assert!(text.contains("497.50 → 0.27 calls per second (-99.9 %)"), "{text}");
+    assert!(text.contains("went: 1 row") && text.contains("came: 1 row"), "{text}");
+    assert!(told(ProofFormat::Markdown).contains("| second | 497.50 | 0.27 |"));
+    assert_fields(&told(ProofFormat::Json), &needless_report::diff_schema());
+    // Counted in another way: no verdict.
+    let partial = Snapshot { complete: false, ..after.clone() };
+    assert!(!Difference { after: &partial, ..difference }.proven());
+}
