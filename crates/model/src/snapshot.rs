@@ -97,7 +97,8 @@ pub fn changed_rows(before: &Snapshot, after: &Snapshot) -> Vec<RowChange> {
         })
         .filter(|row| row.before != row.after)
         .collect();
-    rows.sort_by_key(|row| Reverse(row.before.abs_diff(row.after)));
+    // Of two alike the one with a path tells more.
+    rows.sort_by_key(|row| (Reverse(row.before.abs_diff(row.after)), row.path.is_empty()));
     rows
 }
 

@@ -288,7 +288,7 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
         watch: needless_rules::watched_variables(),
         ..Default::default()
     };
-    let count = || service.per.as_ref().map(|per| requests(per)).transpose();
+    let count = || service.per.as_ref().map(requests).transpose();
     let at_first = count()?;
     let progress = crate::progress::Progress::new(&who, service.length);
     let profile = needless_capture::window(&who, service.length, &options, &mut |so_far| {

@@ -1,4 +1,5 @@
-//! `needless prove`, `needless run --prove` and `needless diff`, on real programs.
+//! `needless prove`, `needless run --prove` and `needless diff`, on real programs. Where a
+//! verdict is looked at, five pairs at most: with them nothing is said of time, and counts decide alone.
 
 mod common;
 use common::*;
@@ -50,12 +51,12 @@ fn assert_agrees(proof: &Value, what: &str) {
 #[test]
 fn calls_that_go_are_proven_and_counted() {
     let Some(program) = testee("localtime") else { return };
-    let (done, proof) = prove(&["--set", "TZ=UTC", "--runs", "8"], &[&program, "localtime", "200"]);
+    let (done, proof) = prove(&["--set", "TZ=UTC", "--runs", "5"], &[&program, "localtime", "200"]);
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     assert_eq!(proof["schema"], "needless.proof/1");
     assert_eq!((&proof["outcome"], &proof["calls_fell"]), (&"proven".into(), &true.into()));
     assert_eq!((gone_and_predicted(&proof), all_gone(&proof)), ((199, 199), 199));
-    assert_eq!(proof["pairs"], 8);
+    assert_eq!(proof["pairs"], 5);
     let row = &proof["rows"][0];
     assert_eq!(
         (&row["path"], &row["before"], &row["after"]),
@@ -76,7 +77,9 @@ fn both_counts_are_straces() {
         // Into a pipe, as in a proof.
         assert!(traced.args([&program, "localtime", "50"]).output().unwrap().status.success());
         let text = std::fs::read_to_string(&log).unwrap();
-        let calls = text.lines().filter(|line| line.contains('(')).count();
+        // What never returns is not counted, as in the totals of strace -c.
+        let returned = |line: &&str| line.contains('(') && !line.contains(" exit_group(");
+        let calls = text.lines().filter(returned).count();
         assert_eq!(proof[arm]["least"].as_u64(), Some(calls as u64), "{arm}");
     }
 }
@@ -208,31 +211,28 @@ fn a_budget_ends_the_pairs() {
 
 #[test]
 fn ctrl_c_reports_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let script = format!("echo >> {}; sleep 0.02", file.display());
     let mut prove = command(NEEDLESS);
     prove.args(["prove", "--set", "X=1", "--runs", "2000", "--format", "json", "--"]);
-    prove.args(["sleep", "0.02"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = prove.spawn().unwrap();
-    // Counted, warmed up, and some pairs; should the machine be slow, there is nothing to tell yet.
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let interrupt = |id: u32| {
-        assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
-    };
-    for _ in 0..20 {
-        interrupt(child.id());
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        if child.try_wait().unwrap().is_some() {
-            break;
-        }
+    prove.args(["sh", "-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = prove.spawn().unwrap();
+    // Two counts and two warm-ups come before the first pair.
+    while std::fs::read(&file).map_or(0, |lines| lines.len()) < 8 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
     let done = child.wait_with_output().unwrap();
-    if done.stdout.is_empty() {
-        assert_eq!(done.status.code(), None, "killed while it counted: {}", stderr(&done));
-        return;
-    }
-    let proof: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let proof: Value = serde_json::from_slice(&done.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {:?}, {}", done.status, stderr(&done)));
     assert_eq!(proof["early"], true);
-    assert!(proof["pairs"].as_u64().unwrap() < 2000, "{proof:#}");
-    assert_eq!(done.status.code(), Some(1));
+    let pairs = proof["pairs"].as_u64().unwrap();
+    assert!((1..2000).contains(&pairs), "{proof:#}");
+    // So many pairs may by chance be enough to prove something of time.
+    let status = if proof["outcome"] == "proven" { 0 } else { 1 };
+    assert_eq!(done.status.code(), Some(status));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn run_and_prove_in_one() {
     let Some(program) = testee("localtime") else { return };
     let words = [program.as_str(), "localtime", "100"];
     let mut run = command(NEEDLESS);
-    run.args(["run", "--prove", "--runs", "7", "--format", "json"]).args(COUNT);
+    run.args(["run", "--prove", "--runs", "5", "--format", "json"]).args(COUNT);
     run.arg("--").args(words);
     let done = run.output().unwrap();
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
@@ -249,13 +249,11 @@ fn run_and_prove_in_one() {
     assert_eq!(finding(&report, "tz-unset")["stage"], "proven");
     assert_eq!(gone_and_predicted(&report["proof"]), (99, 99));
     // The text has both, and a healthy program nothing to prove.
-    let options = ["run", "--prove", "--runs", "7", "--format", "full"];
+    let options = ["run", "--prove", "--runs", "5", "--format", "full"];
     let full = needless(&[&options[..], &COUNT, &["--"], &words].concat());
-    let text = stderr(&full);
-    assert!(
-        text.contains("stage   proven") && text.contains("100.0 % of the prediction"),
-        "{text}"
-    );
+    // As it would be in one long line.
+    let text = stderr(&full).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("stage proven") && text.contains("99 went: 100.0 %"), "{text}");
     let healthy = needless(&["run", "--prove", "--", "true"]);
     assert_eq!(healthy.status.code(), Some(1));
     assert!(stderr(&healthy).contains("nothing to prove"), "{}", stderr(&healthy));
@@ -330,8 +328,8 @@ fn a_service_before_and_after() {
         let mut service = command(&ticks);
         let mut child = service.envs(env.iter().copied()).stdout(Stdio::null()).spawn().unwrap();
         let id = child.id().to_string();
-        let per = format!("cut -d' ' -f1 /proc/uptime");
-        let words = [&["prove", "--pid", &id, "--for", "1s", "--per", &per], options].concat();
+        let per = "cut -d' ' -f1 /proc/uptime";
+        let words = [&["prove", "--pid", &id, "--for", "1s", "--per", per], options].concat();
         let done = needless(&words);
         let _ = child.kill();
         let _ = child.wait();

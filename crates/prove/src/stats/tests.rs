@@ -16,9 +16,12 @@ fn heavy(random: &mut Random) -> f64 {
 
 const ROUNDS: usize = 600;
 
+/// A number of some distribution.
+type Draw = fn(&mut Random) -> f64;
+
 /// In how many of [`ROUNDS`] samples of `n` the interval holds the distribution's median; in how
 /// many it lies wholly below it.
-fn rounds(n: usize, truth: f64, draw: fn(&mut Random) -> f64) -> (usize, usize) {
+fn rounds(n: usize, truth: f64, draw: Draw) -> (usize, usize) {
     let mut random = Random::new(n as u64);
     let (mut holds, mut below) = (0, 0);
     for _ in 0..ROUNDS {
@@ -32,7 +35,7 @@ fn rounds(n: usize, truth: f64, draw: fn(&mut Random) -> f64) -> (usize, usize) 
 
 #[test]
 fn the_interval_covers_the_median() {
-    let distributions: [(&str, f64, fn(&mut Random) -> f64); 4] = [
+    let distributions: [(&str, f64, Draw); 4] = [
         ("normal", 0.0, normal),
         ("lognormal", 1.0, |random| normal(random).exp()),
         ("heavy tails", 0.0, heavy),
