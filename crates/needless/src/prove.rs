@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 const PROVEN: u8 = 0;
 const NOT_PROVEN: u8 = 1;
@@ -290,15 +290,19 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
     };
     let count = || service.per.as_ref().map(requests).transpose();
     let at_first = count()?;
+    let first = Instant::now();
     let progress = crate::progress::Progress::new(&who, service.length);
     let profile = needless_capture::window(&who, service.length, &options, &mut |so_far| {
         progress.show(so_far);
     });
     progress.end();
     let profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    let between = first.elapsed();
     let at_last = count()?;
     let mut now = Snapshot::of(&profile, who.to_string());
-    now.requests = at_first.zip(at_last).map(|(first, last)| last - first);
+    // Starting to observe takes a while, in which requests are served and calls are not counted.
+    let observed = now.window_ns.map_or(1.0, |ns| ns as f64 / between.as_nanos().max(1) as f64);
+    now.requests = at_first.zip(at_last).map(|(first, last)| (last - first) * observed.min(1.0));
     let Some(before) = before else {
         let mut text = Vec::new();
         needless_report::write_snapshot(&mut text, &now, VERSION)?;
