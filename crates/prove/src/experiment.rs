@@ -2,7 +2,7 @@
 
 use crate::arms::{Arms, padding};
 use crate::judge::{Evidence, judge};
-use crate::run::{Behaviour, Streams, timed};
+use crate::run::{Behaviour, SIGINT, Streams, timed};
 use crate::{Arm, Random};
 use needless_capture::{Caller, Failure};
 use needless_launch::{Endings, Launch, Original, Stdio};
@@ -155,7 +155,10 @@ struct Lab<'a> {
 impl Lab<'_> {
     /// Runs an arm under the tracer.
     fn count(&self, arm: Arm) -> Result<(Profile, Behaviour), Failure> {
-        self.around("--prepare", self.options.prepare.as_ref())?;
+        let interrupted = || bad("interrupted before anything was measured");
+        if !self.around("--prepare", self.options.prepare.as_ref())? {
+            return Err(interrupted());
+        }
         let (captured, written) = self.streams.with(
             |_| false,
             |fds| {
@@ -166,8 +169,8 @@ impl Lab<'_> {
         )?;
         self.around("--cleanup", self.options.cleanup.as_ref())?;
         let exit = captured.exit();
-        if exit == Exit::Signal(2) {
-            return Err(bad("interrupted before anything was measured"));
+        if exit == Exit::Signal(SIGINT) {
+            return Err(interrupted());
         }
         Ok((captured.profile, Behaviour { exit, written }))
     }
@@ -235,16 +238,18 @@ impl Lab<'_> {
         padding: usize,
         endings: &Endings,
     ) -> Result<Option<(Behaviour, Usage)>, Failure> {
-        self.around("--prepare", self.options.prepare.as_ref())?;
+        if !self.around("--prepare", self.options.prepare.as_ref())? {
+            return Ok(None);
+        }
         let launch = self.arms.launch(arm, Some(padding));
         let ran = timed(launch, self.original, &self.streams, endings)?;
-        self.around("--cleanup", self.options.cleanup.as_ref())?;
-        Ok(ran)
+        let cleaned = self.around("--cleanup", self.options.cleanup.as_ref())?;
+        Ok(ran.filter(|_| cleaned))
     }
 
-    /// Runs `text` in a shell, as the command's user, if there is one.
-    fn around(&self, option: &str, text: Option<&OsString>) -> Result<(), Failure> {
-        let Some(text) = text else { return Ok(()) };
+    /// Runs `text`, if there is one, in a shell, as the command's user. `false` if Ctrl-C ended it.
+    fn around(&self, option: &str, text: Option<&OsString>) -> Result<bool, Failure> {
+        let Some(text) = text else { return Ok(true) };
         let null = std::fs::File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(|e| bad(&format!("cannot open /dev/null: {e}")))?;
         let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
@@ -260,7 +265,8 @@ impl Lab<'_> {
             .end()
             .map_err(failed)?;
         match exit {
-            Exit::Code(0) => Ok(()),
+            Exit::Code(0) => Ok(true),
+            Exit::Signal(SIGINT) => Ok(false),
             Exit::Code(code) => {
                 Err(bad(&format!("{option}: the command exits with status {code}")))
             }

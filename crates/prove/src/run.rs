@@ -141,7 +141,7 @@ pub(crate) fn timed(
 }
 
 /// signal(7); the same number on every architecture.
-const SIGINT: i32 = 2;
+pub(crate) const SIGINT: i32 = 2;
 
 #[cfg(test)]
 mod tests {
