@@ -32,7 +32,7 @@ fn summary() -> String {
 # Rules
 
 "
-            .to_owned();
+    .to_owned();
     for rule in needless_rules::RULES {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);
     }

@@ -1,9 +1,8 @@
 //! Counting the calls of a small command of our own, for experiments.
 
-use crate::run::Failure;
+use crate::run::{Backend, Failure, Options, count};
 use needless_launch::{Launch, Stdio};
 use needless_model::Profile;
-use needless_ptrace::{Options, trace};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When it cannot be run, or not be traced.
-pub fn count(
+pub fn count_command(
     program: &Path,
     argv: &[OsString],
     env: Vec<(OsString, OsString)>,
@@ -27,6 +26,6 @@ pub fn count(
         stdio: Stdio::Null,
         caller: None,
     };
-    let traced = trace(launch, &Options { all: true, watch, ..Options::default() });
-    traced.map(|traced| traced.profile).map_err(|e| Failure::new(e.status(), e.to_string()))
+    let options = Options { backend: Backend::Ptrace, watch, ..Options::default() };
+    count(launch, &options).map(|captured| captured.profile)
 }

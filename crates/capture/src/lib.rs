@@ -21,7 +21,7 @@ mod window;
 mod zone;
 
 pub use costs::calibrate;
-pub use count::count;
+pub use count::count_command;
 pub use doctor::{Check, State, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;

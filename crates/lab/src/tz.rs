@@ -97,7 +97,8 @@ fn asks(subject: &Subject<'_>) -> Option<f64> {
     let count = |calls| {
         let subject = Subject { calls, ..*subject };
         let (program, words) = subject.words().ok()?;
-        let counted = needless_capture::count(&program, &words, subject.environment(), &[]).ok()?;
+        let counted =
+            needless_capture::count_command(&program, &words, subject.environment(), &[]).ok()?;
         Some(counted.totals.calls)
     };
     Some(count(2 * STEP)?.saturating_sub(count(STEP)?) as f64 / STEP as f64)

@@ -40,8 +40,9 @@ impl Files {
     pub(crate) fn of(setting: &Setting, arm: &Arm) -> Result<Files, String> {
         setting.arrange(arm)?;
         let words = COMMAND.map(OsString::from);
-        let profile = needless_capture::count(&setting.program, &words, arm.environment(), &[])
-            .map_err(|failure| failure.message)?;
+        let profile =
+            needless_capture::count_command(&setting.program, &words, arm.environment(), &[])
+                .map_err(|failure| failure.message)?;
         Ok(Files { opens: opens(&profile), calls: profile.totals.calls })
     }
 

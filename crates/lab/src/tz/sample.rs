@@ -52,7 +52,7 @@ fn traced(tz: Option<&str>) -> Result<(Profile, Calls), String> {
         let subject = Subject { function: "sample", calls, tz, ..Subject::default() };
         let (program, words) = subject.words()?;
         let watch = needless_rules::watched_variables();
-        needless_capture::count(&program, &words, subject.environment(), watch)
+        needless_capture::count_command(&program, &words, subject.environment(), watch)
             .map_err(|failure| failure.message)
     };
     let (without, profile) = (run(0)?, run(CALLS)?);
