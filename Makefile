@@ -1,7 +1,7 @@
-# Everything needless needs is installed, said and checked by these four words.
+# Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 or Ubuntu 24.04 with git, make and root or sudo.
 
-.PHONY: demo test bench audit
+.PHONY: demo test bench audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -16,3 +16,12 @@ bench: ## speed beside strace, as ratios within one run
 audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test
 	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories
+
+oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
+	@scripts/install test
+	@. scripts/lib.sh && use_cargo && export NEEDLESS_ORACLE=$${NEEDLESS_ORACLE:-100000000} \
+	    && cargo test --release --locked -p needless-localtime --test oracle -- --nocapture \
+	    && cargo test --release --locked -p needless-preload --test oracle -- --nocapture
+
+cross: ## the time engine and its library on aarch64 and ppc64le, emulated
+	@scripts/cross-time

@@ -3,6 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the zones are.
+pub(crate) const ZONEINFO: &str = "/usr/share/zoneinfo";
 
 /// Numbers by Marsaglia's xorshift: repeatable from the seed.
 pub(crate) struct Random(pub(crate) u64);
@@ -198,6 +202,34 @@ pub(crate) fn zone_files(root: &Path) -> Result<Vec<(String, Vec<u8>)>, String> 
     }
     found.sort();
     if found.is_empty() { Err(format!("no zone files in {}", root.display())) } else { Ok(found) }
+}
+
+/// The zones of tzdata's own source, compiled into `at`: slim (only what the footer does not say) or fat,
+/// with leap seconds or without. Their names are paths.
+///
+/// # Errors
+///
+/// What is missing here: zic, or the source, which Debian and Ubuntu install beside the files.
+pub(crate) fn compiled(
+    at: &Path,
+    form: &str,
+    leaps: bool,
+) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let root = Path::new(ZONEINFO);
+    let target = at.join(form).join(if leaps { "right" } else { "posix" });
+    let mut zic = Command::new("zic");
+    let path = std::env::var("PATH").unwrap_or_default();
+    zic.env("PATH", format!("{path}:/usr/sbin:/sbin")).args(["-b", form, "-d"]).arg(&target);
+    if leaps {
+        zic.arg("-L").arg(root.join("leapseconds"));
+    }
+    let made = zic.arg(root.join("tzdata.zi")).output().map_err(|why| format!("zic: {why}"))?;
+    if !made.status.success() {
+        return Err(format!("zic: {}", String::from_utf8_lossy(&made.stderr)));
+    }
+    let found = zone_files(&target)?;
+    let named = |name: String| target.join(name).display().to_string();
+    Ok(found.into_iter().map(|(name, bytes)| (named(name), bytes)).collect())
 }
 
 fn number(bytes: &[u8], at: usize) -> usize {

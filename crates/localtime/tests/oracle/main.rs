@@ -1,9 +1,9 @@
 //! Asks the C library of this process, moment by moment, whether the engine answers as it does.
 //!
-//! One test, because `TZ` and what `mktime` remembers belong to the whole process. It compares the
-//! slice that takes some seconds; with `NEEDLESS_ORACLE=COUNT` it goes on until COUNT comparisons are
-//! made (best with `--release`), and `NEEDLESS_SEED=N` chooses other random inputs. A comparison is one
-//! call answered by both.
+//! One test, because `TZ` and what `mktime` remembers belong to the whole process. It asks of every zone
+//! once, then of any zone and text until half a minute is over; with `NEEDLESS_ORACLE=COUNT` until COUNT
+//! comparisons are made (best with `--release`), with `NEEDLESS_ORACLE_SECONDS=N` for that long.
+//! `NEEDLESS_SEED=N` chooses other random inputs. A comparison is one call answered by both.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(unsafe_code)]
 
@@ -11,14 +11,16 @@ mod glibc;
 mod inputs;
 mod referee;
 
-use inputs::{Random, corrupted, text, zone_files};
+use inputs::{Random, ZONEINFO, compiled, corrupted, text, zone_files};
 use needless_localtime::Zone;
 use needless_testees::needed;
 use referee::Referee;
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-const ZONEINFO: &str = "/usr/share/zoneinfo";
+/// How long chance goes on where no count is asked for: a slice for each `make test`.
+const SECONDS: u64 = 30;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect(variable))
@@ -27,6 +29,8 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn the_c_library_answers_alike() {
     let goal = number("NEEDLESS_ORACLE", 0);
+    let seconds = number("NEEDLESS_ORACLE_SECONDS", if goal == 0 { SECONDS } else { 0 });
+    let end = Instant::now() + Duration::from_secs(seconds);
     let seed = number("NEEDLESS_SEED", 4);
     println!("seed {seed}");
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15) | 1);
@@ -41,7 +45,17 @@ fn the_c_library_answers_alike() {
         compare_text(&mut referee, &mut random, &made, posixrules.as_deref());
     }
 
-    let found = needed(zone_files(Path::new(ZONEINFO))).unwrap_or_default();
+    let scratch = tempfile::tempdir().expect("a directory for files");
+    let mut found = needed(zone_files(Path::new(ZONEINFO))).unwrap_or_default();
+    for (form, leaps) in [("slim", false), ("slim", true), ("fat", false), ("fat", true)] {
+        let made = needed(compiled(scratch.path(), form, leaps)).unwrap_or_default();
+        println!("{} {form} zones, leap seconds: {leaps}", made.len());
+        found.extend(made);
+    }
+    // In an order of chance: what glibc keeps of one zone must not show in another.
+    for at in 1..found.len() {
+        found.swap(at, random.below(at as u64 + 1) as usize);
+    }
     let mut seen = HashSet::new();
     for (name, bytes) in &found {
         let Ok(zone) = Zone::from_tzif(bytes) else {
@@ -55,7 +69,6 @@ fn the_c_library_answers_alike() {
         referee.at_random(&zone, &mut random, if new { 300 } else { 20 });
     }
 
-    let scratch = tempfile::tempdir().expect("a directory for corrupted files");
     let mut accepted = 0;
     for at in 0..if found.is_empty() { 0 } else { 1500 } {
         let (name, bytes) = &found[random.below(found.len() as u64) as usize];
@@ -65,7 +78,7 @@ fn the_c_library_answers_alike() {
     }
     println!("{accepted} corrupted files accepted");
 
-    while referee.comparisons < goal {
+    while referee.comparisons < goal || Instant::now() < end {
         if random.below(4) == 0 || found.is_empty() {
             let made = text(&mut random);
             compare_text(&mut referee, &mut random, &made, posixrules.as_deref());

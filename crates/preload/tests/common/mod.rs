@@ -8,17 +8,42 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// For another architecture, which `scripts/cross-time` sets: the target's name, a C compiler that makes
+/// its programs, a command that runs them.
+fn other_machine() -> Option<[String; 3]> {
+    let set = ["TARGET", "CC", "RUN"].map(|what| std::env::var(format!("NEEDLESS_CROSS_{what}")));
+    let [Ok(target), Ok(compiler), Ok(runner)] = set else { return None };
+    Some([target, compiler, runner])
+}
+
+/// A command of several words.
+fn words(line: &str) -> Command {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().expect("a command"));
+    command.args(words);
+    command
+}
+
+/// Where what was made is kept, apart for each architecture.
+fn made_in() -> PathBuf {
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Some([target, ..]) = other_machine() else { return here.into() };
+    let there = here.join(target);
+    std::fs::create_dir_all(&there).expect("a directory");
+    there
+}
+
 /// The shared library, built by `build-so`.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("so");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("build-so");
-        let built = Command::new(script)
-            .arg(&out)
-            .env("CARGO", env!("CARGO"))
-            .output()
-            .expect("build-so runs");
+        let out = made_in().join("so");
+        let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("build-so"));
+        script.arg(&out).env("CARGO", env!("CARGO"));
+        if let Some([target, ..]) = other_machine() {
+            script.args(["--target", &target]);
+        }
+        let built = script.output().expect("build-so runs");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         out.join("libneedless_localtime.so")
     })
@@ -28,12 +53,13 @@ pub(crate) fn library() -> &'static Path {
 pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     let suffix = options.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let out = made_in();
     // Tests in other threads compile the same program: each writes its own file, then all rename.
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let made = out.join(format!("{name}{suffix}.{}", MADE.fetch_add(1, Ordering::Relaxed)));
     let target = out.join(format!("{name}{suffix}"));
-    let cc = Command::new("cc")
+    let compiler = other_machine().map_or("cc".to_owned(), |[_, compiler, _]| compiler);
+    let cc = words(&compiler)
         .args(["-O1", "-w", "-pthread", "-o"])
         .arg(&made)
         .arg(source)
@@ -47,6 +73,9 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
 
 /// Runs it with `TZ` as given (`None`: unset), with or without the library.
 pub(crate) fn run(command: &mut Command, tz: Option<&str>, preloaded: bool) -> Output {
+    if let Some([_, _, runner]) = other_machine() {
+        return run_emulated(&runner, command, tz, preloaded);
+    }
     match tz {
         Some(tz) => command.env("TZ", tz),
         None => command.env_remove("TZ"),
@@ -56,6 +85,21 @@ pub(crate) fn run(command: &mut Command, tz: Option<&str>, preloaded: bool) -> O
         false => command.env_remove("LD_PRELOAD"),
     };
     command.env_remove("TZDIR").output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
+}
+
+/// As `run`, by an emulator that takes variables of the program alone as `-E NAME=VALUE`: the library is
+/// none for the emulator itself.
+fn run_emulated(runner: &str, program: &Command, tz: Option<&str>, preloaded: bool) -> Output {
+    let mut command = words(runner);
+    command.env_remove("LD_PRELOAD").env_remove("TZ").env_remove("TZDIR");
+    if preloaded {
+        command.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
+    }
+    if let Some(tz) = tz {
+        command.arg("-E").arg(format!("TZ={tz}"));
+    }
+    command.arg(program.get_program()).args(program.get_args());
+    command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
 /// Runs it both ways; the output must be the same, and not empty.
