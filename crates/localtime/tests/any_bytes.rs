@@ -1,6 +1,10 @@
 //! Whatever the bytes, the engine answers: no panic, and fields in their ranges.
 
+#[path = "../../../fuzz/ask.rs"]
+mod ask;
+
 use needless_localtime::{Local, Zone};
+use std::path::Path;
 
 /// Marsaglia's xorshift.
 struct Random(u64);
@@ -46,7 +50,7 @@ fn in_range(local: &Local<'_>) -> bool {
         && (0..366).contains(&of.yday)
 }
 
-fn ask(zone: &Zone, t: i64) {
+fn ask_of(zone: &Zone, t: i64) {
     if let Some(local) = zone.local(t) {
         assert!(in_range(&local), "{t}: {local:?}");
         let _ = zone.mktime(&local.civil, -1);
@@ -60,9 +64,9 @@ fn ask(zone: &Zone, t: i64) {
 fn ask_all(zone: &Zone, transitions: &[i64], random: &mut Random) {
     let _ = zone.globals_at(None);
     for &t in transitions.iter().chain(&[i64::MIN, i64::MAX, 0, 1 << 55, -1 << 55, 1 << 40]) {
-        ask(zone, t);
-        ask(zone, t.wrapping_sub(1));
-        ask(zone, (random.below(usize::MAX) as i64) << random.below(12) >> random.below(40));
+        ask_of(zone, t);
+        ask_of(zone, t.wrapping_sub(1));
+        ask_of(zone, (random.below(usize::MAX) as i64) << random.below(12) >> random.below(40));
     }
 }
 
@@ -118,5 +122,28 @@ fn texts_of_any_bytes_do_no_harm() {
         }
         text.truncate(random.below(text.len() + 1));
         ask_all(&Zone::from_posix(&text), &[], &mut random);
+    }
+}
+
+/// What the fuzz targets start from, and what they found.
+#[test]
+fn the_fuzz_corpus_does_no_harm() {
+    let read = |target: &str| -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        let files = std::fs::read_dir(&folder).expect("the corpus").flatten();
+        files.map(|file| std::fs::read(file.path()).expect("a file")).collect()
+    };
+    let files = read("tzif");
+    let zones = files.iter().filter_map(|bytes| Some((Zone::from_tzif(bytes).ok()?, bytes)));
+    let mut accepted = 0;
+    for (zone, bytes) in zones {
+        ask::ask(&zone, bytes);
+        accepted += 1;
+    }
+    assert!(accepted > 5, "{accepted} of {}", files.len());
+    let texts = read("posix_tz");
+    assert!(texts.len() > 5);
+    for text in texts {
+        ask::ask(&Zone::from_posix(&text), &text);
     }
 }
