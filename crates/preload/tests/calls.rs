@@ -93,25 +93,41 @@ fn needs_no_library_and_no_version() {
     assert_eq!(exported, wanted, "exactly the functions it stands in for");
 }
 
+/// Runs a command where `/etc/localtime` leads to the link `zone` in a folder, to `tokyo` beside it; there
+/// is `athens`, too. /etc is covered in a mount namespace that ends with the program.
+fn with_a_link(command: impl Fn(&str) -> String, preloaded: bool) -> std::process::Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    let script = format!(
+        "set -e; cp /usr/share/zoneinfo/Asia/Tokyo {at}/tokyo; cp /usr/share/zoneinfo/Europe/Athens {at}/athens
+         mkdir {at}/etc; ln -s {at}/zone {at}/etc/localtime; cp /etc/ld.so.cache {at}/etc/
+         ln -s tokyo {at}/zone; mount --bind {at}/etc /etc; exec {}",
+        command(&at)
+    );
+    run(Command::new("unshare").args(["-m", "sh", "-c", &script]), None, preloaded)
+}
+
+#[test]
+#[ignore = "a measurement of two minutes: -- --ignored --nocapture"]
+fn how_soon_a_changed_file_is_seen() {
+    if !may_mount() {
+        return;
+    }
+    let soon = program("soon", &[]);
+    let out = with_a_link(|at| format!("{} {at} 100", soon.display()), true);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    print!("{text}");
+    assert!(out.status.success() && text.starts_with("100 swaps"), "{out:?}");
+}
+
 #[test]
 fn a_changed_file_is_seen_in_the_next_second() {
     if !may_mount() {
         return;
     }
     let change = program("change", &[]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().display().to_string();
-    // /etc is covered by a folder with one link, in a namespace that ends with the program.
-    let script = format!(
-        "set -e; cp /usr/share/zoneinfo/Asia/Tokyo {at}/tokyo; cp /usr/share/zoneinfo/Europe/Athens {at}/athens
-         mkdir {at}/etc; ln -s {at}/zone {at}/etc/localtime; cp /etc/ld.so.cache {at}/etc/
-         ln -s tokyo {at}/zone; mount --bind {at}/etc /etc; exec {} {at}",
-        change.display()
-    );
     for preloaded in [false, true] {
-        let _ = std::fs::remove_dir_all(folder.path().join("etc"));
-        let _ = std::fs::remove_file(folder.path().join("zone"));
-        let out = run(Command::new("unshare").args(["-m", "sh", "-c", &script]), None, preloaded);
+        let out = with_a_link(|at| format!("{} {at}", change.display()), preloaded);
         let text = String::from_utf8_lossy(&out.stdout).into_owned()
             + &String::from_utf8_lossy(&out.stderr);
         assert_eq!(text, "seen\n", "preloaded: {preloaded}");
@@ -123,6 +139,14 @@ fn a_changed_variable_is_seen_at_once() {
     let variable = program("variable", &[]);
     for tz in [None, Some("Asia/Tokyo")] {
         common::same(|| Command::new(&variable), tz);
+    }
+}
+
+#[test]
+fn children_of_vfork_convert_too() {
+    let vfork = program("vfork", &[]);
+    for tz in [None, Some("Europe/Athens"), Some("JST-9")] {
+        common::same(|| Command::new(&vfork), tz);
     }
 }
 

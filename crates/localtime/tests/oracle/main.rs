@@ -104,6 +104,11 @@ fn compare_text(
         return;
     }
     let with = posixrules.and_then(|rules| Zone::with_posixrules(text, rules));
+    // What glibc makes of posixrules is another thing on each architecture; the engine has x86-64's.
+    if with.is_some() && cfg!(not(target_arch = "x86_64")) {
+        referee.left_out += 1;
+        return;
+    }
     let zone = with.unwrap_or_else(|| Zone::from_posix(text));
     referee.enter(&[b":", text].concat(), &zone);
     referee.at_random(&zone, random, 300);
