@@ -237,6 +237,9 @@ fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<
         b'r' => inner(out, words.get(item::TIME_12)?, tm, words, depth),
         b'Z' => out.text(zone_name(tm)),
         b'z' => offset(out, tm),
+        // It sets tzname, which gives the name of a time that has none of its own: to be done once only, so not
+        // here, where what follows may have to be handed over with all that is before it.
+        b's' if is_nameless(tm) => None,
         b's' => out.text(digits(epoch(tm)?, &mut [0; 20])),
         _ => None,
     }
@@ -306,18 +309,21 @@ fn iso_week(tm: &Tm) -> (i32, i32) {
     (year, thursday / 7 + 1)
 }
 
+/// Whether the time does not say the name of its zone.
+pub(crate) fn is_nameless(tm: &Tm) -> bool {
+    // SAFETY: by strftime(3) tm_zone is null or a text.
+    tm.zone.is_null() || unsafe { *tm.zone == 0 }
+}
+
 /// The name that `%Z` prints.
 fn zone_name(tm: &Tm) -> &[u8] {
-    // SAFETY: by strftime(3) tm_zone is null or a text; ours lives for ever.
-    unsafe {
-        if !tm.zone.is_null() && *tm.zone != 0 {
-            return CStr::from_ptr(tm.zone).to_bytes();
-        }
-        if tm.isdst < 0 {
-            return b"";
-        }
-        CStr::from_ptr(name_after_tzset(tm.isdst != 0)).to_bytes()
-    }
+    let name = match () {
+        _ if !is_nameless(tm) => tm.zone,
+        _ if tm.isdst < 0 => return b"",
+        _ => name_after_tzset(tm.isdst != 0),
+    };
+    // SAFETY: a text; ours live for ever.
+    unsafe { CStr::from_ptr(name) }.to_bytes()
 }
 
 fn offset(out: Out, tm: &Tm) -> Option<Out> {

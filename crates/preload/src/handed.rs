@@ -3,6 +3,7 @@
 //! It looks at the zone file for `%s`, and for the `%Z` of a time without tm_zone: both are answered
 //! beforehand. A `%s` with flags, or in a format of more than 500 characters, stays the C library's.
 
+use crate::conversions::is_nameless;
 use crate::convert::name_after_tzset;
 use crate::format::{digits, epoch};
 use crate::imports::{self, Tm};
@@ -63,8 +64,7 @@ pub(crate) unsafe fn with_prepared<U: Unit>(
 /// # Safety
 /// `format` must end with a NUL.
 unsafe fn may_ask<U: Unit>(format: *const U, tm: &Tm) -> bool {
-    // SAFETY: tm_zone is null or a text.
-    if tm.zone.is_null() || unsafe { *tm.zone == 0 } {
+    if is_nameless(tm) {
         return true;
     }
     let mut at = format;
@@ -93,8 +93,7 @@ struct Prepared<U> {
 /// `format` must end with a NUL.
 unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
     let mut new = Prepared { tm: *tm, format: [U::of(0); 512], changed_format: false };
-    // SAFETY: tm_zone is null or a text.
-    let nameless = tm.isdst >= 0 && (tm.zone.is_null() || unsafe { *tm.zone == 0 });
+    let nameless = tm.isdst >= 0 && is_nameless(tm);
     let mut named = 0;
     let mut fits = true;
     let mut len = 0;

@@ -81,14 +81,23 @@ fn needs_no_library_and_no_version() {
         "__strftime_l",
         "wcsftime",
         "wcsftime_l",
+        // To keep their zone in step: see src/step.rs.
+        "strptime",
+        "strptime_l",
+        "vsyslog",
+        "__vsyslog_chk",
     ];
+    let variadic: &[_] = match cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        true => &["syslog", "__syslog_chk"],
+        false => &[],
+    };
     let mut exported: Vec<_> = symbols
         .lines()
         .filter(|l| l.contains("FUNC") && !l.contains(" UND "))
         .filter_map(|l| l.split_whitespace().last())
         .collect();
     exported.sort_unstable();
-    let mut wanted = wanted.to_vec();
+    let mut wanted = [&wanted[..], variadic].concat();
     wanted.sort_unstable();
     assert_eq!(exported, wanted, "exactly the functions it stands in for");
 }
