@@ -297,6 +297,18 @@ fn today(known: &'static Known, civil: &Civil, isdst: i32, carried: &mut i64) ->
     Some(t)
 }
 
+/// What mktime remembers now, to be put back if a call of it is not to count.
+pub(crate) fn carried() -> i64 {
+    CARRIED.load(Ordering::Relaxed)
+}
+
+/// Makes mktime remember `before` again.
+pub(crate) fn carry(before: i64) {
+    if carried() != before {
+        CARRIED.store(before, Ordering::Relaxed);
+    }
+}
+
 /// mktime(3).
 ///
 /// # Safety

@@ -4,7 +4,7 @@
 //! look at the zone file, so those two are answered beforehand (handed.rs).
 
 use crate::conversions::{Out, Words, whole};
-use crate::convert::mktime;
+use crate::convert::{carried, carry, mktime};
 use crate::elf::hand_over;
 use crate::gate;
 use crate::handed::with_prepared;
@@ -76,12 +76,17 @@ unsafe fn try_ours(
         return None;
     }
     let out = Out { at, last: at.wrapping_add(room - 1) };
-    // SAFETY: the caller's. The last byte of the room is never written by `whole`.
-    unsafe {
-        let end = whole(out, format.cast(), tm, Words(locale), 0)?.at;
-        end.write(0);
-        Some(end as usize - at as usize)
-    }
+    let before = carried();
+    // SAFETY: the caller's.
+    let Some(Out { at: end, .. }) = (unsafe { whole(out, format.cast(), tm, Words(locale), 0) })
+    else {
+        // The whole format is done again: its `%s` is to be the first time.
+        carry(before);
+        return None;
+    };
+    // SAFETY: `whole` leaves the last byte of the room.
+    unsafe { end.write(0) };
+    Some(end as usize - at as usize)
 }
 
 /// strftime(3).
