@@ -27,7 +27,9 @@ mod locale;
 mod locale_advice;
 mod page;
 mod posix_tz;
+mod search;
 mod select;
+mod tally;
 mod text;
 mod verdict;
 mod zone;
@@ -90,6 +92,41 @@ rules![
     zone_file_missing,
     tz_rule_missing,
     tz_not_found,
+    preload_missing,
+    library_search,
+    library_runpath,
+    command_search,
+    python_path,
+    perl_path,
+    ruby_path,
+    node_path,
+    module_walk,
+    python_bytecode,
+    zone_scan,
+    terminal_search,
+    terminal_unknown,
+    font_cache,
+    data_directories,
+    converter_path,
+    message_path,
+    resolver_reread,
+    hosts_reread,
+    user_lookup,
+    php_realpath,
+    php_include_path,
+    java_monitoring_file,
+    java_container_check,
+    class_path,
+    git_discovery,
+    htaccess_search,
+    kerberos_probing,
+    certificate_reread,
+    header_search,
+    loader_cache,
+    processor_count,
+    host_aliases,
+    zone_reload,
+    nginx_open_files,
     locale_alias,
     locale_spelling,
     locale_not_installed,

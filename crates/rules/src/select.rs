@@ -49,6 +49,11 @@ impl<'p> View<'p> {
         View { profile, order, spans, by_path, images, libcs }
     }
 
+    /// All processes.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ProcId> + use<> {
+        (0..self.profile.processes.len() as u32).map(ProcId)
+    }
+
     /// A process.
     pub fn process(&self, id: ProcId) -> &'p Process {
         self.profile.process(id)
@@ -69,7 +74,7 @@ impl<'p> View<'p> {
 
     /// Whether every process of the profile is known to use glibc and to leave time zones to it.
     pub fn only_glibc(&self) -> bool {
-        (0..self.profile.processes.len() as u32).map(ProcId).all(|id| {
+        self.ids().all(|id| {
             matches!(self.libc(id), Libc::Glibc(_)) && self.process(id).runtime == Runtime::Native
         })
     }

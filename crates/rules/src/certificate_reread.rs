@@ -1,0 +1,94 @@
+//! ## What it finds
+//!
+//! Programs that open the bundle of trusted certificates again and again in one process.
+//!
+//! ## Why it happens
+//!
+//! Reading it takes some 200 KiB and a parse of each certificate, milliseconds of CPU time. A TLS
+//! context holds the result; a program that makes a new context for each connection (as
+//! `requests.get()` without a session, or `ssl.create_default_context()` in a loop) reads it each
+//! time.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "/etc/ssl/certs/ca-certificates.crt", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! certificate-reread: 19 of 20
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! Once for each of a few libraries:
+//!
+//! ```trace
+//! execve("/usr/bin/curl", ["curl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/ssl/certs/ca-certificates.crt", O_RDONLY|O_CLOEXEC) = 3 x3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Keep one context (in Python one `requests.Session` or `ssl.SSLContext`) and use it for all
+//! connections. Certificates that are added later are then seen only by a new one.
+//!
+//! ## References
+//!
+//! * <https://docs.python.org/3/library/ssl.html#ssl.create_default_context>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "certificate-reread",
+    summary: "The list of trusted certificates is read anew for each connection",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("certificate_reread.rs"),
+    check,
+};
+
+/// Each of a few libraries may read it once.
+const FEWEST: u64 = 6;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let bundle = |path: &str| {
+        ["ca-certificates.crt", "ca-bundle.crt", "cacert.pem", "tls-ca-bundle.pem"]
+            .contains(&tally::file_name(path))
+            || path == "/usr/lib/ssl/cert.pem"
+            || path == "/etc/ssl/cert.pem"
+    };
+    let part = |row: &Row, path: &str| match bundle(path) && row.ask == Ask::Open && row.ok() {
+        true => Part::Again,
+        false => Part::Not,
+    };
+    let mut cases = tally::cases(view, claims, |_| true, part);
+    cases.retain(|case| case.needless >= FEWEST);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} of {} times the list of certificates is read anew",
+            number(merged.needless),
+            number(merged.of)
+        );
+        let why = format!(
+            "{program} makes a new TLS context for each connection; each reads and parses all \
+             trusted certificates."
+        );
+        let remedies = vec![tally::by_hand(
+            "Make one TLS context, or one session of the HTTP library, and use it for all connections",
+            "A change of code; certificates that are added later are seen only by a new context.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,98 @@
+//! ## What it finds
+//!
+//! Java programs whose class path lists archives that are not there, and that look for each at the
+//! start.
+//!
+//! ## Why it happens
+//!
+//! Scripts that start Java often build CLASSPATH from every version of a library that there ever
+//! was. Each entry that is missing costs a few calls.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 2
+//! newfstatat(AT_FDCWD, "/opt/lib/old0.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/old1.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/old2.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/old3.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/old4.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! runtime java
+//! ```
+//! ```finding
+//! class-path: 10 of 10
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A few optional ones:
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/lib/a.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/b.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/lib/c.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/lib/jvm/lib/x.jar", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! runtime java
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Take the entries out of CLASSPATH or of the script that starts the program. One that a later
+//! installation brings back is then not used.
+//!
+//! ## References
+//!
+//! * `man 1 java`, class path
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Runtime, Stage};
+use std::collections::BTreeSet;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "class-path",
+    summary: "The class path of Java names archives that do not exist",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("class_path.rs"),
+    check,
+};
+
+/// A few optional archives are usual.
+const FEWEST_ARCHIVES: usize = 5;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
+    let archive = |path: &str| path.ends_with(".jar") && !path.contains("/jvm/");
+    let part = |row: &Row, path: &str| match archive(path) && tally::absent(row) {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let mut cases = tally::cases(view, claims, java, part);
+    cases.retain(|case| {
+        let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
+        paths.collect::<BTreeSet<_>>().len() >= FEWEST_ARCHIVES
+    });
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls look for archives of the class path that do not exist",
+            number(merged.needless)
+        );
+        let why = format!("The class path of {program} names them; each start asks for each.");
+        let remedies = vec![tally::by_hand(
+            "Take the missing archives out of CLASSPATH, or of the script that starts the program",
+            "One that is installed later is then not used.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

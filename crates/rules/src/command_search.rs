@@ -1,0 +1,157 @@
+//! ## What it finds
+//!
+//! Directories of PATH in which programs are looked for at each start, and none is found: of
+//! version managers, of other systems' programs, of packages that are gone.
+//!
+//! ## Why it happens
+//!
+//! execvp() tries execve in each directory in turn; shells ask with stat and remember; env, xargs,
+//! make and interpreters do not. One directory on a slow file system can take most of the time. The
+//! directories of the system itself are not counted.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env PATH=/opt/a/bin:/opt/b/bin:/opt/c/bin:/usr/bin
+//! execve("/usr/bin/xargs", ["xargs"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! execve("/opt/a/bin/echo", ["echo"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! execve("/opt/b/bin/echo", ["echo"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! execve("/opt/c/bin/echo", ["echo"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! command-search: 60 of 60
+//! stage explained
+//! set PATH=/usr/bin
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The usual order, with a home directory first: it holds what it was put there for.
+//!
+//! ```trace
+//! env PATH=/home/me/bin:/usr/local/bin:/usr/bin
+//! execve("/usr/bin/xargs", ["xargs"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! execve("/usr/local/bin/echo", ["echo"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! end
+//! repeat 9
+//! execve("/home/me/bin/echo", ["echo"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! end
+//! newfstatat(AT_FDCWD, "/home/me/bin/tool", {st_mode=S_IFREG|0755, st_size=60, ...}, 0) = 0
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! One directory, asked a few times by a shell that remembers:
+//!
+//! ```trace
+//! env PATH=/home/me/bin:/usr/bin
+//! execve("/usr/bin/bash", ["bash"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/home/me/bin/ls", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/cat", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/grep", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/sed", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/awk", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/sort", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/uniq", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Take the directories out of PATH where the program is started, or put them behind those of the
+//! system. A person must do it: the order of PATH decides which of two programs of one name is run,
+//! and what is taken out is no longer found. In a unit or a script, absolute paths end the search
+//! altogether.
+//!
+//! ## References
+//!
+//! * `man 3 execvp`
+//! * <https://github.com/microsoft/WSL/issues/5696>
+
+use crate::search::Found;
+use crate::search::{self, Infer, Search, Words};
+use std::collections::{HashMap, HashSet};
+
+use crate::tally;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "command-search",
+    summary: "PATH lists directories before the right one that hold none of the programs that are started",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["PATH"],
+    correctness: false,
+    page: include_str!("command_search.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "PATH",
+    who: |_, _| true,
+    file: |_| true,
+    usual,
+    base: |dir| dir,
+    infer: Infer::By(dirs),
+};
+
+const WORDS: Words = Words {
+    things: "programs",
+    why: "Each start of a program by its bare name asks all of them in turn.",
+    manual: "Find the PATH with these directories, and drop them or put them behind those of the system",
+    caveat: "The order decides which of two programs of one name runs, and what is dropped is no longer found: look what these directories are for.",
+    by_hand: true,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    for found in search::searches(view, claims, &SEARCH) {
+        if worth_it(&found) {
+            claims.find(search::finding(&SEARCH, &WORDS, found));
+        }
+    }
+}
+
+/// Most programs are found behind one or two directories of one's own.
+const FEWEST_DIRS: usize = 3;
+/// Fewer misses than this in each directory are a shell that remembers what it found.
+const FEWEST_EACH: u64 = 10;
+
+fn worth_it(found: &Found<'_>) -> bool {
+    found.vain.len() >= FEWEST_DIRS
+        && found.merged.needless >= FEWEST_EACH * found.vain.len() as u64
+}
+
+fn usual(dir: &str) -> bool {
+    let dir = dir.strip_prefix("/usr/local").or(dir.strip_prefix("/usr")).unwrap_or(dir);
+    ["/bin", "/sbin", "/games"].contains(&dir) || dir == "/snap/bin"
+}
+
+/// Directories in which the process asked for the same name, failed, and went on to another.
+fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
+    let mut tried: HashMap<&str, HashSet<&'p str>> = HashMap::new();
+    let mut usual_too: HashSet<&str> = HashSet::new();
+    for (_, row) in view.rows_of(id) {
+        let path = view.profile.path(row);
+        let Some((dir, name)) = path.rsplit_once('/') else { continue };
+        if matches!(row.ask, Ask::Exec | Ask::Stat | Ask::Access) {
+            if usual(dir) {
+                usual_too.insert(name);
+            } else if tally::absent(row) && !name.contains('.') && !dir.is_empty() {
+                tried.entry(name).or_default().insert(dir);
+            }
+        }
+    }
+    // The child that execs is another process once it did: what it ran has its name.
+    let ran = |name: &str| {
+        usual_too.contains(name) || view.ids().any(|child| view.process(child).name() == name)
+    };
+    let chains = tried.into_iter().filter(|(name, dirs)| dirs.len() >= FEWEST_DIRS && ran(name));
+    chains.flat_map(|(_, dirs)| dirs).collect()
+}

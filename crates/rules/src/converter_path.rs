@@ -1,0 +1,108 @@
+//! ## What it finds
+//!
+//! Programs that convert between character sets and read the text files of all converters at each
+//! start.
+//!
+//! ## Why it happens
+//!
+//! glibc has a cache of its converters (`gconv-modules.cache`). It is not used where GCONV_PATH is
+//! set, whatever the value, the usual directory included: the files `gconv-modules` are then read
+//! and parsed by every program that converts.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env GCONV_PATH=/usr/lib/x86_64-linux-gnu/gconv
+//! execve("/usr/bin/iconv", ["iconv"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.d/extra.conf", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! converter-path: 6 of 6
+//! unset GCONV_PATH
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The cache is used:
+//!
+//! ```trace
+//! env -GCONV_PATH
+//! execve("/usr/bin/iconv", ["iconv"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 9
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.cache", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! Without the variable, in an image without the cache:
+//!
+//! ```trace
+//! env -GCONV_PATH
+//! execve("/usr/bin/iconv", ["iconv"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 9
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset GCONV_PATH. Converters in a directory of one's own are then not found; `iconvconfig` can
+//! put them into the cache.
+//!
+//! ## References
+//!
+//! * `man 8 iconvconfig`
+//! * `man 1 iconv`, GCONV_PATH
+
+use crate::search;
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "converter-path",
+    summary: "GCONV_PATH is set, so each program reads the list of character sets as text",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["GCONV_PATH"],
+    correctness: false,
+    page: include_str!("converter_path.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let set = |id: ProcId| {
+        let process = view.process(id);
+        search::heeds_variables(process)
+            && process.env.value("GCONV_PATH").is_some_and(|value| !value.is_empty())
+    };
+    let part = |row: &Row, path: &str| {
+        let list = path.ends_with("/gconv-modules") || path.contains("/gconv-modules.d");
+        match list && row.ask == Ask::Open {
+            true => Part::Needless,
+            false => Part::Not,
+        }
+    };
+    let cases = tally::cases(view, claims, set, part);
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} opens of lists of character sets instead of one cache",
+            number(merged.needless)
+        );
+        let why = format!(
+            "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone."
+        );
+        let caveat = "Converters that are only in that directory are then not found.";
+        let remedies = vec![tally::unset("GCONV_PATH", caveat)];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

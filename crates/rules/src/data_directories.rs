@@ -1,0 +1,97 @@
+//! ## What it finds
+//!
+//! Directories of XDG_DATA_DIRS in which programs look for themes, icons, descriptions of file
+//! types and settings, and find nothing.
+//!
+//! ## Why it happens
+//!
+//! Each kind of data is looked for in each directory under several names. Package managers beside
+//! the system's (Flatpak, Snap, Nix, Guix) add theirs to the list, also where nothing is installed
+//! from them.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env XDG_DATA_DIRS=/var/lib/a/share:/var/lib/b/share:/usr/share
+//! execve("/usr/bin/gtk-app", ["gtk-app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/var/lib/a/share/icons", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/a/share/themes", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/a/share/mime/mime.cache", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/a/share/applications", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/b/share/icons", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/b/share/themes", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/b/share/mime/mime.cache", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/b/share/applications", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/share/icons", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! ```
+//! ```finding
+//! data-directories: 8 of 8
+//! set XDG_DATA_DIRS=/usr/share
+//! ```
+//!
+//! ## Not a finding
+//!
+//! Directories that hold something, and those of the system:
+//!
+//! ```trace
+//! env XDG_DATA_DIRS=/var/lib/a/share:/usr/local/share:/usr/share
+//! execve("/usr/bin/gtk-app", ["gtk-app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/usr/local/share/a", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/b", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/c", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/d", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/e", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/f", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/g", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/local/share/h", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/var/lib/a/share/icons", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/var/lib/a/share/mime/mime.cache", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Take the directories out of XDG_DATA_DIRS. Programs installed there later are not found in menus
+//! until it is set again: a person should know whether that is meant to happen.
+//!
+//! ## References
+//!
+//! * <https://specifications.freedesktop.org/basedir-spec/latest/>
+
+use crate::search::{self, Infer, Search, Words, of_the_system};
+use crate::{Claims, Rule, View};
+use needless_model::Fact;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "data-directories",
+    summary: "XDG_DATA_DIRS lists directories that hold nothing of what desktop programs look for",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["XDG_DATA_DIRS"],
+    correctness: false,
+    page: include_str!("data_directories.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "XDG_DATA_DIRS",
+    who: |_, _| true,
+    file: |_| true,
+    usual: of_the_system,
+    base: |dir| dir,
+    infer: Infer::No,
+};
+
+const WORDS: Words = Words {
+    things: "data of the desktop",
+    why: "Each kind of data is looked for in each of them.",
+    manual: "Find the XDG_DATA_DIRS with these directories, and take them out",
+    caveat: "Programs that are installed below these directories later are not found in menus.",
+    by_hand: false,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    search::check(view, claims, &SEARCH, &WORDS);
+}

@@ -1,0 +1,155 @@
+//! ## What it finds
+//!
+//! Programs that read every font file at their start, since fontconfig has no cache that is up to
+//! date and no place to write one.
+//!
+//! ## Why it happens
+//!
+//! fontconfig keeps what it needs of each directory of fonts in a cache file. Without one it opens
+//! and reads all fonts, and tries to write the cache in the system's directory and in the user's:
+//! in a container with neither writable that happens at each start.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/fc-match", ["fc-match"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/var/cache/fontconfig/abc-le64.cache-8", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/root/.cache/fontconfig/abc-le64.cache-8", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/fonts/f0.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f1.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f2.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f3.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f4.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f5.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f6.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f7.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f8.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f9.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f10.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f11.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! font-cache: 12 of 12
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A cache that is found, and the fonts that are drawn with:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/root/.cache/fontconfig/abc-le64.cache-8", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/var/cache/fontconfig/abc-le64.cache-8", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f0.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f1.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f2.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f3.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f4.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f5.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f6.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f7.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f8.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f9.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f10.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f11.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A first start, which writes the cache:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/root/.cache/fontconfig/abc-le64.cache-8", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/fonts/f0.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f1.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f2.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f3.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f4.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f5.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f6.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f7.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f8.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f9.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f10.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/fonts/f11.ttf", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/root/.cache/fontconfig/abc-le64.cache-8.TMP-1", O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 4
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Run `fc-cache -f` when the image is built, or give the program a directory for caches that it
+//! may write: XDG_CACHE_HOME, which other programs use, too. The first start after that fills it.
+//!
+//! ## References
+//!
+//! * `man 1 fc-cache`
+//! * <https://github.com/NixOS/nixpkgs/pull/12668>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "font-cache",
+    summary: "Fonts are opened and read at each start, for want of a cache",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("font_cache.rs"),
+    check,
+};
+
+/// A program that draws opens a few fonts.
+const FEWEST: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
+    let without = |id: ProcId| {
+        let caches = || {
+            let rows = view.rows_of(id).map(|(_, row)| row);
+            rows.filter(|row| is_cache(view.profile.path(row)))
+        };
+        let has = |row: &Row| row.ok() && row.ask == Ask::Open;
+        let wrote = |row: &Row| row.ok() && row.ask.changes();
+        caches().any(tally::absent) && !caches().any(|row| has(row) || wrote(row))
+    };
+    let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && is_font(path) {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, without, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} times a font file is opened and read at the start",
+            number(merged.needless)
+        );
+        let why = format!(
+            "fontconfig, which {program} uses, found no cache of the fonts and wrote none: there \
+             is no directory that it may write."
+        );
+        let remedies = vec![
+            tally::by_hand(
+                "Run fc-cache -f where the fonts are installed, such as when the image is built",
+                "Changes the system's cache; to be repeated when fonts are installed.",
+            ),
+            tally::by_hand(
+                "Set XDG_CACHE_HOME, for this program, to a directory that it may write and that is kept",
+                "Other programs that inherit it put their caches there, too.",
+            ),
+        ];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}
+
+fn is_font(path: &str) -> bool {
+    let path = path.strip_suffix(".gz").unwrap_or(path);
+    [".ttf", ".otf", ".ttc", ".pfb", ".pfa", ".afm", ".pcf"].iter().any(|end| path.ends_with(end))
+}

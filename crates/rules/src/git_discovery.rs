@@ -1,0 +1,115 @@
+//! ## What it finds
+//!
+//! git, run outside of a repository or deep within a tree (by a prompt, an editor, a build), that
+//! looks for `.git` in each directory up to the root.
+//!
+//! ## Why it happens
+//!
+//! For each directory git asks for `.git`, and whether the directory itself is a repository: three
+//! or four calls. A prompt does it before each line.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/x/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! git-discovery: 20 of 20
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A repository two directories up:
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/src/a/b/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x3
+//! newfstatat(AT_FDCWD, "/src/a/b/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x3
+//! newfstatat(AT_FDCWD, "/src/a/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x3
+//! newfstatat(AT_FDCWD, "/src/a/HEAD", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x3
+//! newfstatat(AT_FDCWD, "/src/.git", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! GIT_CEILING_DIRECTORIES with the directory that holds one's repositories ends the search below
+//! it; GIT_DIR and GIT_WORK_TREE name one repository. A repository above the ceiling is then not
+//! found.
+//!
+//! ## References
+//!
+//! * `man 1 git`, GIT_CEILING_DIRECTORIES
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Stage};
+use std::collections::BTreeSet;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "git-discovery",
+    summary: "git looks for a repository in many directories above the one it runs in",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("git_discovery.rs"),
+    check,
+};
+
+/// Most repositories are nearer.
+const FEWEST_DIRS: usize = 6;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let git = |id: ProcId| view.process(id).name() == "git";
+    let part = |row: &Row, path: &str| {
+        let asked = ["/.git", "/HEAD", "/.git/HEAD"].iter().any(|end| path.ends_with(end));
+        match asked && tally::absent(row) {
+            true => Part::Needless,
+            false => Part::Not,
+        }
+    };
+    let mut cases = tally::cases(view, claims, git, part);
+    cases.retain(|case| {
+        let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
+        paths.filter(|path| path.ends_with("/.git")).collect::<BTreeSet<_>>().len() >= FEWEST_DIRS
+    });
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls look for a repository in directory after directory",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} was started in none, or far below one, and asks in each directory up to the root."
+        );
+        let remedies = vec![tally::by_hand(
+            "Set GIT_CEILING_DIRECTORIES to the directory above one's repositories",
+            "A repository above that directory is then not found.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,95 @@
+//! ## What it finds
+//!
+//! Directories of CPATH in which the C and C++ compilers look for each header, and find none.
+//!
+//! ## Why it happens
+//!
+//! They are searched before the system's directories, for each `#include`, in each compilation.
+//! Environment modules and package managers add to the list.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env CPATH=/opt/a/include:/opt/b/include
+//! execve("/usr/bin/cc1", ["cc1"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/include/stdio.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/include/stdio.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/stdlib.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/include/stdlib.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/string.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/include/string.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/include/stdio.h", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! header-search: 6 of 6
+//! unset CPATH
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A directory with a header that is used; and the directories of `-I`, which the build names for a
+//! reason:
+//!
+//! ```trace
+//! env CPATH=/opt/a/include
+//! execve("/usr/bin/cc1", ["cc1"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/include/stdio.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/stdlib.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/string.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/a/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/b/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/c/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/d/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/e/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/f/one.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/png.h", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/src/g/one.h", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset CPATH, or leave only directories with headers that are used. A header that exists in two
+//! places is then taken from the other.
+//!
+//! ## References
+//!
+//! * `man 1 gcc`, CPATH
+
+use crate::search::{self, Infer, Search, Words, of_the_system};
+use crate::{Claims, Rule, View};
+use needless_model::Fact;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "header-search",
+    summary: "CPATH lists directories that hold none of the headers that are included",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["CPATH"],
+    correctness: false,
+    page: include_str!("header_search.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "CPATH",
+    who: |_, _| true,
+    file: |_| true,
+    usual: of_the_system,
+    base: |dir| dir,
+    infer: Infer::No,
+};
+
+const WORDS: Words = Words {
+    things: "headers",
+    why: "They come before the directories of the system, for each header of each compilation.",
+    manual: "Find the CPATH with these directories, and take them out",
+    caveat: "A compilation that was not observed may use headers of these directories.",
+    by_hand: false,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    search::check(view, claims, &SEARCH, &WORDS);
+}

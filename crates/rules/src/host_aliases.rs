@@ -1,0 +1,88 @@
+//! ## What it finds
+//!
+//! Programs that open the file of HOSTALIASES at each name they look up.
+//!
+//! ## Why it happens
+//!
+//! The resolver reads the file anew at every query, before it asks the name server.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env HOSTALIASES=/home/me/aliases
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "/home/me/aliases", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! host-aliases: 20 of 20
+//! unset HOSTALIASES
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A program that looks up a few names:
+//!
+//! ```trace
+//! env HOSTALIASES=/home/me/aliases
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/home/me/aliases", O_RDONLY|O_CLOEXEC) = 3 x4
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset HOSTALIASES and put the names into /etc/hosts, or use the full names. Aliases in the file
+//! are then no longer known.
+//!
+//! ## References
+//!
+//! * `man 7 hostname`
+
+use crate::search;
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "host-aliases",
+    summary: "HOSTALIASES names a file that each look-up of a name opens",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["HOSTALIASES"],
+    correctness: false,
+    page: include_str!("host_aliases.rs"),
+    check,
+};
+
+/// A few look-ups are no storm.
+const FEWEST: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let process = view.process(id);
+        let value = process.env.value("HOSTALIASES").filter(|_| search::heeds_variables(process));
+        let Some(file) = value.filter(|value| value.starts_with('/')) else { continue };
+        let part = |row: &Row, path: &str| match path == file && row.ask == Ask::Open {
+            true => Part::Needless,
+            false => Part::Not,
+        };
+        cases.extend(tally::cases(view, claims, |other| other == id, part));
+    }
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} opens of the file that HOSTALIASES names, one per query",
+            number(merged.needless)
+        );
+        let why =
+            format!("HOSTALIASES is set, and {program} reads its file at each name it looks up.");
+        let caveat = "The aliases in the file are then no longer known.";
+        let remedies = vec![tally::unset("HOSTALIASES", caveat)];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,95 @@
+//! ## What it finds
+//!
+//! Programs that look up the same names again and again, and read /etc/hosts from its start each
+//! time.
+//!
+//! ## Why it happens
+//!
+//! getaddrinfo() keeps nothing from one call to the next: it asks whether /etc/nsswitch.conf has
+//! changed, opens /etc/hosts, reads it and closes it; and where the name is not in it, asks the
+//! name server.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 100
+//! newfstatat(AT_FDCWD, "/etc/nsswitch.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/hosts", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! hosts-reread: 198 of 200
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A program that connects a few times:
+//!
+//! ```trace
+//! execve("/usr/bin/curl", ["curl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 5
+//! newfstatat(AT_FDCWD, "/etc/nsswitch.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/hosts", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! No variable stops it. The program can keep the address, or the connection; nscd or
+//! systemd-resolved (with `resolve` before `files` in /etc/nsswitch.conf) answer from memory. An
+//! address that is kept is wrong when the name moves.
+//!
+//! ## References
+//!
+//! * `man 3 getaddrinfo`
+//! * `man 5 nsswitch.conf`
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "hosts-reread",
+    summary: "Each name that is looked up opens and reads /etc/hosts",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("hosts_reread.rs"),
+    check,
+};
+
+/// Programs that look up fewer names are not worth a change of code.
+const FEWEST: u64 = 100;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let hosts = |row: &Row, path: &str| row.ask == Ask::Open && row.ok() && path == "/etc/hosts";
+    let reads = |id: ProcId| view.rows_of(id).any(|(_, row)| hosts(row, view.profile.path(row)));
+    let part = |row: &Row, path: &str| {
+        let switch = row.ask == Ask::Stat && path == "/etc/nsswitch.conf";
+        if hosts(row, path) || switch { Part::Again } else { Part::Not }
+    };
+    let cases = tally::cases(view, claims, reads, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls read /etc/hosts again, one look-up after the other",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} calls getaddrinfo() many times. Each call opens and reads /etc/hosts, and \
+             asks whether /etc/nsswitch.conf has changed."
+        );
+        let remedies = vec![tally::by_hand(
+            "Keep the address or the connection in the program, or let nscd or systemd-resolved answer from memory",
+            "Only the program's authors can say how old an address may be; nscd and systemd-resolved \
+             answer with what they have until it expires.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,93 @@
+//! ## What it finds
+//!
+//! Apache, with `AllowOverride` on, looking for a file `.htaccess` in every directory of the path
+//! of every request, in vain.
+//!
+//! ## Why it happens
+//!
+//! Where overrides are allowed, a `.htaccess` may lie in any directory above the file and may
+//! change at any time: Apache opens it for each request. Also where the document root forbids them,
+//! the directories above it are asked unless `<Directory />` forbids them, too.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/apache2", ["apache2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 50
+//! openat(AT_FDCWD, "/.htaccess", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/.htaccess", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/www/.htaccess", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/www/index.html", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! htaccess-search: 150 of 150
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A directory that has one:
+//!
+//! ```trace
+//! execve("/usr/bin/apache2", ["apache2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 50
+//! openat(AT_FDCWD, "/srv/www/.htaccess", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/www/index.html", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! `AllowOverride None` for `<Directory />` and for trees that need no overrides. Applications that
+//! bring a `.htaccess` (WordPress and others) rely on it, for access rules, too: move its
+//! directives into the server's configuration first.
+//!
+//! ## References
+//!
+//! * <https://httpd.apache.org/docs/2.4/howto/htaccess.html#when>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "htaccess-search",
+    summary: "Apache looks for .htaccess in each directory on the way to each file that it serves",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("htaccess_search.rs"),
+    check,
+};
+
+/// A few requests are not worth a change of configuration.
+const FEWEST: u64 = 100;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
+    let part = |row: &Row, path: &str| match tally::file_name(path) == ".htaccess" {
+        true if tally::absent(row) => Part::Needless,
+        true => Part::Needed,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, apache, part);
+    for (_, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what =
+            format!("{} failed opens of .htaccess, some per request", number(merged.needless));
+        let why =
+            "AllowOverride lets any directory have a .htaccess, so Apache looks for one in each \
+                   directory of the path of each request."
+                .to_owned();
+        let remedies = vec![tally::by_hand(
+            "AllowOverride None for <Directory /> and for trees that need no overrides",
+            "Applications keep rules of access in .htaccess: move them into the server's configuration first.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,92 @@
+//! ## What it finds
+//!
+//! Java programs that run for a short time and look through the files of control groups at each
+//! start.
+//!
+//! ## Why it happens
+//!
+//! Java sizes its heap and its pools by the limits of the container it runs in, and reads them, and
+//! where they are mounted, from /proc and /sys. A program that asks for the number of processors in
+//! a loop reads them again every 20 ms.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 10
+//! openat(AT_FDCWD, "/proc/self/cgroup", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/proc/self/mountinfo", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/sys/fs/cgroup/memory/memory.limit_in_bytes", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! runtime java
+//! ```
+//! ```finding
+//! java-container-check: 40 of 40
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A monitor of containers:
+//!
+//! ```trace
+//! execve("/usr/bin/cadvisor", ["cadvisor"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/sys/fs/cgroup/memory/memory.limit_in_bytes", O_RDONLY|O_CLOEXEC) = 3 x400
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Outside of containers `-XX:-UseContainerSupport` ends it; within one,
+//! `-XX:ActiveProcessorCount=N` spares the repeated reading. Without the support Java sizes itself
+//! by the whole machine, and may be killed for want of memory: a person must decide.
+//!
+//! ## References
+//!
+//! * `man 1 java`, UseContainerSupport
+//! * <https://bugs.openjdk.org/browse/JDK-8146115>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "java-container-check",
+    summary: "Each start of Java reads the limits of its control group",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("java_container_check.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
+    let of_groups = |path: &str| {
+        path.starts_with("/sys/fs/cgroup/")
+            || ["/proc/cgroups", "/proc/self/cgroup", "/proc/self/mountinfo"].contains(&path)
+    };
+    let part = |row: &Row, path: &str| match of_groups(path) && row.ask == Ask::Open {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, java, part);
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} opens of files of control groups at the start of Java",
+            number(merged.needless)
+        );
+        let why = format!("{program} reads the limits of the container that it may run in.");
+        let remedies = vec![tally::by_hand(
+            "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
+            "Within a container Java would take the whole machine for its own, and may be killed for \
+             want of memory.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

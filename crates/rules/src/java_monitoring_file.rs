@@ -1,0 +1,87 @@
+//! ## What it finds
+//!
+//! Java programs that run for a short time, and make a file below `/tmp/hsperfdata_USER` at each
+//! start.
+//!
+//! ## Why it happens
+//!
+//! The virtual machine keeps its counters in a file that `jps`, `jstat` and others can map. To make
+//! it, the directory is looked through for files of processes that are gone. The calls are few; but
+//! where /tmp is slow, writing the mapped pages stops all threads for a moment, at any time.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! mkdir("/tmp/hsperfdata_root", 0755) = -1 EEXIST (File exists)
+//! openat(AT_FDCWD, "/tmp/hsperfdata_root", O_RDONLY|O_NOFOLLOW) = 4
+//! unlink("/tmp/hsperfdata_root/60") = 0
+//! end
+//! runtime java
+//! ```
+//! ```finding
+//! java-monitoring-file: 9 of 9
+//! set JAVA_TOOL_OPTIONS=-XX:-UsePerfData
+//! ```
+//!
+//! ## Not a finding
+//!
+//! Another program that cleans /tmp:
+//!
+//! ```trace
+//! execve("/usr/bin/cleaner", ["cleaner"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! unlink("/tmp/hsperfdata_root/60") = 0 x20
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all that is started below. `jps`, `jstat` and
+//! agents that find processes by these files no longer see the program.
+//!
+//! ## References
+//!
+//! * <https://www.evanjones.ca/jvm-mmap-pause.html>
+//! * `man 1 java`, UsePerfData
+
+use crate::tally::{self, Part};
+use crate::text::{count, number};
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Runtime, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "java-monitoring-file",
+    summary: "Each start of Java makes, maps and removes a file for monitoring",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["JAVA_TOOL_OPTIONS"],
+    correctness: false,
+    page: include_str!("java_monitoring_file.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
+    let part = |_: &Row, path: &str| match path.contains("/hsperfdata_") {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, java, part);
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let options = view.process(cases[0].process).env.value("JAVA_TOOL_OPTIONS").unwrap_or("");
+        let value = format!("{options} -XX:-UsePerfData");
+        let merged = tally::merged(view, cases);
+        let starts =
+            count(merged.processes.len() as u64, "start of Java makes", "starts of Java make");
+        let what = format!("{starts} a file for monitoring: {} calls", number(merged.needless));
+        let why =
+            format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
+        let price =
+            "jps, jstat and agents that find Java by these files no longer see the program.";
+        let remedies =
+            vec![tally::set("JAVA_TOOL_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,109 @@
+//! ## What it finds
+//!
+//! Programs that connect to PostgreSQL and look for the files of Kerberos first, on a machine that
+//! has none.
+//!
+//! ## Why it happens
+//!
+//! libpq offers encryption by GSSAPI before anything else. To see whether there is a ticket, the
+//! Kerberos library looks for its configuration, the cache of tickets and key tables: some ten
+//! failed opens and twice as many calls per connection.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env -PGGSSENCMODE
+//! execve("/usr/bin/psql", ["psql"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libpq.so.5", O_RDONLY|O_CLOEXEC) = 3
+//! repeat 3
+//! openat(AT_FDCWD, "/etc/krb5.conf", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/etc/krb5.conf", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/tmp/krb5cc_0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/etc/krb5.keytab", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! kerberos-probing: 12 of 12
+//! set PGGSSENCMODE=disable
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A machine with Kerberos; and a program that is not PostgreSQL's:
+//!
+//! ```trace
+//! execve("/usr/bin/psql", ["psql"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libpq.so.5", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/krb5.conf", O_RDONLY|O_CLOEXEC) = 3
+//! repeat 3
+//! openat(AT_FDCWD, "/usr/etc/krb5.conf", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/tmp/krb5cc_0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/etc/krb5.keytab", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! execve("/usr/bin/ssh", ["ssh"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! openat(AT_FDCWD, "/etc/krb5.conf", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/tmp/krb5cc_0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! PGGSSENCMODE=disable where no server asks for Kerberos; encryption by TLS is not touched by it.
+//! Never PGSSLMODE=disable: that would give up encryption for a few calls.
+//!
+//! ## References
+//!
+//! * <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-GSSENCMODE>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "kerberos-probing",
+    summary: "PostgreSQL's client looks for Kerberos at each connection",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["PGGSSENCMODE"],
+    correctness: false,
+    page: include_str!("kerberos_probing.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let kerberos = |path: &str| {
+        path.contains("/krb5") || path.contains("/gss/mech") || path.ends_with(".keytab")
+    };
+    let libpq = |id: ProcId| {
+        let opened = || view.rows_of(id).filter(|(_, row)| row.ok());
+        let path = |row: &Row| view.profile.path(row).to_owned();
+        let configured = ["/etc/krb5.conf", "/usr/etc/krb5.conf"];
+        view.process(id).env.value("PGGSSENCMODE").is_none()
+            && opened()
+                .any(|(_, row)| tally::file_name(view.profile.path(row)).starts_with("libpq.so"))
+            && !opened().any(|(_, row)| configured.contains(&&*path(row)))
+    };
+    let part = |row: &Row, path: &str| match kerberos(path) && tally::absent(row) {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, libpq, part);
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what =
+            format!("{} failed calls look for Kerberos before connecting", number(merged.needless));
+        let why = format!(
+            "{program} uses libpq, which tries GSSAPI before each connection; this machine has no \
+             configuration of Kerberos."
+        );
+        let price =
+            "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
+        let remedies =
+            vec![tally::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,188 @@
+//! ## What it finds
+//!
+//! Programs built with a prefix for each package (Nix, Guix, Spack, conda, modules): the loader
+//! looks for each library in the prefixes of all of them.
+//!
+//! ## Why it happens
+//!
+//! DT_RUNPATH is a list of directories, searched in order for each library, and each library has
+//! one of its own. With 30 prefixes that is 900 opens at most at each program start, and in each
+//! directory the subdirectories for processor variants besides. Where the environment was not seen
+//! (a log), the directories may be those of LD_LIBRARY_PATH.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/curl", ["curl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/store/a/lib/libb.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/b/lib/libb.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/store/a/lib/libc.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/b/lib/libc.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/c/lib/libc.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/store/a/lib/libd.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/b/lib/libd.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/c/lib/libd.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/d/lib/libd.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/store/a/lib/libe.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/b/lib/libe.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/c/lib/libe.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/d/lib/libe.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/e/lib/libe.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/store/a/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/b/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/c/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/d/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/e/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/store/f/lib/libf.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! library-runpath: 15 of 19
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! One directory beside the program, as bundles have it:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/app/lib/libone.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/app/lib/libtwo.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/app/lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/app/lib/libdl.so.2", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/app/lib/libpthread.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/app/lib/librt.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/app/lib/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/app/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libm.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libdl.so.2", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/librt.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Absolute names in DT_NEEDED (`patchelf --replace-needed`, Nix's shrinkwrap), one directory of
+//! symbolic links, or a cache of the loader for the prefix (Guix). For a person who builds the
+//! package: the files change. Where LD_LIBRARY_PATH is the cause, unset it.
+//!
+//! ## References
+//!
+//! * `man 8 ld.so`
+//! * <https://guix.gnu.org/blog/2021/taming-the-stat-storm-with-a-loader-cache/>
+//! * <https://github.com/NixOS/nixpkgs/issues/24844>
+
+use crate::library_search::{base, is_library};
+use crate::search::of_the_system;
+use crate::select::{Case, merge_by};
+use crate::tally;
+use crate::text::{count, number};
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Safety};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "library-runpath",
+    summary: "The loader searches many directories of a RUNPATH, or of a list not known, for each library",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("library_runpath.rs"),
+    check,
+};
+
+/// A program with fewer directories is an ordinary bundle.
+const FEWEST_DIRS: usize = 4;
+/// As is one in which fewer opens fail.
+const FEWEST_MISSES: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut groups: BTreeMap<Option<&str>, (Vec<Case>, BTreeSet<&str>)> = BTreeMap::new();
+    for id in view.ids() {
+        let dirs = dirs(view, id);
+        if dirs.len() < FEWEST_DIRS {
+            continue;
+        }
+        let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+            let path = view.profile.path(row);
+            let inside = match row.ask {
+                Ask::Open => is_library(path) && dirs.contains(base(parent(path))),
+                // The loader asks once whether a directory is there.
+                Ask::Stat => dirs.contains(base(path)),
+                _ => false,
+            };
+            if !inside {
+                continue;
+            }
+            case.of += row.count;
+            if row.ask == Ask::Stat || tally::absent(row) {
+                case.needless += row.count;
+                case.rows.push(at);
+            }
+        }
+        if case.needless >= FEWEST_MISSES {
+            let (cases, all) = groups.entry(view.process(id).exe.as_deref()).or_default();
+            cases.push(case);
+            all.extend(dirs);
+        }
+    }
+    for (cases, dirs) in groups.into_values() {
+        claims.find(finding(view, cases, dirs.len() as u64));
+    }
+}
+
+/// The directories in which a library was missed that was found in another.
+fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
+    let opens = || {
+        let opens = view.rows_of(id).filter(|(_, row)| row.ask == Ask::Open);
+        opens.map(|(_, row)| (row, view.profile.path(row))).filter(|(_, path)| is_library(path))
+    };
+    let found: HashSet<&str> =
+        opens().filter(|(row, _)| row.ok()).map(|(_, path)| tally::file_name(path)).collect();
+    opens()
+        .filter(|(row, path)| tally::absent(row) && found.contains(tally::file_name(path)))
+        .map(|(_, path)| base(parent(path)))
+        .filter(|dir| !dir.is_empty() && !of_the_system(dir))
+        .collect()
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
+}
+
+fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
+    let merged = merge_by(view.profile, cases, |path| match is_library(path) {
+        true => format!("{}/…", base(parent(path))),
+        false => base(path).to_owned(),
+    });
+    let name = view.process(merged.processes[0]).name();
+    let manual = "Have the program name its libraries by absolute paths (patchelf \
+                  --replace-needed), or put links to them into one directory; if LD_LIBRARY_PATH \
+                  lists these directories, unset it";
+    Finding {
+        what: format!(
+            "{} of {} calls that look for libraries find none: {} to search",
+            number(merged.needless),
+            number(merged.of),
+            count(dirs, "directory", "directories"),
+        ),
+        why: format!(
+            "The loader searches the directories of {name}'s RUNPATH in order for each library, \
+             and each library is in another."
+        ),
+        remedies: vec![Remedy {
+            change: Change::Manual(manual.to_owned()),
+            safety: Safety::Manual(
+                "The program's files change; its package must be built or patched anew.".to_owned(),
+            ),
+        }],
+        ..merged.finding(RULE.name)
+    }
+}

@@ -1,0 +1,104 @@
+//! ## What it finds
+//!
+//! Programs that look for their libraries in every directory of the system, since /etc/ld.so.cache
+//! does not exist.
+//!
+//! ## Why it happens
+//!
+//! The loader takes the places of libraries from the cache that `ldconfig` writes. Without it (in
+//! images that were made by copying files) it tries every directory, with the subdirectories for
+//! processor variants, for each library of each program.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 4
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! loader-cache: 12 of 13
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The cache is there:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Run `ldconfig` in the image. From then on a library that is copied into it is found only after
+//! `ldconfig` ran again, if it is in none of the default directories.
+//!
+//! ## References
+//!
+//! * `man 8 ldconfig`
+
+use crate::library_search::is_library;
+use crate::search::of_the_system;
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "loader-cache",
+    summary: "The cache of libraries is missing, so each program searches the directories of the system",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("loader_cache.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let cache = |path: &str| path == "/etc/ld.so.cache";
+    let without = |id: ProcId| {
+        let mut rows = view.rows_of(id).filter(|(_, row)| cache(view.profile.path(row)));
+        let any = rows.any(|(_, row)| tally::absent(row));
+        any && !rows.any(|(_, row)| row.ok())
+    };
+    let part = |row: &Row, path: &str| {
+        let library = is_library(path) && of_the_system(path);
+        match row.ask {
+            Ask::Open if tally::absent(row) && (cache(path) || library) => Part::Needless,
+            Ask::Stat
+                if tally::absent(row) && of_the_system(path) && path.contains("/glibc-hwcaps") =>
+            {
+                Part::Needless
+            }
+            Ask::Open if library => Part::Needed,
+            _ => Part::Not,
+        }
+    };
+    let cases = tally::cases(view, claims, without, part);
+    for (_, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls search for libraries: there is no cache of them",
+            number(merged.needless)
+        );
+        let why =
+            "/etc/ld.so.cache does not exist, so the loader tries each directory of the system \
+                   for each library."
+                .to_owned();
+        let remedies = vec![tally::by_hand(
+            "Run ldconfig, in the image or the root directory of the program",
+            "To be repeated when libraries are added.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

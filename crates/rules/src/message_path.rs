@@ -1,0 +1,85 @@
+//! ## What it finds
+//!
+//! Programs with messages in the old format of X/Open (`.cat`) that look for their catalogue under
+//! every template of NLSPATH, in vain.
+//!
+//! ## Why it happens
+//!
+//! `catopen()` tries each template of NLSPATH with the parts of the locale's name filled in. Hardly
+//! any program of today has such catalogues; the variable is left over from installations of old
+//! Unix software.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env NLSPATH=/opt/a/%L/%N.cat:/opt/b/%L/%N.cat LANG=en_US.UTF-8
+//! execve("/usr/bin/oldapp", ["oldapp"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 5
+//! openat(AT_FDCWD, "/opt/a/en_US.UTF-8/oldapp.cat", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/en_US.UTF-8/oldapp.cat", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! message-path: 10 of 10
+//! unset NLSPATH
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A catalogue that is found:
+//!
+//! ```trace
+//! env NLSPATH=/opt/a/%L/%N.cat:/opt/b/%L/%N.cat LANG=en_US.UTF-8
+//! execve("/usr/bin/oldapp", ["oldapp"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 9
+//! openat(AT_FDCWD, "/opt/a/en_US.UTF-8/oldapp.cat", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/en_US.UTF-8/oldapp.cat", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset NLSPATH. A program that was not observed may have catalogues there; its messages are then
+//! in English.
+//!
+//! ## References
+//!
+//! * `man 3 catopen`
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "message-path",
+    summary: "NLSPATH makes programs look for message catalogues that are not there",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["NLSPATH"],
+    correctness: false,
+    page: include_str!("message_path.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let catalogue = |path: &str| path.ends_with(".cat");
+    let vain = |id: ProcId| {
+        let value = view.process(id).env.value("NLSPATH").unwrap_or("");
+        let mut rows = view.rows_of(id).filter(|(_, row)| catalogue(view.profile.path(row)));
+        !value.is_empty() && rows.all(|(_, row)| tally::absent(row))
+    };
+    let part = |_: &Row, path: &str| if catalogue(path) { Part::Needless } else { Part::Not };
+    let cases = tally::cases(view, claims, vain, part);
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let merged = tally::merged(view, cases);
+        let what =
+            format!("{} failed opens of message catalogues below NLSPATH", number(merged.needless));
+        let why = format!("NLSPATH is set, and {program} has no catalogue in any of its places.");
+        let caveat = "A program with catalogues there, which was not observed, then writes its messages in English.";
+        let remedies = vec![tally::unset("NLSPATH", caveat)];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,122 @@
+//! ## What it finds
+//!
+//! Directories of PERL5LIB in which Perl looks for each module and finds none.
+//!
+//! ## Why it happens
+//!
+//! They come before Perl's own directories. At each start Perl asks in each for the subdirectories
+//! of its version and architecture; then for each module it asks twice: for the compiled form
+//! (`.pmc`) and for the module.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env PERL5LIB=/opt/a/lib/perl5:/opt/b/lib/perl5
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/5.36.0", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/5.36.0", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/perl/5.36/strict.pm", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! perl-path: 6 of 6
+//! unset PERL5LIB
+//! ```
+//!
+//! In a log that does not tell the environment:
+//!
+//! ```trace
+//! execve("/usr/bin/pod2man", ["pod2man"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/Pod/Man.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/Pod/Man.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/Pod/Man.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/Pod/Man.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/c/lib/perl5/Pod/Man.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/c/lib/perl5/Pod/Man.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/perl/5.36/Pod/Man.pm", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! perl-path: 6 of 6
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! Perl's own directories, and one that holds a module:
+//!
+//! ```trace
+//! env PERL5LIB=/opt/a
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/warnings.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/warnings.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/Mine.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/Mine.pm", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/etc/perl/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/a.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/b.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/c.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/d.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset PERL5LIB, or leave only the directories that hold modules. `use lib` in the one program
+//! that needs them spares the others.
+//!
+//! ## References
+//!
+//! * `man 1 perlrun`, PERL5LIB
+
+use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "perl-path",
+    summary: "PERL5LIB lists directories that hold none of the modules that Perl programs load",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["PERL5LIB"],
+    correctness: false,
+    page: include_str!("perl_path.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "PERL5LIB",
+    who: |view, id| view.process(id).env.value("PERL5LIB").is_none() || perl(view, id),
+    file: |path| {
+        [".pm", ".pmc", ".pl", ".pod"].iter().any(|end| path.ends_with(end))
+            || !path.contains('.')
+            || path.contains("5.")
+    },
+    usual: of_the_system,
+    base: |dir| dir,
+    infer: Infer::Chains,
+};
+
+const WORDS: Words = Words {
+    things: "Perl modules",
+    why: "They come before Perl's own directories, and each module is asked for twice in each.",
+    manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
+    caveat: "A program that was not observed may load modules from these directories.",
+    by_hand: false,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    search::check(view, claims, &SEARCH, &WORDS);
+}
+
+fn perl(view: &View<'_>, id: ProcId) -> bool {
+    let is_module = |path: &str| path.ends_with(".pm") || path.ends_with(".pmc");
+    named(view, id, &["perl"]) || view.rows_of(id).any(|(_, row)| is_module(view.profile.path(row)))
+}

@@ -1,0 +1,117 @@
+//! ## What it finds
+//!
+//! PHP programs that ask for the status of every directory on the way to each file they include,
+//! again and again.
+//!
+//! ## Why it happens
+//!
+//! PHP resolves the path of an included file part by part, and remembers the result in its realpath
+//! cache. With `open_basedir` set the cache is off: each include costs a call for each part of the
+//! path; so it is with a cache that is too small (`realpath_cache_size`).
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 200
+//! newfstatat(AT_FDCWD, "/srv/www/app/a.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv/www/app", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv/www", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! end
+//! ```
+//! ```finding
+//! php-realpath: 796 of 800
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! The cache works:
+//!
+//! ```trace
+//! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/srv/www/app/f0.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f1.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f2.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f3.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f4.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f5.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f6.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f7.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f8.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x20
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! `open_basedir` is a security control: where the server or its users rely on it, leave it. Where
+//! each site runs as a user of its own, or in a container, those confine it better, and PHP's
+//! setting can go. Otherwise make `realpath_cache_size` and `realpath_cache_ttl` larger; a link
+//! that is changed is then seen later.
+//!
+//! ## References
+//!
+//! * <https://www.php.net/manual/en/ini.core.php#ini.open-basedir>
+//! * <https://bugs.php.net/bug.php?id=48677>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "php-realpath",
+    summary: "PHP asks about each part of the path of each file that it includes",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("php_realpath.rs"),
+    check,
+};
+
+/// Fewer are what any start costs.
+const FEWEST: u64 = 500;
+/// How often one path is asked for, at least, where nothing is remembered.
+const FEWEST_EACH: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let php = |id: ProcId| {
+        let name = view.process(id).name();
+        name.starts_with("php") || name.starts_with("apache2") || name == "httpd"
+    };
+    let script =
+        |id: ProcId| view.rows_of(id).any(|(_, row)| view.profile.path(row).ends_with(".php"));
+    let part = |row: &Row, _: &str| match row.ask {
+        Ask::Lstat if row.ok() && row.count >= FEWEST_EACH => Part::Again,
+        Ask::Lstat if row.ok() => Part::Needed,
+        _ => Part::Not,
+    };
+    let cases = tally::cases(view, claims, |id| php(id) && script(id), part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} of {} lstats ask about a part of a path that was asked for before",
+            number(merged.needless),
+            number(merged.of)
+        );
+        let why = format!(
+            "{program} resolves the paths of included files anew each time: open_basedir is set, \
+             which turns the realpath cache off, or that cache is too small."
+        );
+        let remedies = vec![
+            tally::by_hand(
+                "Raise realpath_cache_size and realpath_cache_ttl in php.ini",
+                "Helps only where open_basedir is not set; a changed link is then seen later.",
+            ),
+            tally::by_hand(
+                "Drop open_basedir where users, permissions or a container confine PHP",
+                "It is a security control: never to be dropped for speed alone.",
+            ),
+        ];
+        claims.find(tally::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
+    }
+}

@@ -1,0 +1,209 @@
+//! ## What it finds
+//!
+//! A library named in LD_PRELOAD that does not exist. Every program start searches for it and
+//! writes an error to its standard error.
+//!
+//! ## Why it happens
+//!
+//! A bare name is searched for in every directory of the system, with the subdirectories for
+//! processor variants: some 130 calls per program start where glibc still knows the old ones (up to
+//! 2.36). A path costs one call. The variable is inherited by whatever the program starts.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env LD_PRELOAD=libgone.so.0
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libgone.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libgone.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/x86_64-linux-gnu/libgone.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/libgone.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/libgone.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! preload-missing: 6 of 6
+//! stage explained
+//! unset LD_PRELOAD
+//! ```
+//!
+//! A path, and a second library that is there:
+//!
+//! ```trace
+//! env LD_PRELOAD=/opt/libgone.so:/opt/libhere.so
+//! execve("/usr/bin/ls", ["ls"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 6
+//! openat(AT_FDCWD, "/opt/libgone.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! openat(AT_FDCWD, "/opt/libhere.so", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! preload-missing: 6 of 7
+//! set LD_PRELOAD=/opt/libhere.so
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A library that is found, and `/etc/ld.so.preload`, which every program looks for once:
+//!
+//! ```trace
+//! env LD_PRELOAD=/usr/lib/libjemalloc.so.2
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! access("/etc/ld.so.preload", R_OK) = -1 ENOENT (No such file or directory) x10
+//! openat(AT_FDCWD, "/usr/lib/libjemalloc.so.2", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A plug-in that a running program looks for is not preloaded:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/a/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/c/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/d/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/e/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/f/libplug.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Take the name out of LD_PRELOAD, where it is set. If the library is wanted, install it and name
+//! it by its path. A set-user-ID program ignores names with a slash, and is not reported.
+//!
+//! ## References
+//!
+//! * `man 8 ld.so`, LD_PRELOAD
+//! * <https://askubuntu.com/questions/1091679/error-ld-so-object-libgtk3-nocsd-so-0-from-ld-preload-cannot-be-preloaded>
+
+use crate::search;
+use crate::select::{Case, merge_by};
+use crate::text::{count, number};
+
+use crate::tally;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Change, Env, Fact, Finding, Remedy, Safety, Stage};
+use std::collections::BTreeMap;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "preload-missing",
+    summary: "LD_PRELOAD names a library that is not there, and each program start looks for it",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["LD_PRELOAD"],
+    correctness: false,
+    page: include_str!("preload_missing.rs"),
+    check,
+};
+
+/// A name that is searched for in fewer directories is no bare name of LD_PRELOAD.
+const FEWEST_DIRS: usize = 4;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut groups: BTreeMap<(Option<&str>, String), Vec<Case>> = BTreeMap::new();
+    for id in view.ids().filter(|id| search::heeds_variables(view.process(*id))) {
+        let process = view.process(id);
+        let value = process.env.value("LD_PRELOAD").filter(|value| !value.is_empty());
+        if value.is_none() && process.env != Env::Unknown {
+            continue;
+        }
+        let mut tried: BTreeMap<&str, (Vec<usize>, u64, bool)> = BTreeMap::new();
+        let mut variants = Vec::new();
+        for (at, row) in view.rows_of(id) {
+            let path = view.profile.path(row);
+            let name = path.rsplit('/').next().unwrap_or(path);
+            // What is opened later, no loader preloads.
+            if row.ask == Ask::Open && row.ok() && (name == "libc.so.6" || is_musl(name)) {
+                break;
+            }
+            // Of each directory the loader asks once whether it is there.
+            if row.ask == Ask::Stat && search::of_the_system(path) {
+                variants.push(at);
+            }
+            if row.ask != Ask::Open || !name.contains(".so") || name == "ld.so.cache" {
+                continue;
+            }
+            let known = value.is_none_or(|value| {
+                value.split([':', ' ']).any(|entry| entry == name || entry == path)
+            });
+            if known {
+                let (rows, count, found) = tried.entry(name).or_default();
+                rows.push(at);
+                *count += row.count;
+                *found |= !tally::absent(row);
+            }
+        }
+        for (name, (mut rows, count, found)) in tried {
+            if found || (value.is_none() && rows.len() < FEWEST_DIRS) {
+                continue;
+            }
+            rows.append(&mut variants);
+            let needless = rows.iter().map(|at| view.profile.rows[*at].count).sum();
+            let case = Case { process: id, needless, of: needless.max(count), rows };
+            groups.entry((value, name.to_owned())).or_default().push(case);
+        }
+    }
+    for ((value, name), mut cases) in groups {
+        cases[0].of += found_others(view, &cases[0], value, &name);
+        claims.find(finding(view, value, &name, cases));
+    }
+}
+
+fn is_musl(name: &str) -> bool {
+    name.starts_with("libc.musl-")
+}
+
+/// Opens of the other entries that are there.
+fn found_others(view: &View<'_>, case: &Case, value: Option<&str>, name: &str) -> u64 {
+    let others = value.into_iter().flat_map(|value| value.split([':', ' ']));
+    let others: Vec<&str> = others.filter(|entry| !ends_with(entry, name)).collect();
+    let rows = view.rows_of(case.process).filter(|(_, row)| row.ask == Ask::Open && row.ok());
+    rows.filter(|(_, row)| others.contains(&view.profile.path(row))).map(|(_, r)| r.count).sum()
+}
+
+fn ends_with(entry: &str, name: &str) -> bool {
+    entry.rsplit('/').next() == Some(name)
+}
+
+fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -> Finding {
+    let merged = merge_by(view.profile, cases, |path| match path.ends_with(name) {
+        true => format!("…/{name}"),
+        false => path.to_owned(),
+    });
+    let starts = count(merged.processes.len() as u64, "program start", "program starts");
+    let kept: Vec<&str> = value
+        .into_iter()
+        .flat_map(|value| value.split([':', ' ']))
+        .filter(|entry| !entry.is_empty() && !ends_with(entry, name))
+        .collect();
+    let variable = "LD_PRELOAD".to_owned();
+    let change = match kept.is_empty() {
+        true => Change::UnsetEnv { variable },
+        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
+    };
+    let safety = "The library was found by no program that was observed. If one runs with another \
+                  root, where it exists, it loses it.";
+    Finding {
+        stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
+        what: format!("{starts} make {} calls to look for {name} in vain", number(merged.needless)),
+        why: format!(
+            "{} names {name}, which is in no directory of the system. The loader looks \
+             for it before every program and writes an error each time.",
+            if value.is_some() { "LD_PRELOAD" } else { "LD_PRELOAD, as it seems," }
+        ),
+        remedies: vec![Remedy { change, safety: Safety::Caveat(safety.to_owned()) }],
+        ..merged.finding(RULE.name)
+    }
+}

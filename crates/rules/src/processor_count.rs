@@ -1,0 +1,86 @@
+//! ## What it finds
+//!
+//! Programs that ask how many processors there are many times.
+//!
+//! ## Why it happens
+//!
+//! `sysconf(_SC_NPROCESSORS_ONLN)` and `get_nprocs()` open, read and close
+//! /sys/devices/system/cpu/online at each call in most versions of glibc. Allocators and thread
+//! pools that ask at each decision pay for it.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/sys/devices/system/cpu/online", O_RDONLY|O_CLOEXEC) = 3 x300
+//! ```
+//! ```finding
+//! processor-count: 299 of 300
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A few libraries at the start:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/sys/devices/system/cpu/online", O_RDONLY|O_CLOEXEC) = 3 x8
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! The program, or the library that asks, must remember the number. For some a variable gives it:
+//! OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, GOMAXPROCS, RAYON_NUM_THREADS. Processors that come and
+//! go are then not seen.
+//!
+//! ## References
+//!
+//! * `man 3 get_nprocs`
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "processor-count",
+    summary: "The number of processors is read from /sys again and again",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("processor_count.rs"),
+    check,
+};
+
+/// Each of a few libraries may ask.
+const FEWEST: u64 = 100;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let online = "/sys/devices/system/cpu/online";
+    let part = |row: &Row, path: &str| match path == online && row.ask == Ask::Open && row.ok() {
+        true => Part::Again,
+        false => Part::Not,
+    };
+    let mut cases = tally::cases(view, claims, |_| true, part);
+    cases.retain(|case| case.needless >= FEWEST);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} of {} times the number of processors is read from /sys",
+            number(merged.needless),
+            number(merged.of)
+        );
+        let why = format!(
+            "{program} calls get_nprocs() or sysconf() where it could remember the number."
+        );
+        let remedies = vec![tally::by_hand(
+            "Let the program remember the number, or give it by the variable of its thread pool",
+            "A change of code or configuration; processors that come and go are then not seen.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,176 @@
+//! ## What it finds
+//!
+//! Modules of Python that are read as source and compiled at each start, since no compiled form
+//! (`.pyc`) is there and none is written.
+//!
+//! ## Why it happens
+//!
+//! With PYTHONDONTWRITEBYTECODE, set in many container images, or where the directory cannot be
+//! written, Python looks for the compiled form of each module in vain, reads the source and
+//! compiles it. The calls are few beside the time of compiling.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env PYTHONDONTWRITEBYTECODE=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/a.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/b.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/b.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/c.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/c.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/d.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/d.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/e.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/e.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/f.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/f.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! python-bytecode: 12 of 12
+//! stage explained
+//! unset PYTHONDONTWRITEBYTECODE
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A first run, which writes what it compiled:
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/a.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/b.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/b.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/b.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/c.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/c.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/c.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/d.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/d.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/d.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/e.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/e.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/e.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/f.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/app/f.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/f.cpython-311.pyc.1403", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0644) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! The program itself, which Python never caches; and compiled modules, which the variable does not
+//! keep from being read:
+//!
+//! ```trace
+//! env PYTHONDONTWRITEBYTECODE=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/srv/app/main.py", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/b.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/c.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/d.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/e.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/f.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/g.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/srv/app/__pycache__/h.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Compile when the image is built (`python3 -m compileall`): the variable may then stay. Or unset
+//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names a
+//! writable place where that one is not.
+//!
+//! ## References
+//!
+//! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONDONTWRITEBYTECODE>
+//! * <https://github.com/hardbyte/netchecks/pull/73>
+
+use crate::select::Case;
+use crate::tally;
+use crate::text::count;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Env, Fact, Stage};
+use std::collections::HashMap;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "python-bytecode",
+    summary: "Python compiles the same modules at each start, for want of cached bytecode",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["PYTHONDONTWRITEBYTECODE"],
+    correctness: false,
+    page: include_str!("python_bytecode.rs"),
+    check,
+};
+
+/// A few modules are compiled in no time.
+const FEWEST: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let mut missed: HashMap<String, usize> = HashMap::new();
+        let mut sources: HashMap<&str, usize> = HashMap::new();
+        let mut writes = false;
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+            let path = view.profile.path(row);
+            if row.ask == Ask::Open && tally::absent(row) && path.ends_with(".pyc") {
+                missed.extend(source(path).map(|source| (source, at)));
+            } else if row.ask == Ask::Open && row.ok() && path.ends_with(".py") {
+                sources.insert(path, at);
+            }
+            writes |= row.ask == Ask::OpenWrite && row.ok() && path.contains("/__pycache__/");
+        }
+        let both = missed.iter().filter_map(|(source, at)| Some([*at, *sources.get(&**source)?]));
+        let mut rows: Vec<usize> = both.flatten().collect();
+        rows.sort_unstable();
+        let needless: u64 = rows.iter().map(|at| view.profile.rows[*at].count).sum();
+        if !writes && needless > 0 {
+            cases.push(Case { process: id, needless, of: needless, rows });
+        }
+    }
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let variable = "PYTHONDONTWRITEBYTECODE";
+        let first = view.process(cases[0].process);
+        let forbidden = first.env.value(variable).is_some_and(|value| !value.is_empty());
+        let merged = tally::merged(view, cases);
+        let modules = count(merged.needless / 2, "module is", "modules are");
+        let cause = match (forbidden, &first.env) {
+            (true, _) => format!("{variable} is set, so it is not written"),
+            (false, Env::Unknown) => format!("perhaps since {variable} is set"),
+            (false, _) => "and it could not be written".to_owned(),
+        };
+        let why = format!(
+            "The compiled form of each module is missing, {cause}. {program} looks for it in vain, \
+             reads the source and compiles it at each start."
+        );
+        let what = format!("{modules} compiled anew at each start: no cached bytecode");
+        let compile =
+            "Compile the modules once, when they are installed: python3 -m compileall DIRECTORY";
+        let mut remedies = vec![tally::by_hand(
+            compile,
+            "Needs the right to write beside the sources; to be repeated when they change.",
+        )];
+        if forbidden {
+            let caveat =
+                "Python then writes __pycache__ directories beside the sources, where it may.";
+            remedies.insert(0, tally::unset(variable, caveat));
+        }
+        let stage = if forbidden { Stage::Explained } else { Stage::Seen };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+    }
+}
+
+/// The source of `DIRECTORY/__pycache__/NAME.TAG.pyc`.
+fn source(path: &str) -> Option<String> {
+    let (dir, file) = path.rsplit_once("/__pycache__/")?;
+    let (name, _) = file.split_once('.')?;
+    Some(format!("{dir}/{name}.py"))
+}

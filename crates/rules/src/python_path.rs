@@ -1,0 +1,169 @@
+//! ## What it finds
+//!
+//! Directories of PYTHONPATH that every import asks about, and that hold nothing that is imported.
+//!
+//! ## Why it happens
+//!
+//! They come before the standard library. For each module that is imported, Python asks each
+//! directory whether it has changed (one stat), and lists it once. Directories that do not exist
+//! cost two or three calls each at the start.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env PYTHONPATH=/opt/a:/opt/b
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/opt/b", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! end
+//! openat(AT_FDCWD, "/opt/a", O_RDONLY|O_DIRECTORY) = 3
+//! openat(AT_FDCWD, "/usr/lib/python3.11/json/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! python-path: 41 of 41
+//! stage explained
+//! unset PYTHONPATH
+//! ```
+//!
+//! Directories that do not exist, in a log that does not tell the environment:
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/gone/p0", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/gone/p1", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/gone/p2", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/gone/p3", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/gone/p4", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/gone/p5", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/lib/python311.zip", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/lib/python3.11", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/usr/lib/python3.11/encodings", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/usr/lib/python3.11/encodings/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! python-path: 6 of 6
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A directory whose modules are imported, and the directories that every Python has:
+//!
+//! ```trace
+//! env PYTHONPATH=/opt/app
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/app", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x40
+//! openat(AT_FDCWD, "/opt/app/tool.py", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/usr/lib/python3.11", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x40
+//! newfstatat(AT_FDCWD, "/usr/lib/python3/dist-packages", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x40
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A program that looks for its own directories:
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/python3.11/encodings/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/home/me/.config/a", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/b", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/c", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/d", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/e", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/f", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/g", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/.config/h", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset PYTHONPATH, or leave only the directories that hold modules. What belongs to one program
+//! is better installed into its virtual environment, or named in a `.pth` file, which puts it
+//! behind the standard library.
+//!
+//! ## References
+//!
+//! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPATH>
+//! * <https://github.com/dials/dials/issues/288>
+
+use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use std::collections::HashSet;
+
+use crate::tally;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "python-path",
+    summary: "PYTHONPATH lists directories that hold none of the modules that Python imports",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["PYTHONPATH"],
+    correctness: false,
+    page: include_str!("python_path.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "PYTHONPATH",
+    who: |view, id| named(view, id, &["python", "pypy"]),
+    file: |_| true,
+    usual: own,
+    base: |dir| dir,
+    infer: Infer::By(dirs),
+};
+
+const WORDS: Words = Words {
+    things: "Python modules",
+    why: "They come before the standard library, so every import asks all of them first.",
+    manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",
+    caveat: "A program that was not observed may import modules from these directories.",
+    by_hand: false,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    search::check(view, claims, &SEARCH, &WORDS);
+}
+
+/// Fewer directories that are asked about and hold nothing are a program's own affair.
+const FEWEST_ASKED: u64 = 5;
+
+/// Directories that an installation of Python searches by itself.
+fn own(dir: &str) -> bool {
+    dir.contains("/lib/python") || dir.contains("/lib64/python") || dir.ends_with(".zip")
+}
+
+/// Directories that are asked about again and again and listed, but of which nothing is opened; and
+/// those that are missing, if Python asks for them before its first module.
+fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
+    let mut listed = HashSet::new();
+    let mut asked = HashSet::new();
+    let mut missing = HashSet::new();
+    let mut starting = true;
+    for (_, row) in view.rows_of(id) {
+        let path = view.profile.path(row);
+        starting &= !path.contains("/encodings");
+        if own(path) || path.rsplit('/').next().is_none_or(|name| name.contains('.')) {
+            continue;
+        }
+        match row.ask {
+            Ask::Open if row.ok() => drop(listed.insert(path)),
+            Ask::Stat if row.ok() && row.count >= FEWEST_ASKED => drop(asked.insert(path)),
+            Ask::Stat if starting && tally::absent(row) => drop(missing.insert(path)),
+            _ => {}
+        }
+    }
+    // The directory of the program itself is looked for, too, and the ones above those that are missing.
+    let above =
+        |dir: &str| missing.iter().any(|d| d.strip_prefix(dir).is_some_and(|r| r.starts_with('/')));
+    let missing: Vec<&str> =
+        missing.iter().copied().filter(|dir| !above(dir) && !of_the_system(dir)).collect();
+    let many = missing.len() as u64 >= FEWEST_ASKED;
+    let missing = missing.into_iter().filter(|_| many);
+    asked.intersection(&listed).copied().chain(missing).collect()
+}

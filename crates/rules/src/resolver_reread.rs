@@ -1,0 +1,113 @@
+//! ## What it finds
+//!
+//! Programs that look up names and ask at each look-up whether the resolver's configuration has
+//! changed.
+//!
+//! ## Why it happens
+//!
+//! glibc since 2.26 asks for the status of /etc/resolv.conf at each call of getaddrinfo() and
+//! gethostbyname(), to notice a change of network. A machine or a container whose name servers
+//! never change gains nothing by it.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env -RES_OPTIONS
+//! libc glibc 2.36
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 100
+//! newfstatat(AT_FDCWD, "/etc/resolv.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/hosts", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! resolver-reread: 99 of 100
+//! stage explained
+//! set RES_OPTIONS=no-reload
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A handful of look-ups; and a program that watches the file, once in a second:
+//!
+//! ```trace
+//! env -RES_OPTIONS
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/etc/resolv.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//!  x1
+//! execve("/usr/bin/watcher", ["watcher"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 60
+//! newfstatat(AT_FDCWD, "/etc/resolv.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Set RES_OPTIONS=no-reload for a program that looks up many names, or put `options no-reload`
+//! into the file. A new list of name servers is then seen only when the program is restarted: not
+//! for laptops, and not where DHCP or a VPN writes the file.
+//!
+//! ## References
+//!
+//! * `man 5 resolv.conf`, no-reload
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=984>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Env, Fact, Libc, ProcId, Row, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "resolver-reread",
+    summary: "Each name that is looked up asks whether /etc/resolv.conf has changed",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["RES_OPTIONS"],
+    correctness: false,
+    page: include_str!("resolver_reread.rs"),
+    check,
+};
+
+/// Fewer look-ups are no work.
+const FEWEST: u64 = 50;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let looks_up = |id: ProcId| {
+        // With the check comes the reading of names: a watcher has none of it.
+        let names = |path: &str| path == "/etc/hosts" || path == "/etc/nsswitch.conf";
+        let process = view.process(id);
+        let options = process.env.value("RES_OPTIONS").unwrap_or("");
+        *view.libc(id) != Libc::Musl
+            && !options.contains("no-reload")
+            && view.rows_of(id).any(|(_, row)| names(view.profile.path(row)))
+    };
+    let part = |row: &Row, path: &str| match row.ask == Ask::Stat && path == "/etc/resolv.conf" {
+        true => Part::Again,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, looks_up, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let first = view.process(cases[0].process);
+        let options = first.env.value("RES_OPTIONS").unwrap_or("");
+        let value = format!("{options} no-reload");
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} stats of /etc/resolv.conf find it unchanged: one per look-up",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} looks up names, and glibc asks at each look-up whether the list of name \
+             servers has changed."
+        );
+        let price = "A change of the name servers is then seen only after a restart: not where DHCP, \
+                     a VPN or NetworkManager writes the file.";
+        let remedies =
+            vec![tally::set("RES_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        let known = first.env != Env::Unknown;
+        let stage = if known { Stage::Explained } else { Stage::Seen };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+    }
+}

@@ -1,0 +1,100 @@
+//! ## What it finds
+//!
+//! Directories of RUBYLIB in which Ruby looks for each file that is required and finds none.
+//!
+//! ## Why it happens
+//!
+//! They come before Ruby's own directories and those of gems. For each `require` Ruby tries to open
+//! the file in each of them.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env RUBYLIB=/opt/a:/opt/b
+//! execve("/usr/bin/ruby", ["ruby"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/set.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/json.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/date.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/set.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/json.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/date.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/lib/ruby/3.1.0/set.rb", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! ruby-path: 6 of 6
+//! unset RUBYLIB
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A directory that holds what is required; and Ruby's own:
+//!
+//! ```trace
+//! env RUBYLIB=/opt/a
+//! execve("/usr/bin/ruby", ["ruby"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/set.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/json.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/date.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/tool.rb", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/a.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/b.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/c.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/d.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/e.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/f.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/g.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/lib/site_ruby/h.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset RUBYLIB, or leave only the directories that hold something; `-I` at the one program that
+//! needs them spares the others.
+//!
+//! ## References
+//!
+//! * `man 1 ruby`, RUBYLIB
+
+use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, ProcId};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "ruby-path",
+    summary: "RUBYLIB lists directories that hold none of the files that Ruby programs require",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["RUBYLIB"],
+    correctness: false,
+    page: include_str!("ruby_path.rs"),
+    check,
+};
+
+const SEARCH: Search = Search {
+    rule: RULE.name,
+    variable: "RUBYLIB",
+    who: |view, id| ruby(view, id),
+    file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
+    usual: of_the_system,
+    base: |dir| dir,
+    infer: Infer::No,
+};
+
+const WORDS: Words = Words {
+    things: "Ruby files",
+    why: "They come before Ruby's own directories, so each `require` asks all of them first.",
+    manual: "Find out what puts these directories on $LOAD_PATH: RUBYLIB, -I or code",
+    caveat: "A program that was not observed may require files from these directories.",
+    by_hand: false,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    search::check(view, claims, &SEARCH, &WORDS);
+}
+
+fn ruby(view: &View<'_>, id: ProcId) -> bool {
+    let is_ruby = |path: &str| path.ends_with(".rb");
+    named(view, id, &["ruby"]) || view.rows_of(id).any(|(_, row)| is_ruby(view.profile.path(row)))
+}

@@ -1,0 +1,128 @@
+//! ## What it finds
+//!
+//! A terminal type in TERM that no directory of descriptions on the machine holds: as after `ssh`
+//! from a terminal of its own kind.
+//!
+//! ## Why it happens
+//!
+//! ncurses looks for the description in each directory, finds none, and the program goes on without
+//! colours and cursor movement. A script that calls `tput` searches each time.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env TERM=xterm-kitty
+//! execve("/usr/bin/tput", ["tput"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! newfstatat(AT_FDCWD, "/root/.terminfo", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! access("/etc/terminfo/x/xterm-kitty", R_OK) = -1 ENOENT (No such file or directory)
+//! access("/lib/terminfo/x/xterm-kitty", R_OK) = -1 ENOENT (No such file or directory)
+//! access("/usr/share/terminfo/x/xterm-kitty", R_OK) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! terminal-unknown: 12 of 12
+//! set TERM=xterm-256color
+//! ```
+//!
+//! ## Not a finding
+//!
+//! Found in the second directory:
+//!
+//! ```trace
+//! env TERM=xterm-256color
+//! execve("/usr/bin/tput", ["tput"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 9
+//! newfstatat(AT_FDCWD, "/root/.terminfo", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! access("/etc/terminfo/x/xterm-256color", R_OK) = -1 ENOENT (No such file or directory)
+//! access("/lib/terminfo/x/xterm-256color", R_OK) = 0
+//! openat(AT_FDCWD, "/lib/terminfo/x/xterm-256color", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Install the description (the package of the terminal, or of ncurses: `ncurses-term`; or copy it
+//! with `infocmp | ssh HOST tic -x -`), or set TERM to a type that is known and near enough.
+//!
+//! ## References
+//!
+//! * `man 1 infocmp`, `man 1 tic`
+
+use crate::select::Case;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Fact, Safety, Stage};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "terminal-unknown",
+    summary: "TERM names a terminal without a description, which is searched for at each start",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["TERM"],
+    correctness: false,
+    page: include_str!("terminal_unknown.rs"),
+    check,
+};
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+    for id in view.ids() {
+        let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
+        let mut names = BTreeSet::new();
+        let mut found = false;
+        for (at, row) in view.rows_of(id) {
+            let path = view.profile.path(row);
+            let description = path.contains("/terminfo/") || path.contains("/.terminfo/");
+            if !tally::absent(row) {
+                found |= description;
+            } else if (description || path.ends_with("/.terminfo")) && !claims.taken(at) {
+                names.extend(description.then(|| tally::file_name(path)));
+                case.needless += row.count;
+                case.rows.push(at);
+            }
+        }
+        case.of = case.needless;
+        // Others than the terminal's own name are tried by programs that know several.
+        if let (false, Some(name), true) = (found, names.pop_first(), names.is_empty()) {
+            groups.entry(name).or_default().push(case);
+        }
+    }
+    for (name, cases) in groups {
+        let merged = tally::merged(view, cases);
+        let first = view.process(merged.processes[0]);
+        let what = format!(
+            "{} calls look for the terminal {name}, which has no description",
+            number(merged.needless)
+        );
+        let why = format!(
+            "TERM={name}, and no directory of terminal descriptions has that name. Each start of {} \
+             searches them all.",
+            first.name()
+        );
+        let known = "xterm-256color";
+        let install = tally::by_hand(
+            "Install the description of the terminal: its own package, or ncurses-term",
+            "Changes the system; it is what makes the terminal work as it can.",
+        );
+        let set = tally::set(
+            "TERM",
+            known,
+            Safety::Caveat(
+                "Programs then use what xterm can do: right for most terminals of today, wrong for \
+                 one that is no relative of it."
+                    .to_owned(),
+            ),
+        );
+        let remedies = if name.starts_with("xterm") { vec![set, install] } else { vec![install] };
+        let stage = match first.env.value("TERM") == Some(name) {
+            true => Stage::Explained,
+            false => Stage::Seen,
+        };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+    }
+}

@@ -1,0 +1,96 @@
+//! ## What it finds
+//!
+//! Programs that look up many users or groups, and read the file from its start each time.
+//!
+//! ## Why it happens
+//!
+//! getpwuid(), getpwnam() and their like keep nothing from one call to the next. A program that
+//! lists many files, or checks the owner of each request, reads the whole file as often; where
+//! nsswitch.conf names more sources than files, an unknown user costs many calls more.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 300
+//! newfstatat(AT_FDCWD, "/etc/nsswitch.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/passwd", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! user-lookup: 299 of 300
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A few look-ups at the start:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! newfstatat(AT_FDCWD, "/etc/nsswitch.conf", {st_mode=S_IFREG|0644, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/passwd", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Look up each user once, and remember it, in the program; or start nscd (or sssd), which answers
+//! from a table in memory. What is kept is old when an account changes.
+//!
+//! ## References
+//!
+//! * `man 3 getpwnam`
+//! * `man 8 nscd`
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, Row, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "user-lookup",
+    summary: "Each user or group that is looked up opens and reads /etc/passwd or /etc/group",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("user_lookup.rs"),
+    check,
+};
+
+/// Programs that look up fewer are not worth a change.
+const FEWEST: u64 = 200;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let again = |row: &Row, path: &str| {
+        row.ask == Ask::Open && row.ok() && (path == "/etc/passwd" || path == "/etc/group")
+    };
+    let part = |row: &Row, path: &str| if again(row, path) { Part::Again } else { Part::Not };
+    let cases = tally::cases(view, claims, |_| true, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        for (at, row) in cases.iter().flat_map(|case| view.rows_of(case.process)) {
+            if row.ask == Ask::Stat && view.profile.path(row) == "/etc/nsswitch.conf" {
+                claims.explain(&[at]);
+            }
+        }
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} of {} times the list of users or groups is read from its start",
+            number(merged.needless),
+            number(merged.of)
+        );
+        let why = format!(
+            "{program} looks up users or groups one by one; libc keeps nothing from one look-up to \
+             the next, and no nscd answers for it."
+        );
+        let remedies = vec![tally::by_hand(
+            "Look up each user once in the program, or start nscd",
+            "What is remembered is old when an account changes; nscd's answers are, too, until they expire.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

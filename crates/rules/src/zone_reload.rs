@@ -1,0 +1,107 @@
+//! ## What it finds
+//!
+//! Go programs that load a time zone by its name each time they need it.
+//!
+//! ## Why it happens
+//!
+//! `time.LoadLocation` keeps nothing: each call opens the file below /usr/share/zoneinfo, reads and
+//! parses it, six calls in all.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/service", ["service"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Europe/Athens", O_RDONLY|O_CLOEXEC) = 3 x200
+//! runtime go
+//! ```
+//! ```finding
+//! zone-reload: 199 of 200
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A program in C that switches TZ, which is how it converts to several zones; and a Go program
+//! with many zones:
+//!
+//! ```trace
+//! execve("/usr/bin/switcher", ["switcher"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 200
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Europe/Athens", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Asia/Tokyo", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ```trace
+//! execve("/usr/bin/service", ["service"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region0/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region1/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region2/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region3/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region4/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region5/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region6/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region7/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region8/City", O_RDONLY|O_CLOEXEC) = 3 x5
+//! runtime go
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Load each zone once and keep the `*time.Location`. An update of the tz database is then seen at
+//! the next start.
+//!
+//! ## References
+//!
+//! * <https://pkg.go.dev/time#LoadLocation>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::zone;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "zone-reload",
+    summary: "A Go program reads the same time zone from the database again and again",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    page: include_str!("zone_reload.rs"),
+    check,
+};
+
+/// A few loads are no storm.
+const FEWEST: u64 = 50;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let go = |id: ProcId| view.process(id).runtime == Runtime::Go;
+    let part = |row: &Row, path: &str| match row.ask == Ask::Open
+        && row.ok()
+        && zone::zone_name(path).is_some()
+    {
+        true => Part::Again,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, go, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} of {} times a time zone is read that was read before",
+            number(merged.needless),
+            number(merged.of)
+        );
+        let why = format!("{program} calls time.LoadLocation each time; it keeps nothing.");
+        let remedies = vec![tally::by_hand(
+            "Load each zone once, and keep the *time.Location",
+            "A change of code; an update of the tz database is then seen at the next start.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,135 @@
+//! ## What it finds
+//!
+//! Java, Node and other programs with a time library of their own that search the whole tz database
+//! at their start, for the name of the zone.
+//!
+//! ## Why it happens
+//!
+//! They need the name of the zone, not its rules. Where /etc/localtime is a symbolic link, its text
+//! tells; where it is a regular file (a copy, as many container images have it, or a bind mount)
+//! they compare it with every file of the database until one is alike: thousands of calls.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! readlink("/etc/localtime", 0x7ffc0c0a3ee0, 4095) = -1 EINVAL (Invalid argument)
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region0/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region1/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region2/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region3/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region4/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region5/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! runtime java
+//! zone file Europe/Athens
+//! ```
+//! ```finding
+//! zone-scan: 120 of 121
+//! set TZ=Europe/Athens
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A program that works with many zones; and PHP as Debian builds it, which lists the database at
+//! each start whatever is set:
+//!
+//! ```trace
+//! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region0/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region1/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region2/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region3/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region4/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/Region5/City", 0x7ffc0c0a3ee0, 0) = 0 x20
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! Another program:
+//!
+//! ```trace
+//! execve("/usr/bin/worldclock", ["worldclock"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region0/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region1/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region2/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region3/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region4/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Region5/City", O_RDONLY|O_CLOEXEC) = 3 x20
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Make /etc/localtime a symbolic link into the database, as `timedatectl set-timezone` does, or
+//! set TZ to the name of the zone. With TZ, a change of the zone is seen at the next start.
+//!
+//! ## References
+//!
+//! * <https://www.freedesktop.org/software/systemd/man/latest/localtime.html>
+
+use crate::tally::{self, Part};
+use crate::text::number;
+use crate::zone::{self, LOCALTIME};
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "zone-scan",
+    summary: "/etc/localtime is a copy, so a runtime reads the whole zone database to find its name",
+    needs: &[Fact::Paths, Fact::Outcomes],
+    variables: &["TZ"],
+    correctness: false,
+    page: include_str!("zone_scan.rs"),
+    check,
+};
+
+/// A program that reads fewer zones wants these zones.
+const FEWEST: u64 = 100;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let in_database = |path: &str| zone::zone_name(path).is_some() || path.ends_with("/zoneinfo");
+    let part = |row: &Row, path: &str| match in_database(path) && asks(row) {
+        true => Part::Needless,
+        false if path == LOCALTIME && row.ask == Ask::Open => Part::Needed,
+        false => Part::Not,
+    };
+    let php = |id: ProcId| view.process(id).name().starts_with("php");
+    for case in tally::cases(view, claims, php, part) {
+        // Debian's build reads the database instead of PHP's own: nothing that a user could set.
+        claims.explain(&case.rows);
+    }
+    let searches = |id: ProcId| {
+        let process = view.process(id);
+        matches!(process.runtime, Runtime::Java | Runtime::Node)
+            && process.env.value("TZ").is_none()
+    };
+    let cases = tally::cases(view, claims, searches, part);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let first = cases[0].process;
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls search the zone database for the zone's name",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} wants the name of the zone. /etc/localtime is no symbolic link, whose text \
+             would tell, so it is compared with the files of the database one by one."
+        );
+        let link = tally::by_hand(
+            "Make /etc/localtime a symbolic link into the zone database: timedatectl set-timezone, \
+             or ln -sf in the image",
+            "Changes the system; where the file is mounted from outside, what mounts it must change.",
+        );
+        let remedies = vec![zone::set_tz(view, first), link];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}
+
+fn asks(row: &Row) -> bool {
+    matches!(row.ask, Ask::Open | Ask::Stat | Ask::Lstat | Ask::Readlink)
+}
