@@ -1,7 +1,7 @@
 //! The system calls of each ABI: name, what is asked, and where in the arguments. For backends that
 //! look at the kernel's registers and not at another program's text.
 
-use needless_model::Ask;
+use needless_model::{Ask, Detail, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
 
 /// Where a call keeps its path. Numbers are argument positions, from 0.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,12 @@ pub enum When {
     NonZero(u8),
     /// None of these bits is set in the argument.
     Without(u8, u32),
+    /// The argument is at least so much.
+    AtLeast(u8, u32),
+    /// The first argument is the descriptor of a standard stream, and the third less than so much.
+    Stream(u32, u32),
+    /// The argument is below 32, and its bit is set.
+    OneOf(u8, u32),
 }
 
 impl When {
@@ -79,8 +85,27 @@ impl When {
             When::Always => true,
             When::NonZero(at) => args[at as usize] as u32 != 0,
             When::Without(at, bits) => args[at as usize] as u32 & bits == 0,
+            When::AtLeast(at, least) => args[at as usize] as u32 >= least,
+            When::Stream(fd, below) => args[0] as u32 == fd && (args[2] as u32) < below,
+            When::OneOf(at, bits) => {
+                let value = args[at as usize] as u32;
+                value < u32::BITS && bits & 1 << value != 0
+            }
         }
     }
+}
+
+/// What a call with a [`Detail`](needless_model::Detail) tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A small write to standard output.
+    Output,
+    /// The end of the heap, in its first argument.
+    Heap,
+    /// This, whatever else.
+    Just(Detail),
+    /// A peer, whose address its second argument points to.
+    Peer,
 }
 
 /// What a backend does about a call.
@@ -94,6 +119,8 @@ pub enum Kind {
     Wait(When),
     /// May move the working directory or the root without naming a path.
     Moves,
+    /// Has arguments that rules ask about, if the condition holds.
+    Detail(When, Told),
     /// `ptrace`.
     Ptrace,
     /// Calls put through this are seen by no tracer of system calls.
@@ -105,7 +132,7 @@ impl Kind {
     pub fn stops(self) -> Option<When> {
         match self {
             Kind::Plain => None,
-            Kind::Wait(when) => Some(when),
+            Kind::Wait(when) | Kind::Detail(when, _) => Some(when),
             Kind::Path(_) | Kind::Moves | Kind::Ptrace | Kind::Uring => Some(When::Always),
         }
     }
@@ -238,6 +265,17 @@ fn kind(name: &str, wide: bool) -> Kind {
         "wait4" | "waitpid" => Kind::Wait(When::Without(2, WNOHANG)),
         "waitid" => Kind::Wait(When::Without(3, WNOHANG)),
         "fchdir" | "setns" | "unshare" => Kind::Moves,
+        "write" => Kind::Detail(When::Stream(1, SMALL_OUTPUT), Told::Output),
+        "read" => Kind::Detail(When::Stream(0, TINY_INPUT), Told::Just(Detail::TinyInput)),
+        "brk" => Kind::Detail(When::NonZero(0), Told::Heap),
+        "close" => {
+            Kind::Detail(When::AtLeast(0, HIGH_DESCRIPTOR), Told::Just(Detail::HighDescriptor))
+        }
+        "clock_gettime" | "clock_gettime64" => {
+            Kind::Detail(When::OneOf(0, VDSO_CLOCKS), Told::Just(Detail::Clock))
+        }
+        "gettimeofday" | "time" => Kind::Detail(When::Always, Told::Just(Detail::Clock)),
+        "connect" => Kind::Detail(When::Always, Told::Peer),
         "ptrace" => Kind::Ptrace,
         "io_uring_setup" => Kind::Uring,
         _ if Ask::of(name).names_path() => Kind::Path(shape(name, wide)),

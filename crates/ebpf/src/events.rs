@@ -5,8 +5,8 @@ use crate::wire::{self, Event, Mapping, ProcessEvent, RowKey, Sample};
 use crate::{Observed, Options};
 use foldhash::fast::FixedState;
 use needless_model::{
-    Ask, Born, Builder, CallId, Env, Exit, Facts, ProcId, Process, Question, QuestionId, Tally,
-    Window,
+    Ask, Born, Builder, CallId, Detail, Env, Exit, Facts, ProcId, Process, Question, QuestionId,
+    Tally, Window,
 };
 use needless_tracee::{Files, Module, Root, Stack};
 use std::collections::HashMap;
@@ -479,6 +479,17 @@ impl Events {
     ) -> Option<QuestionId> {
         let text = self.texts.get(&path)?.clone();
         self.question(image, about, moved, &text)
+    }
+
+    /// The question behind calls without a path that have this detail.
+    pub(crate) fn detail(
+        &mut self,
+        image: u32,
+        call: CallId,
+        detail: Detail,
+    ) -> Option<QuestionId> {
+        let image = self.images.get(&image)?;
+        Some(self.builder.detail(image.id, call, detail))
     }
 
     fn question(

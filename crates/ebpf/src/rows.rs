@@ -4,7 +4,7 @@ use crate::events::{Events, Map};
 use crate::wire::{PlainKey, RowKey};
 use crate::{Observed, Options};
 use needless_abi::{Abi, abis};
-use needless_model::{Ask, CallId, Errno, Fact, Facts, ProcId, QuestionId, Tally, Window};
+use needless_model::{Ask, CallId, Detail, Errno, Fact, Facts, ProcId, QuestionId, Tally, Window};
 use std::collections::HashMap;
 
 /// What the kernel counted.
@@ -43,8 +43,14 @@ pub(crate) fn finish(mut events: Events, options: &Options, length_ns: u64) -> O
     events.book_live();
     events.count_execs();
     let rows = Placed::all(&mut events, options);
-    let mut facts =
-        Facts::of(&[Fact::Paths, Fact::Outcomes, Fact::Environment, Fact::Clock, Fact::Answers]);
+    let mut facts = Facts::of(&[
+        Fact::Paths,
+        Fact::Outcomes,
+        Fact::Environment,
+        Fact::Clock,
+        Fact::Details,
+        Fact::Answers,
+    ]);
     if options.all {
         facts = facts.with(Fact::AllCalls);
     }
@@ -93,11 +99,16 @@ impl Placed<'_> {
         let call = self.call(key.nr, key.compat);
         let about = (call, key.ask, key.from_dir_fd);
         self.events.note_width(key.image, key.compat);
+        let question = match key.ask {
+            // The program in the kernel numbers details from 1.
+            Ask::NoPath => (key.path.checked_sub(1))
+                .and_then(|at| Detail::ALL.get(at as usize))
+                .and_then(|detail| self.events.detail(key.image, call, *detail)),
+            _ => self.events.question_by_hash(key.image, about, key.moved, key.path),
+        };
         // Of a process or path that found no room in the ring, which is said.
-        let question = self
-            .events
-            .question_by_hash(key.image, about, key.moved, key.path)
-            .unwrap_or_else(|| self.events.builder.without_path(None, call, key.ask));
+        let question =
+            question.unwrap_or_else(|| self.events.builder.without_path(None, call, key.ask));
         self.tally(question, key.err, tally)
     }
 

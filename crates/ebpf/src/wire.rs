@@ -1,7 +1,7 @@
 //! The bytes that the program in the kernel and we exchange: src/bpf/shared.h in Rust.
 
 use crate::{Options, Target};
-use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, When, abis};
+use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, Told, When, abis};
 use needless_model::{Ask, Tally};
 
 /// `CALLS`, `TEXT` and the sizes of the structures of shared.h.
@@ -14,7 +14,7 @@ pub(crate) const ROW: usize = 64;
 pub(crate) const HOT: usize = ROW_KEY + ROW + 16;
 pub(crate) const PLAIN_KEY: usize = 12;
 pub(crate) const PLAIN: usize = 16;
-pub(crate) const PROC: usize = 48;
+pub(crate) const PROC: usize = 56;
 
 const NONE: u8 = 0xff;
 
@@ -81,18 +81,35 @@ fn call(kind: Kind) -> [u8; CALL] {
         Kind::Path(shape) => path(shape, &mut bytes),
         Kind::Wait(when) => {
             bytes[0] = 2;
-            let (how, at, bits) = match when {
-                When::Always => (0, 0, 0),
-                When::NonZero(at) => (1, at, 0),
-                When::Without(at, bits) => (2, at, bits),
+            condition(when, &mut bytes);
+        }
+        Kind::Detail(when, told) => {
+            bytes[0] = 6;
+            bytes[1] = match told {
+                Told::Just(detail) => detail as u8,
+                Told::Output => 0x40,
+                Told::Heap => 0x41,
+                Told::Peer => 0x42,
             };
-            (bytes[9], bytes[10]) = (how, at);
-            bytes[12..].copy_from_slice(&bits.to_ne_bytes());
+            condition(when, &mut bytes);
         }
         Kind::Moves => bytes[0] = 3,
         Kind::Uring => bytes[0] = 4,
     }
     bytes
+}
+
+fn condition(when: When, bytes: &mut [u8; CALL]) {
+    let (how, at, bits) = match when {
+        When::Always => (0, 0, 0),
+        When::NonZero(at) => (1, at, 0),
+        When::Without(at, bits) => (2, at, bits),
+        When::AtLeast(at, least) => (3, at, least),
+        When::Stream(fd, below) => (4, fd as u8, below),
+        When::OneOf(at, bits) => (5, at, bits),
+    };
+    (bytes[9], bytes[10]) = (how, at);
+    bytes[12..].copy_from_slice(&bits.to_ne_bytes());
 }
 
 fn path(shape: Shape, bytes: &mut [u8; CALL]) {

@@ -78,8 +78,10 @@ impl Case {
     fn same_paths(&self, folder: &Path) {
         self.compare(|| {
             let strace = strace::paths(&self.argv, folder);
-            let profile = observed(&options(), &mut self.command(folder)).profile;
+            let mut profile = observed(&options(), &mut self.command(folder)).profile;
             assert!(!profile.facts.has(Fact::AllCalls));
+            // Strace was asked for calls with a path; rules ask about some without.
+            profile.rows.retain(|row| row.ask.names_path());
             let ours = table(&profile);
             assert!(!ours.is_empty(), "{:?}", self.argv);
             assert_eq!(ours.values().sum::<u64>(), profile.totals.path_calls);

@@ -2,8 +2,8 @@
 //! aggregates.
 
 use crate::{
-    Ask, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Row, Target, Totals,
-    Window,
+    Ask, CallId, Detail, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Row, Target,
+    Totals, Window,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -246,6 +246,12 @@ impl Builder {
         self.find_or_add(Key { process, call: question.call, ask: question.ask, target })
     }
 
+    /// The number of a kind of call of `process` that names no path and has these arguments.
+    pub fn detail(&mut self, process: ProcId, call: CallId, detail: Detail) -> QuestionId {
+        let target = Target::Detail(detail);
+        self.find_or_add(Key { process, call, ask: Ask::NoPath, target })
+    }
+
     /// How often a question was answered so far.
     pub fn hits(&self, question: QuestionId) -> u64 {
         self.rows_of(question).map(|row| self.rows[row].count).sum()
@@ -291,14 +297,15 @@ impl Builder {
     /// Sound only where a change would show elsewhere (a changed zone file is opened again); the
     /// row says how many of its outcomes were assumed.
     pub fn assume(&mut self, question: QuestionId, at_ns: Option<u64>) -> usize {
+        let fingerprint = self.lasts[question.0 as usize].fingerprint();
+        self.assume_as(question, Answer { fingerprint, at_ns, ..Answer::default() })
+    }
+
+    /// As [`assume`](Builder::assume), with all of the answer but its outcome.
+    pub fn assume_as(&mut self, question: QuestionId, answer: Answer) -> usize {
         let last = &self.lasts[question.0 as usize];
-        let answer = Answer {
-            outcome: self.rows.get(last.row as usize).and_then(|row| row.outcome),
-            fingerprint: last.fingerprint(),
-            at_ns,
-            kernel_ns: None,
-        };
-        let row = self.answer(question, answer);
+        let outcome = self.rows.get(last.row as usize).and_then(|row| row.outcome);
+        let row = self.answer(question, Answer { outcome, ..answer });
         self.rows[row].assumed += 1;
         row
     }

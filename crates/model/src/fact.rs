@@ -16,6 +16,8 @@ pub enum Fact {
     Clock,
     /// Time spent in the kernel per call.
     KernelTime,
+    /// Arguments of calls without a path that rules ask about ([`Detail`](crate::Detail)).
+    Details,
     /// Fingerprints of answers, so that "the same answer" is evidence and not an inference from
     /// the outcome.
     Answers,
@@ -29,13 +31,14 @@ pub enum Fact {
 
 impl Fact {
     /// All facts, in declaration order.
-    pub const ALL: [Fact; 10] = [
+    pub const ALL: [Fact; 11] = [
         Fact::Paths,
         Fact::Outcomes,
         Fact::AllCalls,
         Fact::Environment,
         Fact::Clock,
         Fact::KernelTime,
+        Fact::Details,
         Fact::Answers,
         Fact::CallSites,
         Fact::HostZone,
@@ -51,6 +54,7 @@ impl Fact {
             Fact::Environment => "the environment of the processes",
             Fact::Clock => "the time of calls",
             Fact::KernelTime => "the kernel time of calls",
+            Fact::Details => "the arguments of calls without a path",
             Fact::Answers => "the answers of calls",
             Fact::CallSites => "call sites",
             Fact::HostZone => "the host's time zone files",

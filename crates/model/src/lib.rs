@@ -5,6 +5,7 @@
 
 mod builder;
 mod call;
+mod detail;
 mod errno;
 mod fact;
 mod finding;
@@ -18,6 +19,7 @@ mod snapshot;
 
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use call::{Ask, CallId};
+pub use detail::{Detail, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
 pub use errno::Errno;
 pub use fact::{Fact, Facts};
 pub use finding::{Change, Evidence, Finding, Remedy, Safety, Stage};

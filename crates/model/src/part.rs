@@ -101,7 +101,7 @@ impl Profile {
                         Target::Path(path) => Target::Path(same(path)),
                         Target::Cwd(path) => Target::Cwd(same(path)),
                         Target::Dir(path) => Target::Dir(same(path)),
-                        Target::None | Target::Folded => row.target,
+                        Target::None | Target::Detail(_) | Target::Folded => row.target,
                     },
                     ..row.clone()
                 }

@@ -1,6 +1,6 @@
 //! What a set of processes asked of the kernel in a window of time, aggregated.
 
-use crate::{Ask, CallId, Errno, Facts, Host, Interner, ProcId, Process, StrId};
+use crate::{Ask, CallId, Detail, Errno, Facts, Host, Interner, ProcId, Process, StrId};
 use std::collections::BTreeMap;
 
 /// What a call was about.
@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub enum Target {
     /// No path.
     None,
+    /// No path, but arguments that a rule asks about.
+    Detail(Detail),
     /// An absolute path: as asked, or relative to a directory that was known.
     Path(StrId),
     /// A path relative to the working directory, which was not known.
@@ -24,7 +26,7 @@ impl Target {
     pub fn text(self) -> Option<StrId> {
         match self {
             Target::Path(s) | Target::Cwd(s) | Target::Dir(s) => Some(s),
-            Target::None | Target::Folded => None,
+            Target::None | Target::Detail(_) | Target::Folded => None,
         }
     }
 }

@@ -202,6 +202,9 @@ pub(crate) struct Report {
     /// than a hundredth of it in CPU time, or fewer than 6 calls; 0 shows everything.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
     pub(crate) min_saving: f64,
+    /// Show what can hardly be helped, too: calls that only another program's code could spare.
+    #[arg(long)]
+    pub(crate) pedantic: bool,
     /// Check only this rule (may be given several times).
     #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,

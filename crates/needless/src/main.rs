@@ -251,6 +251,7 @@ fn rules(asked: &cli::Report) -> needless_rules::Options {
         min_saving_percent: asked.min_saving,
         only: asked.rules.clone(),
         ignore: asked.ignored.clone(),
+        pedantic: asked.pedantic,
     }
 }
 

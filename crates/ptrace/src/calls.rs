@@ -1,9 +1,10 @@
 //! From a stop at a system call to a row of the profile.
 
+use crate::detail::Seen;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
 use crate::tree::{Count, Effect, Group, Pending};
-use needless_abi::{Abi, Decider, Kind, Reply, Shape, X32_BIT};
+use needless_abi::{Abi, Decider, Kind, Reply, Shape, Told, X32_BIT};
 use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question, QuestionId};
 
 /// How many of the first answers to a question are looked at, each at the cost of a second stop.
@@ -63,6 +64,15 @@ impl Calls {
                 return self.begin_path(builder, group, tid, call, shape, &args, wide, at_ns);
             }
             Kind::Plain => Effect::None,
+            Kind::Detail(when, told) if when.holds(&args) => {
+                if let Some(begun) =
+                    self.begin_detail(builder, group, tid, call, told, &args, at_ns)
+                {
+                    return begun;
+                }
+                Effect::None
+            }
+            Kind::Detail(..) => Effect::None,
             Kind::Wait(when) if when.holds(&args) => {
                 if !self.all {
                     builder.barrier();
@@ -107,6 +117,9 @@ impl Calls {
                 };
                 Some(builder.answer(question, Answer { fingerprint, ..answer }))
             }
+            Count::Detail { question, turn } => {
+                Some(builder.answer(question, Answer { fingerprint: turn, ..answer }))
+            }
             // One that succeeded was counted when the new image appeared.
             Count::Exec { call, path, from_dir_fd } => {
                 let question = Question { call, ask: Ask::Exec, path: &path, from_dir_fd };
@@ -114,6 +127,31 @@ impl Calls {
                 Some(builder.answer(question, answer))
             }
         }
+    }
+
+    /// A call whose arguments rules ask about. `None`: it is none of those after all.
+    #[expect(clippy::too_many_arguments, reason = "one call, taken apart")]
+    fn begin_detail(
+        &self,
+        builder: &mut Builder,
+        group: &mut Group,
+        tid: Tid,
+        call: CallId,
+        told: Told,
+        args: &[u64; 6],
+        at_ns: u64,
+    ) -> Option<Begun> {
+        let image = group.image?;
+        let Seen { detail, turn } = group.details.see(tid, told, args)?;
+        let question = builder.detail(image, call, detail);
+        if !self.all && !looks(builder.hits(question)) {
+            let answer = Answer { fingerprint: turn, at_ns: Some(at_ns), ..Answer::default() };
+            builder.assume_as(question, answer);
+            return Some(Begun { pending: None, sampled: (0, 0) });
+        }
+        let count = Count::Detail { question, turn };
+        let pending = Some(Pending { count, effect: Effect::None, sample: 0 });
+        Some(Begun { pending, sampled: (0, 0) })
     }
 
     fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {

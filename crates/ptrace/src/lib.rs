@@ -13,6 +13,7 @@
 //! strict mode is refused to it.
 
 mod calls;
+mod detail;
 mod drain;
 mod error;
 mod filter;

@@ -1,5 +1,6 @@
 //! Processes come, exec and go.
 
+use crate::detail::Details;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Pending, Thread};
@@ -111,6 +112,7 @@ impl Tracer<'_> {
         }
         group.directory = None;
         group.modules = None;
+        group.details = Details::default();
         self.book_time(at);
         self.tree.group(at).earlier = sys::cpu_time(tid).unwrap_or_default();
         let image = self.builder.process(process);

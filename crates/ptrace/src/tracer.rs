@@ -176,7 +176,14 @@ impl Tracer<'_> {
     }
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
-        let facts = [Fact::Paths, Fact::Outcomes, Fact::Environment, Fact::Clock, Fact::Answers];
+        let facts = [
+            Fact::Paths,
+            Fact::Outcomes,
+            Fact::Environment,
+            Fact::Clock,
+            Fact::Details,
+            Fact::Answers,
+        ];
         let facts = Facts::of(&facts);
         let (backend, facts) = match self.options.all {
             true => ("ptrace (every call)", facts.with(Fact::AllCalls)),

@@ -1,5 +1,6 @@
 //! The traced threads and the processes they belong to.
 
+use crate::detail::Details;
 use crate::sys::Tid;
 use foldhash::fast::FixedState;
 use needless_abi::{Moves, Reply};
@@ -17,6 +18,8 @@ pub(crate) enum Count {
     Call(CallId),
     /// The answer to a question.
     Answer { question: QuestionId, reply: Reply, args: [u64; 6], wide: bool },
+    /// A call without a path that rules ask about.
+    Detail { question: QuestionId, turn: Option<u64> },
     /// An exec, of this process image or the next. Absolute or not; whether relative to a
     /// descriptor.
     Exec { call: CallId, path: String, from_dir_fd: bool },
@@ -74,6 +77,8 @@ pub(crate) struct Group {
     pub(crate) directory: Option<Option<String>>,
     /// Executable mappings, where looked up, and when (`CLOCK_MONOTONIC`).
     pub(crate) modules: Option<(Arc<Vec<Module>>, u64)>,
+    /// What calls without a path told so far.
+    pub(crate) details: Details,
     /// Time that earlier images of this process took, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
 }
@@ -105,6 +110,7 @@ impl Tree {
             parent,
             directory: from.and_then(|p| p.directory.clone()),
             modules: from.and_then(|p| p.modules.clone()),
+            details: Details::default(),
             earlier: (0, 0),
         };
         let at = match self.free.pop() {

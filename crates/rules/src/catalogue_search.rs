@@ -91,6 +91,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: locale::VARIABLES,
     correctness: false,
+    pedantic: false,
     page: include_str!("catalogue_search.rs"),
     check,
 };

@@ -54,6 +54,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("certificate_reread.rs"),
     check,
 };

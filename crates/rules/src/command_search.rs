@@ -88,6 +88,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("command_search.rs"),
     check,
 };

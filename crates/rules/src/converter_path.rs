@@ -74,6 +74,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["GCONV_PATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("converter_path.rs"),
     check,
 };

@@ -70,6 +70,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["XDG_DATA_DIRS"],
     correctness: false,
+    pedantic: false,
     page: include_str!("data_directories.rs"),
     check,
 };

@@ -68,6 +68,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["CPATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("header_search.rs"),
     check,
 };

@@ -60,6 +60,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: true,
     page: include_str!("hosts_reread.rs"),
     check,
 };

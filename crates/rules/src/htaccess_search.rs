@@ -61,6 +61,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("htaccess_search.rs"),
     check,
 };

@@ -58,6 +58,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["JAVA_TOOL_OPTIONS"],
     correctness: false,
+    pedantic: false,
     page: include_str!("java_monitoring_file.rs"),
     check,
 };

@@ -70,6 +70,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PGGSSENCMODE"],
     correctness: false,
+    pedantic: false,
     page: include_str!("kerberos_probing.rs"),
     check,
 };

@@ -23,6 +23,7 @@
 //! are shown however few calls it takes.
 
 mod by_service;
+mod details;
 mod locale;
 mod locale_advice;
 mod page;
@@ -60,6 +61,9 @@ pub struct Rule {
     pub variables: &'static [&'static str],
     /// Whether it warns of wrong results, and so is shown however little it would save.
     pub correctness: bool,
+    /// Whether what it finds cannot be helped, or only by other code than the user's: shown only on
+    /// demand ([`Options::pedantic`]).
+    pub pedantic: bool,
     /// Its source; [`page()`] takes the page from it.
     pub page: &'static str,
     /// Looks for it, and leaves what it found or can explain in the claims.
@@ -127,6 +131,13 @@ rules![
     host_aliases,
     zone_reload,
     nginx_open_files,
+    unbuffered_output,
+    unbuffered_input,
+    heap_trim_churn,
+    close_storm,
+    clock_without_vdso,
+    name_search_list,
+    log_socket_missing,
     locale_alias,
     locale_spelling,
     locale_not_installed,

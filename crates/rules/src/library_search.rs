@@ -116,6 +116,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["LD_LIBRARY_PATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("library_search.rs"),
     check,
 };

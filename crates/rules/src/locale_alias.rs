@@ -67,6 +67,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Environment],
     variables: locale::VARIABLES,
     correctness: false,
+    pedantic: false,
     page: include_str!("locale_alias.rs"),
     check,
 };

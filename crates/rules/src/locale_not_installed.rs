@@ -69,6 +69,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: locale::VARIABLES,
     correctness: false,
+    pedantic: false,
     page: include_str!("locale_not_installed.rs"),
     check,
 };

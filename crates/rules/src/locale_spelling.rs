@@ -75,6 +75,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: locale::VARIABLES,
     correctness: false,
+    pedantic: false,
     page: include_str!("locale_spelling.rs"),
     check,
 };

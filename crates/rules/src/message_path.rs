@@ -60,6 +60,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["NLSPATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("message_path.rs"),
     check,
 };

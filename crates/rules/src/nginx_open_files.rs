@@ -55,6 +55,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("nginx_open_files.rs"),
     check,
 };

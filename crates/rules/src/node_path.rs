@@ -90,6 +90,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["NODE_PATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("node_path.rs"),
     check,
 };

@@ -86,6 +86,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PERL5LIB"],
     correctness: false,
+    pedantic: false,
     page: include_str!("perl_path.rs"),
     check,
 };

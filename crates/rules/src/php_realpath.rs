@@ -69,6 +69,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("php_realpath.rs"),
     check,
 };

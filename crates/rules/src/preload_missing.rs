@@ -104,6 +104,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["LD_PRELOAD"],
     correctness: false,
+    pedantic: false,
     page: include_str!("preload_missing.rs"),
     check,
 };

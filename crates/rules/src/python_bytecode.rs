@@ -106,6 +106,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PYTHONDONTWRITEBYTECODE"],
     correctness: false,
+    pedantic: false,
     page: include_str!("python_bytecode.rs"),
     check,
 };

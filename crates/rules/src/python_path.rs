@@ -104,6 +104,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PYTHONPATH"],
     correctness: false,
+    pedantic: false,
     page: include_str!("python_path.rs"),
     check,
 };

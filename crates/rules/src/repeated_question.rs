@@ -102,6 +102,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Answers],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("repeated_question.rs"),
     check,
 };

@@ -67,6 +67,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["RES_OPTIONS"],
     correctness: false,
+    pedantic: false,
     page: include_str!("resolver_reread.rs"),
     check,
 };

@@ -68,6 +68,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["RUBYLIB"],
     correctness: false,
+    pedantic: false,
     page: include_str!("ruby_path.rs"),
     check,
 };

@@ -263,8 +263,11 @@ fn evidence(profile: &Profile, rows: &[usize], pattern: impl Fn(&str) -> String)
             Some(Err(errno)) => errno.name(),
             None => "not seen",
         };
-        *sums.entry((profile.call(row), pattern(profile.path(row)), outcome)).or_default() +=
-            row.count;
+        let about = match row.target {
+            Target::Detail(detail) => detail.words().to_owned(),
+            _ => pattern(profile.path(row)),
+        };
+        *sums.entry((profile.call(row), about, outcome)).or_default() += row.count;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -69,6 +69,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TERMINFO_DIRS"],
     correctness: false,
+    pedantic: false,
     page: include_str!("terminal_search.rs"),
     check,
 };

@@ -65,6 +65,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TERM"],
     correctness: false,
+    pedantic: false,
     page: include_str!("terminal_unknown.rs"),
     check,
 };

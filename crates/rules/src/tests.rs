@@ -103,7 +103,8 @@ pub(super) fn compare(verdict: &Verdict, wanted: &str, about: &str) {
 
 fn run(example: &Example, rule: &Rule) {
     let profile = notation::profile(&example.trace);
-    let verdict = check(&profile, &Options::default());
+    let options = Options { pedantic: rule.pedantic, ..Options::default() };
+    let verdict = check(&profile, &options);
     compare(&verdict, &example.finding, &format!("{}:\n{}", rule.name, example.trace));
     for finding in verdict.findings.iter().chain(&verdict.below) {
         reads_well(finding);

@@ -95,6 +95,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: true,
+    pedantic: false,
     page: include_str!("tz_not_found.rs"),
     check,
 };

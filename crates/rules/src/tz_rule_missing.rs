@@ -80,6 +80,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: true,
+    pedantic: false,
     page: include_str!("tz_rule_missing.rs"),
     check,
 };

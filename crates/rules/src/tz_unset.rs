@@ -152,6 +152,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: false,
+    pedantic: false,
     page: include_str!("tz_unset.rs"),
     check,
 };

@@ -1,6 +1,6 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
-use crate::{Claims, RULES, View, by_name};
+use crate::{Claims, RULES, View, by_name, details};
 use needless_model::{Ask, Costs, Fact, Finding, Profile};
 use std::cmp::Reverse;
 
@@ -14,11 +14,13 @@ pub struct Options {
     pub only: Vec<String>,
     /// Names of rules whose findings are not wanted.
     pub ignore: Vec<String>,
+    /// Whether to show what hardly anybody can help, too ([`Rule::pedantic`](crate::Rule)).
+    pub pedantic: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { min_saving_percent: 1.0, only: Vec::new(), ignore: Vec::new() }
+        Options { min_saving_percent: 1.0, only: Vec::new(), ignore: Vec::new(), pedantic: false }
     }
 }
 
@@ -84,7 +86,10 @@ impl Options {
     const FEWEST_CALLS: u64 = 6;
 
     fn wants(&self, rule: &str) -> bool {
-        (self.only.is_empty() || self.only.iter().any(|name| name == rule))
+        let named = self.only.iter().any(|name| name == rule);
+        let shown = self.pedantic || named || by_name(rule).is_none_or(|rule| !rule.pedantic);
+        shown
+            && (self.only.is_empty() || self.only.iter().any(|name| name == rule))
             && !self.ignore.iter().any(|name| name == rule)
     }
 
@@ -93,8 +98,10 @@ impl Options {
             return true;
         }
         let share = self.min_saving_percent / 100.0;
+        // Calls without a path have no share among those with one; their rules have bounds of their own.
         let enough_calls = finding.needless >= Self::FEWEST_CALLS
-            && finding.needless as f64 >= share * profile.totals.path_calls as f64;
+            && (details::about(&profile.rows, finding)
+                || finding.needless as f64 >= share * profile.totals.path_calls as f64);
         let enough_time = match (cpu_ns(profile), finding.kernel_ns) {
             (Some(cpu), Some(kernel)) => kernel as f64 >= share / 100.0 * cpu as f64,
             _ => true,

@@ -99,6 +99,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: false,
+    pedantic: false,
     page: include_str!("zone_file_missing.rs"),
     check,
 };

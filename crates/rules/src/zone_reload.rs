@@ -73,6 +73,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &[],
     correctness: false,
+    pedantic: false,
     page: include_str!("zone_reload.rs"),
     check,
 };

@@ -84,6 +84,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: false,
+    pedantic: false,
     page: include_str!("zone_scan.rs"),
     check,
 };

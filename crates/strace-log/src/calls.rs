@@ -1,5 +1,6 @@
 //! What is known of a call by its name: which argument is a path, what else it means.
 
+use crate::detail::Told;
 use crate::text::found_in_word;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -54,6 +55,7 @@ pub(crate) struct Call {
     pub ask: Ask,
     pub shape: Shape,
     pub kind: Kind,
+    pub told: Told,
 }
 
 const SLOTS: usize = 2048;
@@ -209,6 +211,7 @@ fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
         ask,
         shape: shape(name, ask),
         kind: kind(name),
+        told: Told::of(name),
     });
     (list.len() - 1) as u16
 }

@@ -2,6 +2,7 @@
 
 mod forks;
 
+use crate::detail::Streams;
 use needless_model::{Born, Builder, Exit, ProcId, Process, Runtime};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -56,6 +57,8 @@ pub(crate) struct State {
     pub failure: bool,
     /// It opened glibc.
     pub glibc: bool,
+    /// What calls without a path told of its streams and heap.
+    pub streams: Streams,
 }
 
 /// A child that a fork told of and that has not been seen yet.

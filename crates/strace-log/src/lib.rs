@@ -10,6 +10,7 @@
 mod cache;
 mod calls;
 mod clock;
+mod detail;
 mod error;
 mod family;
 mod files;

@@ -2,6 +2,7 @@
 
 use crate::cache::{self, Asker, Known};
 use crate::calls::{Kind, Shape, does_not_wait};
+use crate::detail::Told;
 use crate::path::{self, Base, Found, Path};
 use crate::payload::{self, Returned};
 use crate::reader::{Begun, Reader, makes_thread};
@@ -45,7 +46,7 @@ impl Reader<'_> {
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
         if shape != Shape::None {
             if whole && kind == Kind::Status && is_fstat(args) {
-                return self.count(process, call, answer);
+                return self.detail_or_count(process, call, args, answer);
             }
             let found = if whole { path::find(shape, args) } else { Path::Unreadable };
             if kind == Kind::Exec && outcome.is_ok() {
@@ -56,7 +57,7 @@ impl Reader<'_> {
             self.path_call(process, begun, text, found, answer);
             return;
         }
-        self.count(process, call, answer);
+        self.detail_or_count(process, call, if whole { args } else { b"" }, answer);
         match kind {
             Kind::Startup => self.family.state(process).startup = true,
             Kind::Fork => {
@@ -134,6 +135,19 @@ impl Reader<'_> {
                 row
             }
         });
+    }
+
+    /// Counts a call without a path, apart from others where a rule asks about its arguments.
+    fn detail_or_count(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) {
+        let told = self.calls.get(call).told;
+        let seen = match told {
+            Told::Nothing => None,
+            _ => self.family.state(process).streams.see(told, args),
+        };
+        let Some((detail, turn)) = seen else { return self.count(process, call, answer) };
+        let question = self.builder.detail(process, self.calls.get(call).id, detail);
+        let answer = Answer { fingerprint: turn, ..answer };
+        self.last_row = Some(self.builder.answer(question, answer));
     }
 
     fn path_call(

@@ -42,6 +42,7 @@ impl Reader<'_> {
             (seen.timed, Fact::KernelTime),
             (seen.sites, Fact::CallSites),
             (self.filtered().is_none(), Fact::AllCalls),
+            (self.filtered().is_none(), Fact::Details),
         ] {
             if is {
                 facts = facts.with(fact);

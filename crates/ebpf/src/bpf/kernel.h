@@ -82,6 +82,8 @@ struct qstr {
 	const unsigned char *name;
 };
 struct inode {
+	__u16 i_mode;
+	__u32 i_rdev;
 	unsigned long i_ino;
 };
 struct dentry {
@@ -103,6 +105,7 @@ struct path {
 };
 struct file {
 	struct path f_path;
+	struct inode *f_inode;
 };
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
@@ -124,6 +127,15 @@ struct signal_struct {
 	__u64 utime, stime;
 	unsigned long long sum_sched_runtime;
 };
+struct fdtable {
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+struct task_io_accounting {
+	__u64 syscr;	/* calls that read something; absent without CONFIG_TASK_XACCT */
+};
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
@@ -135,6 +147,8 @@ struct task_struct {
 	struct pid *thread_pid;
 	__u64 utime, stime;
 	struct fs_struct *fs;
+	struct files_struct *files;
+	struct task_io_accounting ioac;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 };

@@ -13,6 +13,7 @@
 #include "processes.h"
 #include "questions.h"
 #include "stacks.h"
+#include "details.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -105,6 +106,8 @@ static __always_inline bool add_row(struct text_scratch *s)
 	if (bpf_map_update_elem(&rows, &s->key, &fresh, BPF_NOEXIST))
 		return false;
 	bump(&shared.rows);
+	if (s->key.ask == ASK_NO_PATH)
+		return true;
 	if (bpf_map_lookup_elem(&texts, &s->key.path))
 		return true;
 	s->head.head.kind = NAMED;
@@ -182,7 +185,8 @@ static __always_inline bool same(const struct row_key *a, const struct row_key *
 
 /* Counts an answer in its row, and whether it repeats the one before. */
 static __always_inline void answered(struct row *row, const struct text_scratch *s, long ret,
-				     const struct made *made, const volatile struct call *call, struct proc *proc)
+				     const struct made *made, const volatile struct call *call, struct proc *proc,
+				     __u64 turn)
 {
 	__u64 changes = shared.changes;
 	__u32 waits = proc->waits;
@@ -194,7 +198,7 @@ static __always_inline void answered(struct row *row, const struct text_scratch 
 		if (!row->first_ns)
 			row->first_ns = now;
 		row->last_ns = now;
-		__u64 print = 0;
+		__u64 print = turn;
 		if (call->reply != NO_REPLY && !made->err)
 			print = fingerprint(call->reply, argument(s, call->reply_at), ret);
 		if (again && (print != row->print || elapsed >= settings.within_ns)) {
@@ -222,9 +226,9 @@ static __always_inline void answered(struct row *row, const struct text_scratch 
 		__sync_fetch_and_add(&row->kernel_ns, kernel_time());
 }
 
-/* Counts a call that names a path; false: it names none, as it turns out. */
-static __always_inline bool count_path(struct pt_regs *regs, struct text_scratch *s, long ret, const struct made *made,
-				       const volatile struct call *call, struct proc *proc)
+/* Writes the key of a call that names a path; false: it names none, as it turns out. */
+static __always_inline bool path_key(struct text_scratch *s, const struct made *made, const volatile struct call *call,
+				     struct proc *proc)
 {
 	bool compat = made->compat;
 	__u64 address = argument(s, call->path);
@@ -253,6 +257,33 @@ static __always_inline bool count_path(struct pt_regs *regs, struct text_scratch
 	/* AT_FDCWD is -100 */
 	if (call->dir != NONE)
 		key->from_dir_fd = (__s32)argument(s, call->dir) != -100;
+	return true;
+}
+
+/* The same for a call without a path; false: it is none that rules ask about. */
+static __always_inline bool detail_key(struct text_scratch *s, const struct made *made,
+				       const volatile struct call *call, struct proc *proc, __u64 *turn)
+{
+	__u8 detail = detail_of(call, s, proc, made->task, turn);
+	if (detail == NONE)
+		return false;
+	struct row_key *key = &s->key;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->path = detail + 1;
+	key->image = proc->image;
+	key->nr = made->nr;
+	key->err = made->err;
+	key->ask = ASK_NO_PATH;
+	key->compat = made->compat;
+	return true;
+}
+
+/* Counts a call whose key is in text_scratch; false: it could not. */
+static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch *s, long ret, const struct made *made,
+				      const volatile struct call *call, struct proc *proc, __u64 turn)
+{
+	bool compat = made->compat;
+	struct row_key *key = &s->key;
 	__u32 at = (key->path ^ key->image ^ key->nr << 4 ^ key->err) % HOT;
 	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
 	if (!hot)
@@ -270,7 +301,7 @@ static __always_inline bool count_path(struct pt_regs *regs, struct text_scratch
 		if (place == NOWHERE || !row)
 			return fold(made->nr, made->err, compat, 1, kernel_time()), true;
 	}
-	answered(row, s, ret, made, call, proc);
+	answered(row, s, ret, made, call, proc, turn);
 	if (!made->err) {
 		if (key->ask == ASK_OPEN_WRITE || key->ask == ASK_CHANGE)
 			bump(&shared.changes);
@@ -319,6 +350,18 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 	/* Of most calls on a machine no rule asks: before all that takes time. */
 	if (!settings.all && (!call || call->kind == PLAIN || call->kind == BIRTH))
 		return 0;
+	struct text_scratch *s = NULL;
+	if (call && call->kind == TELLS) {
+		s = scratch(text_scratch);
+		if (!s)
+			return 0;
+		take_arguments(s->arguments, regs, made.compat);
+		if (!holds(call, s)) {
+			if (!settings.all)
+				return 0;
+			call = NULL;
+		}
+	}
 	__u32 tgid = tgid_of(made.task);
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc) {
@@ -335,21 +378,27 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 	if (nr < 0)
 		return count_odd(proc, &made, ret), 0;
 	made.nr = nr < 2 * CALLS ? nr : 0xffff;
-	struct text_scratch *s = scratch(text_scratch);
+	if (!s)
+		s = scratch(text_scratch);
 	if (!s)
 		return 0;
 	if (call) {
+		__u64 turn = 0;
 		if (call->kind == PATH || call->kind == WAIT)
 			take_arguments(s->arguments, regs, made.compat);
-		switch (call->kind) {
-		case PATH:
+		bool counted = false;
+		if (call->kind == PATH) {
 			if (call->ask == ASK_EXEC && !made.err)
 				return 0;	/* counted by `executed` */
-			if (count_path(regs, s, ret, &made, call, proc))
-				return 0;
-			break;
+			counted = path_key(s, &made, call, proc);
+		} else if (call->kind == TELLS) {
+			counted = detail_key(s, &made, call, proc, &turn);
+		}
+		if (counted && count_row(regs, s, ret, &made, call, proc, turn))
+			return 0;
+		switch (call->kind) {
 		case WAIT:
-			if (waited(call, s))
+			if (holds(call, s))
 				proc->waits++;
 			break;
 		case MOVES:

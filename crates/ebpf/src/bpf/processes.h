@@ -133,6 +133,8 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 	event->former = proc->image;
 	proc->image = new_image();
 	proc->waits++;
+	proc->stdio = 0;
+	proc->heap = 0;
 	head(event, EXECUTED, proc->image, task);
 	times(event, proc, task);
 	event->moved = proc->moved;

@@ -127,13 +127,22 @@ static __always_inline __u8 decide(const volatile struct call *call, const struc
 	return flags & (3 | 0100 | 01000) /* O_ACCMODE, O_CREAT, O_TRUNC */ ? ASK_OPEN_WRITE : ASK_OPEN;
 }
 
-static __always_inline bool waited(const volatile struct call *call, const struct text_scratch *s)
+/* Whether the condition on its arguments holds. */
+static __always_inline bool holds(const volatile struct call *call, const struct text_scratch *s)
 {
 	switch (call->when) {
 	case NON_ZERO:
 		return (__u32)argument(s, call->when_at) != 0;
 	case WITHOUT:
 		return !((__u32)argument(s, call->when_at) & call->when_bits);
+	case AT_LEAST:
+		return (__u32)argument(s, call->when_at) >= call->when_bits;
+	case STREAM:
+		return (__u32)argument(s, 0) == call->when_at && (__u32)argument(s, 2) < call->when_bits;
+	case ONE_OF: {
+		__u32 value = argument(s, call->when_at);
+		return value < 32 && call->when_bits >> value & 1;
+	}
 	}
 	return true;
 }

@@ -11,18 +11,21 @@
 #define COMPONENT 256
 
 /* What is to be done about a call: needless-abi's table. */
-enum kind { PLAIN, PATH, WAIT, MOVES, URING, BIRTH };
+enum kind { PLAIN, PATH, WAIT, MOVES, URING, BIRTH, TELLS };
 enum decider { NAME, OPEN_FLAGS, OPEN_HOW, AT_FLAGS };
 enum reply { NO_REPLY, STAT, STAT64_I386, STAT64_ARM, STAT_I386, STATX, LINK };
-enum when { ALWAYS, NON_ZERO, WITHOUT };
+enum when { ALWAYS, NON_ZERO, WITHOUT, AT_LEAST, STREAM, ONE_OF };
 enum moves { NOTHING, DIRECTORY, ROOT };
 /* needless_model::Ask, in its order. */
 enum ask { ASK_STAT, ASK_LSTAT, ASK_OPEN, ASK_OPEN_WRITE, ASK_ACCESS, ASK_READLINK, ASK_EXEC, ASK_CHANGE, ASK_OTHER, ASK_NO_PATH };
 #define NONE 0xff
+/* needless_model::Detail, in its order, as far as it is named here; and what only the arguments decide. */
+enum detail { SMALL_OUTPUT = 0, HEAP_GROWS = 2, HEAP_SHRINKS = 3, NAME_SERVER = 6, SYSTEM_LOG = 7 };
+enum told { OUTPUT = 0x40, HEAP, PEER };
 
 struct call {
 	__u8 kind;
-	__u8 ask;
+	__u8 ask;	/* or, of TELLS, a detail or what is told */
 	__u8 path;	/* position of the argument, or NONE */
 	__u8 dir;
 	__u8 at_flags;
@@ -75,12 +78,13 @@ struct proc {
 	__u16 mapped;		/* when its mappings were told, in units of about 16 ms */
 	__u16 samples;		/* snapshots taken of it */
 	__u32 threads;		/* that have not ended; 0: it was there before us, and we do not know */
-	__u32 zero;
+	__u32 stdio;	/* what its standard streams are, once looked at; 0 at each exec */
+	__u64 heap;	/* the last end of the heap that it asked for */
 	__u64 utime, stime, runtime;	/* of the threads that have ended */
 };
 
 struct row_key {
-	__u64 path;		/* hash of the text */
+	__u64 path;		/* hash of the text; of ASK_NO_PATH, a detail and 1 */
 	__u32 image;
 	__u16 nr;
 	__u16 err;		/* 0: it succeeded */

@@ -244,6 +244,8 @@ pub(crate) enum Need {
     /// The time zone files of the host.
     HostZone,
     /// What the host's C library does with locale names.
+/// Arguments of calls without a path.
+    Details,
     HostLocales,
 }
 
@@ -269,6 +271,7 @@ impl From<Fact> for Need {
             Fact::CallSites => Need::CallSites,
             Fact::HostZone => Need::HostZone,
             Fact::HostLocales => Need::HostLocales,
+            Fact::Details => Need::Details,
         }
     }
 }

@@ -1,0 +1,127 @@
+//! Calls without a path that rules ask about: what their arguments tell.
+
+use crate::sys::{Tid, read_memory};
+use needless_abi::Told;
+use needless_model::Detail;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+/// What is remembered of a process for the sake of such calls; begins anew with each image.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Details {
+    /// The last end of the heap that was asked for; 0: none was.
+    heap: u64,
+    output: Option<Output>,
+}
+
+/// Standard output of a process, looked at once.
+#[derive(Clone, Debug, Default)]
+struct Output {
+    terminal: bool,
+    /// Whether standard input is a pipe or a socket: who writes there may wait for our output.
+    peer: bool,
+    /// Small writes so far.
+    writes: u64,
+    /// How many there were, and how many reads, when the reads were last looked at.
+    looked: (u64, u64),
+    /// Whether reads and writes took turns when they were last looked at.
+    in_turn: bool,
+    /// Counts the turns.
+    turns: u64,
+}
+
+/// The first small writes have the reads between them looked at, then one in so many has.
+const LOOK_FIRST: u64 = 8;
+const LOOK_EVERY: u64 = 64;
+/// /dev/null: what is written there is no terminal's.
+const NULL: (u64, u64) = (1, 3);
+
+/// What a call turned out to be.
+pub(crate) struct Seen {
+    pub(crate) detail: Detail,
+    /// What makes it another than the one before, as the fingerprint of an answer.
+    pub(crate) turn: Option<u64>,
+}
+
+impl Details {
+    /// What the call with these arguments is; `None`: nothing that a rule asks about.
+    pub(crate) fn see(&mut self, tid: Tid, told: Told, args: &[u64; 6]) -> Option<Seen> {
+        let plain = |detail| Some(Seen { detail, turn: None });
+        match told {
+            Told::Just(detail) => plain(detail),
+            Told::Heap => {
+                let before = std::mem::replace(&mut self.heap, args[0]);
+                plain(if args[0] < before { Detail::HeapShrinks } else { Detail::HeapGrows })
+            }
+            Told::Peer => peer(tid, args[1], args[2]).and_then(plain),
+            Told::Output => {
+                let turn = self.output.get_or_insert_with(|| Output::of(tid)).turn(tid)?;
+                Some(Seen { detail: Detail::SmallOutput, turn: Some(turn) })
+            }
+        }
+    }
+}
+
+impl Output {
+    fn of(tid: Tid) -> Output {
+        let stream = |fd: u8| std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).ok();
+        let terminal = |file: &std::fs::Metadata| {
+            let device = file.rdev();
+            file.file_type().is_char_device()
+                && (libc::major(device).into(), libc::minor(device).into()) != NULL
+        };
+        let waits =
+            |file: &std::fs::Metadata| file.file_type().is_fifo() || file.file_type().is_socket();
+        Output {
+            terminal: stream(1).as_ref().is_none_or(terminal),
+            peer: stream(0).as_ref().is_some_and(waits),
+            ..Output::default()
+        }
+    }
+
+    /// The number of the turn that a write belongs to; `None`: it goes to a terminal.
+    fn turn(&mut self, tid: Tid) -> Option<u64> {
+        if self.terminal {
+            return None;
+        }
+        self.writes += 1;
+        if self.peer && (self.writes <= LOOK_FIRST || self.writes.is_multiple_of(LOOK_EVERY)) {
+            let now = (self.writes, reads(tid));
+            let (writes, reads) = (now.0 - self.looked.0, now.1.saturating_sub(self.looked.1));
+            self.in_turn = reads * 2 >= writes;
+            self.looked = now;
+        }
+        self.turns += u64::from(self.in_turn);
+        Some(self.turns)
+    }
+}
+
+/// How many calls of the thread have read something (`syscr`, proc(5)); 0 where the kernel does not
+/// count them.
+fn reads(tid: Tid) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/task/{tid}/io"))
+        .or_else(|_| std::fs::read_to_string(format!("/proc/{tid}/io")));
+    let text = text.unwrap_or_default();
+    let field = text.lines().find_map(|line| line.strip_prefix("syscr:"));
+    field.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Whom a `connect` is for, if it is for somebody that rules ask about: `struct sockaddr_un`,
+/// `sockaddr_in`, `sockaddr_in6`.
+fn peer(tid: Tid, address: u64, length: u64) -> Option<Detail> {
+    let mut bytes = [0u8; 32];
+    let length = bytes.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+    let read = read_memory(tid, address, &mut bytes[..length]);
+    let bytes = &bytes[..read];
+    let family = i32::from(u16::from_ne_bytes(*bytes.first_chunk()?));
+    match family {
+        libc::AF_UNIX => {
+            let path = bytes[2..].split(|byte| *byte == 0).next()?;
+            (path == b"/dev/log").then_some(Detail::SystemLog)
+        }
+        libc::AF_INET | libc::AF_INET6 => {
+            let port = u16::from_be_bytes(*bytes[2..].first_chunk()?);
+            (port == 53).then_some(Detail::NameServer)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! ## What it finds
+//!
+//! Programs that make a system call for the time: thirty times as dear as what the kernel provides
+//! in each process.
+//!
+//! ## Why it happens
+//!
+//! The vDSO answers clock_gettime(), gettimeofday() and time() without a call, if the clock source
+//! of the machine can be read from user space (tsc, kvm-clock, hyperv). With xen, hpet or acpi_pm
+//! it cannot, and each question becomes a call. A program that calls by number, past the C library,
+//! pays on every machine.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! clock_gettime(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=2}) = 0 x3000
+//! ```
+//! ```finding
+//! clock-without-vdso: 3000 of 3000
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! CPU time, which only the kernel knows:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! clock_gettime(CLOCK_PROCESS_CPUTIME_ID, {tv_sec=1, tv_nsec=2}) = 0 x3000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Look at /sys/devices/system/clocksource/clocksource0/current_clocksource. Where it is not tsc
+//! and the machine has a stable one, choose that; on some virtual machines it is called dangerous,
+//! since time may jump when the machine moves. Where the clock source is right, it is the program:
+//! let it call the C library.
+//!
+//! ## References
+//!
+//! * `man 7 vdso`
+//! * <https://blog.packagecloud.io/system-calls-are-much-slower-on-ec2/>
+
+use crate::details;
+use crate::select::Case;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Detail, Fact, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "clock-without-vdso",
+    summary: "The time is asked of the kernel, where the vDSO could tell it",
+    needs: &[Fact::Details, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    pedantic: false,
+    page: include_str!("clock_without_vdso.rs"),
+    check,
+};
+
+/// A few are made where the vDSO is not ready, or by the loader.
+const FEWEST: u64 = 1000;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let rows = details::rows_of(view, id, Detail::Clock);
+        let needless = rows.iter().map(|(_, row)| row.count).sum();
+        let rows = rows.into_iter().map(|(at, _)| at).collect();
+        if needless >= FEWEST {
+            cases.push(Case { process: id, needless, of: needless, rows });
+        }
+    }
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} system calls for the time, which the vDSO tells without one",
+            number(merged.needless)
+        );
+        let why = format!(
+            "Either the machine's clock source cannot be read from user space, or {program} calls the \
+             kernel past the C library."
+        );
+        let remedies = vec![tally::by_hand(
+            "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc where it \
+             is stable; where it is tsc already, let the program call clock_gettime() of the C library",
+            "A clock source that is not stable makes time jump, on virtual machines that move above all.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
+    }
+}

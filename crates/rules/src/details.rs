@@ -1,0 +1,31 @@
+//! For rules about calls without a path: the rows of one detail, by process.
+
+use crate::View;
+use crate::select::Case;
+use needless_model::{Detail, Finding, ProcId, Row, Target};
+
+/// The rows of each process with this detail, in the order of processes.
+pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: Detail) -> Vec<(usize, &'p Row)> {
+    let is = |row: &Row| row.target == Target::Detail(detail);
+    view.rows_of(id).filter(|(_, row)| is(row)).collect()
+}
+
+/// Calls of a detail that repeat the one before, where they are nearly all of it.
+pub(crate) fn storms(view: &View<'_>, detail: Detail, least: u64) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let rows = rows_of(view, id, detail);
+        let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
+        let needless: u64 = rows.iter().map(|(_, row)| row.repeated).sum();
+        if needless >= least && needless * 10 >= of * 9 {
+            let rows = rows.into_iter().map(|(at, _)| at).collect();
+            cases.push(Case { process: id, needless, of, rows });
+        }
+    }
+    cases
+}
+
+/// Whether the finding's rows are calls without a path, which stand in no share of calls with one.
+pub(crate) fn about(view_rows: &[Row], finding: &Finding) -> bool {
+    finding.rows.iter().all(|at| matches!(view_rows[*at].target, Target::Detail(_)))
+}

@@ -1,0 +1,146 @@
+//! ## What it finds
+//!
+//! Programs whose heap grows and shrinks again and again: memory is freed, given back to the
+//! kernel, and asked for anew a moment later.
+//!
+//! ## Why it happens
+//!
+//! glibc gives memory at the end of the heap back when more than 128 KiB of it are free. A program
+//! that allocates and frees a few hundred kilobytes in each round pays for two calls and, which is
+//! dearer, for new pages in each.
+//!
+//! ## Example
+//!
+//! ```trace
+//! libc glibc 2.36
+//! env -MALLOC_TRIM_THRESHOLD_
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! brk(0x34ab5000) = 0x34ab5000
+//! brk(0x34a8d000) = 0x34a8d000
+//! end
+//! ```
+//! ```finding
+//! heap-trim-churn: 998 of 1000
+//! stage explained
+//! set MALLOC_TRIM_THRESHOLD_=268435456
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A heap that grows; a program that frees all at its end:
+//!
+//! ```trace
+//! libc glibc 2.36
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! brk(0x34a00000) = 0x34a00000
+//! brk(0x34a21000) = 0x34a21000
+//! brk(0x34a42000) = 0x34a42000
+//! brk(0x34a63000) = 0x34a63000
+//! brk(0x34a84000) = 0x34a84000
+//! brk(0x34aa5000) = 0x34aa5000
+//! brk(0x34ac6000) = 0x34ac6000
+//! brk(0x34ae7000) = 0x34ae7000
+//! brk(0x34a00000) = 0x34a00000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A set-user-ID program, which the variables do not reach:
+//!
+//! ```trace
+//! secure
+//! libc glibc 2.36
+//! execve("/usr/bin/su", ["su"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! brk(0x34ab5000) = 0x34ab5000
+//! brk(0x34a8d000) = 0x34a8d000
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_ together (or the like in
+//! GLIBC_TUNABLES): one of them alone turns off what glibc learns by itself, and can be worse. The
+//! program then keeps the memory that it once had: in a container with a tight limit it may be
+//! killed. MALLOC_ARENA_MAX is no remedy.
+//!
+//! ## References
+//!
+//! * `man 3 mallopt`
+//! * <https://github.com/cloudflare/cf_benchmark/pull/2>
+
+use crate::details;
+use crate::search;
+use crate::select::Case;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Detail, Fact, Libc, Row, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "heap-trim-churn",
+    summary: "Memory is given back to the kernel and taken again, over and over",
+    needs: &[Fact::Details, Fact::Outcomes],
+    variables: &["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"],
+    correctness: false,
+    pedantic: false,
+    page: include_str!("heap_trim_churn.rs"),
+    check,
+};
+
+/// Fewer are no churn.
+const FEWEST: u64 = 500;
+const THRESHOLD: &str = "268435456";
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let process = view.process(id);
+        let tuned = |name: &str| process.env.value(name).is_some();
+        let reached = search::heeds_variables(process)
+            && *view.libc(id) != Libc::Musl
+            && !tuned("MALLOC_TRIM_THRESHOLD_");
+        let up = details::rows_of(view, id, Detail::HeapGrows);
+        let down = details::rows_of(view, id, Detail::HeapShrinks);
+        let sum = |rows: &[(usize, &Row)]| rows.iter().map(|(_, row)| row.count).sum::<u64>();
+        let (grows, shrinks) = (sum(&up), sum(&down));
+        // A heap that grows in many steps, and shrinks now and then, is at work.
+        if reached && shrinks >= FEWEST && shrinks * 4 >= grows {
+            let rows = up.iter().chain(&down).map(|(at, _)| *at).collect();
+            // To its full size once, and back at the end.
+            cases.push(Case {
+                process: id,
+                needless: grows + shrinks - 2,
+                of: grows + shrinks,
+                rows,
+            });
+        }
+    }
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls give memory back to the kernel and take it again",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} frees and allocates more than glibc keeps at the end of its heap (128 KiB), \
+             over and over; each round costs new pages, too."
+        );
+        let price = "The program keeps the memory that it once had: in a container with a tight limit it \
+                     may be killed. To be set with MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_.";
+        let caveat = || Safety::Caveat(price.to_owned());
+        let remedies = vec![
+            tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
+            tally::set("MALLOC_MMAP_THRESHOLD_", THRESHOLD, caveat()),
+            tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
+        ];
+        let stage = if glibc { Stage::Explained } else { Stage::Seen };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+    }
+}

@@ -1,0 +1,93 @@
+//! ## What it finds
+//!
+//! Programs that call syslog() where no logger listens, as in most containers.
+//!
+//! ## Why it happens
+//!
+//! For each message the C library makes a socket, connects to /dev/log, fails, and closes it: three
+//! calls for a message that is lost.
+//!
+//! ## Example
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! connect(3, {sa_family=AF_UNIX, sun_path="/dev/log"}, 110) = -1 ENOENT (No such file or directory) x100
+//! ```
+//! ```finding
+//! log-socket-missing: 300 of 300
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A logger that is there:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! connect(3, {sa_family=AF_UNIX, sun_path="/dev/log"}, 110) = 0 x100
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Have the program log to its standard error, or mount the host's /dev/log into the container.
+//! With the socket, messages that were lost are kept: they may be many.
+//!
+//! ## References
+//!
+//! * `man 3 syslog`
+
+use crate::details;
+use crate::select::Case;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Detail, Fact, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "log-socket-missing",
+    summary: "Each message to the system's log looks for a socket that is not there",
+    needs: &[Fact::Details, Fact::Outcomes],
+    variables: &[],
+    correctness: false,
+    pedantic: false,
+    page: include_str!("log_socket_missing.rs"),
+    check,
+};
+
+/// A few messages are lost without harm.
+const FEWEST: u64 = 50;
+/// socket, connect and close.
+const CALLS: u64 = 3;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let rows = details::rows_of(view, id, Detail::SystemLog);
+        let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
+        let failed = rows.iter().filter(|(_, row)| matches!(row.outcome, Some(Err(_))));
+        let vain: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
+        let needless = vain.iter().map(|(_, count)| CALLS * count).sum();
+        if needless > 0 {
+            let rows = vain.into_iter().map(|(at, _)| at).collect();
+            cases.push(Case { process: id, needless, of: CALLS * of, rows });
+        }
+    }
+    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls for messages to /dev/log, where nobody listens",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} calls syslog(), which looks for the socket at each message; the message is lost."
+        );
+        let remedies = vec![tally::by_hand(
+            "Let the program log to its standard error, or give it /dev/log of a logger",
+            "With a logger, messages that were lost are kept; they may be many.",
+        )];
+        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    }
+}

@@ -1,0 +1,124 @@
+//! ## What it finds
+//!
+//! Programs that look up full names such as `api.example.com`, and have the resolver ask for
+//! `api.example.com.svc.cluster.local` and others first.
+//!
+//! ## Why it happens
+//!
+//! `ndots:5` in /etc/resolv.conf, which Kubernetes writes, has every name with fewer than five dots
+//! tried with each domain of the list before it is tried as it is. With four domains that is five
+//! queries for each look-up, each with its answer from the network to wait for.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env -RES_OPTIONS
+//! libc glibc 2.36
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "/etc/hosts", O_RDONLY|O_CLOEXEC) = 3
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! end
+//! ```
+//! ```finding
+//! name-search-list: 800 of 1000
+//! stage explained
+//! set RES_OPTIONS=ndots:1
+//! ```
+//!
+//! ## Not a finding
+//!
+//! One query for each look-up:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 100
+//! openat(AT_FDCWD, "/etc/hosts", O_RDONLY|O_CLOEXEC) = 3
+//! connect(3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.96.0.10")}, 16) = 0
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! RES_OPTIONS=ndots:1, or `dnsConfig` with `ndots: "1"` in the pod, or a dot at the end of the
+//! name. Short names of services with a dot in them (`db.other-namespace`) are then tried as they
+//! are first, and found one query later.
+//!
+//! ## References
+//!
+//! * `man 5 resolv.conf`, ndots
+//! * <https://github.com/kubernetes/kubernetes/issues/14051>
+
+use crate::details;
+use crate::select::Case;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Ask, Detail, Fact, Libc, Row, Safety, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "name-search-list",
+    summary: "Names are first looked up with each domain of a search list added, in vain",
+    needs: &[Fact::Details, Fact::Paths, Fact::Outcomes],
+    variables: &["RES_OPTIONS"],
+    correctness: false,
+    pedantic: false,
+    page: include_str!("name_search_list.rs"),
+    check,
+};
+
+/// A few look-ups are not worth a change.
+const FEWEST_QUERIES: u64 = 20;
+/// What glibc does for each query: a socket, its address, and, for both kinds of address, a message
+/// sent, three waits, two lengths asked for and two answers. With an option set and a close it is 12.
+const CALLS_PER_QUERY: u64 = 10;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let mut cases = Vec::new();
+    for id in view.ids() {
+        let rows = details::rows_of(view, id, Detail::NameServer);
+        let queries: u64 = rows.iter().map(|(_, row)| row.count).sum();
+        let hosts = |row: &Row| row.ask == Ask::Open && view.profile.path(row) == "/etc/hosts";
+        let names = view.rows_of(id).filter(|(_, row)| hosts(row) && row.ok());
+        let names: u64 = names.map(|(_, row)| row.count).sum();
+        // With a search list there are at least three: two kinds of servers asked in turn are two.
+        if names > 0 && queries >= FEWEST_QUERIES && queries >= 3 * names {
+            let rows = rows.into_iter().map(|(at, _)| at).collect();
+            cases.push(Case {
+                process: id,
+                needless: (queries - names) * CALLS_PER_QUERY,
+                of: queries * CALLS_PER_QUERY,
+                rows,
+            });
+        }
+    }
+    for (program, cases) in tally::by_program(view, cases, 1) {
+        let options = view.process(cases[0].process).env.value("RES_OPTIONS").unwrap_or("");
+        let value = format!("{options} ndots:1");
+        let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} calls ask name servers for names that do not exist",
+            number(merged.needless)
+        );
+        let why = format!(
+            "{program} looks up full names, and the resolver tries them with each domain of its search \
+             list first ({} queries for {} names).",
+            number(merged.of / CALLS_PER_QUERY),
+            number((merged.of - merged.needless) / CALLS_PER_QUERY),
+        );
+        let price = "Short names with a dot in them (db.other-namespace) are then tried as they are first, \
+                     and found one query later.";
+        let remedies =
+            vec![tally::set("RES_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        let stage = if glibc { Stage::Explained } else { Stage::Seen };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+    }
+}

@@ -1,0 +1,140 @@
+//! ## What it finds
+//!
+//! Programs that write many small pieces to standard output, to a file or a pipe, one right after
+//! the other: without a buffer, or with one that is emptied at each line.
+//!
+//! ## Why it happens
+//!
+//! The C library and Python gather what is written, and write some kilobytes at a time, unless they
+//! are told not to: by PYTHONUNBUFFERED (four writes for `print("line", n)`), by `stdbuf`, by an
+//! option (`grep --line-buffered`, `sed -u`), or by a flush in the program. Each piece then costs a
+//! call.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env PYTHONUNBUFFERED=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3000
+//! write(1, "line", 4) = 4
+//! write(1, "\n", 1) = 1
+//! end
+//! ```
+//! ```finding
+//! unbuffered-output: 5999 of 6000
+//! stage explained
+//! unset PYTHONUNBUFFERED
+//! ```
+//!
+//! ```trace
+//! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1, "line\n", 5) = 5 x3000
+//! ```
+//! ```finding
+//! unbuffered-output: 2999 of 3000
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! A partner of a dialogue, who has to answer each question at once, and needs the variable for it:
+//!
+//! ```trace
+//! env PYTHONUNBUFFERED=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3000
+//! read(0, "question\n", 4096) = 9
+//! write(1, "answer\n", 7) = 7
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A terminal; and pieces that come seldom, each after a wait:
+//!
+//! ```trace
+//! execve("/usr/bin/top", ["top"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(1, "", {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0), ...}, AT_EMPTY_PATH) = 0
+//! write(1, "x", 1) = 1 x3000
+//! execve("/usr/bin/tail", ["tail"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3000
+//! clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0
+//! write(1, "line\n", 5) = 5
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option, and flush where a line must be seen at
+//! once (`print(..., flush=True)`). What is in the buffer when a program is killed is lost, and a
+//! log is seen only when the buffer is full: keep it for programs whose output somebody reads as it
+//! comes, or waits for.
+//!
+//! ## References
+//!
+//! * `man 3 setvbuf`
+//! * `man 1 stdbuf`
+//! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONUNBUFFERED>
+
+use crate::details;
+use crate::tally;
+use crate::text::number;
+use crate::{Claims, Rule, View};
+use needless_model::{Change, Detail, Fact, Stage};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "unbuffered-output",
+    summary: "Standard output is written in small pieces, one call for each",
+    needs: &[Fact::Details, Fact::Outcomes],
+    variables: &["PYTHONUNBUFFERED", "_STDBUF_O"],
+    correctness: false,
+    pedantic: false,
+    page: include_str!("unbuffered_output.rs"),
+    check,
+};
+
+/// Fewer pieces are written in no time.
+const FEWEST: u64 = 500;
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let cases = details::storms(view, Detail::SmallOutput, FEWEST);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let first = view.process(cases[0].process);
+        let merged = tally::merged(view, cases);
+        let what = format!(
+            "{} writes of a few bytes to standard output, one after the other",
+            number(merged.needless)
+        );
+        let set = |name: &str| first.env.value(name).filter(|value| !value.is_empty());
+        let python = program.starts_with("python") || program.starts_with("pypy");
+        let (cause, remedy) = if python && set("PYTHONUNBUFFERED").is_some() {
+            ("PYTHONUNBUFFERED is set".to_owned(), tally::unset("PYTHONUNBUFFERED", PRICE))
+        } else if let Some(mode) = set("_STDBUF_O") {
+            (format!("stdbuf -o{mode} is in force (_STDBUF_O)"), tally::unset("_STDBUF_O", PRICE))
+        } else {
+            let drop = tally::by_hand(
+                "Drop the option that takes the buffer away (-u, --line-buffered), or the flush after \
+                 each line, where nobody waits for it",
+                PRICE,
+            );
+            ("an option, the environment or its code says so".to_owned(), drop)
+        };
+        let why = format!(
+            "{program} writes each piece by itself instead of gathering some kilobytes: {cause}. \
+             Nothing was read or waited for in between."
+        );
+        let stage = match remedy.change {
+            Change::UnsetEnv { .. } => Stage::Explained,
+            _ => Stage::Seen,
+        };
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+    }
+}
+
+/// Why it may have been asked for.
+const PRICE: &str = "Output is then seen, and kept when the program is killed, some kilobytes at a time: \
+                     not where somebody reads it as it comes, or answers it.";

@@ -1,0 +1,204 @@
+//! Calls without a path that rules ask about: what their arguments tell.
+
+use crate::text;
+use memchr::memmem;
+use needless_model::{Detail, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
+
+/// What the arguments of a call may tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    /// A small write to standard output.
+    Output,
+    /// A read of standard input.
+    Input,
+    /// The end of the heap.
+    Heap,
+    /// A high descriptor.
+    Close,
+    /// A clock, by its id.
+    ClockId,
+    /// A clock of the vDSO.
+    Clock,
+    /// A peer.
+    Peer,
+    /// What kind of file a standard stream is.
+    Status,
+}
+
+/// What is remembered of a process for the sake of such calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Streams {
+    /// The last end of the heap that was asked for.
+    heap: u64,
+    /// Whether standard output is a terminal, as far as a line told.
+    terminal: bool,
+    /// Whether standard input is a pipe, a socket or a terminal.
+    peer: bool,
+    /// Counts the reads that an answer may have been waited for.
+    turns: u64,
+}
+
+/// What a call turned out to be, and the turn it belongs to.
+pub(crate) type Seen = (Detail, Option<u64>);
+
+impl Told {
+    pub(crate) fn of(name: &str) -> Told {
+        match name {
+            "write" => Told::Output,
+            "read" => Told::Input,
+            "brk" => Told::Heap,
+            "close" => Told::Close,
+            "clock_gettime" | "clock_gettime64" => Told::ClockId,
+            "gettimeofday" | "time" => Told::Clock,
+            "connect" => Told::Peer,
+            "fstat" | "fstat64" | "newfstatat" | "fstatat64" => Told::Status,
+            _ => Told::Nothing,
+        }
+    }
+
+    /// Whether a text that begins like this may tell anything: asked of every line.
+    #[inline]
+    pub(crate) fn may_tell(self, text: &[u8]) -> bool {
+        let stream = |fd: u8| matches!(text, [first, b',' | b'<', ..] if *first == fd);
+        match self {
+            Told::Nothing => false,
+            Told::Output => stream(b'1'),
+            Told::Input => stream(b'0'),
+            Told::Status => stream(b'0') || stream(b'1'),
+            Told::Close => text.iter().take(3).all(u8::is_ascii_digit) && text.len() > 2,
+            Told::Heap | Told::ClockId | Told::Clock | Told::Peer => true,
+        }
+    }
+}
+
+impl Streams {
+    /// What the call with these arguments is; `None`: nothing that a rule asks about.
+    pub(crate) fn see(&mut self, told: Told, args: &[u8]) -> Option<Seen> {
+        if !told.may_tell(args) {
+            return None;
+        }
+        match told {
+            Told::Nothing => None,
+            Told::Output => {
+                let length = last_number(args)?;
+                let small = length < u64::from(SMALL_OUTPUT) && !self.to_terminal(args);
+                small.then_some((Detail::SmallOutput, Some(self.turns)))
+            }
+            Told::Input => {
+                let tiny = last_number(args)? < u64::from(TINY_INPUT);
+                let peer =
+                    self.peer || args.starts_with(b"0<pipe:") || args.starts_with(b"0<socket:");
+                // Where nothing tells what it is, a byte at a time is a file's rather than a partner's.
+                self.turns += u64::from(peer || !tiny);
+                tiny.then_some((Detail::TinyInput, None))
+            }
+            Told::Heap => {
+                let end = text::number(args).filter(|end| *end > 0)?;
+                let before = std::mem::replace(&mut self.heap, end);
+                let shrinks = end < before;
+                Some((if shrinks { Detail::HeapShrinks } else { Detail::HeapGrows }, None))
+            }
+            Told::Close => {
+                let high = text::decimal(args).0 >= u64::from(HIGH_DESCRIPTOR);
+                high.then_some((Detail::HighDescriptor, None))
+            }
+            Told::Clock => Some((Detail::Clock, None)),
+            Told::ClockId => {
+                let end = args.iter().position(|b| *b == b',').unwrap_or(args.len());
+                let of_the_vdso = match args[..end].strip_prefix(b"CLOCK_") {
+                    Some(name) => NAMES.contains(&name),
+                    None => {
+                        text::number(args).is_some_and(|id| id < 32 && VDSO_CLOCKS & 1 << id != 0)
+                    }
+                };
+                of_the_vdso.then_some((Detail::Clock, None))
+            }
+            Told::Peer => {
+                let has = |part: &[u8]| memmem::find(args, part).is_some();
+                if has(b"sin_port=htons(53)") || has(b"sin6_port=htons(53)") {
+                    return Some((Detail::NameServer, None));
+                }
+                has(b"sun_path=\"/dev/log\"").then_some((Detail::SystemLog, None))
+            }
+            Told::Status => {
+                let has = |part: &[u8]| memmem::find(args, part).is_some();
+                let device = has(b"{st_mode=S_IFCHR") && !has(b"makedev(0x1, 0x3)");
+                if args[0] == b'1' {
+                    self.terminal = device;
+                } else {
+                    self.peer = device || has(b"{st_mode=S_IFIFO") || has(b"{st_mode=S_IFSOCK");
+                }
+                None
+            }
+        }
+    }
+
+    fn to_terminal(self, args: &[u8]) -> bool {
+        self.terminal || args.starts_with(b"1</dev/pts/") || args.starts_with(b"1</dev/tty")
+    }
+}
+
+/// The names of the clocks that the vDSO has, without `CLOCK_`.
+const NAMES: [&[u8]; 7] = [
+    b"REALTIME",
+    b"MONOTONIC",
+    b"MONOTONIC_RAW",
+    b"REALTIME_COARSE",
+    b"MONOTONIC_COARSE",
+    b"BOOTTIME",
+    b"TAI",
+];
+
+/// The last argument, a decimal number.
+fn last_number(args: &[u8]) -> Option<u64> {
+    let digits = args.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (number, _) = text::decimal(&args[args.len() - digits..]);
+    (digits > 0 && args[..args.len() - digits].ends_with(b", ")).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn see(streams: &mut Streams, name: &str, args: &str) -> Option<Seen> {
+        streams.see(Told::of(name), args.as_bytes())
+    }
+
+    #[test]
+    fn small_output_counts_unless_it_goes_to_a_terminal() {
+        let s = &mut Streams::default();
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(0))));
+        assert_eq!(see(s, "write", r#"1, "a"..., 1024"#), None);
+        assert_eq!(see(s, "write", r#"12, "a", 1"#), None);
+        assert_eq!(see(s, "write", r#"1</dev/pts/3>, "a", 1"#), None);
+        assert_eq!(see(s, "read", r#"0, "question\n", 4096"#), None);
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(1))));
+        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((Detail::TinyInput, None)));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(1))));
+        assert_eq!(see(s, "fstat", "0, {st_mode=S_IFIFO|0600, st_size=0, ...}"), None);
+        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((Detail::TinyInput, None)));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(2))));
+        assert_eq!(see(s, "fstat", "1, {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0)}"), None);
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None);
+    }
+
+    #[test]
+    fn heaps_descriptors_clocks_and_peers() {
+        let s = &mut Streams::default();
+        let detail = |s: &mut Streams, name, args| see(s, name, args).map(|(detail, _)| detail);
+        assert_eq!(detail(s, "brk", "NULL"), None);
+        assert_eq!(detail(s, "brk", "0x34a95000"), Some(Detail::HeapGrows));
+        assert_eq!(detail(s, "brk", "0x34a8d000"), Some(Detail::HeapShrinks));
+        assert_eq!(detail(s, "close", "255"), None);
+        assert_eq!(detail(s, "close", "1021"), Some(Detail::HighDescriptor));
+        assert_eq!(detail(s, "clock_gettime", "CLOCK_MONOTONIC, {tv_sec=1}"), Some(Detail::Clock));
+        assert_eq!(detail(s, "clock_gettime", "CLOCK_PROCESS_CPUTIME_ID, {tv_sec=1}"), None);
+        let dns =
+            "3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr(\"127.0.0.1\")}, 16";
+        assert_eq!(detail(s, "connect", dns), Some(Detail::NameServer));
+        let log = "3, {sa_family=AF_UNIX, sun_path=\"/dev/log\"}, 110";
+        assert_eq!(detail(s, "connect", log), Some(Detail::SystemLog));
+        assert_eq!(detail(s, "connect", "3, {sa_family=AF_UNIX, sun_path=\"/x\"}, 110"), None);
+    }
+}
