@@ -1,6 +1,8 @@
 //! Chores of this repository: `cargo xtask new-rule NAME`, `gen [--check]`, `bench`.
 
 mod bench;
+mod cases;
+mod evaluate;
 mod generate;
 mod new_rule;
 mod time_bench;
@@ -15,7 +17,9 @@ usage: cargo xtask new-rule NAME   begin a rule from the template
        cargo xtask gen --check     fail if one of them is stale
        cargo xtask bench           what observing costs, beside strace, and what converting a time costs
        cargo xtask bench time      the latter alone
-       cargo xtask bench WORD      observing the programs whose name contains WORD";
+       cargo xtask bench WORD      observing the programs whose name contains WORD
+       cargo xtask bench-rules     what judging 100,000 rows takes
+       cargo xtask cases [PART]    real programs, healthy and not, beside strace";
 
 fn main() -> ExitCode {
     match run() {
@@ -41,6 +45,8 @@ fn run() -> Result<()> {
             time_bench::bench()?;
         }
         ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
+        ["cases", ref part @ ..] => cases::run(&root, part.first().copied())?,
+        ["bench-rules"] => evaluate::bench()?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;
         }

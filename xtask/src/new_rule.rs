@@ -98,14 +98,14 @@ mod tests {
     fn a_rule_is_one_file_and_one_word() {
         let root = copy();
         let before = list(&root);
-        let said = new_rule(root.path(), "library-search").unwrap();
-        assert!(said.contains("crates/rules/src/library_search.rs"), "{said}");
-        let file = root.path().join(SOURCES).join("library_search.rs");
+        let said = new_rule(root.path(), "sample-search").unwrap();
+        assert!(said.contains("crates/rules/src/sample_search.rs"), "{said}");
+        let file = root.path().join(SOURCES).join("sample_search.rs");
         let text = fs::read_to_string(file).unwrap();
-        assert!(text.contains("library-search") && !text.contains("{{"), "{text}");
+        assert!(text.contains("sample-search") && !text.contains("{{"), "{text}");
         let after = list(&root);
-        assert_eq!(after.replacen("    library_search,\n", "", 1), before);
-        assert!(after.find("library_search,") < after.find("    repeated_question,"));
+        assert_eq!(after.replacen("    sample_search,\n", "", 1), before);
+        assert!(after.find("sample_search,") < after.find("    repeated_question,"));
     }
 
     #[test]

@@ -50,6 +50,12 @@ impl Interner {
         slice(&self.all, &self.ends, id)
     }
 
+    /// Whether `part` may occur in some text: one search through all of them, as they lie. A part
+    /// that only occurs where one text ends and the next begins counts, too.
+    pub fn may_mention(&self, part: &str) -> bool {
+        self.all.contains(part)
+    }
+
     /// How many distinct texts are stored.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -85,5 +91,6 @@ mod tests {
         }
         assert_eq!((texts.id(""), texts.text(empty), texts.len()), (empty, "", 5001));
         assert_eq!(texts.find("no"), None);
+        assert!(texts.may_mention("é/4999") && !texts.may_mention("5000"));
     }
 }

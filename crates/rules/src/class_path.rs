@@ -72,6 +72,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST_ARCHIVES: usize = 5;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".jar") {
+        return;
+    }
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let archive = |path: &str| path.ends_with(".jar") && !path.contains("/jvm/");
     let part = |row: &Row, path: &str| match archive(path) && tally::absent(row) {

@@ -80,6 +80,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("gconv-modules") {
+        return;
+    }
     let set = |id: ProcId| {
         let process = view.process(id);
         search::heeds_variables(process)

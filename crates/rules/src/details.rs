@@ -7,7 +7,7 @@ use needless_model::{Detail, Finding, ProcId, Row, Target};
 /// The rows of each process with this detail, in the order of processes.
 pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: Detail) -> Vec<(usize, &'p Row)> {
     let is = |row: &Row| row.target == Target::Detail(detail);
-    view.rows_of(id).filter(|(_, row)| is(row)).collect()
+    view.details_of(id).filter(|(_, row)| is(row)).collect()
 }
 
 /// Calls of a detail that repeat the one before, where they are nearly all of it.

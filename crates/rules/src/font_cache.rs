@@ -111,6 +111,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 10;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("fontconfig") {
+        return;
+    }
     let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
     let without = |id: ProcId| {
         let caches = || {

@@ -70,6 +70,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 100;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".htaccess") {
+        return;
+    }
     let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
     let part = |row: &Row, path: &str| match tally::file_name(path) == ".htaccess" {
         true if tally::absent(row) => Part::Needless,

@@ -64,6 +64,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("/hsperfdata_") {
+        return;
+    }
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let part = |_: &Row, path: &str| match path.contains("/hsperfdata_") {
         true => Part::Needless,

@@ -84,7 +84,7 @@ use crate::select::{Case, merge_by};
 use crate::tally;
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Safety};
+use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Row, Safety};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -141,13 +141,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 
 /// The directories in which a library was missed that was found in another.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
-    let opens = || {
-        let opens = view.rows_of(id).filter(|(_, row)| row.ask == Ask::Open);
-        opens.map(|(_, row)| (row, view.profile.path(row))).filter(|(_, path)| is_library(path))
-    };
-    let found: HashSet<&str> =
-        opens().filter(|(row, _)| row.ok()).map(|(_, path)| tally::file_name(path)).collect();
-    opens()
+    let opens = view.rows_of(id).filter(|(_, row)| row.ask == Ask::Open);
+    let opens = opens.map(|(_, row)| (row, view.profile.path(row)));
+    let opens: Vec<(&Row, &str)> = opens.filter(|(_, path)| is_library(path)).collect();
+    let found = || opens.iter().filter(|(row, _)| row.ok()).map(|(_, path)| *path);
+    let found: HashSet<&str> = found().map(tally::file_name).collect();
+    opens
+        .iter()
         .filter(|(row, path)| tally::absent(row) && found.contains(tally::file_name(path)))
         .map(|(_, path)| base(parent(path)))
         .filter(|dir| !dir.is_empty() && !of_the_system(dir))

@@ -66,6 +66,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("/etc/ld.so.cache") {
+        return;
+    }
     let cache = |path: &str| path == "/etc/ld.so.cache";
     let without = |id: ProcId| {
         let mut rows = view.rows_of(id).filter(|(_, row)| cache(view.profile.path(row)));

@@ -66,6 +66,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".cat") {
+        return;
+    }
     let catalogue = |path: &str| path.ends_with(".cat");
     let vain = |id: ProcId| {
         let value = view.process(id).env.value("NLSPATH").unwrap_or("");

@@ -114,6 +114,9 @@ const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".pm") {
+        return;
+    }
     search::check(view, claims, &SEARCH, &WORDS);
 }
 

@@ -93,5 +93,8 @@ const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".php") {
+        return;
+    }
     search::check(view, claims, &SEARCH, &WORDS);
 }

@@ -80,6 +80,9 @@ const FEWEST: u64 = 500;
 const FEWEST_EACH: u64 = 10;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".php") {
+        return;
+    }
     let php = |id: ProcId| {
         let name = view.process(id).name();
         name.starts_with("php") || name.starts_with("apache2") || name == "httpd"

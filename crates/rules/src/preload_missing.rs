@@ -62,6 +62,21 @@
 //! nothing
 //! ```
 //!
+//! The C library itself, searched for in directories of LD_LIBRARY_PATH and found behind them, in a
+//! log that does not tell the environment:
+//!
+//! ```trace
+//! execve("/usr/bin/sh", ["sh"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/b/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/c/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/d/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A plug-in that a running program looks for is not preloaded:
 //!
 //! ```trace
@@ -127,6 +142,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             let name = path.rsplit('/').next().unwrap_or(path);
             // What is opened later, no loader preloads.
             if row.ask == Ask::Open && row.ok() && (name == "libc.so.6" || is_musl(name)) {
+                // If it was searched for, it was found.
+                tried.remove(name);
                 break;
             }
             // Of each directory the loader asks once whether it is there.

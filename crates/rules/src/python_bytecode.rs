@@ -115,6 +115,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 10;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".pyc") {
+        return;
+    }
     let mut cases = Vec::new();
     for id in view.ids() {
         let mut missed: HashMap<String, usize> = HashMap::new();

@@ -76,6 +76,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 50;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("/etc/resolv.conf") {
+        return;
+    }
     let looks_up = |id: ProcId| {
         // With the check comes the reading of names: a watcher has none of it.
         let names = |path: &str| path == "/etc/hosts" || path == "/etc/nsswitch.conf";

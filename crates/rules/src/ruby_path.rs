@@ -92,6 +92,9 @@ const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention(".rb") {
+        return;
+    }
     search::check(view, claims, &SEARCH, &WORDS);
 }
 

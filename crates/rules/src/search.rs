@@ -99,6 +99,7 @@ pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) ->
             dirs: BTreeMap::new(),
             of: BTreeMap::new(),
         });
+        let start = common_start(&dirs);
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
         for (at, row) in view.rows_of(id) {
@@ -108,7 +109,7 @@ pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) ->
             let path = view.profile.path(row);
             // Who finds a directory missing may ask for the one above it.
             let above = || parents.get(path).filter(|_| absent(row)).map(|dir| (*dir, ""));
-            let Some((dir, rest)) = below(&dirs, path).or_else(above) else { continue };
+            let Some((dir, rest)) = below(&dirs, start, path).or_else(above) else { continue };
             let tried = list.dirs.entry(dir).or_default();
             *list.of.entry(id).or_default() += row.count;
             tried.hit |= row.ok() && !rest.is_empty();
@@ -140,17 +141,14 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
     let kept = list.value.into_iter().flat_map(raw_entries).filter(|e| !vain.contains(&**e));
     let kept = kept.collect();
-    let base = |path: &str| match path.rsplit_once('/') {
-        Some((dir, file)) if !vain.contains(path) => format!("{}/…/{file}", parent(&vain, dir)),
+    // A line of evidence per directory, whatever was asked for in it.
+    let base = |path: &str| match ancestors(path).find(|dir| vain.contains(dir)) {
+        Some(dir) if dir != path => format!("{dir}/…"),
         _ => path.to_owned(),
     };
     let merged = merge_by(view.profile, cases, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
     Some(Found { value: list.value, merged, vain, kept, programs })
-}
-
-fn parent<'a>(dirs: &BTreeSet<&'a str>, dir: &'a str) -> &'a str {
-    ancestors(dir).find(|dir| dirs.contains(dir)).unwrap_or(dir)
 }
 
 /// The absolute directories of a list, without a slash at the end.
@@ -174,11 +172,26 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The directory of `dirs` that `path` is or lies below, and the rest.
-fn below<'p>(dirs: &HashSet<&'p str>, path: &'p str) -> Option<(&'p str, &'p str)> {
+/// The directory of `dirs` that `path` is or lies below, and the rest. `start`: as all of them begin.
+fn below<'p>(dirs: &HashSet<&'p str>, start: &str, path: &'p str) -> Option<(&'p str, &'p str)> {
+    if !path.starts_with(start) {
+        return None;
+    }
     let path = path.trim_end_matches('/');
-    let dir = ancestors(path).find_map(|dir| dirs.get(dir))?;
+    let dir =
+        ancestors(path).take_while(|dir| dir.len() >= start.len()).find_map(|dir| dirs.get(dir))?;
     Some((*dir, path[dir.len()..].trim_start_matches('/')))
+}
+
+/// How all of them begin.
+fn common_start<'p>(dirs: &HashSet<&'p str>) -> &'p str {
+    let shorten = |one: &'p str, other: &&'p str| {
+        let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        &one[..(0..=same).rev().find(|at| one.is_char_boundary(*at)).unwrap_or(0)]
+    };
+    let mut all = dirs.iter();
+    let first = all.next().copied().unwrap_or("");
+    all.fold(first, shorten)
 }
 
 /// The directories in which the process, or its image before it forked, searched, as its calls tell.

@@ -16,6 +16,8 @@ pub struct View<'p> {
     /// The part of `order` of each process.
     spans: Vec<Range<usize>>,
     by_path: HashMap<StrId, Vec<u32>>,
+    /// Positions of rows with a [`Target::Detail`], by process.
+    details: BTreeMap<ProcId, Vec<u32>>,
     images: Vec<ProcId>,
     libcs: Vec<Libc>,
 }
@@ -32,9 +34,12 @@ impl<'p> View<'p> {
             *span = start..at + 1;
         }
         let mut by_path: HashMap<StrId, Vec<u32>> = HashMap::new();
+        let mut details: BTreeMap<ProcId, Vec<u32>> = BTreeMap::new();
         for (at, row) in profile.rows.iter().enumerate() {
-            if let Target::Path(path) = row.target {
-                by_path.entry(path).or_default().push(at as u32);
+            match row.target {
+                Target::Path(path) => by_path.entry(path).or_default().push(at as u32),
+                Target::Detail(_) => details.entry(row.process).or_default().push(at as u32),
+                _ => {}
             }
         }
         let images: Vec<ProcId> =
@@ -46,7 +51,7 @@ impl<'p> View<'p> {
                 *libc = libc_by_path(profile.path(row));
             }
         }
-        View { profile, order, spans, by_path, images, libcs }
+        View { profile, order, spans, by_path, details, images, libcs }
     }
 
     /// All processes.
@@ -82,6 +87,16 @@ impl<'p> View<'p> {
     /// The rows of a process in the order of their first call, with their positions.
     pub fn rows_of(&self, id: ProcId) -> impl Iterator<Item = (usize, &'p Row)> + '_ {
         self.order[self.spans[id.index()].clone()].iter().map(|at| self.at(*at))
+    }
+
+    /// The rows of a process about calls without a path whose arguments rules ask about.
+    pub(crate) fn details_of(&self, id: ProcId) -> impl Iterator<Item = (usize, &'p Row)> + '_ {
+        self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
+    }
+
+    /// Whether `part` may occur in a path. Asked by rules that would else look at every row.
+    pub(crate) fn may_mention(&self, part: &str) -> bool {
+        self.profile.strings.may_mention(part)
     }
 
     /// The rows about an absolute path, by process.

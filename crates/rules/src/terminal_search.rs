@@ -78,6 +78,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST_DIRS: usize = 3;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("terminfo") {
+        return;
+    }
     let described = |path: &str| path.contains("/terminfo/");
     let mut groups: BTreeMap<Option<&str>, (Vec<Case>, BTreeSet<&str>)> = BTreeMap::new();
     for id in view.ids() {

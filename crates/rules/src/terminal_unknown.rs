@@ -71,6 +71,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("terminfo") {
+        return;
+    }
     let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
     for id in view.ids() {
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };

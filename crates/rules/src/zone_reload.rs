@@ -82,6 +82,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 50;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("/zoneinfo") {
+        return;
+    }
     let go = |id: ProcId| view.process(id).runtime == Runtime::Go;
     let part = |row: &Row, path: &str| match row.ask == Ask::Open
         && row.ok()

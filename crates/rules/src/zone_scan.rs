@@ -93,6 +93,9 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 100;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    if !view.may_mention("/zoneinfo") {
+        return;
+    }
     let in_database = |path: &str| zone::zone_name(path).is_some() || path.ends_with("/zoneinfo");
     let part = |row: &Row, path: &str| match in_database(path) && asks(row) {
         true => Part::Needless,

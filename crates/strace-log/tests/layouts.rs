@@ -418,3 +418,22 @@ fn a_set_with_times_is_read_in_their_order() {
     assert_eq!((row.count, row.repeated), (3, 1));
     assert_eq!(profile.window.length_ns, Some(1_900_000_000));
 }
+
+/// A vfork returns after its child's exec, which is then the same child's.
+#[test]
+fn a_vfork_that_returns_after_its_childs_exec_made_that_child() {
+    let log = "\
+33 execve(\"/usr/bin/sh\", [\"sh\"], 0x7ffd /* 9 vars */) = 0
+33 vfork( <unfinished ...>
+35 rt_sigprocmask(SIG_SETMASK, [], NULL, 8) = 0
+35 execve(\"/usr/bin/tput\", [\"tput\"], 0x55d8 /* 9 vars */) = 0
+35 access(\"/one\", R_OK) = -1 ENOENT (No such file or directory)
+33 <... vfork resumed>) = 35
+35 access(\"/two\", R_OK) = -1 ENOENT (No such file or directory)
+";
+    let profile = profile(log);
+    let exes: Vec<&str> = profile.processes.iter().filter_map(|p| p.exe.as_deref()).collect();
+    assert_eq!(exes, ["/usr/bin/sh", "/usr/bin/sh", "/usr/bin/tput"]);
+    let asker = |path| profile.rows.iter().find(|r| profile.path(r) == path).unwrap().process;
+    assert_eq!(asker("/one"), asker("/two"));
+}

@@ -52,7 +52,14 @@ impl Family {
         };
         let process = self.threads[known as usize].process;
         let was = builder.process_ref(process);
-        if claimed && (process == parent || was.parent == Some(parent)) {
+        // A vfork returns after its child's exec: what the child was before is the parent's child.
+        let mut first = was;
+        while let (Born::Exec, Some(up)) = (first.born, first.parent)
+            && builder.process_ref(up).pid == child
+        {
+            first = builder.process_ref(up);
+        }
+        if claimed && (process == parent || first.parent == Some(parent)) {
             return; // and rightly
         }
         if was.pid != child || was.born == Born::Exec || (was.born == Born::Fork && !claimed) {
