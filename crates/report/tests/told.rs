@@ -36,8 +36,8 @@ fn full_for_one_finding() {
 #[test]
 fn full_for_a_tree_of_processes() {
     assert_snapshot!(tree().told(Format::Full), @r#"
-    needless: ptrace; not known: the time of calls, the kernel time of calls, the answers of calls, call
-    sites, the host's time zone files, the host's locales
+    needless: ptrace; not known: the time of calls, the kernel time of calls, the arguments of calls
+    without a path, the answers of calls, call sites, the host's time zone files, the host's locales
     make: 60,031 of 60,300 calls are needless, 2 findings
 
     tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion
@@ -84,7 +84,8 @@ fn full_for_a_tree_of_processes() {
 fn full_does_not_compare_with_calls_that_were_not_counted() {
     assert_snapshot!(reopened().told(Format::Full), @r#"
     needless: ptrace; not known: a count of every call, the environment of the processes, the time of
-    calls, the answers of calls, call sites, the host's time zone files, the host's locales
+    calls, the arguments of calls without a path, the answers of calls, call sites, the host's time zone
+    files, the host's locales
     app.log: 4,995 calls are needless, 1 finding
 
     zone-file-missing: 4,995 of 4,996 needless: opens and reads a zone file that is empty
