@@ -1,5 +1,6 @@
 //! Chooses a backend, launches, looks up the host facts and call sites.
 
+mod ancestry;
 mod costs;
 mod count;
 mod decode;
@@ -8,6 +9,7 @@ mod elevate;
 mod enrich;
 mod image;
 mod kernel;
+mod live;
 mod locale;
 mod module;
 mod preload;
@@ -20,6 +22,7 @@ mod unwind;
 mod window;
 mod zone;
 
+pub use ancestry::{Kin, ancestry, root_of};
 pub use costs::calibrate;
 pub use count::count_command;
 pub use doctor::{Check, State, doctor};
@@ -32,8 +35,8 @@ pub use preload::{preload, preload_library, preloaded};
 pub use root::{Root, Roots};
 pub use run::{Backend, Captured, Failure, Options, count, launch, run};
 pub use service::{
-    Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
-    processes_of_cgroup,
+    Cgroups, Service, ServiceKind, ask, cgroup_id, cgroup_mount, find_cgroup, find_container,
+    find_unit, processes_of_cgroup, program,
 };
 pub use sites::resolve;
 pub use tzif::{Stored, stored};

@@ -8,6 +8,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+pub use ask::{ask, program};
 pub use choose::{find_cgroup, find_container, find_unit};
 pub use hierarchy::{Cgroups, cgroup_id, cgroup_mount, processes_of_cgroup};
 

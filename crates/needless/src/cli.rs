@@ -56,6 +56,21 @@ pub(crate) enum Action {
     /// (static programs, musl, Go, Java, Node) needless says so and runs the command as it is. Exit
     /// status: the command's own; 125, 126 and 127 as for run.
     Preload(Preload),
+    /// Say where a variable of a process comes from: who set, changed or lost it, which files hold it,
+    /// which of them reach the process, and where a change belongs.
+    ///
+    /// Of the environment only that one variable is read. Give `-- CMD…` to have a command run and
+    /// each of its programs watched; output and exit status are then the command's, the story goes to
+    /// standard error.
+    Origin(Origin),
+    /// Make a remedy hold: show the change as a diff, ask, write it where it takes effect.
+    ///
+    /// What to change comes from a JSON report, from --set, or from a look at the unit. Nothing is
+    /// written without a yes; what cannot be placed for sure is told to be done by hand. Exit status 2
+    /// when something was not done.
+    Fix(Fix),
+    /// Take a change of `fix` back, byte for byte; refused where somebody changed the file since.
+    Undo(Undo),
     /// Make published experiments again on this machine: tables beside those of their sources.
     ///
     /// Without a name they are listed. What must be otherwise for one (/etc/localtime, locales) is so in
@@ -211,6 +226,69 @@ pub(crate) struct Report {
     /// Do not check this rule (may be given several times).
     #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
     pub(crate) ignored: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Origin {
+    /// The variable.
+    #[arg(value_name = "VAR")]
+    pub(crate) variable: String,
+    /// The process, by its id.
+    #[arg(value_name = "PID", required_unless_present_any = ["unit", "command"], conflicts_with_all = ["unit", "command"])]
+    pub(crate) pid: Option<u32>,
+    /// A systemd unit: its main process, or its files where it does not run.
+    #[arg(long, value_name = "UNIT", conflicts_with = "command")]
+    pub(crate) unit: Option<String>,
+    /// A command to run, after `--`.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct Fix {
+    /// A report in JSON, written with -o.
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place"])]
+    pub(crate) report: Option<PathBuf>,
+    /// A systemd unit; without REPORT and --set it is observed for 10 seconds first.
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// A process.
+    #[arg(long, value_name = "PID", conflicts_with = "unit")]
+    pub(crate) pid: Option<u32>,
+    /// Change this file, whoever reads it: a Dockerfile, a manifest, a crontab …
+    #[arg(long = "in", value_name = "FILE", requires = "set", conflicts_with_all = ["unit", "pid"])]
+    pub(crate) place: Option<PathBuf>,
+    /// Which part of FILE: a service, container, program or pool.
+    #[arg(long, value_name = "PART", requires = "place")]
+    pub(crate) part: Option<String>,
+    /// The change, VAR=VALUE, or VAR to remove it.
+    #[arg(long, value_name = "VAR[=VALUE]", conflicts_with = "report")]
+    pub(crate) set: Option<String>,
+    /// Only what this rule found (may be given several times).
+    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rules: Vec<String>,
+    /// Only print the diff, for `patch -p1` in the root directory.
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) diff: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Restart the service afterwards.
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Undo {
+    /// The change, by its number; without it the last one.
+    #[arg(value_name = "ID", conflicts_with = "last")]
+    pub(crate) id: Option<u32>,
+    /// The last change that holds.
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// List the changes.
+    #[arg(long, conflicts_with_all = ["id", "last"])]
+    pub(crate) list: bool,
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! needless: finds the system calls a program makes but does not need. Wiring only.
 
+mod change;
 mod cli;
 mod output;
 mod progress;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Bad input, or a report that could not be written.
-const FAILED: i32 = 2;
+pub(crate) const FAILED: i32 = 2;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
@@ -34,6 +35,12 @@ fn main() -> ExitCode {
         Action::Attach(attach) => self::attach(&attach, when),
         Action::Host(host) => self::host(&host, when),
         Action::Read(read) => self::read(&read, when),
+        Action::Origin(origin) if !origin.command.is_empty() => {
+            return change::origin_of_run(&origin, when);
+        }
+        Action::Origin(origin) => change::origin(&origin, when),
+        Action::Fix(fix) => change::fix(&fix),
+        Action::Undo(undo) => change::undo(&undo),
         Action::Lab(lab) => self::lab(&lab, when),
         Action::LabSubject(of) => {
             needless_lab::subject(&of.function, of.calls, of.etc_localtime.as_deref())
@@ -282,7 +289,7 @@ fn observed(
 }
 
 /// Prints to standard output what is not about one capture.
-fn print(
+pub(crate) fn print(
     form: impl FnOnce(&mut Vec<u8>, needless_report::Style) -> std::io::Result<()>,
     when: When,
 ) -> Result<()> {
@@ -292,7 +299,7 @@ fn print(
     output.write(&text)
 }
 
-fn complain(error: &impl std::fmt::Display, status: i32) -> ExitCode {
+pub(crate) fn complain(error: &impl std::fmt::Display, status: i32) -> ExitCode {
     output::say(format_args!("{error:#}"));
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

@@ -8,6 +8,7 @@ mod doctor;
 mod lab;
 mod proof;
 mod proof_text;
+mod origin;
 mod rules;
 mod saved;
 mod tell;
@@ -26,6 +27,7 @@ pub use json::{SCHEMA, schema};
 pub use lab::{Cell, Column, Experiment, Layout, Table, Told, lab, lab_list};
 pub use profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};
+pub use origin::origin;
 pub use rules::{explain, rules_json, rules_table};
 pub use saved::{Advice, Saved, read_saved};
 

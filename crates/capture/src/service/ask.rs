@@ -12,7 +12,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// The executable `name` in a directory of `path`, a `PATH`. Relative directories do not count:
 /// this may run with more rights than the directory's owner.
-pub(super) fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
+pub fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
     let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
     let usable = |file: &PathBuf| {
         file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
@@ -24,7 +24,7 @@ pub(super) fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
 ///
 /// # Errors
 /// In one line: why it did not start, that it took too long, or what it complained.
-pub(super) fn ask(mut command: Command, patience: Duration) -> Result<String, String> {
+pub fn ask(mut command: Command, patience: Duration) -> Result<String, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env("LC_ALL", "C");
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     // Both are read at once: a full pipe would stop the program.

@@ -1,0 +1,191 @@
+//! A variable in the memory of a running program: what getenv(3) would find there, now.
+//!
+//! The C library keeps the environment behind the symbol `environ`. Where the program itself names
+//! it, the symbol stands in the program (a copy relocation) and the library's own is unused, so the
+//! program is asked first. No process is stopped: the array is read twice and has to be the same.
+
+use crate::ancestry::refused;
+use needless_model::Value;
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What `environ` is called (POSIX, glibc, musl).
+const SYMBOLS: [&str; 3] = ["environ", "__environ", "_environ"];
+/// More variables than execve(2) could hand over in practice: then it is no environment.
+const MOST: usize = 65_536;
+/// The longest value that is read, bytes; Linux's limit for one string (`MAX_ARG_STRLEN`).
+const LONGEST: usize = 128 << 10;
+
+/// The value of `variable` in process `pid`, as its C library has it.
+pub(crate) fn variable(pid: u32, variable: &str) -> Value {
+    match look(pid, variable) {
+        Ok(value) => value,
+        Err(why) => Value::Unknown(why),
+    }
+}
+
+fn look(pid: u32, variable: &str) -> Result<Value, String> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps"))
+        .map_err(|error| refused("/proc/PID/maps", pid, &error))?;
+    let maps = String::from_utf8_lossy(&maps);
+    if maps.is_empty() {
+        return Err("a thread of the kernel has no environment".into());
+    }
+    let memory = File::open(format!("/proc/{pid}/mem"))
+        .map_err(|error| refused("/proc/PID/mem", pid, &error))?;
+    let mut found = false;
+    for image in images(&maps, pid) {
+        for address in symbols(&image) {
+            found = true;
+            // Twice alike, or the program was changing it.
+            for _ in 0..8 {
+                let (first, again) =
+                    (read(&memory, address, variable), read(&memory, address, variable));
+                match (first, again) {
+                    (Some(first), Some(again)) if first == again => return Ok(first),
+                    (None, None) => break,
+                    _ => {}
+                }
+            }
+        }
+    }
+    Err(match found {
+        true => "its environ holds no variables that can be read".into(),
+        false => "no C library's environ was found in it (Go, static and stripped, or another \
+                  architecture)"
+            .into(),
+    })
+}
+
+/// A mapped file that may define `environ`.
+struct Image {
+    file: File,
+    /// The lowest address it is mapped at, of its first page.
+    start: u64,
+    offset: u64,
+}
+
+/// The program first, then libraries that may be a C library.
+fn images(maps: &str, pid: u32) -> Vec<Image> {
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+    let exe = exe.map(|exe| exe.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut seen: Vec<&str> = Vec::new();
+    let mut images = Vec::new();
+    let mut library = Vec::new();
+    for line in maps.lines() {
+        let mut fields = line.splitn(6, ' ');
+        let (Some(range), Some(_), Some(offset)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let path = fields.nth(2).unwrap_or("").trim_start();
+        if !path.starts_with('/') || seen.contains(&path) {
+            continue;
+        }
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_exe = path == exe;
+        if !is_exe
+            && !name.starts_with("libc.")
+            && !name.starts_with("libc-")
+            && !name.starts_with("ld-musl")
+        {
+            continue;
+        }
+        seen.push(path);
+        let Some((start, _)) = range.split_once('-') else { continue };
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let (Some(first), Some(offset)) = (number(start), number(offset)) else { continue };
+        // The very file that is mapped, also where it was deleted or lies in another mount
+        // namespace; without the right to that, the one of that name below the process's root.
+        let file = File::open(format!("/proc/{pid}/map_files/{range}")).or_else(|_| match is_exe {
+            true => File::open(format!("/proc/{pid}/exe")),
+            false => File::open(format!("/proc/{pid}/root{path}")),
+        });
+        if let Ok(file) = file {
+            let image = Image { file, start: first, offset };
+            if is_exe { &mut images } else { &mut library }.push(image);
+        }
+    }
+    images.append(&mut library);
+    images
+}
+
+/// Where `environ` lies in the process, by the symbols of one image.
+fn symbols(image: &Image) -> Vec<u64> {
+    let cache = ReadCache::new(&image.file);
+    let Ok(elf) = object::File::parse(&cache) else { return Vec::new() };
+    if !elf.is_64() || !elf.is_little_endian() {
+        return Vec::new();
+    }
+    // The load bias: where the file's page is mapped, less where the file says it would be.
+    let page = |n: u64| n & !0xfff;
+    let stated = elf.segments().find_map(|segment| {
+        let (offset, _) = segment.file_range();
+        (page(offset) == page(image.offset)).then(|| page(segment.address()))
+    });
+    let Some(stated) = stated else { return Vec::new() };
+    let bias = image.start.wrapping_sub(stated);
+    let mut found: Vec<u64> = elf
+        .dynamic_symbols()
+        .chain(elf.symbols())
+        .filter(|symbol| symbol.is_definition() && symbol.address() != 0)
+        .filter(|symbol| symbol.name().is_ok_and(|name| SYMBOLS.contains(&plain(name))))
+        .map(|symbol| symbol.address().wrapping_add(bias))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A symbol's name without its version.
+fn plain(name: &str) -> &str {
+    name.split('@').next().unwrap_or(name)
+}
+
+/// Reads the array that `environ` at `address` points to; `None` where it is no environment.
+fn read(memory: &File, address: u64, variable: &str) -> Option<Value> {
+    let word = |at: u64| {
+        let mut bytes = [0; 8];
+        memory.read_exact_at(&mut bytes, at).ok()?;
+        Some(u64::from_ne_bytes(bytes))
+    };
+    let array = word(address)?;
+    if array == 0 {
+        // clearenv(3) leaves this. A library's symbol that the program took over is null as well,
+        // but then the program's own was found first.
+        return Some(Value::Unset);
+    }
+    let wanted = [variable.as_bytes(), b"="].concat();
+    for at in 0..MOST {
+        let string = word(array.checked_add(8 * at as u64)?)?;
+        if string == 0 {
+            return Some(Value::Unset);
+        }
+        let mut start = vec![0; wanted.len()];
+        // Shorter strings may lie at the end of a mapping: those are not the variable.
+        if memory.read_exact_at(&mut start, string).is_err() || start != wanted {
+            continue;
+        }
+        return text(memory, string + wanted.len() as u64).map(Value::Set);
+    }
+    None
+}
+
+/// The string at `at`, up to its NUL.
+fn text(memory: &File, mut at: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    while bytes.len() < LONGEST {
+        let mut chunk = [0; 256];
+        // Up to the page's end, behind which there may be nothing.
+        let room = (4096 - at % 4096).min(256) as usize;
+        memory.read_exact_at(&mut chunk[..room], at).ok()?;
+        let end = chunk[..room].iter().position(|b| *b == 0);
+        bytes.extend_from_slice(&chunk[..end.unwrap_or(room)]);
+        if end.is_some() {
+            return Some(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        at += room as u64;
+    }
+    None
+}

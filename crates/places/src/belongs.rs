@@ -1,0 +1,390 @@
+//! Where a change of a process's variable belongs, and how sure that is.
+
+use crate::channel::{Channel, Started};
+use crate::format::{php_fpm, sudoers, supervisord};
+use crate::place::{self, Place};
+use crate::sources::{crontab_of, home, pam_reads, supervisor_files};
+use crate::unit::{self, Kind};
+use needless_capture::{Kin, Root};
+use needless_model::{Belongs, Confidence};
+
+/// A place for a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spot {
+    /// What kind.
+    pub place: &'static Place,
+    /// The file, where it is known.
+    pub file: Option<String>,
+    /// The part of the file.
+    pub part: Option<String>,
+    /// What it is called.
+    pub called: String,
+    /// Why there.
+    pub why: String,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What must be run for the change to take effect; empty where that is not known.
+    pub restart: Vec<String>,
+    /// What else the change reaches, to be told with it.
+    pub caveat: Option<String>,
+}
+
+impl Spot {
+    fn new(
+        place: &'static Place,
+        file: impl Into<Option<String>>,
+        why: impl Into<String>,
+        confidence: Confidence,
+    ) -> Spot {
+        let file = file.into();
+        let called = match &file {
+            Some(file) => format!("{}, {file}", place.name),
+            None => place.name.to_owned(),
+        };
+        let (part, restart, caveat) = (None, Vec::new(), None);
+        Spot { place, file, part, called, why: why.into(), confidence, restart, caveat }
+    }
+
+    fn restart(mut self, words: &[&str]) -> Spot {
+        self.restart = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    fn part(mut self, part: impl Into<String>) -> Spot {
+        self.part = Some(part.into());
+        self
+    }
+
+    fn caveat(mut self, caveat: &str) -> Spot {
+        self.caveat = Some(caveat.to_owned());
+        self
+    }
+
+    pub(crate) fn told(&self) -> Belongs {
+        Belongs {
+            place: self.called.clone(),
+            file: self.file.clone(),
+            why: self.why.clone(),
+            confidence: self.confidence,
+        }
+    }
+}
+
+const EVERY_SESSION: &str =
+    "It reaches every session that PAM opens on this machine, not this program alone.";
+const EVERY_SUDO: &str =
+    "It reaches every command run by sudo whose caller has not set the variable.";
+
+/// The places, best first.
+pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channel) -> Vec<Spot> {
+    use Confidence::{High, Low, Medium};
+    let me = chain.last();
+    match channel {
+        Channel::Unit { name, how } => vec![unit_spot(root, name, *how, variable)],
+        Channel::UserUnit { name, uid } => {
+            let Some(home) = home(root, *uid) else { return Vec::new() };
+            let file = format!("{home}/.config/systemd/user/{name}.d/zz-needless.conf");
+            let why = format!("the user's systemd starts {name}");
+            vec![Spot::new(&place::USER_UNIT, file, why, High).restart(&[
+                "systemctl",
+                "--user",
+                "restart",
+                name,
+            ])]
+        }
+        Channel::Cron => vec![cron_spot(root, chain)],
+        Channel::At => vec![Spot::new(
+            &place::PAM_ENV,
+            None,
+            "at gives a job what its submitter had: submit it again with the variable set",
+            Low,
+        )],
+        Channel::Ssh | Channel::Su { .. } => {
+            let service = match channel {
+                Channel::Ssh => "sshd",
+                Channel::Su { login: true } => "su-l",
+                _ => "su",
+            };
+            let reads = pam_reads(root, service, 0) == Some(true);
+            let why =
+                format!("{} reads it by PAM, whichever shell or command it starts", channel.says());
+            let confidence = if reads { High } else { Low };
+            vec![
+                Spot::new(&place::PAM_ENV, "/etc/environment".to_owned(), why, confidence)
+                    .caveat(EVERY_SESSION),
+            ]
+        }
+        Channel::Sudo { .. } => vec![sudo_spot(root)],
+        Channel::Supervisord => vec![supervisord_spot(root, me)],
+        Channel::RunScript { dir } => vec![run_script_spot(root, dir.as_deref(), variable)],
+        Channel::PhpFpm { pool } => vec![php_fpm_spot(root, pool.as_deref().unwrap_or("www"))],
+        Channel::Postgresql { version, cluster } => {
+            let file = format!("/etc/postgresql/{version}/{cluster}/environment");
+            let why = "pg_ctlcluster replaces the environment by this file: a drop-in of the unit has no effect";
+            let unit = format!("postgresql@{version}-{cluster}.service");
+            let confidence = if root.read(&file).is_ok() { High } else { Low };
+            vec![Spot::new(&place::POSTGRESQL, file, why, confidence).restart(&[
+                "systemctl",
+                "restart",
+                &unit,
+            ])]
+        }
+        Channel::Apache => {
+            let file = "/etc/apache2/envvars";
+            let confidence = if root.read(file).is_ok() { High } else { Low };
+            vec![
+                Spot::new(
+                    &place::APACHE,
+                    file.to_owned(),
+                    "apachectl reads it after its unit's variables",
+                    confidence,
+                )
+                .restart(&["systemctl", "restart", "apache2.service"]),
+            ]
+        }
+        Channel::Container(what) => vec![Spot::new(
+            &place::COMPOSE,
+            None,
+            format!(
+                "{what} has the environment of its configuration: set it in the compose file, manifest or image (needless fix --in FILE) and make the container anew"
+            ),
+            Low,
+        )],
+        Channel::Program { name, pid } => {
+            let why = format!(
+                "it was started by {name}[{pid}]: set the variable there, or start it as `env {variable}=… COMMAND`"
+            );
+            vec![Spot::new(&place::WRAPPER, None, why, Low)]
+        }
+        Channel::Orphan => vec![init_script_spot(root, me).unwrap_or_else(|| {
+            let why = "who started it has ended: change what starts it (needless fix --in FILE)";
+            Spot::new(&place::WRAPPER, None, why, Medium.min(Low))
+        })],
+    }
+}
+
+fn unit_spot(root: &Root, name: &str, how: Started, variable: &str) -> Spot {
+    use Confidence::{High, Low, Medium};
+    let unit = unit::read(root, name, variable, None);
+    let restart = ["systemctl", "restart", name];
+    if let Some(holds) = unit.holds() {
+        if holds.kind == Kind::File {
+            let why =
+                format!("{name} reads it (EnvironmentFile=), and it is stronger than Environment=");
+            return Spot::new(&place::ENVIRONMENT_FILE, holds.file.clone(), why, High)
+                .restart(&restart);
+        }
+        if holds.kind == Kind::Unset && !holds.file.ends_with("/zz-needless.conf") {
+            let why = format!(
+                "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
+                holds.file, holds.line
+            );
+            return Spot::new(&place::SYSTEMD_UNIT, None, why, Low);
+        }
+    }
+    let (confidence, why) = match how {
+        Started::Directly => (High, format!("systemd itself starts it, as {name}")),
+        Started::ByAnother => (
+            Medium,
+            format!(
+                "it belongs to {name}, but something in that unit started it, which may not hand the variable on"
+            ),
+        ),
+        Started::Unknown => {
+            (Medium, format!("it belongs to {name}; how it was started could not be read"))
+        }
+        Started::Rebuilt => (
+            Low,
+            format!(
+                "it belongs to {name}, but its environment does not come from systemd: something rebuilt it"
+            ),
+        ),
+    };
+    let file = format!("/etc/systemd/system/{name}.d/zz-needless.conf");
+    Spot::new(&place::SYSTEMD_UNIT, file, why, confidence).restart(&restart)
+}
+
+fn cron_spot(root: &Root, chain: &[Kin]) -> Spot {
+    // cron's child is a shell, `/bin/sh -c COMMAND`, unless that has become the command.
+    let command = chain.iter().rev().find_map(|kin| match &kin.argv[..] {
+        [_, flag, command] if flag == "-c" => Some(command.clone()),
+        _ => None,
+    });
+    match command.and_then(|command| crontab_of(root, &command)) {
+        Some((file, _)) => {
+            let why = "cron gives a job what its table says, and nothing of its own unit";
+            Spot::new(&place::CRONTAB, file, why, Confidence::High)
+                .caveat("It reaches every job of that table.")
+        }
+        None => Spot::new(
+            &place::CRONTAB,
+            None,
+            "cron started it, but which table its job is in could not be told: needless fix --in TABLE",
+            Confidence::Medium,
+        ),
+    }
+}
+
+fn sudo_spot(root: &Root) -> Spot {
+    let mut files: Vec<String> = vec!["/etc/sudoers".into()];
+    let below = root.list("/etc/sudoers.d").unwrap_or_default();
+    files.extend(below.into_iter().map(|(name, _)| format!("/etc/sudoers.d/{name}")));
+    let named = files.iter().rev().find_map(|file| {
+        let text = root.read(file).ok()?;
+        sudoers::says(&String::from_utf8_lossy(&text)).into_iter().rev().find_map(|(_, said)| {
+            match said {
+                sudoers::Says::File(path) => Some(path),
+                _ => None,
+            }
+        })
+    });
+    let (file, why) = match named {
+        Some(file) => {
+            (file, "sudo resets the environment, and takes variables from this file (env_file)")
+        }
+        None => (
+            SUDO_ENV.to_owned(),
+            "sudo resets the environment; env_file gives it variables, which env_keep would not: that lets through only what the caller has",
+        ),
+    };
+    Spot::new(&place::SUDO_ENV_FILE, file, why, Confidence::High).caveat(EVERY_SUDO)
+}
+
+/// The env_file that we make where sudoers names none.
+pub(crate) const SUDO_ENV: &str = "/etc/needless/sudo.env";
+/// The drop-in that names it.
+pub(crate) const SUDO_DROP_IN: &str = "/etc/sudoers.d/zz-needless";
+
+fn supervisord_spot(root: &Root, me: Option<&Kin>) -> Spot {
+    let marks = me.map(|me| &me.marks);
+    let group = marks.and_then(|marks| marks.get("SUPERVISOR_GROUP_NAME"));
+    let name = group.or_else(|| marks.and_then(|marks| marks.get("SUPERVISOR_PROCESS_NAME")));
+    let has = |file: &&String| {
+        let Ok(text) = root.read(file) else { return false };
+        let text = String::from_utf8_lossy(&text);
+        name.is_some_and(|name| supervisord::programs(&text).contains(&name.as_str()))
+    };
+    match (name, supervisor_files(root).iter().find(has)) {
+        (Some(name), Some(file)) => Spot::new(
+            &place::SUPERVISORD,
+            file.clone(),
+            format!("supervisord starts it as its program {name}"),
+            Confidence::High,
+        )
+        .part(name.clone())
+        .restart(&["supervisorctl", "update"]),
+        _ => Spot::new(
+            &place::SUPERVISORD,
+            None,
+            "supervisord starts it, but which file describes it could not be told: needless fix --in FILE --part PROGRAM",
+            Confidence::Medium,
+        ),
+    }
+}
+
+fn run_script_spot(root: &Root, dir: Option<&str>, variable: &str) -> Spot {
+    let Some(dir) = dir else {
+        let why = "a supervisor of run scripts started it; its directory could not be read";
+        return Spot::new(&place::WRAPPER, None, why, Confidence::Medium);
+    };
+    let run = format!("{dir}/run");
+    let text = root.read(&run).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let envdir = words.iter().enumerate().find_map(|(at, word)| {
+        let next = |n: usize| words.get(at + n).filter(|dir| dir.starts_with('/')).copied();
+        match word.rsplit('/').next()? {
+            "envdir" | "s6-envdir" => next(1),
+            "chpst" if words.get(at + 1) == Some(&"-e") => next(2),
+            _ => None,
+        }
+    });
+    match envdir {
+        Some(envdir) => Spot::new(
+            &place::ENVDIR,
+            format!("{}/{variable}", envdir.trim_end_matches('/')),
+            format!("{run} starts it with the variables of that directory"),
+            Confidence::High,
+        ),
+        None => Spot::new(
+            &place::WRAPPER,
+            run.clone(),
+            format!("its supervisor runs {run}, which becomes the program"),
+            if text.starts_with("#!/bin/sh") { Confidence::High } else { Confidence::Medium },
+        ),
+    }
+}
+
+fn php_fpm_spot(root: &Root, pool: &str) -> Spot {
+    for (version, _) in root.list("/etc/php").unwrap_or_default() {
+        let dir = format!("/etc/php/{version}/fpm/pool.d");
+        for (name, _) in root.list(&dir).unwrap_or_default() {
+            let file = format!("{dir}/{name}");
+            let Ok(text) = root.read(&file) else { continue };
+            if php_fpm::pools(&String::from_utf8_lossy(&text)).contains(&pool) {
+                let unit = format!("php{version}-fpm.service");
+                return Spot::new(
+                    &place::PHP_FPM,
+                    file,
+                    "php-fpm clears the environment of its workers (clear_env): only the pool's own lines reach them",
+                    Confidence::High,
+                )
+                .part(pool)
+                .restart(&["systemctl", "reload", &unit]);
+            }
+        }
+    }
+    let why =
+        format!("the file of the pool {pool} was not found: needless fix --in FILE --part {pool}");
+    Spot::new(&place::PHP_FPM, None, why, Confidence::Medium)
+}
+
+/// The init script whose daemon it is: it names the program, and a file that holds its pid.
+fn init_script_spot(root: &Root, me: Option<&Kin>) -> Option<Spot> {
+    let me = me?;
+    let exe = me.exe.as_deref()?;
+    let mut fits = Vec::new();
+    for (name, _) in root.list("/etc/init.d").unwrap_or_default() {
+        let script = format!("/etc/init.d/{name}");
+        let Ok(text) = root.read(&script) else { continue };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let pid_files = text.split(['"', '\'', '=', ' ', '\n', '\t']).filter(|word| {
+            word.ends_with(".pid") && (word.starts_with("/run/") || word.starts_with("/var/run/"))
+        });
+        // $NAME is what such scripts mostly call themselves.
+        let holds = |file: &str| {
+            let file = file.replace("${NAME}", &name).replace("$NAME", &name);
+            let pid = root.read(&file).ok().and_then(|t| String::from_utf8(t).ok());
+            pid.is_some_and(|pid| pid.trim() == me.own_pid.to_string())
+        };
+        let holds = pid_files.into_iter().any(holds);
+        if holds || text.contains(exe) {
+            fits.push((name, text, holds));
+        }
+    }
+    fits.sort_by_key(|(.., holds)| !holds);
+    let (name, text, holds) = match &fits[..] {
+        [one] => one,
+        [first, second, ..] if first.2 && !second.2 => first,
+        _ => return None,
+    };
+    let confidence = if *holds { Confidence::High } else { Confidence::Medium };
+    for dir in ["/etc/default", "/etc/sysconfig", "/etc/conf.d"] {
+        let file = format!("{dir}/{name}");
+        let sourced = text.contains(&file) || text.contains(&format!("{dir}/$NAME"));
+        if sourced {
+            let why = format!(
+                "/etc/init.d/{name} starts it and sources this file; what starts that (service, PID 1) clears all else"
+            );
+            return Some(
+                Spot::new(&place::DEFAULTS, file, why, confidence)
+                    .restart(&["service", name, "restart"]),
+            );
+        }
+    }
+    let why = format!(
+        "/etc/init.d/{name} starts it and sources no file: add a line `export {}` there by hand",
+        "VAR=VALUE"
+    );
+    Some(Spot::new(&place::DEFAULTS, None, why, Confidence::Medium))
+}

@@ -1,0 +1,232 @@
+//! A change planned: which files, with which text, checked before anything is written.
+
+use crate::belongs::{SUDO_DROP_IN, SUDO_ENV, Spot};
+use crate::disk::{About, Disk};
+use crate::format::{Edit, sudoers};
+use crate::journal::FileChange;
+use crate::place::{self, Place};
+use needless_model::Confidence;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A change that can be shown and made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it does, in one line.
+    pub what: String,
+    /// Where, for people.
+    pub place: String,
+    /// Why there.
+    pub why: String,
+    /// What to know before.
+    pub caveats: Vec<String>,
+    /// The files; none where nothing is left to do.
+    pub files: Vec<FileChange>,
+    /// What has to be run for the files to be read; empty where nothing.
+    pub reload: Vec<String>,
+    /// What makes it take effect, to be shown or, on request, run; empty where that is said by
+    /// `effect` only.
+    pub restart: Vec<String>,
+    /// When it takes effect.
+    pub effect: &'static str,
+}
+
+/// Plans to set `variable` to `value` (or remove it) at `spot`.
+///
+/// # Errors
+/// In a sentence, with what to do by hand: the place is not sure enough, the file may not be changed,
+/// or cannot say such a value, or its own checker refuses it.
+pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Result<Plan, String> {
+    let Some(path) = spot.file.as_deref().filter(|_| spot.confidence == Confidence::High) else {
+        return Err(format!("not done by a tool: {}", spot.why));
+    };
+    let edit = Edit { variable, value, part: spot.part.as_deref() };
+    let mut files = Vec::new();
+    files.extend(edited(spot.place, path, &edit, disk)?);
+    if spot.place == &place::SUDO_ENV_FILE && path == SUDO_ENV && value.is_some() {
+        files.extend(sudo_drop_in(disk)?);
+    }
+    let what = match value {
+        Some(value) => format!("{variable}={value} in {path}"),
+        None => format!("{variable} removed in {path}"),
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let reload = match () {
+        () if spot.place == &place::SYSTEMD_UNIT => words(&["systemctl", "daemon-reload"]),
+        () if spot.place == &place::SUPERVISORD => words(&["supervisorctl", "reread"]),
+        () => Vec::new(),
+    };
+    Ok(Plan {
+        what,
+        place: spot.called.clone(),
+        why: spot.why.clone(),
+        caveats: spot.caveat.iter().cloned().collect(),
+        files,
+        reload,
+        restart: spot.restart.clone(),
+        effect: spot.place.effect,
+    })
+}
+
+/// A place that the user named: a file, and which part of it.
+///
+/// # Errors
+/// Where the file is of no kind that is known.
+pub fn spot_of_file(path: &str, part: Option<&str>, disk: &Disk) -> Result<Spot, String> {
+    let before = disk.look(path)?;
+    let text = before.map(|before| before.bytes).unwrap_or_default();
+    let place = place::of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
+        format!("{path}: no place that is known; `needless origin` tells which are")
+    })?;
+    Ok(Spot {
+        place,
+        file: Some(path.to_owned()),
+        part: part.map(str::to_owned),
+        called: format!("{}, {path}", place.name),
+        why: "it was named on the command line".into(),
+        confidence: Confidence::High,
+        restart: Vec::new(),
+        caveat: None,
+    })
+}
+
+fn edited(
+    place: &Place,
+    path: &str,
+    edit: &Edit<'_>,
+    disk: &Disk,
+) -> Result<Option<FileChange>, String> {
+    let before = disk.look(path)?;
+    let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();
+    let text = std::str::from_utf8(text)
+        .map_err(|_| format!("{path}: not UTF-8; a tool would not keep it as it is"))?;
+    let holds = place.find(text, edit.variable, edit.part).pop();
+    if let (Some(found), Some(value)) = (&holds, edit.value)
+        && found.certain
+        && found.value.as_deref() == Some(value)
+        && place != &place::CRONTAB
+    {
+        return Ok(None);
+    }
+    let new = place.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
+    if new == text && before.is_some() {
+        return Ok(None);
+    }
+    check(place, path, &new)?;
+    let about = before.as_ref().map_or_else(|| About::new(mode(place)), |b| b.about.clone());
+    Ok(Some(FileChange {
+        path: path.to_owned(),
+        before: before.map(|before| before.bytes),
+        after: Some(new.into_bytes()),
+        about,
+    }))
+}
+
+fn mode(place: &Place) -> u32 {
+    match () {
+        () if place == &place::SUDOERS => 0o440,
+        () if place == &place::WRAPPER => 0o755,
+        () => 0o644,
+    }
+}
+
+fn sudo_drop_in(disk: &Disk) -> Result<Option<FileChange>, String> {
+    if disk.look(SUDO_DROP_IN)?.is_some() {
+        return Err(format!("{SUDO_DROP_IN} is there, but names no env_file: see there"));
+    }
+    let text = sudoers::env_file(SUDO_ENV);
+    check(&place::SUDOERS, SUDO_DROP_IN, &text)?;
+    Ok(Some(FileChange {
+        path: SUDO_DROP_IN.to_owned(),
+        before: None,
+        after: Some(text.into_bytes()),
+        about: About::new(0o440),
+    }))
+}
+
+/// Has the file's own checker read the text, from a file of ours; not where it is not installed.
+fn check(place: &Place, path: &str, text: &str) -> Result<(), String> {
+    let [program, arguments @ ..] = place.check else { return Ok(()) };
+    let search = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
+    let Some(program) = needless_capture::program(program, search.as_ref()) else { return Ok(()) };
+    let said = |error: std::io::Error| format!("cannot have {path} checked: {error}");
+    let folder = Scratch::new().map_err(said)?;
+    let (file, checked) = match place == &place::SYSTEMD_UNIT || place == &place::USER_UNIT {
+        true => {
+            let dir = folder.0.join("needless-check.service.d");
+            std::fs::create_dir(&dir).map_err(said)?;
+            let unit = folder.0.join("needless-check.service");
+            std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").map_err(said)?;
+            (dir.join("zz-needless.conf"), unit)
+        }
+        false => (folder.0.join("checked"), folder.0.join("checked")),
+    };
+    std::fs::write(&file, text).map_err(said)?;
+    // sudo wants its own files closed to others, wherever they are.
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o440)).map_err(said)?;
+    let mut command = Command::new(&program);
+    command.args(arguments).arg(&checked).env("LC_ALL", "C").stdin(Stdio::null());
+    let done = command.output().map_err(said)?;
+    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
+    let complaint = complaint.replace(&file.to_string_lossy().into_owned(), path);
+    // systemd-analyze exits 0 whatever it finds, and tells of other units as well.
+    let systemd = place == &place::SYSTEMD_UNIT || place == &place::USER_UNIT;
+    let bad = match systemd {
+        true => complaint.lines().find(|line| line.starts_with(&format!("{path}:"))),
+        false if done.status.success() => None,
+        false => Some(complaint.lines().next().unwrap_or("no reason given")),
+    };
+    match bad {
+        Some(line) => Err(format!("{} refuses the text: {line}", program.display())),
+        None => Ok(()),
+    }
+}
+
+/// A directory of our own, removed when dropped.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new() -> std::io::Result<Scratch> {
+        use std::os::unix::fs::DirBuilderExt;
+        let mut error = None;
+        for n in 0..64 {
+            let dir = std::env::temp_dir().join(format!("needless-{}-{n}", std::process::id()));
+            // Fails where the name is taken, by whomever: then the next is tried.
+            match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
+                Ok(()) => return Ok(Scratch(dir)),
+                Err(why) => error = Some(why),
+            }
+        }
+        Err(error.unwrap_or_else(|| std::io::ErrorKind::AlreadyExists.into()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing depends on it; a directory in /tmp may stay.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Plan {
+    /// The change as a unified diff, for `patch -p1` in the root directory.
+    pub fn diff(&self) -> String {
+        self.files.iter().map(diff).collect()
+    }
+}
+
+fn diff(file: &FileChange) -> String {
+    let text = |bytes: &Option<Vec<u8>>| {
+        String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+    };
+    let (before, after) = (text(&file.before), text(&file.after));
+    let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
+        Some(_) => format!("{side}{}", Path::new("/").join(&file.path).display()),
+        None => "/dev/null".to_owned(),
+    };
+    let diff = similar::TextDiff::from_lines(&before, &after);
+    let mut unified = diff.unified_diff();
+    unified.context_radius(3).header(&name("a", &file.before), &name("b", &file.after));
+    unified.to_string()
+}

@@ -1,0 +1,165 @@
+//! Dockerfiles: `ENV` of the last stage is what a container starts with.
+//! <https://docs.docker.com/reference/dockerfile/>
+
+use super::{Edit, Found, NOTE, bare, check, lines, splice};
+
+struct Env {
+    line: usize,
+    name: String,
+    value: String,
+    certain: bool,
+    /// The only variable of an instruction of one line.
+    alone: bool,
+}
+
+/// The `ENV` instructions of the last stage.
+fn last_stage(text: &str) -> Vec<Env> {
+    let mut found: Vec<Env> = Vec::new();
+    let all = lines(text);
+    let mut at = 0;
+    while at < all.len() {
+        let from = at;
+        let mut line = bare(all[at]).trim().to_owned();
+        at += 1;
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        while line.ends_with('\\') && at < all.len() {
+            line.pop();
+            let more = bare(all[at]).trim();
+            if !more.starts_with('#') {
+                line.push_str(more);
+            } else {
+                line.push('\\');
+            }
+            at += 1;
+        }
+        // The text of a here-document is none of ours.
+        for end in heredocs(&line) {
+            while at < all.len() && bare(all[at]).trim_start_matches('\t') != end {
+                at += 1;
+            }
+            at += 1;
+        }
+        let (word, rest) = line.split_once([' ', '\t']).unwrap_or((&line, ""));
+        match word.to_ascii_uppercase().as_str() {
+            "FROM" => found.clear(),
+            "ENV" => {
+                let pairs = pairs(rest.trim());
+                let alone = pairs.len() == 1 && at == from + 1;
+                found.extend(pairs.into_iter().map(|(name, value, certain)| Env {
+                    line: from,
+                    name,
+                    value,
+                    certain,
+                    alone,
+                }));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn heredocs(line: &str) -> Vec<String> {
+    let instruction = line.split([' ', '\t']).next().unwrap_or_default().to_ascii_uppercase();
+    if !matches!(instruction.as_str(), "RUN" | "COPY" | "ADD") {
+        return Vec::new();
+    }
+    let words = line.split("<<").skip(1).filter_map(|rest| {
+        let word = rest.trim_start_matches('-').split([' ', '\t', ';', '>']).next()?;
+        let word = word.trim_matches(['"', '\'']);
+        (!word.is_empty() && !word.starts_with(['<', '$', '('])).then(|| word.to_owned())
+    });
+    words.collect()
+}
+
+/// `K=V K2="x y"`, or the old `K all the rest`.
+fn pairs(rest: &str) -> Vec<(String, String, bool)> {
+    let first = rest.split([' ', '\t']).next().unwrap_or_default();
+    if !first.contains('=') {
+        let Some((name, value)) = rest.split_once([' ', '\t']) else { return Vec::new() };
+        let value = value.trim();
+        return vec![(name.to_owned(), value.to_owned(), !value.contains('$'))];
+    }
+    let mut pairs = Vec::new();
+    let (mut word, mut quote, mut sure) = (String::new(), None, true);
+    let mut chars = rest.chars();
+    let mut finish = |word: &mut String, sure: &mut bool| {
+        if let Some((name, value)) = word.split_once('=') {
+            pairs.push((name.to_owned(), value.to_owned(), *sure));
+        }
+        word.clear();
+        *sure = true;
+    };
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, c) if c.is_ascii_whitespace() => finish(&mut word, &mut sure),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(q), c) if c == q => quote = None,
+            (None | Some('"'), '\\') => word.extend(chars.next()),
+            (quote, c) => {
+                sure &= c != '$' || quote == Some('\'');
+                word.push(c);
+            }
+        }
+    }
+    finish(&mut word, &mut sure);
+    pairs
+}
+
+/// Where the last stage sets `variable`; the last counts. What earlier stages or the base image set
+/// is not in this text.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+    let all = last_stage(text).into_iter().filter(|env| env.name == variable);
+    all.map(|env| Found { certain: env.certain, ..Found::set(env.line, env.value) }).collect()
+}
+
+/// # Errors
+/// Where a variable shall be removed: an image's variable can be set to nothing, not removed.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+    check(edit)?;
+    let all = lines(text);
+    let is_from = |line: &&str| -> bool {
+        let word = line.trim_start().split([' ', '\t']).next().unwrap_or_default();
+        word.eq_ignore_ascii_case("from")
+    };
+    if !all.iter().any(is_from) {
+        return Err("there is no FROM in it: is it a Dockerfile?".into());
+    }
+    let stage = last_stage(text);
+    let mine: Vec<_> = stage.iter().filter(|env| env.name == edit.variable).collect();
+    let Some(value) = edit.value else {
+        if mine.iter().any(|env| !env.alone) {
+            return Err("it is set together with others: edit that ENV by hand".into());
+        }
+        return Ok(mine
+            .iter()
+            .rev()
+            .fold(text.to_owned(), |out, env| splice(&out, env.line, env.line + 1, &[])));
+    };
+    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$");
+    let line = format!("ENV {}=\"{quoted}\"", edit.variable);
+    if let Some(last) = mine.last()
+        && last.alone
+    {
+        return Ok(splice(text, last.line, last.line + 1, &[line]));
+    }
+    if all.last().is_some_and(|line| bare(line).trim_end().ends_with('\\')) {
+        return Err("its last line is not complete: it ends with a backslash".into());
+    }
+    Ok(splice(text, all.len(), all.len(), &[NOTE.into(), line]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_stage_counts() {
+        let text = "FROM a AS b\nENV TZ=x\nRUN <<EOF\nENV TZ=no\nEOF\nfrom c\nENV A=1 \\\n  TZ=\"Asia/Tokyo\" B=2\nENV OLD all the rest\n";
+        assert_eq!(find(text, "TZ", None), [Found::set(6, "Asia/Tokyo")]);
+        assert_eq!(find(text, "OLD", None), [Found::set(8, "all the rest")]);
+        assert!(!find("FROM a\nENV TZ=$X\n", "TZ", None)[0].certain);
+    }
+}

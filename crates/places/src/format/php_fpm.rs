@@ -1,0 +1,95 @@
+//! Pools of php-fpm: `env[NAME] = value`. With `clear_env`, which is the default, a worker has nothing
+//! else.
+
+use super::{Edit, Found, NOTE, bare, check, lines, splice};
+
+/// Lines of the pool `part`, or of all pools, from 0.
+fn entries(text: &str, part: Option<&str>) -> Vec<(usize, String, String)> {
+    let mut entries = Vec::new();
+    let mut pool = None;
+    for (at, line) in lines(text).into_iter().enumerate() {
+        let line = bare(line).trim();
+        if let Some(name) = section(line) {
+            pool = Some(name);
+            continue;
+        }
+        if line.starts_with(';') || part.is_some_and(|part| pool != Some(part)) {
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.trim();
+        let Some(name) = key.strip_prefix("env[").and_then(|rest| rest.strip_suffix(']')) else {
+            continue;
+        };
+        entries.push((at, name.to_owned(), unquoted(value.trim()).to_owned()));
+    }
+    entries
+}
+
+fn section(line: &str) -> Option<&str> {
+    line.strip_prefix('[')?.strip_suffix(']').map(str::trim)
+}
+
+fn unquoted(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some((inner, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
+        {
+            return inner;
+        }
+    }
+    value.split(';').next().unwrap_or(value).trim_end()
+}
+
+/// The names of the pools of a file.
+pub(crate) fn pools(text: &str) -> Vec<&str> {
+    let named = text.lines().filter_map(|line| section(line.trim()));
+    named.filter(|name| *name != "global").collect()
+}
+
+/// Where the pool sets `variable`; the last counts. `$X` is the master's variable X.
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+    let all = entries(text, part).into_iter().filter(|(_, name, _)| name == variable);
+    all.map(|(at, _, value)| Found { certain: !value.starts_with('$'), ..Found::set(at, value) })
+        .collect()
+}
+
+/// # Errors
+/// Where the value cannot be quoted, or there is no such pool.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+    check(edit)?;
+    if edit.value.is_some_and(|v| v.starts_with('$') || v.contains(['"', '\\']) || v.contains("${"))
+    {
+        return Err("php-fpm would not take that value as it is written: set it by hand".into());
+    }
+    let all = lines(text);
+    let pool = |line: &str| match (section(bare(line).trim()), edit.part) {
+        (Some(name), Some(part)) => name == part,
+        (Some(name), None) => name != "global",
+        _ => false,
+    };
+    let Some(head) = all.iter().position(|line| pool(line)) else {
+        return Err(format!("the file has no pool [{}]", edit.part.unwrap_or("www")));
+    };
+    let mut found: Vec<usize> = entries(text, edit.part)
+        .into_iter()
+        .filter(|(_, name, _)| name == edit.variable)
+        .map(|(at, ..)| at)
+        .collect();
+    let Some(value) = edit.value else {
+        return Ok(found
+            .iter()
+            .rev()
+            .fold(text.to_owned(), |out, at| splice(&out, *at, at + 1, &[])));
+    };
+    let line = format!("env[{}] = \"{value}\"", edit.variable);
+    if let Some(at) = found.pop() {
+        return Ok(splice(text, at, at + 1, &[line]));
+    }
+    let rest = all[head + 1..].iter().position(|line| section(bare(line).trim()).is_some());
+    let mut at = rest.map_or(all.len(), |rest| head + 1 + rest);
+    while at > head + 1 && bare(all[at - 1]).trim().is_empty() {
+        at -= 1;
+    }
+    let note = NOTE.replacen('#', ";", 1);
+    Ok(splice(text, at, at, &[note, line]))
+}

@@ -1,0 +1,165 @@
+//! supervisord's configuration: `environment=` of `[program:x]` and `[supervisord]`:
+//! <https://supervisord.org/configuration.html>.
+
+use super::{Edit, Found, bare, check, lines, splice};
+
+/// A key `environment` with its lines.
+struct Entry {
+    from: usize,
+    to: usize,
+    pairs: Vec<(String, String)>,
+    /// Whether the value was understood to its end.
+    whole: bool,
+}
+
+fn section(line: &str) -> Option<&str> {
+    line.strip_prefix('[')?.split_once(']').map(|(name, _)| name.trim())
+}
+
+/// First line of the section `name` after its head, and the first behind it.
+fn range(all: &[&str], name: &str) -> Option<(usize, usize)> {
+    let head = all.iter().position(|line| section(line) == Some(name))?;
+    let rest = all[head + 1..].iter().position(|line| section(line).is_some());
+    Some((head + 1, rest.map_or(all.len(), |rest| head + 1 + rest)))
+}
+
+fn entry(all: &[&str], from: usize, to: usize) -> Option<Entry> {
+    let mut found = None;
+    let mut at = from;
+    while at < to {
+        let line = bare(all[at]);
+        let start = at;
+        at += 1;
+        if line.starts_with([' ', '\t', '#', ';']) {
+            continue;
+        }
+        let Some((key, value)) = line.split_once(['=', ':']) else { continue };
+        let mut value = cut(value).to_owned();
+        while at < to {
+            let more = bare(all[at]);
+            if !more.starts_with([' ', '\t']) || more.trim().is_empty() {
+                break;
+            }
+            value.push('\n');
+            value.push_str(cut(more.trim()));
+            at += 1;
+        }
+        if key.trim() == "environment" {
+            let (pairs, whole) = pairs(&value);
+            found = Some(Entry { from: start, to: at, pairs, whole });
+        }
+    }
+    found
+}
+
+/// Without a comment: ` ;` and what follows.
+fn cut(value: &str) -> &str {
+    value.split(" ;").next().unwrap_or(value)
+}
+
+/// `K=v,K2="x y"`, and whether nothing was left over.
+fn pairs(value: &str) -> (Vec<(String, String)>, bool) {
+    let mut pairs = Vec::new();
+    let mut rest = value.trim_matches([' ', '\t', '\n', ',']);
+    while !rest.is_empty() {
+        let Some((name, after)) = rest.split_once('=') else { return (pairs, false) };
+        let after = after.trim_start();
+        let (value, behind) = match after.chars().next() {
+            Some(quote @ ('"' | '\'')) => match after[1..].split_once(quote) {
+                Some(found) => found,
+                None => return (pairs, false),
+            },
+            _ => after.split_at(after.find([',', '\n']).unwrap_or(after.len())),
+        };
+        pairs.push((name.trim().to_owned(), value.trim_end_matches('\n').replace("%%", "%")));
+        rest = behind.trim_start_matches([' ', '\t', '\n', ',']);
+    }
+    (pairs, true)
+}
+
+/// The names of the programs of a file.
+pub(crate) fn programs(text: &str) -> Vec<&str> {
+    text.lines().filter_map(section).filter_map(|name| name.strip_prefix("program:")).collect()
+}
+
+fn name_of(part: Option<&str>) -> String {
+    part.map_or_else(|| "supervisord".to_owned(), |part| format!("program:{part}"))
+}
+
+/// Where the program `part` (or supervisord itself) has `variable`.
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+    let all = lines(text);
+    let Some((from, to)) = range(&all, &name_of(part)) else { return Vec::new() };
+    let Some(entry) = entry(&all, from, to) else { return Vec::new() };
+    let pair = entry.pairs.iter().rfind(|(name, _)| name == variable);
+    pair.map(|(_, value)| Found {
+        certain: !value.contains("%("),
+        ..Found::set(entry.from, value.clone())
+    })
+    .into_iter()
+    .collect()
+}
+
+/// Rewrites the one line `environment=` of the program.
+///
+/// # Errors
+/// Where there is no such program, the value cannot be quoted, or the line that is there was not
+/// understood.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+    check(edit)?;
+    if edit.value.is_some_and(|value| value.contains(['"', ';']) || value.contains("%(")) {
+        return Err("supervisord cannot hold a value with double quotes, ; or %( in it".into());
+    }
+    let all = lines(text);
+    let name = name_of(edit.part);
+    let Some((from, to)) = range(&all, &name) else {
+        return Err(format!("the file has no section [{name}]"));
+    };
+    let old = entry(&all, from, to);
+    if old.as_ref().is_some_and(|old| !old.whole) {
+        return Err(format!("environment= of [{name}] is not as supervisord wants it: see there"));
+    }
+    let (at, until, mut pairs) = match old {
+        Some(old) => (old.from, old.to, old.pairs),
+        None => (from, from, Vec::new()),
+    };
+    match (pairs.iter_mut().rfind(|(name, _)| name == edit.variable), edit.value) {
+        (Some(pair), Some(value)) => pair.1 = value.to_owned(),
+        (None, Some(value)) => pairs.push((edit.variable.to_owned(), value.to_owned())),
+        (Some(_), None) => pairs.retain(|(name, _)| name != edit.variable),
+        (None, None) => return Ok(text.to_owned()),
+    }
+    if pairs.iter().any(|(_, value)| value.contains('"')) {
+        return Err(format!("environment= of [{name}] holds quotes in quotes: edit it by hand"));
+    }
+    // `%(ENV_X)s` is supervisord's to expand; a lone % has to be doubled.
+    let percent = |value: &str| match value.contains("%(") {
+        true => value.to_owned(),
+        false => value.replace('%', "%%"),
+    };
+    let words: Vec<_> =
+        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", percent(value))).collect();
+    let new: &[String] =
+        if words.is_empty() { &[] } else { &[format!("environment={}", words.join(","))] };
+    Ok(splice(text, at, until, new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_over_lines_with_comments() {
+        let text = "[supervisord]\nenvironment=A=1\n[program:web]\ncommand=x\nenvironment=B=\"x, y\",\n  TZ='Asia/Tokyo',P=50%% ; note\n[program:db]\n";
+        let value = |part| find(text, "TZ", Some(part)).pop().and_then(|f| f.value);
+        assert_eq!(value("web").as_deref(), Some("Asia/Tokyo"));
+        assert_eq!(value("db"), None);
+        assert_eq!(programs(text), ["web", "db"]);
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("web") };
+        let new = put(text, &edit).unwrap();
+        assert!(
+            new.contains("environment=B=\"x, y\",TZ=\"UTC\",P=\"50%%\"\n[program:db]"),
+            "{new}"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Unit files and drop-ins of systemd, and `DefaultEnvironment=` of system.conf: systemd.exec(5),
+//! systemd.syntax(7).
+
+use super::{Edit, Found, bare, check};
+
+/// What a unit file says about the environment, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// `Environment=NAME=VALUE`
+    Set(String, String),
+    /// `Environment=` with nothing: forgets all before.
+    Reset,
+    /// `EnvironmentFile=[-]PATH`; whether it may be missing.
+    File(String, bool),
+    /// `EnvironmentFile=` with nothing.
+    ResetFiles,
+    /// `PassEnvironment=NAME`
+    Pass(String),
+    /// `PassEnvironment=` with nothing.
+    ResetPass,
+    /// `UnsetEnvironment=NAME`, or `NAME=VALUE`: only that value.
+    Unset(String, Option<String>),
+    /// `UnsetEnvironment=` with nothing.
+    ResetUnset,
+    /// `PAMName=`
+    Pam(String),
+    /// `User=`
+    User(String),
+    /// `Exec…=` words, the command line.
+    Exec(String),
+}
+
+/// Reads what `text` says in `[Service]` (or `[Manager]`, whose `DefaultEnvironment=` is meant by
+/// `key`), each with its line.
+pub(crate) fn says(text: &str, section: &str, key: &str) -> Vec<(usize, Says)> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for (at, line) in joined(text) {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inside = name == section;
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=').filter(|_| inside) else { continue };
+        let (name, value) = (name.trim(), value.trim());
+        let words = || words(value).unwrap_or_default().into_iter();
+        match name {
+            _ if name == key && value.is_empty() => found.push((at, Says::Reset)),
+            _ if name == key => found.extend(words().filter_map(|word| {
+                let (name, value) = word.split_once('=')?;
+                super::check_name(name).ok()?;
+                Some((at, Says::Set(name.to_owned(), value.to_owned())))
+            })),
+            "EnvironmentFile" if value.is_empty() => found.push((at, Says::ResetFiles)),
+            "EnvironmentFile" => {
+                let path = value.strip_prefix('-').unwrap_or(value);
+                found.push((at, Says::File(percent(path), path.len() < value.len())));
+            }
+            "PassEnvironment" if value.is_empty() => found.push((at, Says::ResetPass)),
+            "PassEnvironment" => found.extend(words().map(|word| (at, Says::Pass(word)))),
+            "UnsetEnvironment" if value.is_empty() => found.push((at, Says::ResetUnset)),
+            "UnsetEnvironment" => found.extend(words().map(|word| match word.split_once('=') {
+                Some((name, value)) => (at, Says::Unset(name.to_owned(), Some(value.to_owned()))),
+                None => (at, Says::Unset(word, None)),
+            })),
+            "PAMName" if !value.is_empty() => found.push((at, Says::Pam(value.to_owned()))),
+            "User" if !value.is_empty() => found.push((at, Says::User(value.to_owned()))),
+            "ExecStart" if !value.is_empty() => found.push((at, Says::Exec(value.to_owned()))),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Lines with their continuations (`\` at the end), without comments; the number is the first's.
+/// A comment inside a continuation is left out, as systemd.syntax(7) says.
+fn joined(text: &str) -> Vec<(usize, String)> {
+    let mut out: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        if start.starts_with(['#', ';']) {
+            continue;
+        }
+        let (part, more) = match bare(line).strip_suffix('\\') {
+            Some(part) => (part, true),
+            None => (bare(line), false),
+        };
+        match out.last_mut().filter(|_| open) {
+            Some((_, whole)) => {
+                whole.push(' ');
+                whole.push_str(part);
+            }
+            None => out.push((at, part.to_owned())),
+        }
+        open = more;
+    }
+    out
+}
+
+/// The words of a value: quotes around a whole word or a part of one, C escapes, `%%`. `None` where
+/// a quote is not closed.
+fn words(value: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut chars = value.chars();
+    let put = |word: &mut Option<Vec<u8>>, c: char| {
+        let mut bytes = [0; 4];
+        word.get_or_insert_default().extend_from_slice(c.encode_utf8(&mut bytes).as_bytes());
+    };
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', _) => escape(&mut chars, word.get_or_insert_default()),
+            (c, Some(q)) if c == q => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_ascii_whitespace() => words.extend(word.take()),
+            (c, _) => put(&mut word, c),
+        }
+    }
+    words.extend(word);
+    let text = |word: Vec<u8>| percent(&String::from_utf8_lossy(&word));
+    quote.is_none().then(|| words.into_iter().map(text).collect())
+}
+
+/// One escape after its backslash.
+fn escape(chars: &mut std::str::Chars<'_>, into: &mut Vec<u8>) {
+    let number = |chars: &mut std::str::Chars<'_>, digits: usize, radix: u32| {
+        let text: String = chars.clone().take(digits).collect();
+        let value = u32::from_str_radix(&text, radix).ok().filter(|_| text.len() == digits)?;
+        chars.nth(digits - 1);
+        Some(value)
+    };
+    let push = |into: &mut Vec<u8>, c: char| {
+        let mut bytes = [0; 4];
+        into.extend_from_slice(c.encode_utf8(&mut bytes).as_bytes());
+    };
+    let Some(c) = chars.clone().next() else { return into.push(b'\\') };
+    if c.is_ascii_digit() {
+        match number(chars, 3, 8).and_then(|n| u8::try_from(n).ok()) {
+            Some(byte) => into.push(byte),
+            None => into.push(b'\\'),
+        }
+        return;
+    }
+    chars.next();
+    match c {
+        'a' => into.push(7),
+        'b' => into.push(8),
+        'f' => into.push(12),
+        'n' => into.push(b'\n'),
+        'r' => into.push(b'\r'),
+        't' => into.push(b'\t'),
+        'v' => into.push(11),
+        's' => into.push(b' '),
+        'x' => into.extend(number(chars, 2, 16).and_then(|n| u8::try_from(n).ok())),
+        'u' => push(into, number(chars, 4, 16).and_then(char::from_u32).unwrap_or('?')),
+        'U' => push(into, number(chars, 8, 16).and_then(char::from_u32).unwrap_or('?')),
+        c => push(into, c),
+    }
+}
+
+/// `%%` as `%`; other specifiers stay as they are, since only systemd knows what they stand for.
+fn percent(text: &str) -> String {
+    text.replace("%%", "%")
+}
+
+/// Where a unit's text sets or removes `variable`.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (at, said) in says(text, "Service", "Environment") {
+        match said {
+            Says::Reset => found.clear(),
+            Says::Set(name, value) if name == variable => {
+                let certain = !value.contains('%');
+                found.push(Found { certain, ..Found::set(at, value) });
+            }
+            Says::Unset(name, None) if name == variable => found.push(Found::removed(at)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A drop-in of ours: the whole of it is our own. Other variables in it, of earlier changes, stay.
+///
+/// # Errors
+/// Where the value holds control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+    check(edit)?;
+    let mut kept: Vec<String> = Vec::new();
+    for (_, said) in says(text, "Service", "Environment") {
+        match said {
+            Says::Set(name, value) if name != edit.variable => kept.push(assignment(&name, &value)),
+            Says::Unset(name, None) if name != edit.variable => {
+                kept.push(format!("UnsetEnvironment={name}"));
+            }
+            _ => {}
+        }
+    }
+    kept.push(match edit.value {
+        Some(value) => assignment(edit.variable, value),
+        None => format!("UnsetEnvironment={}", edit.variable),
+    });
+    Ok(format!("{}\n[Service]\n{}\n", super::NOTE, kept.join("\n")))
+}
+
+fn assignment(name: &str, value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    format!("Environment=\"{name}={value}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_quotes_and_escapes() {
+        let text = "[Service]\nEnvironment=A=1 \"B=x y\" 'C=z' D=\"q r\" TZ=a\\x20b E-X=1 P=50%%\n";
+        let all = says(text, "Service", "Environment");
+        let expected =
+            [("A", "1"), ("B", "x y"), ("C", "z"), ("D", "q r"), ("TZ", "a b"), ("P", "50%")];
+        let expected = expected.map(|(n, v)| (1, Says::Set(n.into(), v.into())));
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn comments_continuations_sections_and_resets() {
+        let text = "[Unit]\nEnvironment=TZ=no\n[Service]\n# Environment=TZ=no\nEnvironment=A=1 \\\n; x\n TZ=UTC\n";
+        assert_eq!(find(text, "TZ", None), [Found::set(4, "UTC")]);
+        assert_eq!(find(&format!("{text}Environment=\n"), "TZ", None), []);
+        let text = "[Service]\nUnsetEnvironment=A TZ\nEnvironmentFile=-/etc/x\n";
+        assert_eq!(find(text, "TZ", None), [Found::removed(1)]);
+        assert_eq!(says(text, "Service", "Environment")[2].1, Says::File("/etc/x".into(), true));
+    }
+}

@@ -1,0 +1,129 @@
+//! Just enough of YAML to change one scalar of a block mapping and leave all else as it is. What is
+//! not understood (flow style where a block is expected, anchors, tabs) is refused, not guessed.
+
+use super::bare;
+
+/// A line that says something.
+#[derive(Clone, Debug)]
+pub(super) struct Line<'a> {
+    /// Its number, from 0.
+    pub at: usize,
+    /// Columns before its text; of an item `- x` those before the dash.
+    pub indent: usize,
+    /// Whether it begins an item of a list.
+    pub item: bool,
+    /// The text without indent and dash.
+    pub text: &'a str,
+    /// Column of that text.
+    pub column: usize,
+}
+
+/// The lines that say something. Text blocks (`|`, `>`) are left out.
+///
+/// # Errors
+/// Where tabs indent, or anchors and aliases are used.
+pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, String> {
+    let mut out: Vec<Line<'_>> = Vec::new();
+    let mut block: Option<usize> = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = bare(line);
+        let start = line.trim_start_matches(' ');
+        let indent = line.len() - start.len();
+        if start.trim().is_empty() || start.starts_with('#') {
+            continue;
+        }
+        if let Some(limit) = block {
+            if indent > limit {
+                continue;
+            }
+            block = None;
+        }
+        if start.starts_with('\t') {
+            return Err(format!("line {}: indented by a tab", at + 1));
+        }
+        let (item, mut column, mut rest) = (start.starts_with("- ") || start == "-", indent, start);
+        if item {
+            let after = start[1..].trim_start_matches(' ');
+            column = line.len() - after.len();
+            rest = after;
+        }
+        let rest = comment_cut(rest);
+        let text = rest.starts_with(['"', '\'']);
+        let value = if text { "" } else { rest.split_once(": ").map_or(rest, |(_, v)| v.trim()) };
+        if value.starts_with(['&', '*']) || rest.starts_with("<<:") {
+            return Err(format!("line {}: anchors and aliases are not understood", at + 1));
+        }
+        if value.starts_with(['|', '>']) {
+            block = Some(if item { column.saturating_sub(1).max(indent) } else { indent });
+        }
+        out.push(Line { at, indent, item, text: rest, column });
+    }
+    Ok(out)
+}
+
+/// Without a comment: ` #` outside of quotes.
+fn comment_cut(text: &str) -> &str {
+    let (mut quote, mut before, mut escaped) = (None, ' ', false);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (None, '#') if before == ' ' => return text[..at].trim_end(),
+            (None, '"' | '\'') if matches!(before, ' ' | '[' | '{' | ',' | '-') => quote = Some(c),
+            (Some(q), c) if c == q => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    text.trim_end()
+}
+
+/// Key and value of a mapping's line.
+pub(super) fn pair(text: &str) -> Option<(String, &str)> {
+    let (key, value) = match text.strip_suffix(':') {
+        Some(key) if !key.contains(": ") => (key, ""),
+        _ => text.split_once(": ").map(|(key, value)| (key, value.trim()))?,
+    };
+    Some((scalar(key.trim()), value))
+}
+
+/// A scalar of one line as the text it stands for.
+pub(super) fn scalar(text: &str) -> String {
+    if let Some(inner) = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        return inner.replace("''", "'");
+    }
+    let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return text.to_owned();
+    };
+    let mut out = String::new();
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(c) => out.push(c),
+                None => {}
+            },
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as a quoted scalar.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The children of line `of`: those behind it that are indented more (or, for a list under a key,
+/// items at the key's own column).
+pub(super) fn children<'a, 'b>(all: &'b [Line<'a>], of: usize) -> &'b [Line<'a>] {
+    let column = all[of].column;
+    let rest = &all[of + 1..];
+    let end = rest.iter().position(|line| {
+        let list_of_it = line.item && !all[of].item;
+        line.indent < column || (line.indent == column && !list_of_it)
+    });
+    &rest[..end.unwrap_or(rest.len())]
+}

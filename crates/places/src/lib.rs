@@ -1,0 +1,31 @@
+//! Where an environment comes from, and how to change it there and take it back. The only crate that
+//! writes to the host: in `disk.rs`, through the journal.
+
+mod belongs;
+mod channel;
+mod disk;
+mod fix;
+mod format;
+mod journal;
+mod origin;
+mod place;
+mod running;
+mod sources;
+mod target;
+mod traced;
+mod unit;
+mod wanted;
+
+pub use belongs::Spot;
+pub use disk::{About, Before, Disk};
+pub use fix::{Plan, plan, spot_of_file};
+pub use format::{Edit, Found};
+pub use journal::{Entry, FileChange, Journal, State};
+pub use origin::{Origin, origin, origin_of_unit};
+pub use place::*;
+pub use running::{
+    main_process, processes_of_unit, run, state_dir, systemd_runs, unit_name, will_have,
+};
+pub use target::check_target;
+pub use traced::origin_of_run;
+pub use wanted::{Wanted, wanted};

@@ -1,0 +1,87 @@
+//! What is asked of the service manager that runs: main processes, reloads, what a unit will get.
+
+use crate::format::systemd::{Says, says};
+use needless_capture::{ask, find_unit, processes_of_cgroup, program};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a service manager may take to answer; a restart has longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+const RESTART: Duration = Duration::from_secs(120);
+/// Where administrators' programs are; not the caller's PATH: this may be root.
+const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
+
+/// Runs the program of `words`.
+///
+/// # Errors
+/// In a sentence: it is not installed, took too long, or what it complained of.
+pub fn run(words: &[String]) -> Result<String, String> {
+    let [name, arguments @ ..] = words else { return Ok(String::new()) };
+    let said = |why: String| format!("`{}`: {why}", words.join(" "));
+    let file = program(name, SEARCH.as_ref()).ok_or_else(|| said("not installed".into()))?;
+    let mut command = Command::new(file);
+    command.args(arguments);
+    let patience = if name == "systemctl" && arguments.len() == 1 { PATIENCE } else { RESTART };
+    ask(command, patience).map_err(said)
+}
+
+/// Whether systemd is the service manager of this machine (sd_booted(3)).
+pub fn systemd_runs() -> bool {
+    Path::new("/run/systemd/system").is_dir()
+}
+
+/// The name of a unit with its suffix.
+pub fn unit_name(unit: &str) -> String {
+    match unit.rsplit_once('.') {
+        Some((_, "service" | "scope" | "socket" | "mount" | "swap")) => unit.to_owned(),
+        _ => format!("{unit}.service"),
+    }
+}
+
+/// The main process of a unit that runs, else the oldest in its control group.
+pub fn main_process(unit: &str) -> Option<u32> {
+    let name = unit_name(unit);
+    if systemd_runs() {
+        let words = ["systemctl", "show", "-p", "MainPID", "--value", "--", &name];
+        let told = run(&words.map(str::to_owned)).ok();
+        if let Some(pid) = told.and_then(|told| told.trim().parse().ok()).filter(|pid| *pid > 0) {
+            return Some(pid);
+        }
+    }
+    processes_of_unit(&name).into_iter().min()
+}
+
+/// The processes of a unit's control group; none where it does not run.
+pub fn processes_of_unit(unit: &str) -> Vec<u32> {
+    let dir = find_unit(&unit_name(unit));
+    dir.ok().and_then(|dir| processes_of_cgroup(&dir).ok()).unwrap_or_default()
+}
+
+/// Whether a unit will be started with the variable so, as systemd itself says after a reload; `None`
+/// where that cannot be asked. Variables from files are not among what it says.
+pub fn will_have(unit: &str, variable: &str, value: Option<&str>) -> Option<bool> {
+    let words = ["systemctl", "show", "-p", "Environment,UnsetEnvironment", "--", unit];
+    let told = run(&words.map(str::to_owned)).ok()?;
+    let said = says(&format!("[Service]\n{told}"), "Service", "Environment");
+    let unset = said.iter().any(|(_, s)| matches!(s, Says::Unset(name, None) if name == variable));
+    let last = said.iter().rev().find_map(|(_, said)| match said {
+        Says::Set(name, value) if name == variable => Some(value.as_str()),
+        _ => None,
+    });
+    Some(if unset { value.is_none() } else { last == value })
+}
+
+/// Where the journal is: of the system for root, else the user's own (XDG Base Directory).
+///
+/// # Errors
+/// In a sentence, where neither XDG_STATE_HOME nor HOME is set.
+pub fn state_dir() -> Result<PathBuf, String> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(PathBuf::from("/var/lib/needless"));
+    }
+    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let dir = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
+    dir.map(|dir| dir.join("needless"))
+        .ok_or_else(|| "neither XDG_STATE_HOME nor HOME says where to keep the journal".into())
+}

@@ -1,0 +1,375 @@
+//! Every file of a machine that may set a variable, and whether it reaches a process that got its
+//! environment by a certain way.
+
+use crate::channel::Channel;
+use crate::format::{cron, shell, sudoers, supervisord};
+use crate::place::{self, Place};
+use needless_capture::Root;
+use needless_model::{Mention, Reaches};
+
+/// Files of one kind that were looked into.
+pub(crate) struct Sources<'a> {
+    root: &'a Root,
+    variable: &'a str,
+    channel: &'a Channel,
+    /// Home of the process's user.
+    home: Option<String>,
+    pub(crate) mentions: Vec<Mention>,
+    pub(crate) unread: Vec<String>,
+}
+
+impl<'a> Sources<'a> {
+    pub(crate) fn new(
+        root: &'a Root,
+        variable: &'a str,
+        channel: &'a Channel,
+        uid: u32,
+    ) -> Sources<'a> {
+        let home = home(root, uid);
+        Sources { root, variable, channel, home, mentions: Vec::new(), unread: Vec::new() }
+    }
+
+    /// Looks into every file but those of units.
+    pub(crate) fn look(&mut self) {
+        self.file("/etc/environment", &place::PAM_ENV, None, self.by_pam());
+        self.file("/etc/default/locale", &place::DEFAULT_LOCALE, None, self.by_pam());
+        self.file(
+            "/etc/locale.conf",
+            &place::LOCALE_CONF,
+            None,
+            match self.channel {
+                Channel::Unit { .. } => Reaches::Yes("PID 1 reads it for all units".into()),
+                _ => Reaches::No("only PID 1 reads it, for units".into()),
+            },
+        );
+        let mut login: Vec<String> = vec!["/etc/profile".into()];
+        login.extend(self.in_dir("/etc/profile.d", ".sh"));
+        if let Some(home) = self.home.clone() {
+            login.extend(
+                [".bash_profile", ".bash_login", ".profile"].map(|f| format!("{home}/{f}")),
+            );
+            self.file(&format!("{home}/.bashrc"), &place::PROFILE_D, None, self.by_interactive());
+            self.file(
+                &format!("{home}/.pam_environment"),
+                &place::PAM_ENV,
+                None,
+                Reaches::Perhaps("where pam_env is told to read it (user_readenv=1)".into()),
+            );
+            let dir = format!("{home}/.config/environment.d");
+            self.dir(&dir, ".conf", &place::ENVIRONMENT_D, self.by_user_manager());
+        }
+        for file in login {
+            self.file(&file, &place::PROFILE_D, None, self.by_login_shell());
+        }
+        self.file("/etc/bash.bashrc", &place::PROFILE_D, None, self.by_interactive());
+        self.dir("/etc/environment.d", ".conf", &place::ENVIRONMENT_D, self.by_user_manager());
+        self.crontabs();
+        self.sudoers();
+        self.supervisord();
+        self.apache();
+    }
+
+    /// Whether pam_env gives it /etc/environment.
+    pub(crate) fn by_pam(&self) -> Reaches {
+        let service = match self.channel {
+            Channel::Cron => "cron",
+            Channel::At => "atd",
+            Channel::Ssh => "sshd",
+            Channel::Su { login: true } => "su-l",
+            Channel::Su { login: false } => "su",
+            Channel::Sudo { .. } => "sudo",
+            Channel::Unit { name, .. } => {
+                return Reaches::No(format!("systemd does not read it for {name}"));
+            }
+            Channel::UserUnit { .. } if self.has_environment_link() => {
+                return Reaches::Yes(
+                    "environment.d links to it (99-environment.conf): the user's systemd reads it"
+                        .into(),
+                );
+            }
+            Channel::Container(what) => return Reaches::No(format!("nothing in {what} reads it")),
+            Channel::Program { .. } => {
+                return Reaches::Perhaps(
+                    "if the session it was started from was opened after".into(),
+                );
+            }
+            Channel::Orphan => {
+                return Reaches::Perhaps(
+                    "if it was started from a session; who started it has ended".into(),
+                );
+            }
+            other => return Reaches::No(format!("{} does not read it", other.says())),
+        };
+        match pam_reads(self.root, service, 0) {
+            Some(true) => Reaches::Yes(format!("PAM reads it (pam_env in /etc/pam.d/{service})")),
+            Some(false) => Reaches::No(format!("/etc/pam.d/{service} has no pam_env")),
+            None => Reaches::Perhaps(format!("/etc/pam.d/{service} cannot be read")),
+        }
+    }
+
+    fn has_environment_link(&self) -> bool {
+        self.root.read_link("/usr/lib/environment.d/99-environment.conf").is_ok()
+    }
+
+    fn by_login_shell(&self) -> Reaches {
+        match self.channel {
+            Channel::Su { login: true } => Reaches::Yes("su - starts a login shell".into()),
+            Channel::Sudo { login: true } => Reaches::Yes("sudo -i starts a login shell".into()),
+            Channel::Su { login: false } => Reaches::Perhaps(
+                "su without - starts no login shell; if the one that su was called from was".into(),
+            ),
+            Channel::Ssh => Reaches::Perhaps("if a login shell was in between".into()),
+            Channel::Program { .. } => {
+                Reaches::Perhaps("if it was started from a login shell".into())
+            }
+            Channel::Orphan => Reaches::Perhaps("if a login shell started it".into()),
+            other => {
+                Reaches::No(format!("only login shells read it; {} starts none", other.says()))
+            }
+        }
+    }
+
+    fn by_interactive(&self) -> Reaches {
+        match self.channel {
+            Channel::Program { .. } => {
+                Reaches::Perhaps("if it was started from an interactive bash".into())
+            }
+            _ => Reaches::No("only interactive shells read it".into()),
+        }
+    }
+
+    fn by_user_manager(&self) -> Reaches {
+        match self.channel {
+            Channel::UserUnit { .. } => Reaches::Yes("the user's systemd reads it".into()),
+            _ => Reaches::No("only systemd of users reads it, for their units".into()),
+        }
+    }
+
+    fn crontabs(&mut self) {
+        let mut tables: Vec<String> = vec!["/etc/crontab".into()];
+        tables.extend(self.in_dir("/etc/cron.d", ""));
+        tables.extend(self.in_dir("/var/spool/cron/crontabs", ""));
+        tables.extend(self.in_dir("/var/spool/cron", ""));
+        for table in tables {
+            let reaches = match self.channel {
+                Channel::Cron => {
+                    Reaches::Perhaps("if the job stands below it in that table".into())
+                }
+                _ => Reaches::No("only cron reads it, for the jobs of that table".into()),
+            };
+            self.file(&table, &place::CRONTAB, None, reaches);
+        }
+    }
+
+    fn sudoers(&mut self) {
+        let mut files: Vec<String> = vec!["/etc/sudoers".into()];
+        files.extend(self.in_dir("/etc/sudoers.d", ""));
+        for file in files {
+            let Some(text) = self.text(&file) else { continue };
+            let sudo = matches!(self.channel, Channel::Sudo { .. });
+            for found in sudoers::find(&text, self.variable, None) {
+                let list = found.value.unwrap_or_else(|| "a list, taken out of it".into());
+                let reaches = match sudo {
+                    true => Reaches::Perhaps(
+                        "if the caller of sudo has it with a value that is safe".into(),
+                    ),
+                    false => Reaches::No("only for what sudo starts".into()),
+                };
+                let says = format!("{} in {list}", self.variable);
+                self.mentions.push(Mention { file: file.clone(), line: found.line, says, reaches });
+            }
+            for (_, said) in sudoers::says(&text) {
+                if let sudoers::Says::File(path) = said {
+                    let reaches = match sudo {
+                        true => {
+                            Reaches::Yes("sudo's env_file, where the caller has not set it".into())
+                        }
+                        false => Reaches::No("only for what sudo starts".into()),
+                    };
+                    self.file(&path, &place::SUDO_ENV_FILE, None, reaches);
+                }
+            }
+        }
+    }
+
+    fn supervisord(&mut self) {
+        for file in supervisor_files(self.root) {
+            let Some(text) = self.text(&file) else { continue };
+            let parts =
+                std::iter::once(None).chain(supervisord::programs(&text).into_iter().map(Some));
+            let parts: Vec<Option<String>> = parts.map(|part| part.map(str::to_owned)).collect();
+            for part in parts {
+                let reaches = match (self.channel, &part) {
+                    (Channel::Supervisord, None) => {
+                        Reaches::Yes("supervisord gives it to all programs".into())
+                    }
+                    (Channel::Supervisord, Some(part)) => {
+                        Reaches::Perhaps(format!("if it is the program {part}"))
+                    }
+                    _ => Reaches::No("only for what supervisord starts".into()),
+                };
+                self.file(&file, &place::SUPERVISORD, part.as_deref(), reaches);
+            }
+        }
+    }
+
+    fn apache(&mut self) {
+        let reaches = match self.channel {
+            Channel::Apache => Reaches::Yes("apachectl reads it".into()),
+            _ => Reaches::No("only apachectl reads it".into()),
+        };
+        self.file("/etc/apache2/envvars", &place::APACHE, None, reaches);
+    }
+
+    /// A file of a place, if it is there.
+    pub(crate) fn file(&mut self, file: &str, place: &Place, part: Option<&str>, reaches: Reaches) {
+        let Some(text) = self.text(file) else { return };
+        for found in (place.find)(&text, self.variable, part) {
+            let says = match (&found.value, found.certain) {
+                (Some(value), true) => format!("{}={value}", self.variable),
+                (Some(value), false) => {
+                    format!("{}={value} (as it is written there)", self.variable)
+                }
+                (None, _) => format!("{} removed", self.variable),
+            };
+            let reaches = reaches.clone();
+            self.mentions.push(Mention { file: file.to_owned(), line: found.line, says, reaches });
+        }
+        let traps = [place::PROFILE_D.name, place::DEFAULTS.name];
+        if traps.contains(&place.name)
+            && let Some(line) = shell::unexported(&text, self.variable)
+        {
+            let says = format!("{} set, not exported", self.variable);
+            let reaches =
+                Reaches::No("a shell's variable that is not exported reaches no program".into());
+            self.mentions.push(Mention { file: file.to_owned(), line, says, reaches });
+        }
+    }
+
+    fn dir(&mut self, dir: &str, ending: &str, place: &Place, reaches: Reaches) {
+        for file in self.in_dir(dir, ending) {
+            self.file(&file, place, None, reaches.clone());
+        }
+    }
+
+    fn in_dir(&self, dir: &str, ending: &str) -> Vec<String> {
+        let all = self.root.list(dir).unwrap_or_default();
+        let own = |name: &str| !name.starts_with('.') && name.ends_with(ending);
+        all.into_iter().filter(|(name, _)| own(name)).map(|(n, _)| format!("{dir}/{n}")).collect()
+    }
+
+    fn text(&mut self, file: &str) -> Option<String> {
+        match self.root.read(file) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                self.unread.push(format!("{file}: no right to read it"));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// supervisord's files, as Debian has them; `-c FILE` of a running one is not looked for.
+pub(crate) fn supervisor_files(root: &Root) -> Vec<String> {
+    let mut files =
+        vec!["/etc/supervisor/supervisord.conf".to_owned(), "/etc/supervisord.conf".into()];
+    let below = root.list("/etc/supervisor/conf.d").unwrap_or_default();
+    let conf = below.into_iter().filter(|(name, _)| name.ends_with(".conf"));
+    files.extend(conf.map(|(name, _)| format!("/etc/supervisor/conf.d/{name}")));
+    files
+}
+
+/// The crontab that holds the job `command` (the words after `-c` of cron's shell), and the job's
+/// line, from 0; only if it is in one table alone.
+pub(crate) fn crontab_of(root: &Root, command: &str) -> Option<(String, usize)> {
+    let mut found = Vec::new();
+    for dir in ["/etc/cron.d", "/var/spool/cron/crontabs", "/var/spool/cron"] {
+        let all = root.list(dir).unwrap_or_default();
+        found.extend(all.into_iter().map(|(name, _)| format!("{dir}/{name}")));
+    }
+    found.push("/etc/crontab".into());
+    let mut fits = Vec::new();
+    for file in found {
+        let Ok(text) = root.read(&file) else { continue };
+        let text = String::from_utf8_lossy(&text);
+        for (at, job) in cron::jobs(&text) {
+            if job.ends_with(command.trim()) && !command.trim().is_empty() {
+                fits.push((file.clone(), at));
+            }
+        }
+    }
+    match &fits[..] {
+        [one] => Some(one.clone()),
+        [first, rest @ ..] if rest.iter().all(|(file, _)| *file == first.0) => Some(first.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a PAM service runs pam_env with /etc/environment; `None` where its file cannot be read.
+pub(crate) fn pam_reads(root: &Root, service: &str, depth: u32) -> Option<bool> {
+    let text = match root.read(&format!("/etc/pam.d/{service}")) {
+        Ok(text) => text,
+        // A service without a file has the rules of "other"; "su-l" is "su" on some systems.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth == 0 => {
+            let other = service.strip_suffix("-l").unwrap_or("other");
+            return pam_reads(root, other, 1);
+        }
+        Err(_) => return None,
+    };
+    for line in String::from_utf8_lossy(&text).lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let included = match words[..] {
+            ["@include", other] => Some(other),
+            [_, "include" | "substack", other] => Some(other),
+            _ => None,
+        };
+        if let Some(other) = included {
+            if depth < 8 && pam_reads(root, other, depth + 1) == Some(true) {
+                return Some(true);
+            }
+            continue;
+        }
+        let reads = words.iter().any(|word| word.ends_with("pam_env.so"))
+            && !words.iter().any(|word| word.starts_with("envfile=") || *word == "readenv=0");
+        if reads {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// The home directory of a user, by /etc/passwd.
+pub(crate) fn home(root: &Root, uid: u32) -> Option<String> {
+    let text = root.read("/etc/passwd").ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().find(|line| line.split(':').nth(2) == Some(&uid.to_string()))?;
+    line.split(':').nth(5).map(str::to_owned)
+}
+
+impl Channel {
+    /// Who started it, to begin a sentence with.
+    pub(crate) fn says(&self) -> String {
+        match self {
+            Channel::Unit { name, .. } | Channel::UserUnit { name, .. } => {
+                format!("systemd, as {name},")
+            }
+            Channel::Cron => "cron".into(),
+            Channel::At => "at".into(),
+            Channel::Ssh => "sshd".into(),
+            Channel::Sudo { login: true } => "sudo -i".into(),
+            Channel::Sudo { login: false } => "sudo".into(),
+            Channel::Su { login: true } => "su -".into(),
+            Channel::Su { login: false } => "su".into(),
+            Channel::Supervisord => "supervisord".into(),
+            Channel::RunScript { .. } => "a supervisor of run scripts".into(),
+            Channel::PhpFpm { .. } => "php-fpm".into(),
+            Channel::Postgresql { .. } => "PostgreSQL's starter".into(),
+            Channel::Apache => "apachectl".into(),
+            Channel::Container(what) => what.clone(),
+            Channel::Program { name, pid } => format!("{name}[{pid}]"),
+            Channel::Orphan => "somebody who has ended".into(),
+        }
+    }
+}
