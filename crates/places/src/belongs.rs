@@ -1,6 +1,6 @@
 //! Where a change of a process's variable belongs, and how sure that is.
 
-use crate::channel::{Channel, Started};
+use crate::channel::{Channel, Launcher, Started};
 use crate::format::{php_fpm, sudoers, supervisord};
 use crate::place::{self, Place};
 use crate::sources::{crontab_of, home, pam_reads, supervisor_files};
@@ -205,12 +205,17 @@ fn unit_spot(root: &Root, name: &str, how: Started, variable: &str) -> Spot {
 }
 
 fn cron_spot(root: &Root, chain: &[Kin]) -> Spot {
-    // cron's child is a shell, `/bin/sh -c COMMAND`, unless that has become the command.
-    let command = chain.iter().rev().find_map(|kin| match &kin.argv[..] {
-        [_, flag, command] if flag == "-c" => Some(command.clone()),
-        _ => None,
+    // cron's child is a shell, `/bin/sh -c COMMAND`, unless that has become the command: then its
+    // words tell, for a script without the interpreter.
+    let below = chain.iter().rev().take_while(|kin| Launcher::of(kin) != Some(Launcher::Cron));
+    let commands = below.flat_map(|kin| match &kin.argv[..] {
+        [_, flag, command] if flag == "-c" => vec![command.clone()],
+        [_, rest @ ..] if rest.is_empty() => vec![kin.argv.join(" ")],
+        [_, rest @ ..] => vec![kin.argv.join(" "), rest.join(" ")],
+        [] => Vec::new(),
     });
-    match command.and_then(|command| crontab_of(root, &command)) {
+    let mut tables = commands.filter_map(|command| crontab_of(root, &command));
+    match tables.next() {
         Some((file, _)) => {
             let why = "cron gives a job what its table says, and nothing of its own unit";
             Spot::new(&place::CRONTAB, file, why, Confidence::High)

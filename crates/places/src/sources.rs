@@ -294,7 +294,9 @@ pub(crate) fn crontab_of(root: &Root, command: &str) -> Option<(String, usize)> 
         let Ok(text) = root.read(&file) else { continue };
         let text = String::from_utf8_lossy(&text);
         for (at, job) in cron::jobs(&text) {
-            if job.ends_with(command.trim()) && !command.trim().is_empty() {
+            // A word of its own: `run a` is not the job `rerun a`.
+            let before = job.strip_suffix(command.trim()).filter(|_| command.trim().len() > 1);
+            if before.is_some_and(|before| before.ends_with([' ', '\t'])) {
                 fits.push((file.clone(), at));
             }
         }

@@ -1,0 +1,232 @@
+//! origin, fix and undo with the real daemons: who sees a variable that is set where, told, put right,
+//! the storm gone, every byte back.
+
+mod common;
+#[path = "common/machine.rs"]
+mod machine;
+use common::*;
+use machine::Machine;
+
+/// Converts fifty times, naps, and so on: with TZ unset each conversion asks for /etc/localtime.
+const PROBE: &str = "#!/usr/bin/perl
+while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
+";
+const WORDS: &str = "/usr/bin/perl /usr/local/bin/probe";
+const ZONE: &str = "Asia/Tokyo";
+
+fn machine() -> Option<Machine> {
+    program("perl")?;
+    program("strace")?;
+    Machine::boot(&[("probe", PROBE)])
+}
+
+/// The story's first sentence, and all of it, without line breaks.
+fn origin(machine: &Machine, pid: &str) -> String {
+    let told = machine.ok(&format!("needless origin TZ {pid}"));
+    told.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One cell: the storm is there and the story says `why`; the fix goes to `place` and nowhere else;
+/// started anew the storm is gone and the story names the place; undo restores every byte.
+fn cell(machine: &Machine, name: &str, start: &dyn Fn(), why: &[&str], place: &str) {
+    let words = format!("{WORDS} {name}");
+    start();
+    let pid = machine.pid_of(&words, "0");
+    assert!(machine.stats(&pid) > 50, "{name}: no storm");
+    let story = origin(machine, &pid);
+    assert!(story.starts_with("TZ is not set in perl["), "{name}: {story}");
+    for word in why {
+        assert!(story.contains(word), "{name}: {word:?} in {story}");
+    }
+    let before = machine.etc();
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert!(fixed.contains(place), "{name}: {fixed}");
+    let again = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert!(again.contains("already so"), "{name}: {again}");
+    let changed = machine.etc();
+    assert_ne!(changed, before, "{name}");
+    machine.ok(&format!("kill {pid}"));
+    start();
+    let fresh = machine.pid_of(&words, &pid);
+    assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
+    let story = origin(machine, &fresh);
+    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{name}: {story}");
+    assert!(story.contains(place), "{name}: {place} in {story}");
+    machine.ok("needless undo --last");
+    assert_eq!(machine.etc(), before, "{name}: not every byte is back");
+    machine.ok(&format!("kill {fresh}"));
+}
+
+const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
+
+#[test]
+fn a_unit_of_systemd() {
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    machine.write("/etc/environment", "644", "TZ=Asia/Tokyo\n");
+    machine.write("/etc/systemd/system/probe.service", "644", UNIT);
+    machine.ok("systemctl daemon-reload");
+    let why = [
+        "/etc/environment:1 does not reach it: systemd does not read it for probe.service",
+        "/etc/profile.d/tz.sh:1 does not reach it: only login shells read it",
+    ];
+    let start = || drop(machine.ok("systemctl restart probe"));
+    let drop_in = "/etc/systemd/system/probe.service.d/zz-needless.conf";
+    cell(&machine, "unit", &start, &why, drop_in);
+    assert_eq!(machine.ok("systemctl show -p Environment --value probe").trim(), "");
+}
+
+/// What sorts behind our drop-in wins: systemd is asked, and the change taken back.
+#[test]
+fn a_unit_whose_admin_has_the_last_word() {
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/systemd/system/probe.service", "644", UNIT);
+    let last = "[Service]\nEnvironment=TZ=UTC\n";
+    machine.write("/etc/systemd/system/probe.service.d/zzz.conf", "644", last);
+    machine.write("/run/probe.env", "644", "# x\nTZ='Europe/Athens'\n");
+    machine.ok("systemctl daemon-reload && systemctl start probe");
+    let before = machine.etc();
+    let done = machine.run("needless fix --unit probe --set TZ=Asia/Tokyo --yes");
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("sorts after zz-needless.conf"), "{}", stderr(&done));
+    assert_eq!(machine.etc(), before);
+    // EnvironmentFile is stronger than any Environment, so that is where a change belongs.
+    let named = format!("{UNIT}EnvironmentFile=/run/probe.env\n");
+    machine.write("/etc/systemd/system/probe.service", "644", &named);
+    machine.ok("systemctl daemon-reload && systemctl restart probe");
+    let story = machine.ok("needless origin TZ --unit probe");
+    assert!(story.contains("TZ is Europe/Athens") && story.contains("/run/probe.env:2"), "{story}");
+    let fixed = machine.ok("needless fix --unit probe --set TZ=Asia/Tokyo --yes --restart");
+    assert!(fixed.contains("/run/probe.env"), "{fixed}");
+    assert_eq!(machine.ok("cat /run/probe.env"), "# x\nTZ=Asia/Tokyo\n");
+    let pid = machine.ok("systemctl show -p MainPID --value probe");
+    assert_eq!(machine.stats(pid.trim()), 0);
+    machine.ok("needless undo");
+    assert_eq!(machine.ok("cat /run/probe.env"), "# x\nTZ='Europe/Athens'\n");
+}
+
+const SCRIPT: &str = "#!/bin/sh
+### BEGIN INIT INFO
+# Provides: probed
+### END INIT INFO
+NAME=probed
+PIDFILE=/run/probed.pid
+[ -r /etc/default/probed ] && . /etc/default/probed
+case $1 in
+start) start-stop-daemon --start --background --make-pidfile --pidfile $PIDFILE --startas /usr/local/bin/probe -- sysv ;;
+esac
+";
+
+#[test]
+fn an_init_script_that_service_starts() {
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/init.d/probed", "755", SCRIPT);
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    machine.write("/etc/default/probed", "644", "# of probed\nTZ=Asia/Tokyo\nOPTIONS=x\n");
+    // What service(8) does where systemd does not do it.
+    let start =
+        || drop(machine.ok("env -i PATH=$PATH SYSTEMCTL_SKIP_REDIRECT=1 /etc/init.d/probed start"));
+    let why = ["/etc/default/probed:2", "not exported"];
+    cell(&machine, "sysv", &start, &why, "/etc/default/probed");
+}
+
+#[test]
+fn su_and_su_with_a_login_shell() {
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/environment", "644", "# for all\nLANG=C.UTF-8\n");
+    let start = || drop(machine.start("exec su -s /bin/sh -c '/usr/local/bin/probe su' daemon"));
+    cell(&machine, "su", &start, &["su gives it nothing of the kind"], "/etc/environment");
+    let start =
+        || drop(machine.start("TZ=UTC exec su - -s /bin/sh -c '/usr/local/bin/probe su-l' daemon"));
+    cell(&machine, "su-l", &start, &["su - starts a new environment"], "/etc/environment");
+    // profile.d reaches su - only.
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    start();
+    let pid = machine.pid_of(&format!("{WORDS} su-l"), "0");
+    let story = origin(&machine, &pid);
+    assert!(
+        story.contains("TZ is Asia/Tokyo") && story.contains("/etc/profile.d/tz.sh:1 sets it"),
+        "{story}"
+    );
+    assert_eq!(machine.stats(&pid), 0);
+}
+
+#[test]
+fn sudo_which_drops_what_it_does_not_trust() {
+    if program("sudo").is_none() {
+        return;
+    }
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/sudoers.d/keep", "440", "Defaults env_keep += \"TZ\"\n");
+    machine.write("/etc/environment", "644", "TZ=Asia/Tokyo\n");
+    let dropped =
+        || drop(machine.start("TZ=:/etc/localtime exec sudo -n /usr/local/bin/probe sudo"));
+    let why = ["`:/etc/localtime` never is", "/etc/pam.d/sudo has no pam_env", "TZ in env_keep"];
+    dropped();
+    let pid = machine.pid_of(&format!("{WORDS} sudo"), "0");
+    let story = origin(&machine, &pid);
+    for word in why {
+        assert!(story.contains(word), "{word:?} in {story}");
+    }
+    assert!(machine.stats(&pid) > 50);
+    machine.ok(&format!("kill {pid}"));
+    let start = || drop(machine.start("exec sudo -n /usr/local/bin/probe sudo"));
+    cell(
+        &machine,
+        "sudo",
+        &start,
+        &["sudo gives it nothing of the kind"],
+        "/etc/needless/sudo.env",
+    );
+    machine.ok("visudo -c");
+}
+
+#[test]
+fn cron_which_hands_on_nothing_of_its_own() {
+    if program("cron").is_none() {
+        return;
+    }
+    let Some(machine) = machine() else { return };
+    machine.ok("rm -f /etc/cron.d/* /etc/crontab");
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    // One at a time: the job is started anew each minute.
+    let table = "# a job\n* * * * * root exec /usr/local/bin/probe cron\n";
+    let once = "#!/bin/sh\n! pgrep -f 'perl /usr/local/bin/probe cron' && exec /usr/local/bin/probe cron\n";
+    machine.write("/usr/local/bin/once", "755", once);
+    machine.write(
+        "/etc/cron.d/probe",
+        "644",
+        &table.replace("exec /usr/local/bin/probe cron", "/usr/local/bin/once"),
+    );
+    machine.write(
+        "/etc/systemd/system/cron.service.d/tz.conf",
+        "644",
+        "[Service]\nEnvironment=TZ=UTC\n",
+    );
+    machine.ok("systemctl daemon-reload; systemctl restart cron");
+    let start = || ();
+    let why =
+        ["cron builds a job's environment anew", "tz.sh:1 does not reach it: only login shells"];
+    cell(&machine, "cron", &start, &why, "/etc/cron.d/probe");
+}
+
+#[test]
+fn ssh_with_a_command() {
+    if program("sshd").is_none() {
+        return;
+    }
+    let Some(machine) = machine() else { return };
+    machine.ok(
+        "set -e; mkdir -p /run/sshd /root/.ssh; chmod 700 /root/.ssh; ssh-keygen -A >/dev/null
+         rm -f /root/.ssh/t*; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/t
+         cat /root/.ssh/t.pub >/root/.ssh/authorized_keys; /usr/sbin/sshd -p 2222",
+    );
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    let ssh = "exec ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -p 2222 root@127.0.0.1";
+    let start = || drop(machine.start(&format!("{ssh} /usr/local/bin/probe ssh")));
+    cell(&machine, "ssh", &start, &["sshd gives it nothing of the kind"], "/etc/environment");
+    drop(machine.start(&format!("{ssh} bash -lc \"'/usr/local/bin/probe ssh-l'\"")));
+    let pid = machine.pid_of(&format!("{WORDS} ssh-l"), "0");
+    let story = origin(&machine, &pid);
+    assert!(story.contains("tz.sh:1 sets it, which reaches it if a login shell"), "{story}");
+}
