@@ -230,3 +230,78 @@ fn ssh_with_a_command() {
     let story = origin(&machine, &pid);
     assert!(story.contains("tz.sh:1 sets it, which reaches it if a login shell"), "{story}");
 }
+
+#[test]
+fn a_program_of_supervisord() {
+    let Some(machine) = machine() else { return };
+    if machine.has("supervisord").is_none() {
+        return;
+    }
+    let config =
+        "; two\n[program:probe]\ncommand=/usr/local/bin/probe supervised\nenvironment=A=\"1\"\n";
+    machine.write("/etc/supervisor/conf.d/probe.conf", "644", config);
+    machine.write("/etc/environment", "644", "TZ=Asia/Tokyo\n");
+    let start = || {
+        // A restart by supervisorctl keeps the old environment; supervisord itself is started anew.
+        machine.run(
+            "pid=$(cat /run/supervisord.pid) && kill $pid && while [ -e /proc/$pid ]; do sleep 0.1; done",
+        );
+        drop(machine.start(
+            "TZ= exec env -u TZ /usr/bin/supervisord -n -c /etc/supervisor/supervisord.conf",
+        ));
+    };
+    let why = ["/etc/environment:1 does not reach it: supervisord does not read it"];
+    cell(&machine, "supervised", &start, &why, "/etc/supervisor/conf.d/probe.conf");
+}
+
+#[test]
+fn a_run_script_with_an_environment_directory() {
+    let Some(machine) = machine() else { return };
+    if machine.has("supervise").is_none() {
+        return;
+    }
+    let run = "#!/bin/sh\nexec envdir /etc/probe.env /usr/local/bin/probe envdir\n";
+    machine.write("/etc/service/probe/run", "755", run);
+    machine.write("/etc/probe.env/LANG", "644", "C\n");
+    let start = || {
+        machine.run("pkill -x supervise; rm -rf /etc/service/probe/supervise");
+        drop(machine.start("mkdir /run/probe.d; cp /etc/service/probe/run /run/probe.d; exec supervise /run/probe.d"));
+    };
+    cell(&machine, "envdir", &start, &["to change it: envdir"], "/etc/probe.env/TZ");
+}
+
+/// PHP has zones of its own and asks nothing; but what it runs (mail, exec) has its environment.
+#[test]
+fn a_worker_of_php_fpm() {
+    let Some(machine) = machine() else { return };
+    let Some(fpm) = machine.has("php-fpm8.2 || command -v php-fpm8.4 || command -v php-fpm8.3")
+    else {
+        return;
+    };
+    machine.ok("mkdir -p /run/php");
+    let start = format!("TZ=UTC exec {fpm} -F");
+    let worker = |not: &str| machine.pid_of("php-fpm: pool www *", not);
+    drop(machine.start(&start));
+    let pid = worker("0");
+    let story = origin(&machine, &pid);
+    assert!(
+        story.contains("TZ is not set") && story.contains("php-fpm clears the environment"),
+        "{story}"
+    );
+    let before = machine.etc();
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert!(
+        fixed.contains("/fpm/pool.d/www.conf") && fixed.contains("+env[TZ] = \"Asia/Tokyo\""),
+        "{fixed}"
+    );
+    machine.ok(&format!("{fpm} -t"));
+    machine.run("pkill -f '[p]hp-fpm: master'; sleep 1");
+    drop(machine.start(&start));
+    let story = origin(&machine, &worker(&pid));
+    assert!(
+        story.contains("TZ is Asia/Tokyo") && story.contains("/fpm/pool.d/www.conf:"),
+        "{story}"
+    );
+    machine.ok("needless undo");
+    assert_eq!(machine.etc(), before);
+}

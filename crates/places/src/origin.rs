@@ -236,6 +236,9 @@ fn giver(up: &Kin, channel: &Channel) -> Option<String> {
 /// Why a child of `up` lacks a variable that `up` has.
 fn taker(up: &Kin, kin: &Kin) -> Option<String> {
     let launcher = Launcher::of(up);
+    if kin.comm.starts_with("php-fpm") {
+        return Some("php-fpm clears the environment of its workers (clear_env)".into());
+    }
     Some(match launcher? {
         Launcher::Sudo => {
             "sudo resets the environment (env_reset), and lets a time zone through only \
@@ -253,9 +256,6 @@ fn taker(up: &Kin, kin: &Kin) -> Option<String> {
         }
         Launcher::Ssh => "sshd builds a session's environment anew".into(),
         Launcher::Container => "a container has the environment of its configuration only".into(),
-        _ if kin.comm.starts_with("php-fpm") => {
-            "php-fpm clears the environment of its workers (clear_env)".into()
-        }
         _ => return None,
     })
 }
@@ -304,6 +304,16 @@ fn answer(
     // What the program has now counts; what it was given explains it.
     if let Some(how) = own_change(me) {
         let is = me.live.text().map_or("is not set".to_owned(), |value| format!("is {value}"));
+        // A program may do so by what its own configuration says.
+        let written = me.live.text().map(|value| format!("{variable}={value}"));
+        let by = mentions.iter().find(|m| reaches(m) && Some(&m.says) == written.as_ref());
+        let how = match by {
+            Some(by) => format!("{how}, as {}:{} says", by.file, by.line),
+            None => match chain.iter().rev().nth(1).and_then(|up| taker(up, me)) {
+                Some(taker) if me.live.is_unset() => format!("{how}: {taker}"),
+                _ => how,
+            },
+        };
         return (format!("{variable} {is} in {name}: {how}"), Vec::new());
     }
     let (value, when) = match (&me.initial, &me.live) {

@@ -2,7 +2,7 @@
 //! thrown away. Everything that a test does to its /etc is gone with it.
 
 use super::{NEEDLESS, command, is_root, needed, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,7 @@ impl Machine {
         let shell = Command::new("bash")
             .arg(script)
             .arg(folder.path())
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/debs"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -99,6 +100,13 @@ impl Machine {
         stdout(&done)
     }
 
+    /// A program in it; `None`, and said, where neither the machine nor the unpacked packages have it.
+    pub(crate) fn has(&self, name: &str) -> Option<String> {
+        let found = stdout(&self.run(&format!("command -v {name}"))).trim().to_owned();
+        let missing = format!("{name} is not installed (scripts/install test fetches it)");
+        needed(if found.is_empty() { Err(missing) } else { Ok(found) })
+    }
+
     /// Starts a script in it and leaves it; the process is ended with the machine.
     pub(crate) fn start(&self, script: &str) -> Child {
         let mut child = self.enter();
@@ -136,10 +144,6 @@ impl Machine {
     /// Every file below /etc with its checksum, mode and owner.
     pub(crate) fn etc(&self) -> String {
         self.ok("cd /etc && find . -printf '%p %m %u %g ' -type f -exec sha256sum {} \\; -o -printf '\\n' | sort")
-    }
-
-    pub(crate) fn folder(&self) -> PathBuf {
-        self.folder.path().to_owned()
     }
 }
 
