@@ -12,6 +12,7 @@ fn generated() -> Vec<(String, String)> {
         ("schema/needless.proof-1.json".to_owned(), needless_report::proof_schema()),
         ("schema/needless.diff-1.json".to_owned(), needless_report::diff_schema()),
         ("book/src/SUMMARY.md".to_owned(), summary()),
+        ("book/src/places.md".to_owned(), needless_places::book_page()),
     ];
     for rule in needless_rules::RULES {
         let page = needless_rules::page(rule).markdown();
@@ -22,17 +23,18 @@ fn generated() -> Vec<(String, String)> {
 
 /// The contents of the book: the pages that people write, then the rules'.
 fn summary() -> String {
-    let mut text = "# Summary
-
-- [What observing costs](overhead.md)
-- [Proof](proof.md)
-- [The time engine](time-engine.md)
-- [The laboratory](lab.md)
-
-# Rules
-
-"
-    .to_owned();
+    let pages = [
+        ("What observing costs", "overhead"),
+        ("Proof", "proof"),
+        ("Places", "places"),
+        ("The time engine", "time-engine"),
+        ("The laboratory", "lab"),
+    ];
+    let mut text = "# Summary\n\n".to_owned();
+    for (title, file) in pages {
+        text += &format!("- [{title}]({file}.md)\n");
+    }
+    text += "\n# Rules\n\n";
     for rule in needless_rules::RULES {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);
     }

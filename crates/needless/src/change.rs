@@ -261,18 +261,19 @@ fn carry_out(wish: &Wish, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result
     }
     let diff = plan.diff();
     if asked.diff {
-        out.write_all(diff.as_bytes())?;
+        out.write_all(shown(&diff).as_bytes())?;
         return Ok(true);
     }
-    writeln!(out, "{}\n  place    {}\n  why      {}", plan.what, plan.place, plan.why)?;
+    let what = shown(&plan.what);
+    writeln!(out, "{what}\n  place    {}\n  why      {}", shown(&plan.place), shown(&plan.why))?;
     for caveat in wish.caveat.iter().chain(&plan.caveats) {
-        writeln!(out, "  caveat   {caveat}")?;
+        writeln!(out, "  caveat   {}", shown(caveat))?;
     }
     writeln!(out, "  effect   {}", plan.effect)?;
     if !plan.restart.is_empty() {
         writeln!(out, "  restart  {}", plan.restart.join(" "))?;
     }
-    writeln!(out, "\n{diff}")?;
+    writeln!(out, "\n{}", shown(&diff))?;
     out.flush()?;
     if !asked.yes && !agreed(&mut out)? {
         return Ok(false);
@@ -291,6 +292,15 @@ fn carry_out(wish: &Wish, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result
         writeln!(out, "restarted: {}", plan.restart.join(" "))?;
     }
     Ok(true)
+}
+
+/// Text of files as a terminal may see it; as it is for a pipe, which may be patch(1).
+fn shown(text: &str) -> String {
+    if !std::io::stdout().is_terminal() {
+        return text.to_owned();
+    }
+    let lines: Vec<_> = text.split('\n').map(needless_report::clean).collect();
+    lines.join("\n")
 }
 
 fn agreed(out: &mut impl Write) -> Result<bool> {
@@ -326,7 +336,7 @@ fn verify(wish: &Wish, plan: &Plan, id: u32, state: &Path) -> Result<()> {
     else {
         return Ok(());
     };
-    if plan.reload[0] != "systemctl" {
+    if plan.reload != ["systemctl", "daemon-reload"] {
         return Ok(());
     }
     if places::will_have(unit, &wish.variable, wish.value.as_deref()) != Some(false) {
@@ -355,7 +365,7 @@ pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
                 State::RolledBack => "rolled back",
                 State::Begun => "begun",
             };
-            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, entry.what)?;
+            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, shown(&entry.what))?;
         }
         return Ok(());
     }
@@ -364,6 +374,6 @@ pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
         None => journal.last().map_err(|why| anyhow!(why))?,
     };
     let entry = journal.undo(id).map_err(|why| anyhow!(why))?;
-    writeln!(out, "taken back: change {id}, {}", entry.what)?;
+    writeln!(out, "taken back: change {id}, {}", shown(&entry.what))?;
     entry.after.iter().try_for_each(|words| take_effect(&mut out, words))
 }

@@ -263,10 +263,9 @@ fn a_run_script_with_an_environment_directory() {
     let run = "#!/bin/sh\nexec envdir /etc/probe.env /usr/local/bin/probe envdir\n";
     machine.write("/etc/service/probe/run", "755", run);
     machine.write("/etc/probe.env/LANG", "644", "C\n");
-    let start = || {
-        machine.run("pkill -x supervise; rm -rf /etc/service/probe/supervise");
-        drop(machine.start("mkdir /run/probe.d; cp /etc/service/probe/run /run/probe.d; exec supervise /run/probe.d"));
-    };
+    // Once it runs it starts the program anew by itself, through the script and so the directory.
+    let supervise = "pgrep -x supervise || { mkdir /run/probe.d; cp /etc/service/probe/run /run/probe.d; exec supervise /run/probe.d; }";
+    let start = || drop(machine.start(supervise));
     cell(&machine, "envdir", &start, &["to change it: envdir"], "/etc/probe.env/TZ");
 }
 
@@ -304,4 +303,27 @@ fn a_worker_of_php_fpm() {
     );
     machine.ok("needless undo");
     assert_eq!(machine.etc(), before);
+}
+
+/// From the storm that was seen to the report in which nothing is left.
+#[test]
+fn a_report_of_a_unit_is_put_right() {
+    let Some(machine) = machine() else { return };
+    if !observes_others() {
+        return;
+    }
+    machine.write("/etc/systemd/system/probe.service", "644", UNIT);
+    machine.ok("ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime; systemctl daemon-reload; systemctl start probe");
+    let before = machine.etc();
+    let report = "needless attach --unit probe --for 2s -o /run/report.json";
+    machine.ok(report);
+    let fixed = machine.ok("needless fix /run/report.json --rule tz-unset --yes --restart");
+    assert!(fixed.contains("+Environment=\"TZ=Asia/Tokyo\""), "{fixed}");
+    machine.ok(report);
+    let left = machine.ok("cat /run/report.json");
+    assert!(!left.contains("\"rule\": \"tz-unset\""), "{left}");
+    machine.ok("needless undo && systemctl restart probe");
+    assert_eq!(machine.etc(), before);
+    machine.ok(report);
+    assert!(machine.ok("cat /run/report.json").contains("\"rule\": \"tz-unset\""));
 }

@@ -210,7 +210,7 @@ fn cron_spot(root: &Root, chain: &[Kin]) -> Spot {
     let below = chain.iter().rev().take_while(|kin| Launcher::of(kin) != Some(Launcher::Cron));
     let commands = below.flat_map(|kin| match &kin.argv[..] {
         [_, flag, command] if flag == "-c" => vec![command.clone()],
-        [_, rest @ ..] if rest.is_empty() => vec![kin.argv.join(" ")],
+        [_] => vec![kin.argv.join(" ")],
         [_, rest @ ..] => vec![kin.argv.join(" "), rest.join(" ")],
         [] => Vec::new(),
     });

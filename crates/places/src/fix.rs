@@ -53,6 +53,7 @@ pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Re
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let reload = match () {
         () if spot.place == &place::SYSTEMD_UNIT => words(&["systemctl", "daemon-reload"]),
+        () if spot.place == &place::USER_UNIT => words(&["systemctl", "--user", "daemon-reload"]),
         () if spot.place == &place::SUPERVISORD => words(&["supervisorctl", "reread"]),
         () => Vec::new(),
     };

@@ -2,6 +2,7 @@
 //! writes to the host: in `disk.rs`, through the journal.
 
 mod belongs;
+mod book;
 mod channel;
 mod disk;
 mod fix;
@@ -17,6 +18,7 @@ mod unit;
 mod wanted;
 
 pub use belongs::Spot;
+pub use book::book_page;
 pub use disk::{About, Before, Disk};
 pub use fix::{Plan, plan, spot_of_file};
 pub use format::{Edit, Found};

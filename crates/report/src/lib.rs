@@ -30,6 +30,7 @@ pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};
 pub use origin::origin;
 pub use rules::{explain, rules_json, rules_table};
 pub use saved::{Advice, Saved, read_saved};
+pub use text::clean;
 
 /// What a report tells.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// `text` as a terminal may see it: control characters and those that reorder or hide others are
 /// written as escapes (`\x1b`, `\n`, `\u{202e}`).
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(harmful) {
         return Cow::Borrowed(text);
     }

@@ -1,0 +1,172 @@
+//! Where a variable comes from, told of processes of our own.
+
+mod common;
+use common::*;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a command that says when it is ready.
+fn start(command: &mut Command) -> Running {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    Running(child)
+}
+
+fn story(of: &Running) -> String {
+    let done = needless(&["origin", "TZ", &of.0.id().to_string()]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    stdout(&done).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const READY: &str = "$| = 1; print qq(ready\\n); sleep 100";
+
+#[test]
+fn set_unset_and_changed_after_the_start() {
+    let Some(perl) = program("perl") else { return };
+    let perl = |script: &str| {
+        let mut perl = command(&perl);
+        perl.args(["-e", script]);
+        perl
+    };
+    let set = start(perl(READY).env("TZ", "Asia/Tokyo"));
+    let told = story(&set);
+    assert!(told.starts_with("TZ is Asia/Tokyo in perl["), "{told}");
+    let unset = start(&mut perl(READY));
+    let told = story(&unset);
+    assert!(told.starts_with("TZ is not set in perl["), "{told}");
+    let own = start(perl(&format!("$ENV{{TZ}} = 'UTC'; {READY}")).env("TZ", "Asia/Tokyo"));
+    let told = story(&own);
+    assert!(
+        told.contains("it changed the variable itself, after its start: Asia/Tokyo then, UTC now"),
+        "{told}"
+    );
+    let removed = start(perl(&format!("delete $ENV{{TZ}}; {READY}")).env("TZ", "Asia/Tokyo"));
+    let told = story(&removed);
+    assert!(
+        told.contains("TZ is not set") && told.contains("it removed the variable itself"),
+        "{told}"
+    );
+}
+
+/// setproctitle writes over the block: what /proc shows of it says nothing, least of all "unset".
+#[test]
+fn a_block_that_was_written_over() {
+    let Some(perl) = program("perl") else { return };
+    let script = format!("$0 = 'x' x 4000; {READY}");
+    let told = story(&start(command(perl).args(["-e", &script]).env("TZ", "Asia/Tokyo")));
+    assert!(told.starts_with("TZ is Asia/Tokyo in perl["), "{told}");
+    assert!(
+        told.contains("TZ=Asia/Tokyo now") && told.contains("has written over the block"),
+        "{told}"
+    );
+}
+
+#[test]
+fn static_and_musl_programs_have_a_live_value_too() {
+    for name in ["sleeper", "sleeper-static", "sleeper-musl", "sleeper-stripped"] {
+        let Some(testee) = testee(name) else { continue };
+        let told = story(&start(command(testee).env("TZ", "Asia/Tokyo")));
+        assert!(told.contains("TZ=Asia/Tokyo at its start, TZ=UTC now"), "{name}: {told}");
+    }
+}
+
+#[test]
+fn nothing_but_the_variable_is_told() {
+    let Some(perl) = program("perl") else { return };
+    let mut perl = command(perl);
+    perl.args(["-e", READY, "--", "--password=hunter3"])
+        .env("PASSWORD", "hunter2")
+        .env("TZ", "UTC");
+    let running = start(&mut perl);
+    let told = story(&running);
+    assert!(!told.contains("hunter") && !told.contains("PASSWORD"), "{told}");
+}
+
+#[test]
+fn the_very_program_that_dropped_it_is_named() {
+    let mut run = command(NEEDLESS);
+    run.env("TZ", "Asia/Tokyo");
+    run.args(["origin", "TZ", "--", "sh", "-c", "env -i sh -c 'exit 3'"]);
+    let done = run.output().unwrap();
+    assert_eq!(done.status.code(), Some(3));
+    let told = stderr(&done);
+    assert!(told.starts_with("TZ is not set at the end: "), "{told}");
+    assert!(told.contains("env dropped it before it executed"), "{told}");
+}
+
+#[test]
+fn the_diff_is_patchs() {
+    let Some(patch) = program("patch") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Dockerfile");
+    std::fs::write(&file, "FROM debian:12\nCMD [\"x\"]").unwrap();
+    let path = file.to_str().unwrap();
+    let done = needless(&["fix", "--in", path, "--set", "TZ=Europe/Athens", "--diff"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "FROM debian:12\nCMD [\"x\"]");
+    let diff = folder.path().join("diff");
+    std::fs::write(&diff, &done.stdout).unwrap();
+    let mut apply = command(patch);
+    apply.args(["-s", "-p1", "-d", "/", "-i"]).arg(&diff);
+    let applied = apply.output().unwrap();
+    assert!(applied.status.success(), "{}{}", stdout(&applied), stdout(&done));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with("ENV TZ=\"Europe/Athens\"\n"), "{text}");
+}
+
+#[test]
+fn without_a_yes_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Dockerfile");
+    std::fs::write(&file, "FROM debian:12\n").unwrap();
+    let done = needless(&["fix", "--in", file.to_str().unwrap(), "--set", "TZ=UTC"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(stderr(&done).contains("--yes"), "{}", stderr(&done));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "FROM debian:12\n");
+}
+
+#[test]
+fn what_cannot_be_placed_is_told_to_be_done_by_hand() {
+    let Some(testee) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let report = report.to_str().unwrap();
+    let ran = needless(&["run", "-o", report, "--", &testee]);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let done = needless(&["fix", report, "--yes"]);
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("of a command that was run"), "{}", stderr(&done));
+    // The same of a process whose parent is a shell or a test: nobody's file.
+    let Some(perl) = program("perl") else { return };
+    let running = start(command(perl).args(["-e", READY]));
+    let pid = running.0.id().to_string();
+    let done = needless(&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"]);
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("not done by a tool"), "{}", stderr(&done));
+}
+
+#[test]
+fn bad_words_are_one_line() {
+    for (args, says) in [
+        (&["origin", "T=Z", "1"][..], "no name of a variable"),
+        (&["origin", "TZ", "4294967290"], "there is no process"),
+        (&["fix", "/nonexistent.json"], "cannot read /nonexistent.json"),
+        (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "no place that is known"),
+    ] {
+        let done = needless(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        let said = stderr(&done);
+        assert!(said.lines().next().unwrap().contains(says), "{args:?}: {said}");
+    }
+}
