@@ -327,3 +327,71 @@ fn a_report_of_a_unit_is_put_right() {
     machine.ok(report);
     assert!(machine.ok("cat /run/report.json").contains("\"rule\": \"tz-unset\""));
 }
+
+/// Texts that some format or other reads in its own way.
+const HARD: [&str; 9] = [
+    "plain",
+    "two words",
+    "a\"b",
+    "it's",
+    "50% of $HOME %h %%",
+    "back\\slash \\x41",
+    "# no comment #",
+    ";semi; `tick`",
+    "<+0330>-3:30",
+];
+
+/// What is written is what the real reader hands to the program, byte for byte; what the format
+/// cannot say is refused. Gives how many were written.
+fn values_arrive(machine: &Machine, write: &str, read: &str) -> usize {
+    let mut written = 0;
+    for value in HARD {
+        let quoted = value.replace('\'', "'\\''");
+        let fixed = machine.run(&format!("needless fix {write} --set 'X={quoted}' --yes"));
+        if !fixed.status.success() {
+            assert!(stderr(&fixed).contains("X="), "{write} {value}: {}", stderr(&fixed));
+            continue;
+        }
+        written += 1;
+        assert_eq!(machine.ok(read), format!("X={value}\n"), "{write}: {}", stdout(&fixed));
+    }
+    written
+}
+
+#[test]
+fn values_arrive_as_they_are() {
+    let Some(machine) = machine() else { return };
+    let once = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'env | grep ^X= >/run/out'\n";
+    machine.write("/etc/systemd/system/once.service", "644", once);
+    let unit = "rm -f /run/out; systemctl start once && cat /run/out";
+    assert_eq!(values_arrive(&machine, "--unit once", unit), HARD.len());
+    // The same unit with a file, which is stronger.
+    machine.write("/etc/default/once", "644", "# of once\nX=old\n");
+    machine.write(
+        "/etc/systemd/system/once.service",
+        "644",
+        &format!("{once}EnvironmentFile=/etc/default/once\n"),
+    );
+    machine.ok("systemctl daemon-reload");
+    assert_eq!(values_arrive(&machine, "--unit once", unit), HARD.len());
+    let shell = "env -i sh -c '. /etc/profile.d/zz-needless.sh; env | grep ^X='";
+    assert_eq!(values_arrive(&machine, "--in /etc/profile.d/zz-needless.sh", shell), HARD.len());
+    machine.write("/etc/environment", "644", "A=1\n");
+    let su = "su -s /bin/sh -c 'env | grep ^X=' daemon";
+    assert!(values_arrive(&machine, "--in /etc/environment", su) >= 1);
+    machine.write("/etc/user.conf", "644", "");
+    let generator =
+        "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator";
+    let user = format!(
+        "env -i HOME=/nonexistent {generator} | grep ^X= | sed 's/^X=\\$.\\(.*\\).$/X=\\1/'"
+    );
+    let plain = machine.ok(&format!(
+        "needless fix --in /etc/environment.d/zz-needless.conf --set 'X=two words' --yes >/dev/null; {user}"
+    ));
+    assert!(plain.starts_with("X=") && plain.contains("two words"), "{plain}");
+    if machine.has("envdir").is_some() {
+        machine.write("/etc/wrapped", "755", "#!/bin/sh\nexec /usr/bin/env \"$@\"\n");
+        let wrapped = "env -i /etc/wrapped | grep ^X=";
+        assert_eq!(values_arrive(&machine, "--in /etc/wrapped", wrapped), HARD.len());
+    }
+}

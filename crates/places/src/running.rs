@@ -63,10 +63,12 @@ pub fn processes_of_unit(unit: &str) -> Vec<u32> {
 pub fn will_have(unit: &str, variable: &str, value: Option<&str>) -> Option<bool> {
     let words = ["systemctl", "show", "-p", "Environment,UnsetEnvironment", "--", unit];
     let told = run(&words.map(str::to_owned)).ok()?;
+    // Specifiers were expanded: a % that is left is one.
+    let told = told.replace('%', "%%");
     let said = says(&format!("[Service]\n{told}"), "Service", "Environment");
     let unset = said.iter().any(|(_, s)| matches!(s, Says::Unset(name, None) if name == variable));
     let last = said.iter().rev().find_map(|(_, said)| match said {
-        Says::Set(name, value) if name == variable => Some(value.as_str()),
+        Says::Set(name, value, _) if name == variable => Some(value.as_str()),
         _ => None,
     });
     Some(if unset { value.is_none() } else { last == value })

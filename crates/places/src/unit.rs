@@ -100,7 +100,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
             let setting = |kind, value| Setting { file: file.clone(), line, kind, value };
             match said {
                 Says::Reset => set.clear(),
-                Says::Set(name, value) if name == variable => {
+                Says::Set(name, value, _) if name == variable => {
                     set.push(setting(Kind::Environment, Some(value)));
                 }
                 Says::ResetPass => passed.clear(),
@@ -160,7 +160,7 @@ fn defaults(root: &Root, variable: &str, unit: &mut Unit) {
         for (at, said) in says(&text, "Manager", "DefaultEnvironment") {
             match said {
                 Says::Reset => unit.settings.retain(|setting| setting.kind != Kind::Default),
-                Says::Set(name, value) if name == variable => unit.settings.push(Setting {
+                Says::Set(name, value, _) if name == variable => unit.settings.push(Setting {
                     file: file.clone(),
                     line: at as u32 + 1,
                     kind: Kind::Default,

@@ -52,6 +52,8 @@ struct Variable {
     to: usize,
     /// The line of its value, with column and value.
     value: Option<(usize, usize, String)>,
+    /// Whether no other variable stands in it.
+    certain: bool,
     column: usize,
 }
 
@@ -70,6 +72,7 @@ fn variables(container: &Container<'_>) -> Vec<Variable> {
             name: name.map(|(.., value)| scalar(value)).unwrap_or_default(),
             from: item.at,
             to: rest.last().map_or(item.at, |line| line.at) + 1,
+            certain: value.is_some_and(|(.., v)| !v.replace("$$(", "").contains("$(")),
             value: value
                 .map(|(line, _, value)| (line.at, line.column, scalar(value).replace("$$(", "$("))),
             column: item.column,
@@ -101,7 +104,7 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found>
     let Ok(container) = choose(&all, part) else { return Vec::new() };
     let mine = variables(container).into_iter().filter(|v| v.name == variable);
     mine.map(|variable| match variable.value {
-        Some((at, _, value)) => Found { certain: !value.contains("$("), ..Found::set(at, value) },
+        Some((at, _, value)) => Found { certain: variable.certain, ..Found::set(at, value) },
         None => Found { certain: false, ..Found::set(variable.from, "") },
     })
     .collect()

@@ -6,8 +6,8 @@ use super::{Edit, Found, bare, check};
 /// What a unit file says about the environment, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// `Environment=NAME=VALUE`
-    Set(String, String),
+    /// `Environment=NAME=VALUE`, and whether the value is certain: it holds no specifier.
+    Set(String, String, bool),
     /// `Environment=` with nothing: forgets all before.
     Reset,
     /// `EnvironmentFile=[-]PATH`; whether it may be missing.
@@ -49,7 +49,8 @@ pub(crate) fn says(text: &str, section: &str, key: &str) -> Vec<(usize, Says)> {
             _ if name == key => found.extend(words().filter_map(|word| {
                 let (name, value) = word.split_once('=')?;
                 super::check_name(name).ok()?;
-                Some((at, Says::Set(name.to_owned(), value.to_owned())))
+                let certain = !value.replace("%%", "").contains('%');
+                Some((at, Says::Set(name.to_owned(), percent(value), certain)))
             })),
             "EnvironmentFile" if value.is_empty() => found.push((at, Says::ResetFiles)),
             "EnvironmentFile" => {
@@ -122,7 +123,7 @@ fn words(value: &str) -> Option<Vec<String>> {
         }
     }
     words.extend(word);
-    let text = |word: Vec<u8>| percent(&String::from_utf8_lossy(&word));
+    let text = |word: Vec<u8>| String::from_utf8_lossy(&word).into_owned();
     quote.is_none().then(|| words.into_iter().map(text).collect())
 }
 
@@ -174,8 +175,7 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
     for (at, said) in says(text, "Service", "Environment") {
         match said {
             Says::Reset => found.clear(),
-            Says::Set(name, value) if name == variable => {
-                let certain = !value.contains('%');
+            Says::Set(name, value, certain) if name == variable => {
                 found.push(Found { certain, ..Found::set(at, value) });
             }
             Says::Unset(name, None) if name == variable => found.push(Found::removed(at)),
@@ -194,7 +194,9 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     let mut kept: Vec<String> = Vec::new();
     for (_, said) in says(text, "Service", "Environment") {
         match said {
-            Says::Set(name, value) if name != edit.variable => kept.push(assignment(&name, &value)),
+            Says::Set(name, value, _) if name != edit.variable => {
+                kept.push(assignment(&name, &value))
+            }
             Says::Unset(name, None) if name != edit.variable => {
                 kept.push(format!("UnsetEnvironment={name}"));
             }
@@ -223,7 +225,7 @@ mod tests {
         let all = says(text, "Service", "Environment");
         let expected =
             [("A", "1"), ("B", "x y"), ("C", "z"), ("D", "q r"), ("TZ", "a b"), ("P", "50%")];
-        let expected = expected.map(|(n, v)| (1, Says::Set(n.into(), v.into())));
+        let expected = expected.map(|(n, v)| (1, Says::Set(n.into(), v.into(), true)));
         assert_eq!(all, expected);
     }
 
