@@ -87,16 +87,17 @@ pub(crate) fn run(command: &mut Command, tz: Option<&str>, preloaded: bool) -> O
     command.env_remove("TZDIR").output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
-/// As `run`, by an emulator that takes variables of the program alone as `-E NAME=VALUE`: the library is
-/// none for the emulator itself.
+/// As `run`, by an emulator that takes variables of the program alone as `-E NAME=VALUE`: a library of
+/// another architecture is nothing to preload into the emulator itself.
 fn run_emulated(runner: &str, program: &Command, tz: Option<&str>, preloaded: bool) -> Output {
     let mut command = words(runner);
     command.env_remove("LD_PRELOAD").env_remove("TZ").env_remove("TZDIR");
     if preloaded {
         command.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
     }
+    // Not by -E, which takes a comma for the next variable; the emulator reads no TZ.
     if let Some(tz) = tz {
-        command.arg("-E").arg(format!("TZ={tz}"));
+        command.env("TZ", tz);
     }
     command.arg(program.get_program()).args(program.get_args());
     command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
