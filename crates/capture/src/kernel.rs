@@ -6,6 +6,7 @@ use needless_launch::Launch;
 /// Why eBPF cannot be used here; nothing was run then.
 pub(crate) enum Refused {
     /// For want of rights, as for most users.
+    #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing asks for rights"))]
     Rights,
     /// For this reason.
     Because(String),

@@ -196,6 +196,7 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
         min_saving_percent: 1.0,
         only: asked.rules.clone(),
         ignore: Vec::new(),
+        pedantic: false,
     };
     let verdict = needless_rules::check_by_service(&profile, &options);
     let report = needless_report::Report {
@@ -204,6 +205,7 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
         source: needless_report::Source::Attach(who.to_string()),
         top: None,
         version: env!("CARGO_PKG_VERSION"),
+        proof: None,
     };
     let mut text = Vec::new();
     let style = Output::stdout().style(When::Never);

@@ -12,10 +12,10 @@ static uint64_t next(void) {
 static uint64_t below(uint64_t end) { return (next() >> 11) % end; }
 
 /* What is compared. From TZSET on nothing may differ. */
-enum what { MKTIME_OPEN, OVERFLOWN, VARIABLES_OVERFLOWN, TZSET, LOCALTIME, GMTIME, VARIABLES, MKTIME, TIMEGM, CTIME, ASCTIME, STRFTIME,
+enum what { MKTIME_OPEN, VARIABLES_OVERFLOWN, TZSET, OVERFLOWN, LOCALTIME, GMTIME, VARIABLES, MKTIME, TIMEGM, CTIME, ASCTIME, STRFTIME,
             WCSFTIME, ERRNO, KINDS };
-static const char *names[KINDS] = {"mktime where it is open", "struct tm of a conversion that fails",
-    "variables after a conversion that fails", "tzset", "localtime", "gmtime", "variables", "mktime", "timegm", "ctime", "asctime", "strftime", "wcsftime", "errno"};
+static const char *names[KINDS] = {"mktime where it is open", "variables after a conversion that fails",
+    "tzset", "struct tm of a conversion that fails", "localtime", "gmtime", "variables", "mktime", "timegm", "ctime", "asctime", "strftime", "wcsftime", "errno"};
 static uint64_t made[KINDS], differ[KINDS], comparisons;
 static char tz[4096] = "TZ=", before[4096], last_shown[KINDS][4096];
 static char *set[] = {tz, 0}, *unset[] = {0};
