@@ -170,3 +170,19 @@ fn bad_words_are_one_line() {
         assert!(said.lines().next().unwrap().contains(says), "{args:?}: {said}");
     }
 }
+
+/// A process with mounts of its own: its files are looked into, not ours, and none is changed.
+#[test]
+fn the_files_are_those_that_the_process_sees() {
+    let (Some(perl), Some(unshare)) = (program("perl"), own_mounts()) else { return };
+    let enter = "mount -t tmpfs none /etc/profile.d && echo 'export TZ=Asia/Tokyo' >/etc/profile.d/inside.sh && exec \"$@\"";
+    let mut inside = command(unshare[0]);
+    inside.args(&unshare[1..]).args(["sh", "-c", enter, "sh"]).arg(perl).args(["-e", READY]);
+    let running = start(&mut inside);
+    let told = story(&running);
+    assert!(told.contains("/etc/profile.d/inside.sh:1"), "{told}");
+    let pid = running.0.id().to_string();
+    let done = needless(&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(stderr(&done).contains("another root"), "{}", stderr(&done));
+}
