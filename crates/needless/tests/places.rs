@@ -395,3 +395,57 @@ fn values_arrive_as_they_are() {
         assert_eq!(values_arrive(&machine, "--in /etc/wrapped", wrapped), HARD.len());
     }
 }
+
+/// Who sees a TZ that is set in the parent's shell, in /etc/profile.d, in /etc/environment: every
+/// cell as counted by strace, and the story says the same.
+#[test]
+fn who_sees_what() {
+    if program("sudo").is_none() {
+        return;
+    }
+    let Some(machine) = machine() else { return };
+    machine.write(
+        "/etc/systemd/system/probe.service",
+        "644",
+        "[Service]\nExecStart=/usr/local/bin/probe m-unit\n",
+    );
+    let service = "env -i PATH=$PATH start-stop-daemon --start --background --make-pidfile --pidfile /run/m.pid --startas /usr/local/bin/probe -- m-service";
+    // How it is started, and whether it sees each.
+    let rows: [(&str, &str, [bool; 3]); 9] = [
+        ("direct", "/usr/local/bin/probe m-direct", [true, false, false]),
+        ("login", "bash -lc '/usr/local/bin/probe m-login'", [true, true, false]),
+        ("env", "env -i /usr/local/bin/probe m-env", [false, false, false]),
+        ("service", service, [false, false, false]),
+        ("su", "su -s /bin/sh -c '/usr/local/bin/probe m-su' daemon", [true, false, true]),
+        ("sul", "su - -s /bin/sh -c '/usr/local/bin/probe m-sul' daemon", [false, true, true]),
+        ("sudo", "sudo -n /usr/local/bin/probe m-sudo", [false, false, false]),
+        ("sudoi", "sudo -n -i /usr/local/bin/probe m-sudoi", [false, true, false]),
+        ("unit", "systemctl restart probe", [false, false, false]),
+    ];
+    for (at, column) in
+        ["parent", "/etc/profile.d/tz.sh", "/etc/environment"].into_iter().enumerate()
+    {
+        machine.ok("rm -f /etc/profile.d/tz.sh; : >/etc/environment");
+        let mut parent = "";
+        match at {
+            0 => parent = "TZ=:/etc/localtime; export TZ; ",
+            1 => machine.write(column, "644", "export TZ=:/etc/localtime\n"),
+            _ => machine.write(column, "644", "TZ=:/etc/localtime\n"),
+        }
+        for (name, start, sees) in &rows {
+            drop(machine.start(&format!("{parent}{start}")));
+            let pid = machine.pid_of(&format!("{WORDS} m-{name}"), "0");
+            let stats = machine.stats(&pid);
+            assert_eq!(stats == 0, sees[at], "{name}, TZ in {column}: {stats} stats");
+            let story = origin(&machine, &pid);
+            let expected =
+                if sees[at] { "TZ is :/etc/localtime in perl[" } else { "TZ is not set in perl[" };
+            assert!(story.starts_with(expected), "{name}, TZ in {column}: {story}");
+            // The file is named, with whether it reaches.
+            assert_eq!(at > 0, story.contains(&format!("{column}:1")), "{name}: {story}");
+            machine.run(&format!(
+                "systemctl stop probe; kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.1; done"
+            ));
+        }
+    }
+}
