@@ -123,6 +123,11 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         Some(old) => (old.from, old.to, old.pairs),
         None => (from, from, Vec::new()),
     };
+    let indented = |line: &&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
+    if all.get(until).copied().map(bare).as_ref().is_some_and(indented) {
+        // Below ours it would go on with it.
+        return Err(format!("[{name}] begins with an indented line: edit it by hand"));
+    }
     match (pairs.iter_mut().rfind(|(name, _)| name == edit.variable), edit.value) {
         (Some(pair), Some(value)) => pair.1 = value.to_owned(),
         (None, Some(value)) => pairs.push((edit.variable.to_owned(), value.to_owned())),
