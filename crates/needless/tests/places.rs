@@ -76,6 +76,22 @@ fn a_unit_of_systemd() {
     assert_eq!(machine.ok("systemctl show -p Environment --value probe").trim(), "");
 }
 
+/// The whole way: a window, the change, a window, and what that proves of the unit.
+#[test]
+fn a_fix_is_proven_on_the_unit() {
+    let Some(machine) = machine() else { return };
+    machine.write("/etc/systemd/system/probe.service", "644", UNIT);
+    machine.ok("systemctl daemon-reload && systemctl start probe");
+    machine.ok("needless prove --unit probe --for 3s --save-before /run/before.json");
+    let unchanged = machine.run("needless prove --unit probe --for 3s --before /run/before.json");
+    assert_eq!(unchanged.status.code(), Some(1), "{}", stdout(&unchanged));
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    machine.pid_of(&format!("{WORDS} unit"), "0");
+    let proof = machine.ok("needless prove --unit probe --for 3s --before /run/before.json");
+    assert!(proof.starts_with("needless prove: proven"), "{proof}");
+    assert!(proof.contains("newfstatat(\"/etc/localtime\")"), "{proof}");
+}
+
 /// What sorts behind our drop-in wins: systemd is asked, and the change taken back.
 #[test]
 fn a_unit_whose_admin_has_the_last_word() {
