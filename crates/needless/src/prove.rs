@@ -12,7 +12,7 @@ use needless_rules::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -80,13 +80,20 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
     Ok(experiment.proof.holds())
 }
 
+/// Standard input, if it is a file: each run gets it from its start.
+fn file_on_stdin() -> Option<PathBuf> {
+    // Opened anew, it has an offset of its own.
+    let opened = PathBuf::from("/proc/self/fd/0");
+    std::fs::metadata(&opened).is_ok_and(|file| file.is_file()).then_some(opened)
+}
+
 fn options(asked: &cli::Measure) -> needless_prove::Options {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     needless_prove::Options {
         runs: asked.runs.map(|runs| runs as usize),
         budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
         warmup: asked.warmup.into(),
-        stdin: asked.stdin.clone(),
+        stdin: asked.stdin.clone().or_else(file_on_stdin),
         prepare: asked.prepare.clone(),
         cleanup: asked.cleanup.clone(),
         ignored: asked.ignore_output.clone(),

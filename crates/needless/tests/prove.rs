@@ -137,6 +137,22 @@ fn what_differs_each_time_is_told_from_the_change() {
 }
 
 #[test]
+fn a_file_on_standard_input_is_replayed() {
+    let input = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(input.path(), "one\ntwo\n").unwrap();
+    let lines = |input: Stdio| {
+        let mut prove = command(NEEDLESS);
+        prove.args(["prove", "--set", "X=1", "--runs", "3", "--format", "json", "--"]);
+        let done = prove.args(["grep", "-c", "o"]).stdin(input).output().unwrap();
+        let proof: Value = serde_json::from_slice(&done.stdout).unwrap();
+        proof["warnings"].to_string().contains("status")
+    };
+    assert!(!lines(std::fs::File::open(input.path()).unwrap().into()));
+    // grep finds nothing, ends with 1, and that is told.
+    assert!(lines(Stdio::null()));
+}
+
+#[test]
 fn input_is_replayed_and_the_world_put_back() {
     let folder = tempfile::tempdir().unwrap();
     let (input, state) = (folder.path().join("in"), folder.path().join("state"));

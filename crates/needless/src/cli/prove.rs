@@ -51,7 +51,7 @@ pub(crate) struct Measure {
     /// Runs of each arm before the first pair.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) warmup: u16,
-    /// The command's input, from its start in every run; by default none.
+    /// The command's input, from its start in every run; by default the file that standard input is, or nothing.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
     /// Run this with sh -c before each run; it is not measured.
