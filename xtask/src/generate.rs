@@ -28,6 +28,7 @@ fn summary() -> String {
         ("Proof", "proof"),
         ("Places", "places"),
         ("The time engine", "time-engine"),
+        ("How fast the time engine is", "time-speed"),
         ("The laboratory", "lab"),
     ];
     let mut text = "# Summary\n\n".to_owned();
