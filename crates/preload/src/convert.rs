@@ -50,6 +50,24 @@ unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static C
     }
 }
 
+/// The same as a value: never read back from the caller's structure, which may be the one that all threads
+/// and signal handlers share.
+fn value(c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) -> Tm {
+    Tm {
+        sec: c.sec,
+        min: c.min,
+        hour: c.hour,
+        mday: c.mday,
+        mon: c.mon,
+        year: c.year,
+        wday: c.wday,
+        yday: c.yday,
+        isdst: i32::from(isdst),
+        gmtoff: i64::from(gmtoff),
+        zone: zone.as_ptr(),
+    }
+}
+
 /// # Safety
 /// `tm` must be writable.
 #[inline]
@@ -129,8 +147,8 @@ unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut T
     unsafe {
         set(tm, &civil, regime.isdst, regime.gmtoff, regime.abbr);
         if Slot::is_of_last_day(thread::local(), t, regime.gmtoff) {
-            let around = zone.unchanged_around(t);
-            Slot::fill(thread::local(), known, t, &*tm, around);
+            let day = value(&civil, regime.isdst, regime.gmtoff, regime.abbr);
+            Slot::fill(thread::local(), known, t, &day, zone.unchanged_around(t));
         }
     }
     tm
@@ -195,7 +213,8 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
         set(tm, &civil, false, 0, c"GMT");
         if Slot::is_of_last_day(thread::universal(), t, 0) {
             let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
-            Slot::fill(thread::universal(), known, t, &*tm, around);
+            let day = value(&civil, false, 0, c"GMT");
+            Slot::fill(thread::universal(), known, t, &day, around);
         }
     }
     tm

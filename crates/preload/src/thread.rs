@@ -126,7 +126,7 @@ impl Slot {
     }
 
     /// Remembers the day of `t`. What `tm`, to which `t` was converted, says but for the clock holds as long
-    /// as that day and `around`.
+    /// as that day and `around`. It must be a copy that nobody else writes.
     ///
     /// # Safety
     /// `slot` must be this thread's.

@@ -166,6 +166,14 @@ fn threads_forks_signals_and_flips() {
     assert_eq!(String::from_utf8_lossy(&out.stdout), "done\n", "{:?}", out.status);
 }
 
+/// Whoever else writes the structure that localtime gives to all, localtime_r stays right.
+#[test]
+fn the_shared_structure_is_not_believed() {
+    let shared = program("shared", &[]);
+    let out = run(Command::new(&shared).arg("2000"), Some("Europe/Athens"), true);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "done\n", "{:?}", out.status);
+}
+
 #[test]
 fn flips_of_the_variable_leave_nothing_behind() {
     let leak = program("leak", &[]);
