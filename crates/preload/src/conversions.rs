@@ -16,10 +16,16 @@ pub(crate) struct Out {
 }
 
 impl Out {
+    /// Wrapping, since a caller may say that the room goes on beyond the end of memory.
+    #[inline(always)]
+    fn room(self) -> usize {
+        (self.last as usize).wrapping_sub(self.at as usize)
+    }
+
     /// Whether so many bytes and a NUL fit. If not, the C library repeats all, and fails as it does.
     #[inline(always)]
     fn put<const N: usize>(self, bytes: [u8; N]) -> Option<Out> {
-        if (self.last as usize - self.at as usize) < N {
+        if self.room() < N {
             return None;
         }
         // SAFETY: there is room.
@@ -27,9 +33,18 @@ impl Out {
         Some(Out { at: self.at.wrapping_add(N), ..self })
     }
 
+    /// The text, moved to the right of so many bytes.
+    fn filled(self, fill: u8, width: usize, text: &[u8]) -> Option<Out> {
+        let mut out = self;
+        for _ in text.len()..width {
+            out = out.put([fill])?;
+        }
+        out.text(text)
+    }
+
     #[inline]
     fn text(self, bytes: &[u8]) -> Option<Out> {
-        if (self.last as usize - self.at as usize) < bytes.len() {
+        if self.room() < bytes.len() {
             return None;
         }
         let mut at = self.at;
@@ -124,9 +139,8 @@ pub(crate) unsafe fn whole(
                 format = format.add(2);
                 continue;
             }
-            if let b'-' | b'_' | b'0' = conversion {
-                out = padded(out, conversion, *format.add(2), tm)?;
-                format = format.add(3);
+            if let b'-' | b'_' | b'0'..=b'9' | b'^' | b'#' = conversion {
+                (out, format) = flagged(out, format.add(1), tm, words, depth)?;
                 continue;
             }
             out = one(out, conversion, tm, words, depth)?;
@@ -176,6 +190,8 @@ fn one(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Ou
         b'U' => out.put(two((tm.yday + 7 - tm.wday) / 7)),
         b'W' => out.put(two((tm.yday + 7 - since_monday(tm)) / 7)),
         b'V' => out.put(two(iso_week(tm).1)),
+        // Its first or last days may be of a year that has not four digits.
+        b'G' if !(1000..=9999).contains(&iso_week(tm).0) => None,
         b'G' => out.put(four(iso_week(tm).0)),
         b'g' => out.put(two(iso_week(tm).0 % 100)),
         b'j' => {
@@ -220,14 +236,9 @@ fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<
         b'B' => word(item::MONTH + tm.mon),
         b'p' => word(half),
         b'P' => {
-            let upper = words.get(half)?.to_bytes();
             let mut out = out;
-            for &byte in upper {
-                out = if byte.is_ascii() {
-                    out.put([byte.to_ascii_lowercase()])?
-                } else {
-                    return None;
-                };
+            for &byte in words.get(half)?.to_bytes() {
+                out = out.put([imports::in_case(false, byte, words.0)?])?;
             }
             Some(out)
         }
@@ -254,26 +265,141 @@ fn inner(out: Out, format: &CStr, tm: &Tm, words: Words, depth: u32) -> Option<O
     unsafe { whole(out, format.as_ptr().cast(), tm, words, depth + 1) }
 }
 
-/// A number with a flag: `-` for no padding, `_` for blanks, `0` for zeros.
+/// Flags and a width before a conversion, the last flag of a kind being the one that counts.
+#[derive(Default)]
+struct Flags {
+    /// `-`, `_` or `0`; 0 for none.
+    pad: u8,
+    upper: bool,
+    swapped: bool,
+    width: usize,
+}
+
+/// The widest field that is written here.
+const WIDEST: usize = 120;
+
+/// A conversion with flags or a width, which begin at `format`; with what is behind it.
+///
+/// # Safety
+/// `format` must end with a NUL.
 #[inline(never)]
-fn padded(out: Out, flag: u8, conversion: u8, tm: &Tm) -> Option<Out> {
-    let year = tm.year + 1900;
-    let n = match conversion {
-        b'm' => tm.mon + 1,
-        b'd' | b'e' => tm.mday,
-        b'H' | b'k' => tm.hour,
-        b'I' | b'l' => twelve(tm),
-        b'M' => tm.min,
-        b'S' => tm.sec,
-        b'y' => year % 100,
-        b'Y' => return out.put(four(year)),
-        _ => return None,
+unsafe fn flagged(
+    out: Out,
+    mut format: *const u8,
+    tm: &Tm,
+    words: Words,
+    depth: u32,
+) -> Option<(Out, *const u8)> {
+    let mut flags = Flags::default();
+    let mut next = || {
+        // SAFETY: nothing behind the NUL is read: it is neither flag nor digit, so it is the last.
+        let byte = unsafe { *format };
+        format = format.wrapping_add(1);
+        byte
     };
-    match flag {
-        b'-' if n < 10 => out.put([b'0' + n as u8]),
-        b'_' => out.put(blank(n)),
-        _ => out.put(two(n)),
+    let conversion = loop {
+        match next() {
+            flag @ (b'-' | b'_' | b'0') => flags.pad = flag,
+            b'^' => flags.upper = true,
+            b'#' => flags.swapped = true,
+            digit @ b'1'..=b'9' => {
+                // No flag can follow.
+                let mut width = usize::from(digit - b'0');
+                break loop {
+                    match next() {
+                        digit @ b'0'..=b'9' => width = width * 10 + usize::from(digit - b'0'),
+                        conversion => {
+                            flags.width = width;
+                            break conversion;
+                        }
+                    }
+                    if width > WIDEST {
+                        return None;
+                    }
+                };
+            }
+            conversion => break conversion,
+        }
+    };
+    let out = match number(conversion, tm) {
+        Some(number) => flags.number(out, number)?,
+        None => flags.word(out, conversion, tm, words, depth)?,
+    };
+    Some((out, format))
+}
+
+impl Flags {
+    /// A number and its usual width; below 0 that is padded with blanks.
+    fn number(&self, out: Out, (n, digits): (i32, i32)) -> Option<Out> {
+        let mut text = [0; 4];
+        let mut at = text.len();
+        let mut rest = n as u32;
+        loop {
+            at = at.checked_sub(1)?;
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        let usual = digits.unsigned_abs() as usize;
+        let (fill, least) = match self.pad {
+            b'-' => (b' ', 0),
+            b'_' => (b' ', usual),
+            b'0' => (b'0', usual),
+            _ if digits < 0 => (b' ', usual),
+            _ => (b'0', usual),
+        };
+        out.filled(fill, self.width.max(least), text.get(at..)?)
     }
+
+    /// All others: as they are without flags, in the case that is asked for, to the right.
+    fn word(&self, out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
+        let mut text = [0; WIDEST + 1];
+        let start = text.as_mut_ptr();
+        let inner = Out { at: start, last: start.wrapping_add(WIDEST) };
+        let end = match conversion {
+            b'a' | b'A' | b'b' | b'B' | b'h' | b'p' | b'Z' | b'c' | b'x' | b'X' | b'r' | b'D'
+            | b'F' | b'T' | b'R' => one(inner, conversion, tm, words, depth)?.at,
+            _ => return None,
+        };
+        let text = text.get_mut(..end as usize - start as usize)?;
+        let is_name = matches!(conversion, b'a' | b'A' | b'b' | b'B' | b'h');
+        let lower = self.swapped && matches!(conversion, b'p' | b'Z');
+        let upper = self.upper || (self.swapped && is_name);
+        if upper || lower {
+            for byte in text.iter_mut() {
+                *byte = imports::in_case(!lower, *byte, words.0)?;
+            }
+        }
+        out.filled(if self.pad == b'0' { b'0' } else { b' ' }, self.width, text)
+    }
+}
+
+/// What a conversion of a number prints, and in how many digits at least; below 0: blanks fill them up.
+fn number(conversion: u8, tm: &Tm) -> Option<(i32, i32)> {
+    let year = tm.year + 1900;
+    Some(match conversion {
+        b'm' => (tm.mon + 1, 2),
+        b'd' => (tm.mday, 2),
+        b'e' => (tm.mday, -2),
+        b'H' => (tm.hour, 2),
+        b'k' => (tm.hour, -2),
+        b'I' => (twelve(tm), 2),
+        b'l' => (twelve(tm), -2),
+        b'M' => (tm.min, 2),
+        b'S' => (tm.sec, 2),
+        b'j' => (tm.yday + 1, 3),
+        b'y' => (year % 100, 2),
+        b'C' => (year / 100, 2),
+        b'Y' => (year, 4),
+        b'U' => ((tm.yday + 7 - tm.wday) / 7, 2),
+        b'W' => ((tm.yday + 7 - since_monday(tm)) / 7, 2),
+        b'V' => (iso_week(tm).1, 2),
+        b'u' => (since_monday(tm) + 1, 1),
+        b'w' => (tm.wday, 1),
+        _ => return None,
+    })
 }
 
 /// Of the years from 1000 to 9999.

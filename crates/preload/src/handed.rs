@@ -6,7 +6,8 @@
 use crate::conversions::is_nameless;
 use crate::convert::name_after_tzset;
 use crate::format::{digits, epoch};
-use crate::imports::{self, Tm};
+use crate::gate;
+use crate::imports::Tm;
 
 /// A character of a format: of strftime or of wcsftime.
 pub(crate) trait Unit: Copy {
@@ -43,7 +44,7 @@ pub(crate) unsafe fn with_prepared<U: Unit>(
     tm: *const Tm,
     call: impl Fn(*const U, *const Tm) -> usize,
 ) -> usize {
-    if tm.is_null() || !imports::suitable() {
+    if tm.is_null() || !gate::is_ours() {
         return call(format, tm);
     }
     // SAFETY: the caller's.

@@ -59,6 +59,10 @@ struct Imports {
     abort: Option<unsafe extern "C" fn() -> !>,
     nl_langinfo: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
     nl_langinfo_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> *const c_char>,
+    toupper: Option<unsafe extern "C" fn(c_int) -> c_int>,
+    toupper_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
+    tolower: Option<unsafe extern "C" fn(c_int) -> c_int>,
+    tolower_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
 }
 
 macro_rules! weak_table {
@@ -88,7 +92,11 @@ weak_table!(
     "gnu_get_libc_version",
     "abort",
     "nl_langinfo",
-    "nl_langinfo_l"
+    "nl_langinfo_l",
+    "toupper",
+    "toupper_l",
+    "tolower",
+    "tolower_l"
 );
 
 unsafe extern "C" {
@@ -195,6 +203,21 @@ pub(crate) fn langinfo(item: c_int, locale: *mut c_void) -> *const c_char {
             i.nl_langinfo_l.map_or(core::ptr::null(), |get| get(item, locale))
         }
     }
+}
+
+/// toupper(3) or tolower(3) in the locale, null for the calling thread's; `None` where it is absent.
+pub(crate) fn in_case(upper: bool, byte: u8, locale: *mut c_void) -> Option<u8> {
+    let i = imports();
+    let c = c_int::from(byte);
+    // SAFETY: any byte may be asked for; the locale is null or the caller's, of newlocale(3).
+    let c = unsafe {
+        if locale.is_null() {
+            (if upper { i.toupper } else { i.tolower })?(c)
+        } else {
+            (if upper { i.toupper_l } else { i.tolower_l })?(c, locale)
+        }
+    };
+    Some(c as u8)
 }
 
 /// getauxval(3); 0 if absent.

@@ -87,7 +87,7 @@ fn random_formats() {
     std::fs::create_dir_all(&locales).expect("a folder");
     let mut names = vec!["C".to_owned()];
     if have("localedef") {
-        for language in ["en_US", "el_GR", "ja_JP", "fa_IR", "th_TH", "my_MM"] {
+        for language in ["en_US", "el_GR", "ja_JP", "fa_IR", "th_TH", "my_MM", "tr_TR"] {
             let name = format!("{language}.UTF-8");
             // Its status tells of warnings only; whether there is a locale is seen below.
             Command::new("localedef")

@@ -38,6 +38,8 @@ static struct tm some_time(void) {
     if (!below(20)) tm.tm_mon = below(16) - 2;
     if (!below(20)) tm.tm_mday = below(50) - 5;
     if (!below(20)) tm.tm_year = below(12000) - 2000;
+    /* Where years cease to have four digits, and where a week is of another year. */
+    if (!below(40)) tm.tm_year = below(2) ? 8098 + below(3) : -901 + (int)below(3), tm.tm_yday = below(2) ? below(4) : 361 + below(5);
     if (!below(20)) tm.tm_gmtoff = (long)below(200000) - 100000;
     return tm;
 }
