@@ -64,7 +64,8 @@ static void rows(void) {
     ROW("strftime %a, %d %b %Y %T %z", sink += strftimes[w](text, sizeof text, "%a, %d %b %Y %T %z", &tm));
     ROW("strftime %c", sink += strftimes[w](text, sizeof text, "%c", &tm));
     ROW("strftime %-d.%-m.%Y", sink += strftimes[w](text, sizeof text, "%-d.%-m.%Y", &tm));
-    ROW("strftime %10Y|%^a, handed over", sink += strftimes[w](text, sizeof text, "%10Y|%^a", &tm));
+    ROW("strftime %10Y|%^a", sink += strftimes[w](text, sizeof text, "%10Y|%^a", &tm));
+    ROW("strftime %Ey, handed over", sink += strftimes[w](text, sizeof text, "%Ey", &tm));
     ROW("ctime_r", sink += ctime_rs[w](&t, text)[5]);
     ROW("asctime_r", sink += asctime_rs[w](&tm, text)[5]);
     ROW("tzset", tzsets[w](); sink += i);

@@ -21,6 +21,7 @@ mod tzif;
 mod zone;
 
 pub use civil::{Civil, beyond, day_and_second, day_of, gmtime, timegm};
+pub use mktime::Found;
 pub use regime::Regime;
 pub use tzif::Malformed;
 pub use zone::{Globals, Local, Zone};

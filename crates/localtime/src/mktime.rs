@@ -5,7 +5,8 @@
 //! Local time is ahead of a moment by its *lead*. Leads change at transitions only, and none is more than
 //! about a day: the leads in force around the wanted wall clock are all that can matter.
 
-use crate::civil::{self, Civil};
+use crate::civil::{self, Civil, Date};
+use crate::regime::Regime;
 use crate::zone::{Local, Zone};
 
 /// Local time's lead over a moment in seconds, leap seconds included, and whether it is daylight saving
@@ -20,6 +21,17 @@ const AROUND: [i64; 5] = [-26 * HOUR, -13 * HOUR, 0, 13 * HOUR, 26 * HOUR];
 /// different leads are equally near.
 const STEP: i64 = 601_200;
 const STEPS: i64 = 381;
+
+/// A moment, and what is shown then.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'z> {
+    /// Seconds since 1970-01-01 00:00:00 UTC.
+    pub t: i64,
+    /// Local time.
+    pub civil: Civil,
+    /// What the zone says of it.
+    pub regime: Regime<'z>,
+}
 
 impl Zone {
     /// `mktime(3)`: the moment that local time calls by these fields, and what [`Zone::local`] says of
@@ -40,32 +52,53 @@ impl Zone {
     /// As [`Zone::mktime`], with what a C library remembers from call to call: how far the last answer
     /// was from the same fields in UTC (seconds, 0 at first). [`Zone::local`] is defined at the moment.
     pub fn mktime_after(&self, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
-        let wall = civil::wall(civil).0;
-        if let Some(t) = self.far_from_changes(wall, isdst) {
-            *carried = t - wall;
-            let t = t + i64::from(civil.sec) - i64::from(civil.sec.clamp(0, 59));
-            return self.lead(t).map(|_| t);
+        if let Some(found) = self.mktime_far_from_changes(civil, isdst, carried) {
+            return Some(found.t);
         }
+        let wall = civil::wall(civil).0;
         let t = moment(|t| self.lead(t), wall, isdst, *carried)?;
         *carried = t.wrapping_sub(wall);
         let t = with_second(t, civil.sec, self.local(t)?.civil.sec);
         self.lead(t).map(|_| t)
     }
 
-    /// The moment, where the same lead holds for days around it: no other moment can show that wall clock.
+    /// As [`Zone::mktime_after`], where the regime holds for days around, so that no other moment shows the
+    /// same clock. `None`, and `carried` as it was: the moment is to be looked for.
     #[inline]
-    fn far_from_changes(&self, wall: i64, isdst: i32) -> Option<i64> {
-        let regime = self.regime(wall)?;
+    pub fn mktime_far_from_changes(
+        &self,
+        civil: &Civil,
+        isdst: i32,
+        carried: &mut i64,
+    ) -> Option<Found<'_>> {
+        // Seconds out of range are added to the moment that the rest names.
+        let (day, second, extra) = match civil::day_and_second(civil) {
+            Some((day, second)) => (day, second as i32, 0),
+            None => {
+                let (wall, extra) = civil::wall(civil);
+                let (day, second) = civil::split(wall + extra);
+                (day, second, extra)
+            }
+        };
+        let date = Date::of(day)?;
+        let wall = day * civil::DAY + i64::from(second);
+        let (regime, around) = self.regime_around_date(wall, &date, second)?;
         if isdst >= 0 && (isdst > 0) != regime.isdst {
             return None;
         }
-        let around = self.unchanged_around(wall)?;
         let t = wall - i64::from(regime.gmtoff);
         // Two moments that show the same wall clock are no further apart than two offsets.
         let apart = self.offsets_apart();
-        let far = t.checked_sub(apart)? >= around.start && t.checked_add(apart)? < around.end;
-        let fits = (civil::FIRST..=civil::LAST).contains(&wall);
-        (far && fits).then_some(t)
+        let is_far = |t: i64| {
+            t.checked_sub(apart).is_some_and(|t| t >= around.start)
+                && t.checked_add(apart).is_some_and(|t| t < around.end)
+        };
+        let far = is_far(t) && (extra == 0 || is_far(t - extra));
+        if !far || !(civil::FIRST..=civil::LAST).contains(&(wall - extra)) {
+            return None;
+        }
+        *carried = -i64::from(regime.gmtoff);
+        Some(Found { t, civil: date.at(second), regime })
     }
 
     /// `timegm(3)`: the inverse of [`Zone::gmtime`], so with leap seconds if the zone has them.

@@ -1,7 +1,7 @@
 //! What a zone says of the time around a moment: its offset, flag and names, and for how long.
 
 use crate::civil::{self, DAY, Date};
-use crate::spans::Spans;
+use crate::spans::{Kind, Spans};
 use crate::tail::Tail;
 use crate::zone::{Globals, Zone};
 use core::ffi::CStr;
@@ -29,12 +29,7 @@ impl Zone {
         if let Some(spans) = &self.spans
             && let Some((kind, names)) = spans.at(t)
         {
-            return Some(Regime {
-                gmtoff: kind.offset,
-                isdst: kind.isdst,
-                abbr: &kind.abbr,
-                globals: Globals { names, ..self.fresh() },
-            });
+            return Some(self.of_kind(kind, names));
         }
         self.regime_by_rules(t)
     }
@@ -43,6 +38,16 @@ impl Zone {
     pub fn is_by_rules(&self, t: i64) -> bool {
         let after_file = |spans: &Spans| spans.end().is_some_and(|end| t >= end);
         self.spans.as_ref().is_none_or(after_file)
+    }
+
+    #[inline(always)]
+    fn of_kind<'z>(&'z self, kind: &'z Kind, names: [&'z CStr; 2]) -> Regime<'z> {
+        Regime {
+            gmtoff: kind.offset,
+            isdst: kind.isdst,
+            abbr: &kind.abbr,
+            globals: Globals { names, ..self.fresh() },
+        }
     }
 
     #[inline(always)]
@@ -55,17 +60,7 @@ impl Zone {
             let (day, second) = civil::split(t);
             tail.is_dst(t, &Date::of(day)?, second)
         };
-        let [standard, summer] = tail.offsets;
-        Some(Regime {
-            gmtoff: if isdst { summer } else { standard },
-            isdst,
-            abbr: &tail.names[usize::from(isdst)],
-            globals: Globals {
-                names: [&*tail.names[0], &*tail.names[1]],
-                timezone: -i64::from(standard),
-                daylight: i32::from(standard != summer),
-            },
-        })
+        Some(of_rules(tail, isdst))
     }
 
     /// The rules are for years that fit; a file's last offset may bring this one back.
@@ -74,44 +69,63 @@ impl Zone {
         let kind = self.spans.as_ref()?.last();
         let mut names = [&*tail.names[0], &*tail.names[1]];
         names[usize::from(kind.isdst)] = &kind.abbr;
-        Some(Regime {
-            gmtoff: kind.offset,
-            isdst: kind.isdst,
-            abbr: &kind.abbr,
-            globals: Globals { names, ..self.fresh() },
-        })
+        Some(self.of_kind(kind, names))
     }
 
-    /// Seconds around `t` throughout which the regime is that of `t`: those between two changes, or
+    /// The regime at `t`, and seconds around `t` throughout which it holds: those between two changes, or
     /// between a change and a new year.
     ///
     /// `None` where that is not known: in zones with leap seconds, in files whose transitions are out
     /// of order, and in years far away.
-    pub fn unchanged_around(&self, t: i64) -> Option<Range<i64>> {
+    pub fn regime_around(&self, t: i64) -> Option<(Regime<'_>, Range<i64>)> {
+        let (day, second) = civil::split(t);
+        self.regime_around_date(t, &Date::of(day)?, second)
+    }
+
+    /// The same; `date` and `second` are those of `t` in UTC.
+    #[inline]
+    pub(crate) fn regime_around_date(
+        &self,
+        t: i64,
+        date: &Date,
+        second: i32,
+    ) -> Option<(Regime<'_>, Range<i64>)> {
         if self.has_leaps() {
             return None;
         }
-        let Some(spans) = &self.spans else { return self.unchanged_by_rules(t) };
-        if spans.at(t).is_some() {
-            return spans.around(t);
+        let Some(spans) = &self.spans else { return self.rules_around(t, date, second) };
+        if let Some((kind, names)) = spans.at(t) {
+            return Some((self.of_kind(kind, names), spans.around(t)?));
         }
-        let range = self.unchanged_by_rules(t)?;
-        Some(range.start.max(spans.end()?)..range.end)
+        let (regime, range) = self.rules_around(t, date, second)?;
+        Some((regime, range.start.max(spans.end()?)..range.end))
     }
 
-    fn unchanged_by_rules(&self, t: i64) -> Option<Range<i64>> {
+    #[inline]
+    fn rules_around(&self, t: i64, date: &Date, second: i32) -> Option<(Regime<'_>, Range<i64>)> {
         let tail = self.tail.as_ref()?;
-        if !(civil::FIRST..=civil::LAST).contains(&t) {
-            return None;
-        }
         if tail.always().is_some() {
-            return Some(civil::FIRST..civil::LAST + 1);
+            return Some((of_rules(tail, false), civil::FIRST..civil::LAST + 1));
         }
-        let (day, second) = civil::split(t);
-        let date = Date::of(day)?;
         let moment = i64::from(date.yday) * DAY + i64::from(second);
-        let around = tail.unchanged_in_year(&date, moment)?;
+        let (isdst, around) = tail.unchanged_in_year(date, moment)?;
         let start = t - moment;
-        Some(start + around.start..start + around.end)
+        Some((of_rules(tail, isdst), start + around.start..start + around.end))
+    }
+}
+
+/// The regime by the rules: daylight saving time, or not.
+#[inline(always)]
+fn of_rules(tail: &Tail, isdst: bool) -> Regime<'_> {
+    let [standard, summer] = tail.offsets;
+    Regime {
+        gmtoff: if isdst { summer } else { standard },
+        isdst,
+        abbr: &tail.names[usize::from(isdst)],
+        globals: Globals {
+            names: [&*tail.names[0], &*tail.names[1]],
+            timezone: -i64::from(standard),
+            daylight: i32::from(standard != summer),
+        },
     }
 }

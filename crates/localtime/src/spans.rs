@@ -38,7 +38,7 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    pub(crate) fn new(tables: &Tables) -> Spans {
+    pub(crate) fn new(tables: Tables) -> Spans {
         let kinds: Vec<Kind> = tables
             .types
             .iter()
@@ -55,7 +55,7 @@ impl Spans {
             end: if tables.footer.is_some() { last } else { None },
             fresh: fresh(&kinds, &tables.kinds),
             standard: standard(&kinds, &tables.kinds),
-            times: tables.times.clone(),
+            times: tables.times,
             kinds,
         }
     }
@@ -158,7 +158,7 @@ struct Index {
     base: i64,
     shift: u32,
     /// For each stretch how many transitions are before it; and one more.
-    before: Vec<u32>,
+    before: Vec<u16>,
     /// Whether the transitions are in order.
     sorted: bool,
 }
@@ -175,7 +175,7 @@ impl Index {
         let mut index = Index { base: 0, shift: SHIFT, before: Vec::new(), sorted };
         let old = times.iter().position(|&t| t >= OLDEST);
         let (Some(old), Some(&last)) = (old, times.last()) else { return index };
-        if !sorted {
+        if !sorted || times.len() > usize::from(u16::MAX) {
             return index;
         }
         index.base = times[old];
@@ -184,12 +184,16 @@ impl Index {
             index.shift += 1;
         }
         let stretches = (length >> index.shift) + 1;
-        index.before = (0..=stretches)
-            .map(|stretch| {
-                let start = i128::from(index.base) + (i128::from(stretch) << index.shift);
-                times.partition_point(|&t| i128::from(t) < start) as u32
-            })
-            .collect();
+        index.before.reserve_exact(stretches as usize + 1);
+        let mut before = old;
+        for stretch in 0..=stretches {
+            // Not beyond the last transition by more than a stretch, so no overflow.
+            let start = u128::from(stretch) << index.shift;
+            while times.get(before).is_some_and(|&t| u128::from(t.abs_diff(index.base)) < start) {
+                before += 1;
+            }
+            index.before.push(before as u16);
+        }
         index
     }
 

@@ -79,16 +79,21 @@ impl Tail {
         self.years.get(class).copied()
     }
 
-    /// From the change, or the new year, before `moment` to the next, all in seconds after the year began
-    /// in UTC; `date` is a day of that year. `None` where the year is not in the table.
-    pub(crate) fn unchanged_in_year(&self, date: &Date, moment: i64) -> Option<Range<i64>> {
+    /// Whether it is daylight saving time, and from the change, or the new year, before `moment` to the next,
+    /// all in seconds after the year began in UTC; `date` is a day of that year. `None` where the year is not
+    /// in the table.
+    #[inline]
+    pub(crate) fn unchanged_in_year(&self, date: &Date, moment: i64) -> Option<(bool, Range<i64>)> {
         let summer = self.summer(date)?;
         let days = if civil::is_leap(i64::from(date.year) + 1900) { 366 } else { 365 };
-        let changes = [summer.from, summer.until];
-        let before = changes.into_iter().filter(|&change| change <= moment).max();
-        let after = changes.into_iter().filter(|&change| change > moment).min();
-        let length = days * civil::DAY;
-        Some(before.unwrap_or(0).max(0)..after.unwrap_or(length).min(length))
+        // In order: see `Summer::new`.
+        let around = match () {
+            _ if moment < summer.from => i64::MIN..summer.from,
+            _ if moment < summer.until => summer.from..summer.until,
+            _ => summer.until..i64::MAX,
+        };
+        let within_year = around.start.max(0)..around.end.min(days * civil::DAY);
+        Some((summer.holds(moment), within_year))
     }
 
     /// The one offset, if the rules never change the clock.

@@ -65,10 +65,11 @@ impl Zone {
     pub fn from_tzif(bytes: &[u8]) -> Result<Zone, Malformed> {
         let tables = Tables::parse(bytes)?;
         let tail = tables.footer.as_deref().map(|footer| Tail::new(&Posix::parse(footer)));
-        Ok(Zone::of_tables(&tables, tail))
+        Ok(Zone::of_tables(tables, tail))
     }
 
-    fn of_tables(tables: &Tables, tail: Option<Tail>) -> Zone {
+    fn of_tables(mut tables: Tables, tail: Option<Tail>) -> Zone {
+        let leaps = core::mem::take(&mut tables.leaps);
         let spans = Spans::new(tables);
         let (standard, has_summer) = spans.standard();
         let ruled = tail.iter().flat_map(|tail| tail.offsets);
@@ -77,7 +78,7 @@ impl Zone {
             fresh: spans.fresh_names(),
             timezone: -i64::from(standard),
             daylight: i32::from(has_summer),
-            leaps: tables.leaps.clone(),
+            leaps,
             spans: Some(spans),
             tail,
         }
@@ -116,7 +117,7 @@ impl Zone {
         crate::posixrules::impose(&mut tables, &posix);
         // After the last transition glibc is in the file's own zone, names and all.
         let tail = tables.footer.as_deref().map(|footer| Tail::new(&Posix::parse(footer)));
-        Some(Zone::of_tables(&tables, tail))
+        Some(Zone::of_tables(tables, tail))
     }
 
     /// `localtime(3)`: local time at `t` seconds after 1970-01-01 00:00:00 UTC.

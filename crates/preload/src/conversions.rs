@@ -33,15 +33,6 @@ impl Out {
         Some(Out { at: self.at.wrapping_add(N), ..self })
     }
 
-    /// The text, moved to the right of so many bytes.
-    fn filled(self, fill: u8, width: usize, text: &[u8]) -> Option<Out> {
-        let mut out = self;
-        for _ in text.len()..width {
-            out = out.put([fill])?;
-        }
-        out.text(text)
-    }
-
     #[inline]
     fn text(self, bytes: &[u8]) -> Option<Out> {
         if self.room() < bytes.len() {
@@ -85,24 +76,49 @@ fn blank(n: i32) -> [u8; 2] {
 #[derive(Clone, Copy)]
 pub(crate) struct Words(pub(crate) *mut c_void);
 
-/// Items of nl_langinfo(3): `LC_TIME` in the upper half, as in glibc's langinfo.h.
+/// Items of nl_langinfo(3) as in glibc's langinfo.h, without `LC_TIME` in the upper half.
 mod item {
-    pub(super) const ABBREVIATED_DAY: i32 = 0x2_0000;
-    pub(super) const DAY: i32 = 0x2_0007;
-    pub(super) const ABBREVIATED_MONTH: i32 = 0x2_000e;
-    pub(super) const MONTH: i32 = 0x2_001a;
-    pub(super) const AM: i32 = 0x2_0026;
-    pub(super) const DATE_AND_TIME: i32 = 0x2_0028;
-    pub(super) const DATE: i32 = 0x2_0029;
-    pub(super) const TIME: i32 = 0x2_002a;
-    pub(super) const TIME_12: i32 = 0x2_002b;
+    pub(super) const ABBREVIATED_DAY: i32 = 0x00;
+    pub(super) const DAY: i32 = 0x07;
+    pub(super) const ABBREVIATED_MONTH: i32 = 0x0e;
+    pub(super) const MONTH: i32 = 0x1a;
+    pub(super) const AM: i32 = 0x26;
+    pub(super) const DATE_AND_TIME: i32 = 0x28;
+    pub(super) const DATE: i32 = 0x29;
+    pub(super) const TIME: i32 = 0x2a;
+    pub(super) const TIME_12: i32 = 0x2b;
 }
+const LC_TIME: i32 = 0x2_0000;
 
 impl Words {
     fn get(self, item: i32) -> Option<&'static CStr> {
-        let text = imports::langinfo(item, self.0);
+        let text = imports::langinfo(LC_TIME + item, self.0);
         // SAFETY: not null, nl_langinfo(3) gives a text that stays while the locale does.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+    }
+
+    /// Writes the word so many behind `base`. They are short: to look for their end first takes longer.
+    #[inline(always)]
+    fn put<const UPPER: bool>(self, base: u8, n: i32, out: Out) -> Option<Out> {
+        let mut text = imports::langinfo(LC_TIME + i32::from(base) + n, self.0).cast::<u8>();
+        if text.is_null() {
+            return None;
+        }
+        let mut at = out.at;
+        loop {
+            // SAFETY: as in `get`, up to the NUL; there is room.
+            unsafe {
+                let byte = *text;
+                if byte == 0 {
+                    return Some(Out { at, ..out });
+                }
+                if at == out.last {
+                    return None;
+                }
+                at.write(if UPPER { in_case(true, byte, self)? } else { byte });
+            }
+            (text, at) = (text.wrapping_add(1), at.wrapping_add(1));
+        }
     }
 }
 
@@ -134,12 +150,32 @@ pub(crate) unsafe fn whole(
                 continue;
             }
             let conversion = *format.add(1);
-            if let Some(n) = plain(conversion, tm) {
-                out = out.put(two(n))?;
-                format = format.add(2);
-                continue;
+            match SIMPLE[usize::from(conversion)] {
+                Simple::Not => {}
+                Simple::Number(of, add) => {
+                    out = out.put(two(field(tm, of) + i32::from(add)))?;
+                    format = format.add(2);
+                    continue;
+                }
+                Simple::Name(of, base) => {
+                    out = words.put::<false>(base, field(tm, of), out)?;
+                    format = format.add(2);
+                    continue;
+                }
             }
             if let b'-' | b'_' | b'0'..=b'9' | b'^' | b'#' = conversion {
+                // A NUL is no conversion of a number either.
+                if let (b'-', Some((n @ 0..=99, _))) = (conversion, number(*format.add(2), tm)) {
+                    out = if n < 10 { out.put([b'0' + n as u8])? } else { out.put(two(n))? };
+                    format = format.add(3);
+                    continue;
+                }
+                let next = SIMPLE[usize::from(*format.add(2))];
+                if let (b'^', Simple::Name(of, base)) = (conversion, next) {
+                    out = words.put::<true>(base, field(tm, of), out)?;
+                    format = format.add(3);
+                    continue;
+                }
                 (out, format) = flagged(out, format.add(1), tm, words, depth)?;
                 continue;
             }
@@ -149,28 +185,39 @@ pub(crate) unsafe fn whole(
     }
 }
 
-/// The most frequent conversions, each a field in two digits: which of `Tm`'s ints, and what is added.
-static PLAIN: [(u8, u8); 256] = {
-    let mut plain = [(NOT_PLAIN, 0); 256];
-    plain[b'S' as usize] = (0, 0);
-    plain[b'M' as usize] = (1, 0);
-    plain[b'H' as usize] = (2, 0);
-    plain[b'd' as usize] = (3, 0);
-    plain[b'm' as usize] = (4, 1);
-    plain
-};
-const NOT_PLAIN: u8 = u8::MAX;
+/// A conversion of one field.
+#[derive(Clone, Copy)]
+enum Simple {
+    Not,
+    /// In two digits: which of `Tm`'s ints, and what is added.
+    Number(u8, u8),
+    /// A word of the locale: which of `Tm`'s ints, and the word for 0.
+    Name(u8, u8),
+}
 
-/// What such a conversion prints.
+const MON: u8 = 4;
+const WDAY: u8 = 6;
+
+static SIMPLE: [Simple; 256] = {
+    let mut simple = [Simple::Not; 256];
+    simple[b'S' as usize] = Simple::Number(0, 0);
+    simple[b'M' as usize] = Simple::Number(1, 0);
+    simple[b'H' as usize] = Simple::Number(2, 0);
+    simple[b'd' as usize] = Simple::Number(3, 0);
+    simple[b'm' as usize] = Simple::Number(MON, 1);
+    simple[b'a' as usize] = Simple::Name(WDAY, item::ABBREVIATED_DAY as u8);
+    simple[b'A' as usize] = Simple::Name(WDAY, item::DAY as u8);
+    simple[b'b' as usize] = Simple::Name(MON, item::ABBREVIATED_MONTH as u8);
+    simple[b'h' as usize] = Simple::Name(MON, item::ABBREVIATED_MONTH as u8);
+    simple[b'B' as usize] = Simple::Name(MON, item::MONTH as u8);
+    simple
+};
+
+/// One of `Tm`'s ints.
 #[inline(always)]
-fn plain(conversion: u8, tm: &Tm) -> Option<i32> {
-    let (field, add) = PLAIN[usize::from(conversion)];
-    if field == NOT_PLAIN {
-        return None;
-    }
+fn field(tm: &Tm, which: u8) -> i32 {
     // SAFETY: `Tm` begins with nine ints.
-    let n = unsafe { (&raw const *tm).cast::<i32>().add(usize::from(field)).read() };
-    Some(n + i32::from(add))
+    unsafe { (&raw const *tm).cast::<i32>().add(usize::from(which)).read() }
 }
 
 /// All other conversions. The fields are in their ranges (`usual`).
@@ -227,18 +274,13 @@ fn one(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Ou
 /// What takes words of the locale or of the zone.
 #[inline(never)]
 fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
-    let word = |item: i32| out.text(words.get(item)?.to_bytes());
     let half = item::AM + i32::from(tm.hour >= 12);
     match conversion {
-        b'a' => word(item::ABBREVIATED_DAY + tm.wday),
-        b'A' => word(item::DAY + tm.wday),
-        b'b' | b'h' => word(item::ABBREVIATED_MONTH + tm.mon),
-        b'B' => word(item::MONTH + tm.mon),
-        b'p' => word(half),
+        b'p' => out.text(words.get(half)?.to_bytes()),
         b'P' => {
             let mut out = out;
             for &byte in words.get(half)?.to_bytes() {
-                out = out.put([imports::in_case(false, byte, words.0)?])?;
+                out = out.put([in_case(false, byte, words)?])?;
             }
             Some(out)
         }
@@ -276,7 +318,7 @@ struct Flags {
 }
 
 /// The widest field that is written here.
-const WIDEST: usize = 120;
+const WIDEST: usize = 1000;
 
 /// A conversion with flags or a width, which begin at `format`; with what is behind it.
 ///
@@ -330,18 +372,11 @@ unsafe fn flagged(
 
 impl Flags {
     /// A number and its usual width; below 0 that is padded with blanks.
+    #[inline(always)]
     fn number(&self, out: Out, (n, digits): (i32, i32)) -> Option<Out> {
-        let mut text = [0; 4];
-        let mut at = text.len();
-        let mut rest = n as u32;
-        loop {
-            at = at.checked_sub(1)?;
-            text[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
+        let (pairs, ones) = (two(n / 100), two(n % 100));
+        let text = [pairs[0], pairs[1], ones[0], ones[1]];
+        let length = 1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999);
         let usual = digits.unsigned_abs() as usize;
         let (fill, least) = match self.pad {
             b'-' => (b' ', 0),
@@ -350,29 +385,56 @@ impl Flags {
             _ if digits < 0 => (b' ', usual),
             _ => (b'0', usual),
         };
-        out.filled(fill, self.width.max(least), text.get(at..)?)
+        let mut out = out;
+        for _ in length..self.width.max(least) {
+            out = out.put([fill])?;
+        }
+        out.text(text.get(text.len() - length..)?)
     }
 
     /// All others: as they are without flags, in the case that is asked for, to the right.
     fn word(&self, out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
-        let mut text = [0; WIDEST + 1];
-        let start = text.as_mut_ptr();
-        let inner = Out { at: start, last: start.wrapping_add(WIDEST) };
         let end = match conversion {
-            b'a' | b'A' | b'b' | b'B' | b'h' | b'p' | b'Z' | b'c' | b'x' | b'X' | b'r' | b'D'
-            | b'F' | b'T' | b'R' => one(inner, conversion, tm, words, depth)?.at,
-            _ => return None,
+            b'p' | b'Z' | b'c' | b'x' | b'X' | b'r' => other(out, conversion, tm, words, depth)?,
+            b'D' | b'F' | b'T' | b'R' => one(out, conversion, tm, words, depth)?,
+            _ => {
+                let Simple::Name(of, base) = SIMPLE[usize::from(conversion)] else { return None };
+                words.put::<false>(base, field(tm, of), out)?
+            }
         };
-        let text = text.get_mut(..end as usize - start as usize)?;
+        let length = out.room() - end.room();
+        // SAFETY: just written.
+        let text = unsafe { core::slice::from_raw_parts_mut(out.at, length) };
         let is_name = matches!(conversion, b'a' | b'A' | b'b' | b'B' | b'h');
         let lower = self.swapped && matches!(conversion, b'p' | b'Z');
-        let upper = self.upper || (self.swapped && is_name);
-        if upper || lower {
+        if lower || self.upper || (self.swapped && is_name) {
             for byte in text.iter_mut() {
-                *byte = imports::in_case(!lower, *byte, words.0)?;
+                *byte = in_case(!lower, *byte, words)?;
             }
         }
-        out.filled(if self.pad == b'0' { b'0' } else { b' ' }, self.width, text)
+        if length >= self.width {
+            return Some(end);
+        }
+        let before = self.width - length;
+        if end.room() < before {
+            return None;
+        }
+        // SAFETY: there is room for the text so many bytes further, and before it for them.
+        unsafe {
+            out.at.copy_to(out.at.wrapping_add(before), length);
+            out.at.write_bytes(if self.pad == b'0' { b'0' } else { b' ' }, before);
+        }
+        Some(Out { at: end.at.wrapping_add(before), ..out })
+    }
+}
+
+/// A byte in upper or lower case. ASCII's letters have ASCII's cases in every locale, but for Turkish i.
+#[inline(always)]
+fn in_case(upper: bool, byte: u8, words: Words) -> Option<u8> {
+    match byte {
+        b'i' | b'I' | 0x80.. => imports::in_case(upper, byte, words.0),
+        _ if upper => Some(byte.to_ascii_uppercase()),
+        _ => Some(byte.to_ascii_lowercase()),
     }
 }
 

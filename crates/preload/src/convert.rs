@@ -8,7 +8,7 @@ use crate::zones::Known;
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, Ordering};
-use needless_localtime::{Civil, beyond, day_and_second};
+use needless_localtime::{Civil, Found, beyond, day_and_second};
 
 /// The value does not fit (errno(3)).
 pub(crate) const EOVERFLOW: i32 = 75;
@@ -134,21 +134,33 @@ unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 #[inline(never)]
 unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
-    let Some(regime) = zone.regime(t) else {
-        // SAFETY: the caller's.
-        return unsafe { local_beyond(known, t, tm) };
-    };
-    let Some(civil) = zone.clock(t, regime.gmtoff) else {
-        // SAFETY: the caller's.
-        return unsafe { local_beyond(known, t, tm) };
-    };
+    let found = zone
+        .regime(t)
+        .and_then(|regime| Some(Found { t, civil: zone.clock(t, regime.gmtoff)?, regime }));
+    // SAFETY: the caller's.
+    unsafe {
+        match found {
+            Some(found) => show(known, &found, tm),
+            None => local_beyond(known, t, tm),
+        }
+    }
+}
+
+/// Local time that was worked out.
+///
+/// # Safety
+/// As `local`.
+#[inline(always)]
+unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *mut Tm {
+    let Found { t, civil, regime } = found;
     gate::set(&regime.globals);
     // SAFETY: the slot is this thread's; the rest is the caller's.
     unsafe {
-        set(tm, &civil, regime.isdst, regime.gmtoff, regime.abbr);
-        if Slot::is_of_last_day(thread::local(), t, regime.gmtoff) {
-            let day = value(&civil, regime.isdst, regime.gmtoff, regime.abbr);
-            Slot::fill(thread::local(), known, t, &day, zone.unchanged_around(t));
+        set(tm, civil, regime.isdst, regime.gmtoff, regime.abbr);
+        if Slot::is_of_last_day(thread::local(), civil) {
+            let day = value(civil, regime.isdst, regime.gmtoff, regime.abbr);
+            let around = known.zone.regime_around(*t).map(|(_, around)| around);
+            Slot::fill(thread::local(), known, *t, &day, around);
         }
     }
     tm
@@ -211,7 +223,7 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
     // SAFETY: the slot is this thread's; the rest is the caller's.
     unsafe {
         set(tm, &civil, false, 0, c"GMT");
-        if Slot::is_of_last_day(thread::universal(), t, 0) {
+        if Slot::is_of_last_day(thread::universal(), &civil) {
             let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
             let day = value(&civil, false, 0, c"GMT");
             Slot::fill(thread::universal(), known, t, &day, around);
@@ -321,10 +333,10 @@ pub(crate) fn carried() -> i64 {
     CARRIED.load(Ordering::Relaxed)
 }
 
-/// Makes mktime remember `before` again.
-pub(crate) fn carry(before: i64) {
-    if carried() != before {
-        CARRIED.store(before, Ordering::Relaxed);
+/// Makes mktime remember this.
+pub(crate) fn carry(this: i64) {
+    if carried() != this {
+        CARRIED.store(this, Ordering::Relaxed);
     }
 }
 
@@ -341,11 +353,34 @@ pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
     let (civil, isdst) = unsafe { civil_of(tm) };
     let before = CARRIED.load(Ordering::Relaxed);
     let mut carried = before;
-    let found = today(known, &civil, isdst, &mut carried)
-        .or_else(|| known.zone.mktime_after(&civil, isdst, &mut carried));
-    if carried != before {
-        CARRIED.store(carried, Ordering::Relaxed);
+    if let Some(t) = today(known, &civil, isdst, &mut carried) {
+        carry(carried);
+        // SAFETY: the caller's.
+        unsafe { local(known, t, tm) };
+        return t;
     }
+    // SAFETY: the caller's; `tm` is no longer needed.
+    unsafe { mktime_worked_out(known, &civil, isdst, before, tm) }
+}
+
+/// # Safety
+/// `tm` must be writable.
+#[inline(never)]
+unsafe fn mktime_worked_out(
+    known: &'static Known,
+    civil: &Civil,
+    isdst: i32,
+    mut carried: i64,
+    tm: *mut Tm,
+) -> i64 {
+    if let Some(found) = known.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
+        carry(carried);
+        // SAFETY: the caller's.
+        unsafe { show(known, &found, tm) };
+        return found.t;
+    }
+    let found = known.zone.mktime_after(civil, isdst, &mut carried);
+    carry(carried);
     let Some(t) = found else {
         imports::set_errno(EOVERFLOW);
         return -1;

@@ -11,7 +11,7 @@ use crate::imports::Tm;
 use crate::zones::Known;
 use core::ops::Range;
 use core::sync::atomic::{Ordering, compiler_fence};
-use needless_localtime::Globals;
+use needless_localtime::{Civil, Globals};
 
 /// A day, or the part of it under one regime.
 #[repr(C)]
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
     /// All fields but the clock's.
     tm: Tm,
     globals: Globals<'static>,
-    /// The day that was worked out last, in local time.
+    /// The day that was worked out last: its year, and the day of the year in the lower nine bits.
     last_day: i64,
 }
 
@@ -112,11 +112,11 @@ impl Slot {
     /// # Safety
     /// `slot` must be this thread's.
     #[inline(always)]
-    pub(crate) unsafe fn is_of_last_day(slot: *mut Slot, t: i64, gmtoff: i32) -> bool {
+    pub(crate) unsafe fn is_of_last_day(slot: *mut Slot, civil: &Civil) -> bool {
         if !REMEMBERS {
             return false;
         }
-        let day = needless_localtime::day_of(t.saturating_add(i64::from(gmtoff)));
+        let day = i64::from(civil.year) << 9 | i64::from(civil.yday);
         // SAFETY: the caller's.
         unsafe {
             let last = (&raw const (*slot).last_day).read_volatile();

@@ -6,9 +6,10 @@
 use crate::environment::{self, Text};
 use crate::imports::{auxiliary, syscall};
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use needless_localtime::Zone;
 
 const DEFAULT_FILE: &[u8] = b"/etc/localtime";
@@ -138,11 +139,12 @@ fn path(text: &[u8]) -> Option<Vec<u8>> {
 
 /// The zone, the file's identity as read, and `keeps_names`.
 fn make(text: &[u8], path: Option<Vec<u8>>, file: Option<FileId>) -> (Zone, Option<FileId>, bool) {
-    let read = path.as_deref().filter(|_| file.is_some()).and_then(read);
+    let opened = path.as_deref().filter(|_| file.is_some()).and_then(Opened::new);
     // Before anything else is allocated: only the last allocation is given back (memory.rs).
     drop(path);
+    let read = opened.and_then(|opened| opened.read(Zone::from_tzif));
     let file = read.as_ref().map_or(file, |(id, _)| Some(*id));
-    if let Some(Ok(zone)) = read.map(|(_, bytes)| Zone::from_tzif(&bytes)) {
+    if let Some((_, Ok(zone))) = read {
         return (zone, file, true);
     }
     if text.is_empty() || text == DEFAULT_FILE {
@@ -150,8 +152,8 @@ fn make(text: &[u8], path: Option<Vec<u8>>, file: Option<FileId>) -> (Zone, Opti
     }
     if lacks_rule(text)
         && let Some(rules) = self::path(b"posixrules")
-        && let Some((_, bytes)) = self::read(&rules)
-        && let Some(zone) = Zone::with_posixrules(text, &bytes)
+        && let Some(opened) = Opened::new(&rules)
+        && let Some((_, Some(zone))) = opened.read(|bytes| Zone::with_posixrules(text, bytes))
     {
         return (zone, file, false);
     }
@@ -182,6 +184,7 @@ mod number {
     pub(super) const READ: i64 = 0;
     pub(super) const CLOSE: i64 = 3;
     pub(super) const FSTAT: i64 = 5;
+    pub(super) const LSEEK: i64 = 8;
     pub(super) const OPENAT: i64 = 257;
     pub(super) const NEWFSTATAT: i64 = 262;
 }
@@ -190,6 +193,7 @@ mod number {
     pub(super) const READ: i64 = 63;
     pub(super) const CLOSE: i64 = 57;
     pub(super) const FSTAT: i64 = 80;
+    pub(super) const LSEEK: i64 = 62;
     pub(super) const OPENAT: i64 = 56;
     pub(super) const NEWFSTATAT: i64 = 79;
 }
@@ -198,6 +202,7 @@ mod number {
     pub(super) const READ: i64 = 3;
     pub(super) const CLOSE: i64 = 6;
     pub(super) const FSTAT: i64 = 108;
+    pub(super) const LSEEK: i64 = 19;
     pub(super) const OPENAT: i64 = 286;
     pub(super) const NEWFSTATAT: i64 = 291;
 }
@@ -224,47 +229,92 @@ fn stat(path: &[u8]) -> Option<FileId> {
     (done == 0).then(|| id(&stat))
 }
 
-/// The file's identity and contents; it is closed again.
-fn read(path: &[u8]) -> Option<(FileId, Vec<u8>)> {
-    const O_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
-    // SAFETY: `path` ends with a NUL.
-    let fd = unsafe {
-        syscall(number::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_NONBLOCK_CLOEXEC, 0, 0, 0])
-    };
-    if fd < 0 {
-        return None;
+/// A zone file, open for as long as it is read.
+struct Opened(usize);
+
+impl Opened {
+    fn new(path: &[u8]) -> Option<Opened> {
+        const O_NONBLOCK_CLOEXEC: usize = 0o2_004_000;
+        // SAFETY: `path` ends with a NUL.
+        let fd = unsafe {
+            syscall(number::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_NONBLOCK_CLOEXEC, 0, 0, 0])
+        };
+        usize::try_from(fd).ok().map(Opened)
     }
-    let fd = fd as usize;
-    let contents = contents(fd);
-    // SAFETY: the descriptor is ours.
-    unsafe { syscall(number::CLOSE, [fd, 0, 0, 0, 0, 0]) };
-    contents
+
+    /// The file's identity, and what `parse` makes of its contents.
+    fn read<T>(self, parse: impl FnOnce(&[u8]) -> T) -> Option<(FileId, T)> {
+        let mut stat: Stat = [0; 18];
+        // SAFETY: `stat` has room for the structure.
+        let done =
+            unsafe { syscall(number::FSTAT, [self.0, (&raw mut stat) as usize, 0, 0, 0, 0]) };
+        if done != 0 {
+            return None;
+        }
+        if let Some(mut buffer) = Buffer::borrow() {
+            let bytes = buffer.bytes();
+            let len = self.fill(bytes)?;
+            // Else it may go on.
+            if len < bytes.len() {
+                return Some((id(&stat), parse(&bytes[..len])));
+            }
+        }
+        // Large enough for the allocator to give its pages back.
+        let mut bytes = vec![0; LARGEST_FILE];
+        // What the buffer took is read again.
+        // SAFETY: a system call without pointers.
+        unsafe { syscall(number::LSEEK, [self.0, 0, 0, 0, 0, 0]) };
+        let len = self.fill(&mut bytes)?;
+        (len < bytes.len()).then(|| (id(&stat), parse(&bytes[..len])))
+    }
+
+    /// Reads up to the end of the file or of the buffer; how much.
+    fn fill(&self, buffer: &mut [u8]) -> Option<usize> {
+        let mut len = 0;
+        while len < buffer.len() {
+            let room = &mut buffer[len..];
+            // SAFETY: the kernel writes at most `room.len()` bytes there.
+            let got = unsafe {
+                syscall(number::READ, [self.0, room.as_mut_ptr() as usize, room.len(), 0, 0, 0])
+            };
+            match usize::try_from(got).ok()? {
+                0 => break,
+                got => len += got,
+            }
+        }
+        Some(len)
+    }
 }
 
-fn contents(fd: usize) -> Option<(FileId, Vec<u8>)> {
-    let mut stat: Stat = [0; 18];
-    // SAFETY: `stat` has room for the structure.
-    if unsafe { syscall(number::FSTAT, [fd, (&raw mut stat) as usize, 0, 0, 0, 0]) } != 0 {
-        return None;
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { syscall(number::CLOSE, [self.0, 0, 0, 0, 0, 0]) };
     }
-    // Large enough for the allocator to give its pages back.
-    let mut bytes: Vec<u8> = Vec::with_capacity(64 * 1024);
-    loop {
-        if bytes.len() == bytes.capacity() {
-            if bytes.len() >= LARGEST_FILE {
-                return None;
-            }
-            bytes.reserve_exact(bytes.capacity());
-        }
-        let room = bytes.spare_capacity_mut();
-        // SAFETY: the kernel writes at most `room.len()` bytes there.
-        let got =
-            unsafe { syscall(number::READ, [fd, room.as_mut_ptr() as usize, room.len(), 0, 0, 0]) };
-        match got {
-            0 => return Some((id(&stat), bytes)),
-            // SAFETY: that many bytes were just written behind the present length.
-            1.. => unsafe { bytes.set_len(bytes.len() + got as usize) },
-            _ => return None,
-        }
+}
+
+/// Room for a usual zone file, lent to one reader at a time. A reader that was forked away, or that a signal
+/// handler interrupts, keeps it: others then map pages of their own.
+struct Buffer;
+
+const BUFFER: usize = 8 * 1024;
+static mut BYTES: [u8; BUFFER] = [0; BUFFER];
+static LENT: AtomicBool = AtomicBool::new(false);
+
+impl Buffer {
+    fn borrow() -> Option<Buffer> {
+        (!LENT.swap(true, Ordering::Acquire)).then_some(Buffer)
+    }
+
+    fn bytes(&mut self) -> &mut [u8; BUFFER] {
+        let bytes = &raw mut BYTES;
+        // SAFETY: there is one `Buffer` at a time, by `LENT`.
+        unsafe { &mut *bytes }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        LENT.store(false, Ordering::Release);
     }
 }
