@@ -63,6 +63,7 @@ struct Imports {
     toupper_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
     tolower: Option<unsafe extern "C" fn(c_int) -> c_int>,
     tolower_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
+    getdate_err: *mut c_int,
 }
 
 macro_rules! weak_table {
@@ -96,7 +97,8 @@ weak_table!(
     "toupper",
     "toupper_l",
     "tolower",
-    "tolower_l"
+    "tolower_l",
+    "getdate_err"
 );
 
 unsafe extern "C" {
@@ -202,6 +204,15 @@ pub(crate) fn langinfo(item: c_int, locale: *mut c_void) -> *const c_char {
         } else {
             i.nl_langinfo_l.map_or(core::ptr::null(), |get| get(item, locale))
         }
+    }
+}
+
+/// Sets `getdate_err` of getdate(3).
+pub(crate) fn set_getdate_err(code: c_int) {
+    let at = imports().getdate_err;
+    if !at.is_null() {
+        // SAFETY: the variable of that name is an int; getdate(3) is for one thread at a time.
+        unsafe { at.write_volatile(code) };
     }
 }
 

@@ -12,8 +12,7 @@
 //! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
 //! the environment, once it is loaded: children do without.
 //!
-//! Known limits: `getdate` is the C library's own, which sees a changed zone by itself; on ppc64le so is
-//! `syslog`, which there sees the zone of its first use.
+//! Known limit: on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
 #![no_std]
 
 #[cfg(not(any(
@@ -32,8 +31,10 @@ mod conversions;
 mod convert;
 mod elf;
 mod environment;
+mod file;
 mod format;
 mod gate;
+mod getdate;
 mod handed;
 mod imports;
 #[cfg(panic = "abort")]
@@ -46,6 +47,7 @@ mod zones;
 
 pub use convert::*;
 pub use format::{__strftime_l, strftime, strftime_l, wcsftime, wcsftime_l};
+pub use getdate::{getdate, getdate_r};
 pub use imports::Tm;
 pub use step::*;
 pub use text::{asctime, asctime_r, ctime, ctime_r};

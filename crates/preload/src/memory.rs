@@ -119,6 +119,17 @@ unsafe impl GlobalAlloc for Arena {
         }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        let at = unsafe { self.alloc(layout) };
+        // New pages are zeros: to write them would bring them all in.
+        if !at.is_null() && layout.size() < LARGE {
+            // SAFETY: just handed out.
+            unsafe { at.write_bytes(0, layout.size()) };
+        }
+        at
+    }
+
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         if layout.size() >= LARGE {
             // SAFETY: `alloc` mapped it; munmap rounds up to whole pages.
