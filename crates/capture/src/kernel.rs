@@ -17,7 +17,7 @@ impl Refused {
     pub(crate) fn message(self) -> String {
         match self {
             Refused::Rights => {
-                "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo or with --elevate, or see `needless doctor`"
+                "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo (`needless run --elevate` does), or see `needless doctor`"
                     .into()
             }
             Refused::Because(why) => why,

@@ -13,7 +13,7 @@ mod subject;
 mod tz;
 
 pub use locale::{LocaleOptions, locale};
-pub use subject::{ETC_LOCALTIME, subject};
+pub use subject::{ETC_LOCALTIME, SUBJECT, subject};
 pub use tz::{TzOptions, tz};
 
 use needless_report::Experiment;

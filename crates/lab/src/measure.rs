@@ -89,7 +89,7 @@ impl Subject<'_> {
         let program = std::env::current_exe()
             .map_err(|error| format!("cannot find our own program: {error}"))?;
         let mut words: Vec<OsString> =
-            ["needless", "lab-subject", self.function, &self.calls.to_string()]
+            ["needless", crate::SUBJECT, self.function, &self.calls.to_string()]
                 .map(OsString::from)
                 .into();
         words.extend(self.etc_localtime.map(OsString::from));

@@ -1,7 +1,7 @@
 //! What is measured: the C library's time functions, called in a loop by this very program.
 //!
 //! The calls go through the dynamic linker like those of any program, so that a preloaded library
-//! takes them. Reached by `needless lab-subject`, which is for [`crate::measure`] alone.
+//! takes them. Reached by [`SUBJECT`], which is for [`crate::measure`] alone.
 
 use crate::measure::{Spent, usage};
 use crate::private;
@@ -12,6 +12,10 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The subcommand of needless that is a subject. Like no word that a user may mistype: it would be
+/// offered as what was meant.
+pub const SUBJECT: &str = "__subject";
 
 /// What `/etc/localtime` may be made for a subject, in a mount namespace of its own: a link to the zone
 /// file of [`TOKYO`], or a copy of it.

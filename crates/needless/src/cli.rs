@@ -2,6 +2,7 @@
 
 mod prove;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use prove::{Diff, Measure, Prove};
 use std::ffi::OsString;
@@ -26,6 +27,20 @@ pub(crate) struct Cli {
     pub(crate) action: Action,
 }
 
+impl Cli {
+    /// The command line; where it is none this ends the process.
+    pub(crate) fn read() -> Cli {
+        Cli::try_parse().unwrap_or_else(|mut error| {
+            // Who forgot `run` named a program.
+            if error.kind() == ErrorKind::InvalidSubcommand && std::env::args_os().len() > 1 {
+                let tip = "a command to be observed goes behind run: needless run -- CMD…";
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error.exit()
+        })
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Action {
     /// Run a command and report what it asked the kernel for nothing.
@@ -39,6 +54,9 @@ pub(crate) enum Action {
     ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo). Exit status 2 when there is nobody to observe or it is
     /// not allowed.
+    #[command(
+        override_usage = "needless attach [OPTIONS] (PID… | --unit UNIT | --container CONTAINER | --cgroup PATH)"
+    )]
     Attach(Attach),
     /// Observe every process of the machine for a while; findings by service, dearest first.
     ///
@@ -62,6 +80,7 @@ pub(crate) enum Action {
     /// Of the environment only that one variable is read. Give `-- CMD…` to have a command run and
     /// each of its programs watched; output and exit status are then the command's, the story goes to
     /// standard error.
+    #[command(override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)")]
     Origin(Origin),
     /// Make a remedy hold: show the change as a diff, ask, write it where it takes effect.
     ///
@@ -77,7 +96,7 @@ pub(crate) enum Action {
     /// mounts of its own; the machine stays as it is.
     Lab(Lab),
     /// What an experiment measures; not for people.
-    #[command(name = "lab-subject", hide = true)]
+    #[command(name = needless_lab::SUBJECT, hide = true)]
     LabSubject(LabSubject),
     /// Measure a change: the same command with and without it, its calls counted and its time
     /// compared.
@@ -87,6 +106,9 @@ pub(crate) enum Action {
     /// 1: not proven, or the program behaves differently with the change; 2: it could not be measured.
     ///
     /// For a service: --unit or --pid with --save-before FILE, then the change, then --before FILE.
+    #[command(
+        override_usage = "needless prove [OPTIONS] (REPORT | --set VAR=VALUE… | --unset VAR… | --preload) -- CMD…\n       needless prove [OPTIONS] (--unit UNIT | --pid PID…) (--save-before FILE | --before FILE)"
+    )]
     Prove(Box<Prove>),
     /// Compare two captures: which calls came, went, grew, shrank.
     ///
@@ -316,7 +338,7 @@ pub(crate) enum Experiment {
         #[arg(long, conflicts_with = "names")]
         as_in_2001: bool,
         /// Names to try, instead of this machine's LC_ALL or LANG and its other spellings.
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         names: Vec<String>,
         #[command(flatten)]
         told: Told,
@@ -354,7 +376,7 @@ pub(crate) struct Explain {
 #[derive(Args)]
 pub(crate) struct Rules {
     /// full or json.
-    #[arg(long, value_name = "FORMAT", default_value = "full")]
+    #[arg(long, value_name = "FORMAT", default_value = "full", value_parser = full_or_json)]
     pub(crate) format: needless_report::Format,
 }
 
@@ -411,11 +433,27 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rule_name(text: &str) -> Result<String, String> {
-    match needless_rules::by_name(text) {
-        Some(rule) => Ok(rule.name.to_owned()),
-        None => Err("no such rule; `needless rules` lists them".to_owned()),
+fn full_or_json(text: &str) -> Result<needless_report::Format, String> {
+    use needless_report::Format;
+    match text.parse() {
+        Ok(format @ (Format::Full | Format::Json)) => Ok(format),
+        _ => Err("no such format; there are full and json".to_owned()),
     }
+}
+
+fn rule_name(text: &str) -> Result<String, String> {
+    if let Some(rule) = needless_rules::by_name(text) {
+        return Ok(rule.name.to_owned());
+    }
+    // "TZ_UNSET", or a part of a name: "locale".
+    let meant = text.to_ascii_lowercase().replace(['_', ' '], "-");
+    let names = needless_rules::RULES.iter().map(|rule| rule.name);
+    let like: Vec<&str> = names.filter(|name| !meant.is_empty() && name.contains(&meant)).collect();
+    let perhaps = match like.is_empty() {
+        true => String::new(),
+        false => format!(" (perhaps {})", like.join(", ")),
+    };
+    Err(format!("no such rule{perhaps}; `needless rules` lists them"))
 }
 
 #[cfg(test)]

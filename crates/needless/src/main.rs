@@ -7,7 +7,6 @@ mod progress;
 mod prove;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
 use cli::{Action, Cli, When};
 use needless_capture::{Failure, Who};
 use needless_model::Profile;
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         output::say(format_args!("internal error, please report it: {panic}"));
     }));
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let when = cli.color;
     let done = match cli.action {
         Action::Run(run) if run.prove => return prove::run(&run, when),

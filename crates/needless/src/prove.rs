@@ -56,6 +56,13 @@ fn status(done: Result<bool>) -> ExitCode {
 }
 
 fn command(asked: &cli::Prove, when: When) -> Result<bool> {
+    let named = !asked.set.is_empty() || !asked.unset.is_empty() || asked.preload;
+    if let Some(report) = asked.report.as_deref().filter(|_| named) {
+        bail!(
+            "{}: a report, or --set, --unset and --preload, not both; a command goes behind --, as in needless prove --set TZ=UTC -- date",
+            report.display()
+        );
+    }
     if asked.command.is_empty() {
         bail!(
             "no command: it goes behind --, as in needless prove --set TZ=UTC -- date; a report does not hold it, since arguments may be secrets"

@@ -61,7 +61,7 @@ fn experiments_are_listed_with_their_sources() {
     {
         assert!(text.contains(word), "{word}: {text}");
     }
-    assert!(!stdout(&needless(&["--help"])).contains("lab-subject"));
+    assert!(!stdout(&needless(&["--help"])).contains("subject"));
     assert_eq!(needless(&["lab", "nothing"]).status.code(), Some(2));
 }
 

@@ -68,3 +68,25 @@ fn help_and_version_go_to_standard_output() {
         assert!(stdout(&done).contains("needless"), "{args:?}");
     }
 }
+
+/// What a newcomer types wrongly is answered with what to type.
+#[test]
+fn mistakes_are_answered_with_what_was_meant() {
+    for (words, says, never) in [
+        (&["ls", "-l"][..], "needless run -- CMD", "subject"),
+        (&["explain", "TZ_UNSET"], "perhaps tz-unset", ""),
+        (&["run", "--ignore", "locale", "true"], "locale-alias, ", "tz-unset"),
+        (&["explain", "nothing-like-it"], "`needless rules` lists them", "perhaps"),
+        (&["rules", "--format", "concise"], "there are full and json", "profile"),
+        (&["attach"], "--container CONTAINER", ""),
+        (&["origin", "TZ"], "-- CMD", ""),
+    ] {
+        let done = needless(words);
+        assert_eq!(done.status.code(), Some(2), "{words:?}");
+        let said = stderr(&done);
+        assert!(said.contains(says), "{words:?}: {said}");
+        assert!(never.is_empty() || !said.contains(never), "{words:?}: {said}");
+    }
+    // Who says nothing gets the help.
+    assert!(stderr(&needless(&[])).contains("Usage: needless"));
+}

@@ -7,6 +7,7 @@ use needless_model::{Exit, Usage};
 use regex::bytes::Regex;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,8 +74,17 @@ impl Streams {
         let ours = |what: String| Failure { status: Failure::BAD, message: what };
         let null = |e| ours(format!("cannot open /dev/null: {e}"));
         let stdin = match &self.stdin {
-            Some(file) => File::open(file)
-                .map_err(|e| ours(format!("--stdin: cannot open {}: {e}", file.display())))?,
+            Some(file) => {
+                let cannot = |why: &dyn std::fmt::Display| {
+                    ours(format!("--stdin: cannot open {}: {why}", file.display()))
+                };
+                // A pipe would be empty for the second run.
+                let about = file.metadata().map_err(|e| cannot(&e))?;
+                if !about.is_file() && !about.file_type().is_char_device() {
+                    return Err(cannot(&"it is no file, which each run can read from its start"));
+                }
+                File::open(file).map_err(|e| cannot(&e))?
+            }
             None => File::open("/dev/null").map_err(null)?,
         };
         let stderr = File::options().write(true).open("/dev/null").map_err(null)?;

@@ -143,7 +143,7 @@ fn head(difference: &Difference<'_>) -> Vec<String> {
         if !one.all_rows {
             lines.push(format!("{} is a report, which keeps only the rows that its findings are about: --format profile keeps all.", clean(&one.name)));
         }
-        let lost: u64 = one.lost.values().sum();
+        let lost = one.lost.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         if lost > 0 {
             lines.push(format!(
                 "{}: {} calls or lines were not seen as they were",

@@ -34,6 +34,9 @@ pub fn read_saved(text: &str) -> Result<Saved, String> {
     struct Head {
         schema: String,
     }
+    if !text.trim_start().starts_with('{') {
+        return Err("it is not a JSON report, as `needless run -o FILE.json` writes it".into());
+    }
     let not = |e: serde_json::Error| format!("it is not a JSON report of needless: {e}");
     let head: Head = serde_json::from_str(text).map_err(not)?;
     match head.schema.as_str() {

@@ -17,6 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// One line where there is no such group.
 pub fn find_cgroup(name: &str) -> Result<PathBuf, String> {
+    // It would be all of them; who wants that says `/`, or `needless host`.
+    if name.is_empty() {
+        return Err("\"\" is no cgroup: `systemd-cgls` shows them".into());
+    }
     let is_group = |dir: &PathBuf| dir.join("cgroup.procs").exists();
     let given = PathBuf::from(name);
     if name.contains('/') && is_group(&given) {

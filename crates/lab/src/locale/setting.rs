@@ -129,10 +129,8 @@ impl Setting {
         let requested = probe.spellings.iter().find(|one| one.name == name);
         if let Some(false) = requested.map(|one| one.accepted) {
             self.says.push(format!(
-                "{name} is not installed here: programs look for it in vain at each start and go on without a locale. \
-                 The package locales makes it: localedef -i {} -f UTF-8 {name}, or a line in /etc/locale.gen and \
-                 locale-gen.",
-                language(name)
+                "{name} is not installed here: programs look for it in vain at each start and go on without a locale. {}",
+                remedy(name)
             ));
         }
         // Not every name tells its language: an alias does not, what it stands for is tried next.
@@ -219,6 +217,19 @@ fn program() -> PathBuf {
     let places = ["/bin/ls", "/usr/bin/ls", "/run/current-system/sw/bin/ls"];
     let found = places.into_iter().map(PathBuf::from).find(|place| place.is_file());
     found.unwrap_or_else(|| COMMAND[0].into())
+}
+
+/// How a locale that is missing is made, where its name can be one's.
+fn remedy(name: &str) -> String {
+    let language = language(name);
+    let letters = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphabetic());
+    match language.split_once('_') {
+        Some((of, place)) if letters(of) && letters(place) => format!(
+            "The package locales makes it: localedef -i {language} -f UTF-8 {name}, or a line in /etc/locale.gen and \
+             locale-gen."
+        ),
+        _ => "`locale -a` lists those that are.".into(),
+    }
 }
 
 /// Language and territory of a name.

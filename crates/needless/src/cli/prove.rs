@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Prove {
     /// A JSON report of `needless run -o FILE.json`: its remedies are the change.
-    #[arg(value_name = "REPORT", conflicts_with_all = ["set", "unset", "preload"])]
+    #[arg(value_name = "REPORT")]
     pub(crate) report: Option<PathBuf>,
     /// Of the report, only the remedies of this rule (may be given several times).
     #[arg(long = "rule", value_name = "RULE", requires = "report", value_parser = super::rule_name)]
@@ -43,28 +43,28 @@ pub(crate) struct Prove {
 #[derive(Args)]
 pub(crate) struct Measure {
     /// Pairs of runs; by default as many as the budget allows.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "whose")]
     pub(crate) runs: Option<u32>,
     /// Time for the pairs; by default 20s, without limit where --runs is given.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "whose")]
     pub(crate) budget: Option<Duration>,
     /// Runs of each arm before the first pair.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "whose")]
     pub(crate) warmup: u16,
     /// The command's input, from its start in every run; by default the file that standard input is, or nothing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "whose")]
     pub(crate) stdin: Option<PathBuf>,
     /// Run this with sh -c before each run; it is not measured.
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", conflicts_with = "whose")]
     pub(crate) prepare: Option<OsString>,
     /// Run this with sh -c after each run.
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", conflicts_with = "whose")]
     pub(crate) cleanup: Option<OsString>,
     /// Leave what matches out of the comparison of output, line by line.
-    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    #[arg(long, value_name = "REGEX", value_parser = regex, conflicts_with = "whose")]
     pub(crate) ignore_output: Option<Regex>,
     /// Of the order in pairs and the padding; by default another one each time.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "whose")]
     pub(crate) seed: Option<u64>,
     /// How calls are counted.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
@@ -74,22 +74,22 @@ pub(crate) struct Measure {
 #[derive(Args)]
 pub(crate) struct Service {
     /// A service: this systemd unit, observed for a window of time.
-    #[arg(long, value_name = "UNIT", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "UNIT", group = "whose", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
     pub(crate) unit: Option<String>,
     /// A service: this process (may be given several times).
-    #[arg(long, value_name = "PID", conflicts_with_all = ["set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "PID", group = "whose", conflicts_with_all = ["set", "unset", "preload", "report"])]
     pub(crate) pid: Vec<u32>,
     /// Compare with the window saved in FILE, before the change.
-    #[arg(long, value_name = "FILE", conflicts_with = "save_before")]
+    #[arg(long, value_name = "FILE", requires = "whose", conflicts_with = "save_before")]
     pub(crate) before: Option<PathBuf>,
     /// Save the window to FILE, before the change.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "whose")]
     pub(crate) save_before: Option<PathBuf>,
     /// How long the window is. Ctrl-C ends it before its time.
-    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration, requires = "whose")]
     pub(crate) length: Duration,
     /// Run this with sh -c at the window's start and end: it prints how many requests were served.
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", requires = "whose")]
     pub(crate) per: Option<OsString>,
 }
 
@@ -156,8 +156,23 @@ mod tests {
         for wrong in [&["--set", "TZ"][..], &["--set", "=x"], &["--unset", "A=B"]] {
             assert!(prove(&[wrong, &["--", "ls"]].concat()).is_err(), "{wrong:?}");
         }
-        assert!(prove(&["r.json", "--set", "A=b", "--", "ls"]).is_err());
         assert!(prove(&["--pid", "1", "--before", "x", "--", "ls"]).is_err());
         assert!(prove(&["--set", "A=b", "--ignore-output", "(", "--", "ls"]).is_err());
+    }
+
+    #[test]
+    fn options_of_a_service_are_not_of_a_command() {
+        for of_a_service in
+            [["--per", "x"], ["--before", "x"], ["--save-before", "x"], ["--for", "9s"]]
+        {
+            assert!(prove(&[&of_a_service[..], &["--set", "A=b", "--", "ls"]].concat()).is_err());
+            assert!(prove(&[&of_a_service[..], &["--pid", "1"]].concat()).is_ok());
+        }
+        for of_a_command in
+            [["--runs", "3"], ["--warmup", "2"], ["--prepare", "x"], ["--seed", "1"]]
+        {
+            assert!(prove(&[&of_a_command[..], &["--pid", "1"]].concat()).is_err());
+            assert!(prove(&[&of_a_command[..], &["--set", "A=b", "--", "ls"]].concat()).is_ok());
+        }
     }
 }

@@ -328,6 +328,7 @@ fn by_path() {
         assert_eq!(find_cgroup(&format!("/{}/x.service", group.name)).unwrap(), dir);
         assert_eq!(find_cgroup(&group.name).unwrap(), group.dir);
         assert!(find_cgroup(&format!("/{}/../..", group.name)).is_err());
+        assert!(find_cgroup("").unwrap_err().contains("is no cgroup"));
     }
     let error = find_cgroup("/needless/nowhere").unwrap_err();
     assert!(error.starts_with("no cgroup /needless/nowhere here, nor below /"), "{error}");
