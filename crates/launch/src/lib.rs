@@ -20,7 +20,7 @@ pub use forward::{Forward, release_standard_streams, wait_for};
 pub use original::{Original, rename_command_line};
 pub use prepared::{Child, Prepared, become_command};
 pub use supervise::{Ended, Watch, supervise};
-pub use timed::{Running, start};
+pub use timed::{Running, peak_floor_kib, start};
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -7,6 +7,7 @@ use needless_model::{Exit, Usage};
 use nix::errno::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A command that was started and not yet waited for. Dropped before [`Running::end`] it is killed.
@@ -38,6 +39,28 @@ pub fn start(launch: &Launch, original: Original) -> Result<Running, Error> {
     let began = Instant::now();
     child.release();
     Ok(Running { child, process, began, waited: false })
+}
+
+/// The peak memory of a process forked for `launch`, up to its exec, KiB: no command shows less, since
+/// what wait4(2) tells of a process begins before its execve(2). Memory of ours that is not used is
+/// given back first.
+///
+/// # Errors
+/// When it cannot be forked.
+pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, Error> {
+    // A fork has what was freed and kept for later, too. malloc_trim(3) is glibc's.
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it is passed a number, and the allocator locks what it changes.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+    // There is no program of this name: it ends where it would have become the command.
+    let launch = Launch { program: PathBuf::new(), ..launch.clone() };
+    let mut running = start(&launch, original)?;
+    running.waited = true;
+    let ended = wait_usage(running.child.pid);
+    let (_, usage) = ended.ok_or_else(|| Error::Start { what: "wait4", errno: Errno::last() })?;
+    Ok(usage.peak_kib)
 }
 
 impl Running {
@@ -142,6 +165,23 @@ mod tests {
         assert_eq!(exit, Exit::Code(7));
         assert!(usage.user_ns + usage.system_ns > 0 && usage.wall_ns > 0, "{usage:?}");
         assert!(usage.minor_faults > 0 && usage.peak_kib > 0, "{usage:?}");
+    }
+
+    /// Of the launcher's memory, what it has of its own goes along, and files that it maps do not.
+    #[test]
+    fn the_floor_of_peak_memory_is_what_a_fork_has() {
+        let launch = launch("/bin/true", &["true"]);
+        let floor = || peak_floor_kib(&launch, Original::record()).unwrap();
+        const TOUCHED: u64 = 64 << 10;
+        let touched = vec![1u8; (TOUCHED << 10) as usize];
+        let with = floor();
+        let (_, ended) = start(&launch, Original::record()).unwrap().end().unwrap();
+        assert!(std::hint::black_box(&touched).len() > 1);
+        drop(touched);
+        let without = floor();
+        assert!(with >= TOUCHED && without < TOUCHED, "{with} {without}");
+        // A program far smaller than that shows the floor, and nothing else.
+        assert!(ended.peak_kib.abs_diff(with) < TOUCHED / 16, "{ended:?}, {with}");
     }
 
     #[test]
