@@ -19,7 +19,7 @@ pub struct Usage {
     pub voluntary: u64,
     /// Context switches because its time was up.
     pub involuntary: u64,
-    /// Most memory resident at a time, KiB. Never less than what its launcher had resident.
+    /// Most memory resident at a time, KiB. Never less than a fork of its launcher has.
     pub peak_kib: u64,
 }
 
@@ -157,16 +157,37 @@ pub struct Proof {
     pub pairs: usize,
     /// The quantities, as [`Quantity::ALL`]; empty without pairs.
     pub measures: Vec<Measure>,
-    /// Peak memory of needless itself when it started a run, KiB: what a command's peak never shows
-    /// less than.
+    /// Memory of a process that needless forked, before it becomes the command, KiB: what a command's
+    /// peak never shows less than.
     pub peak_floor_kib: u64,
-    /// Whether somebody asked for the report before the last pair.
+    /// Whether it ended before the last pair: somebody asked for the report, or something failed.
     pub early: bool,
+    /// What failed among the pairs; what there is was measured before.
+    pub failure: Option<String>,
     /// Sentences about noise and other doubts, each with what to do.
     pub warnings: Vec<String>,
 }
 
 impl Proof {
+    /// A proof of which nothing is measured yet.
+    pub fn begun(program: &str, changes: &[Change], backend: &str) -> Proof {
+        Proof {
+            program: program.to_owned(),
+            changes: changes.to_vec(),
+            outcome: Outcome::NotProven("nothing was measured".into()),
+            backend: backend.to_owned(),
+            calls: None,
+            rows: Vec::new(),
+            predictions: Vec::new(),
+            pairs: 0,
+            measures: Vec::new(),
+            peak_floor_kib: 0,
+            early: false,
+            failure: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Whether anything was proven.
     pub fn holds(&self) -> bool {
         matches!(self.outcome, Outcome::Proven { .. })

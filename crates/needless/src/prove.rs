@@ -84,7 +84,21 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
     let style = output.style(when);
     needless_report::write_proof(&mut text, &experiment.proof, VERSION, format, style)?;
     output.write(&text)?;
-    Ok(experiment.proof.holds())
+    verdict(&experiment.proof)
+}
+
+/// Whether something was proven.
+///
+/// # Errors
+/// When the pairs were not measured to their end; the report is written by then.
+fn verdict(proof: &Proof) -> Result<bool> {
+    match &proof.failure {
+        Some(why) => {
+            let pairs = if proof.pairs == 1 { "pair" } else { "pairs" };
+            bail!("{why}; the report is of the {} {pairs} before", proof.pairs)
+        }
+        None => Ok(proof.holds()),
+    }
 }
 
 /// Standard input, if it is a file: each run gets it from its start.
@@ -265,7 +279,7 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
         };
         crate::output::say(format_args!("nothing to prove: {why}"));
     }
-    Ok(proof.as_ref().is_some_and(Proof::holds))
+    proof.as_ref().map_or(Ok(false), self::verdict)
 }
 
 /// A finding is proven if the experiment proved the changes together and most of the calls that it is

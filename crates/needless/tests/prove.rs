@@ -254,6 +254,77 @@ fn ctrl_c_reports_what_there_is() {
     assert_eq!(done.status.code(), Some(status));
 }
 
+/// What was measured before --prepare or --cleanup failed is told all the same.
+#[test]
+fn what_fails_among_the_pairs_leaves_the_pairs_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let runs = file.display();
+    let script = format!("echo >> {runs}");
+    // Two counts and two warm-ups, then two pairs and a half.
+    let failing = format!("[ $(cat {runs} /dev/null | wc -l) -lt 9 ] || exit 4");
+    for option in ["--prepare", "--cleanup"] {
+        std::fs::write(&file, "").unwrap();
+        let options = ["--set", "X=1", "--runs", "50", option, &failing];
+        let (done, proof) = prove(&options, &["sh", "-c", &script]);
+        assert_eq!(done.status.code(), Some(2), "{}", stderr(&done));
+        let says = format!("{option}: the command exits with status 4");
+        assert!(assert_one_line(&done).contains(&format!("{says}; the report is of the 2 pairs")));
+        assert_eq!((&proof["pairs"], &proof["early"]), (&2.into(), &true.into()), "{proof:#}");
+        assert_eq!(proof["failure"], says, "{proof:#}");
+        assert_eq!(proof["measures"].as_array().map(Vec::len), Some(7), "{proof:#}");
+    }
+    std::fs::write(&file, "").unwrap();
+    let words = ["--set", "X=1", "--runs", "50", "--prepare", &failing, "--", "sh", "-c", &script];
+    let plain = needless(&[&["prove"], &words[..]].concat());
+    let text = stdout(&plain).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("not be measured to its end: --prepare: the command exits"), "{text}");
+    assert!(text.contains("ended early") && !text.contains("by you"), "{text}");
+}
+
+/// Most memory at a time, of a program far smaller than needless, as the kernel tells the program itself.
+#[test]
+fn a_small_program_shows_its_own_peak() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("peaks");
+    let script = format!("exec grep VmHWM /proc/self/status >> {}", file.display());
+    let (done, proof) = prove(&["--set", "X=1", "--runs", "6"], &["sh", "-c", &script]);
+    assert!(done.status.code() < Some(2), "{}", stderr(&done));
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let peaks = lines.lines().map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap());
+    let (least, most) = peaks.fold((u64::MAX, 0), |(l, m), n: u64| (l.min(n), m.max(n)));
+    let measures = proof["measures"].as_array().unwrap();
+    let peak = measures.iter().find(|of| of["quantity"] == "peak_kib").unwrap();
+    let (peak, floor) =
+        (peak["before"].as_f64().unwrap(), proof["peak_floor_kib"].as_f64().unwrap());
+    // The kernel keeps these sums by processor, and is behind by some dozen pages.
+    let slack = 512.0;
+    assert!(
+        peak >= least as f64 - slack && peak <= most as f64 + slack,
+        "{peak}, {least} to {most}"
+    );
+    assert!(floor > 0.0 && floor <= peak, "{floor}, {peak}");
+}
+
+/// A signal that only needless gets ends a command around the runs, too.
+#[test]
+fn a_signal_ends_what_prepares() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("begun");
+    let prepare = format!("echo > {}; exec sleep 1000", file.display());
+    let mut prove = command(NEEDLESS);
+    prove.args(["prove", "--set", "X=1", "--prepare", &prepare, "--", "true"]);
+    let child = prove.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !file.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(ended.unwrap().success());
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(2), "{}", stderr(&done));
+    assert!(assert_one_line(&done).contains("interrupted before anything was measured"));
+}
+
 #[test]
 fn run_and_prove_in_one() {
     let Some(program) = testee("localtime") else { return };

@@ -2,7 +2,7 @@
 
 use crate::arms::{Arms, padding};
 use crate::judge::{Evidence, judge};
-use crate::run::{Behaviour, SIGINT, Streams, timed};
+use crate::run::{Behaviour, SIGINT, Streams, timed, wait};
 use crate::{Arm, Random};
 use needless_capture::{Caller, Failure};
 use needless_launch::{Endings, Launch, Original, Stdio};
@@ -62,7 +62,8 @@ pub struct Experiment {
 }
 
 /// Runs `words` with and without `changes`. Ctrl-C among the pairs ends it early, with a proof of what
-/// there is. To be called while this process has one thread.
+/// there is; so does what fails after the first of them, which the proof then names. To be called
+/// while this process has one thread.
 ///
 /// # Errors
 /// When the command or a command around it cannot be run, observed, or was interrupted before there
@@ -88,20 +89,7 @@ pub fn prove(
     progress(Step::Counting(Arm::Before));
     let (before, expected) = lab.count(Arm::Before)?;
     evidence.before.push(before.totals.calls);
-    let mut proof = Proof {
-        program: words[0].to_string_lossy().into_owned(),
-        changes: changes.to_vec(),
-        outcome: needless_model::Outcome::NotProven("nothing was measured".into()),
-        backend: before.backend.clone(),
-        calls: None,
-        rows: Vec::new(),
-        predictions: Vec::new(),
-        pairs: 0,
-        measures: Vec::new(),
-        peak_floor_kib: 0,
-        early: false,
-        warnings: Vec::new(),
-    };
+    let mut proof = Proof::begun(&words[0].to_string_lossy(), changes, &before.backend);
     progress(Step::Warming);
     if let Some(how) = lab.warm(Arm::Before, &expected, &mut random)? {
         proof.outcome = needless_model::Outcome::Differs(format!(
@@ -133,7 +121,8 @@ pub fn prove(
             counts.push(lab.count(arm)?.0.totals.calls);
         }
     }
-    proof.peak_floor_kib = resident_kib();
+    proof.peak_floor_kib = needless_launch::peak_floor_kib(&lab.launch, lab.original)
+        .map_err(|error| bad(&error.to_string()))?;
     let differs = lab.pairs(&expected, &mut random, &mut evidence, progress)?;
     evidence.first_exit = Some(expected.exit);
     match differs {
@@ -156,7 +145,8 @@ impl Lab<'_> {
     /// Runs an arm under the tracer.
     fn count(&self, arm: Arm) -> Result<(Profile, Behaviour), Failure> {
         let interrupted = || bad("interrupted before anything was measured");
-        if !self.around("--prepare", self.options.prepare.as_ref())? {
+        let prepare = self.options.prepare.as_ref();
+        if !self.around("--prepare", prepare, &hold()?)? {
             return Err(interrupted());
         }
         let (captured, written) = self.streams.with(
@@ -167,9 +157,9 @@ impl Lab<'_> {
                 needless_capture::count(launch, &self.options.capture)
             },
         )?;
-        self.around("--cleanup", self.options.cleanup.as_ref())?;
+        let cleaned = self.around("--cleanup", self.options.cleanup.as_ref(), &hold()?)?;
         let exit = captured.exit();
-        if exit == Exit::Signal(SIGINT) {
+        if exit == Exit::Signal(SIGINT) || !cleaned {
             return Err(interrupted());
         }
         Ok((captured.profile, Behaviour { exit, written }))
@@ -218,7 +208,15 @@ impl Lab<'_> {
             }
             let mut pair = [Usage::default(); 2];
             for arm in order {
-                let Some((behaviour, usage)) = self.time(arm, padding(random), &endings)? else {
+                let ran = match self.time(arm, padding(random), &endings) {
+                    // The pairs before it stand.
+                    Err(failure) if done > 0 => {
+                        evidence.failure = Some(failure.message);
+                        None
+                    }
+                    other => other?,
+                };
+                let Some((behaviour, usage)) = ran else {
                     evidence.early = true;
                     return Ok(None);
                 };
@@ -238,17 +236,22 @@ impl Lab<'_> {
         padding: usize,
         endings: &Endings,
     ) -> Result<Option<(Behaviour, Usage)>, Failure> {
-        if !self.around("--prepare", self.options.prepare.as_ref())? {
+        if !self.around("--prepare", self.options.prepare.as_ref(), endings)? {
             return Ok(None);
         }
         let launch = self.arms.launch(arm, Some(padding));
-        let ran = timed(launch, self.original, &self.streams, endings)?;
-        let cleaned = self.around("--cleanup", self.options.cleanup.as_ref())?;
-        Ok(ran.filter(|_| cleaned))
+        let ran = timed(launch, self.original, &self.streams, endings);
+        let cleaned = self.around("--cleanup", self.options.cleanup.as_ref(), endings)?;
+        Ok(ran?.filter(|_| cleaned))
     }
 
     /// Runs `text`, if there is one, in a shell, as the command's user. `false` if Ctrl-C ended it.
-    fn around(&self, option: &str, text: Option<&OsString>) -> Result<bool, Failure> {
+    fn around(
+        &self,
+        option: &str,
+        text: Option<&OsString>,
+        endings: &Endings,
+    ) -> Result<bool, Failure> {
         let Some(text) = text else { return Ok(true) };
         let null = std::fs::File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(|e| bad(&format!("cannot open /dev/null: {e}")))?;
@@ -260,10 +263,8 @@ impl Lab<'_> {
             ..self.launch.clone()
         };
         let failed = |e: needless_launch::Error| bad(&format!("{option}: {e}"));
-        let (exit, _) = needless_launch::start(&launch, self.original)
-            .map_err(failed)?
-            .end()
-            .map_err(failed)?;
+        let running = needless_launch::start(&launch, self.original).map_err(failed)?;
+        let Some((exit, _)) = wait(running, endings).map_err(failed)? else { return Ok(false) };
         match exit {
             Exit::Code(0) => Ok(true),
             Exit::Signal(SIGINT) => Ok(false),
@@ -275,13 +276,6 @@ impl Lab<'_> {
             }
         }
     }
-}
-
-/// What this process has resident, KiB: a forked child begins with as much (getrusage(2)).
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    resident.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 fn differs(arm: Arm, pair: usize, how: &str) -> String {

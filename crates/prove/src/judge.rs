@@ -22,6 +22,8 @@ pub(crate) struct Evidence {
     pub(crate) pairs: Vec<[Usage; 2]>,
     /// Whether somebody asked for the report before the last pair.
     pub(crate) early: bool,
+    /// What failed after the first pair.
+    pub(crate) failure: Option<String>,
     /// How every run ended.
     pub(crate) first_exit: Option<Exit>,
 }
@@ -32,6 +34,7 @@ pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
     proof.calls = calls;
     proof.pairs = evidence.pairs.len();
     proof.early = evidence.early;
+    proof.failure.clone_from(&evidence.failure);
     proof.measures = measures(&evidence.pairs);
     let fell = calls.is_some_and(|(before, after)| calls_fell(before, after));
     proof.outcome = outcome(fell, calls, proof);

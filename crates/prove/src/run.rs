@@ -2,7 +2,7 @@
 
 use crate::output::{self, Written};
 use needless_capture::Failure;
-use needless_launch::{Endings, Launch, Original, Stdio};
+use needless_launch::{Endings, Launch, Original, Running, Stdio};
 use needless_model::{Exit, Usage};
 use regex::bytes::Regex;
 use std::fs::File;
@@ -126,28 +126,38 @@ pub(crate) fn timed(
 ) -> Result<Option<(Behaviour, Usage)>, Failure> {
     let failed =
         |e: needless_launch::Error| Failure { status: Failure::BAD, message: e.to_string() };
-    let mut interrupted = false;
+    let interrupted = || Failure { status: Failure::BAD, message: INTERRUPTED.into() };
     let ran = streams.with(
         |told| endings.wait(told, EVER),
         |fds| {
             let launch = Launch { stdio: Stdio::Given(fds), ..launch };
             let running = needless_launch::start(&launch, original).map_err(failed)?;
-            if endings.wait(running.readable(), EVER) {
-                interrupted = true;
-                // From a terminal it has this signal already; from `kill` it has not.
-                running.signal(SIGINT);
-                endings.wait(running.readable(), GRACE);
-                // Dropped: killed, if it still lives.
-                return Err(Failure { status: Failure::BAD, message: INTERRUPTED.into() });
-            }
-            running.end().map_err(failed)
+            wait(running, endings).map_err(failed)?.ok_or_else(interrupted)
         },
     );
     match ran {
         Ok(((exit, usage), written)) => Ok(Some((Behaviour { exit, written }, usage))),
-        Err(failure) if interrupted || failure.message == INTERRUPTED => Ok(None),
+        Err(failure) if failure.message == INTERRUPTED => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+/// Waits for the end of `running`. `None` if the user ended it.
+///
+/// # Errors
+/// When it could not be executed.
+pub(crate) fn wait(
+    running: Running,
+    endings: &Endings,
+) -> Result<Option<(Exit, Usage)>, needless_launch::Error> {
+    if endings.wait(running.readable(), EVER) {
+        // From a terminal it has this signal already; from `kill` it has not.
+        running.signal(SIGINT);
+        endings.wait(running.readable(), GRACE);
+        // Dropped: killed, if it still lives.
+        return Ok(None);
+    }
+    running.end().map(Some)
 }
 
 /// signal(7); the same number on every architecture.

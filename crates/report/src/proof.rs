@@ -110,7 +110,11 @@ fn full(out: &mut dyn Write, proof: &Proof, style: Style) -> io::Result<()> {
     }
     if !proof.measures.is_empty() {
         let pairs = count(proof.pairs as u64, "pair", "pairs");
-        let early = if proof.early { "; ended early by you" } else { "" };
+        let early = match (proof.early, &proof.failure) {
+            (true, None) => "; ended early by you",
+            (true, Some(_)) => "; ended early",
+            (false, _) => "",
+        };
         line(
             out,
             "measured",
@@ -119,8 +123,8 @@ fn full(out: &mut dyn Write, proof: &Proof, style: Style) -> io::Result<()> {
         )?;
         table(out, proof, style)?;
     }
-    for warning in &proof.warnings {
-        line(out, "note", &clean(warning), Some(Tint::Care))?;
+    for warning in proof_text::notes(proof) {
+        line(out, "note", &clean(&warning), Some(Tint::Care))?;
     }
     Ok(())
 }

@@ -97,6 +97,13 @@ fn agreement(predicted: u64, went: i64) -> String {
     }
 }
 
+/// What ended it too early, then its doubts.
+pub(crate) fn notes(proof: &Proof) -> Vec<String> {
+    let failure =
+        proof.failure.iter().map(|why| format!("It could not be measured to its end: {why}."));
+    failure.chain(proof.warnings.iter().cloned()).collect()
+}
+
 /// The table of measures.
 pub(crate) fn figures(proof: &Proof) -> Vec<Figure> {
     proof.measures.iter().map(|measure| figure(measure, proof)).collect()

@@ -40,6 +40,7 @@ fn proof(outcome: Outcome) -> Proof {
         measures: Quantity::ALL.into_iter().map(measure).collect(),
         peak_floor_kib: 0,
         early: false,
+        failure: None,
         warnings: vec!["Close other programs.".into()],
     }
 }

@@ -7,20 +7,7 @@ fn usage(cpu_ns: u64) -> Usage {
 
 /// What comes of these counts and pairs of CPU times, nanoseconds.
 fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
-    let mut proof = Proof {
-        program: "x".into(),
-        changes: Vec::new(),
-        outcome: Outcome::NotProven(String::new()),
-        backend: "ptrace".into(),
-        calls: None,
-        rows: Vec::new(),
-        predictions: Vec::new(),
-        pairs: 0,
-        measures: Vec::new(),
-        peak_floor_kib: 0,
-        early: false,
-        warnings: Vec::new(),
-    };
+    let mut proof = Proof::begun("x", &[], "ptrace");
     let pairs = pairs.into_iter().map(|pair| pair.map(usage)).collect();
     let evidence = Evidence {
         before: before.to_vec(),

@@ -62,8 +62,12 @@ pub(crate) struct ProofOut<'a> {
     predictions: Vec<PredictionOut>,
     /// Pairs of runs that were measured.
     pairs: u64,
-    /// Whether somebody asked for the report before the last pair.
+    /// Whether it ended before the last pair: somebody asked for the report, or something failed.
     early: bool,
+    /// What failed among the pairs, if anything did; the figures are of the pairs before.
+    failure: Option<&'a str>,
+    /// What no peak memory shows less than, KiB: that of a process before it becomes the command.
+    peak_floor_kib: u64,
     /// What was measured in the pairs.
     measures: Vec<MeasureOut>,
     /// Sentences about noise and other doubts.
@@ -204,6 +208,8 @@ impl<'a> From<&'a Proof> for ProofOut<'a> {
                 .collect(),
             pairs: proof.pairs as u64,
             early: proof.early,
+            failure: proof.failure.as_deref(),
+            peak_floor_kib: proof.peak_floor_kib,
             measures: proof.measures.iter().map(measure).collect(),
             warnings: &proof.warnings,
         }

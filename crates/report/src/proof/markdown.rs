@@ -52,8 +52,8 @@ pub(super) fn write(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
             if proof.early { "; ended early" } else { "" }
         )?;
     }
-    for warning in &proof.warnings {
-        writeln!(out, "\n> {}", text(warning))?;
+    for warning in proof_text::notes(proof) {
+        writeln!(out, "\n> {}", text(&warning))?;
     }
     Ok(())
 }
