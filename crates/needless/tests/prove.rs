@@ -101,6 +101,64 @@ fn what_rules_predict_is_what_goes() {
     assert!(compared > 0);
 }
 
+/// Rules whose remedy is a variable other than TZ and the locale's, each with a program that is cheap.
+#[test]
+fn what_rules_of_other_variables_predict_is_what_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: String| folder.path().join(name).to_str().unwrap().to_owned();
+    let empty: Vec<String> = (0..20).map(|n| name(format!("empty{n}"))).collect();
+    empty.iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+    let twenty = empty.join(":");
+    let source = name("a.c".into());
+    std::fs::write(
+        &source,
+        "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { return 0; }\n",
+    )
+    .unwrap();
+    let gcc = ["gcc", "-c", &source, "-o", "/dev/null"];
+    let getent = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do getent hosts localhost; done"];
+    let cases: [(&str, &str, &str, &[&str], &str); 7] = [
+        (
+            "TZ",
+            "CET-1CEST",
+            "Europe/Berlin",
+            &["perl", "-e", "localtime($_) for 1..300"],
+            "tz-rule-missing",
+        ),
+        ("CPATH", &twenty, "", &gcc, "header-search"),
+        (
+            "GCONV_PATH",
+            &twenty,
+            "",
+            &["iconv", "-f", "latin1", "-t", "utf8", &source],
+            "converter-path",
+        ),
+        ("HOSTALIASES", "/nonexistent", "", &getent, "host-aliases"),
+        ("PERL5LIB", &twenty, "", &["perl", "-MPOSIX", "-MData::Dumper", "-e", "1"], "perl-path"),
+        ("PYTHONPATH", &twenty, "", &["python3", "-c", "import json, http.server"], "python-path"),
+        ("LD_LIBRARY_PATH", &twenty, "", &["ls", "/"], "library-search"),
+    ];
+    for (variable, bad, good, words, rule) in cases {
+        let Some(_) = program(words[0]) else { continue };
+        let set = format!("{variable}={good}");
+        let change = if good.is_empty() { ["--unset", variable] } else { ["--set", &set] };
+        let options = [&change[..], &["--runs", "1"]].concat();
+        let (done, proof) = prove_in(&[(variable, bad)], &options, words);
+        assert_eq!(done.status.code(), Some(0), "{rule}: {}", stderr(&done));
+        let rules = proof["predictions"].as_array().unwrap();
+        let told = rules
+            .iter()
+            .find(|of| of["rule"] == rule)
+            .unwrap_or_else(|| panic!("{rule}: {proof:#}"));
+        let (predicted, went) =
+            (told["predicted"].as_i64().unwrap(), told["went"].as_i64().unwrap());
+        assert!(
+            predicted > 0 && (went - predicted).abs() * 20 <= predicted,
+            "{rule}: {predicted}, {went}"
+        );
+    }
+}
+
 #[test]
 fn equal_arms_are_not_proven() {
     // A variable that is not set is unset: nothing changes.
