@@ -3,8 +3,8 @@
 mod json;
 
 use crate::proof::changed;
-use crate::proof_text::{rows, seconds};
-use crate::text::{Tint, clean, number, wrap};
+use crate::proof_text::rows;
+use crate::text::{Tint, clean, duration, number, wrap};
 use crate::{ProofFormat, Style, proof};
 use needless_model::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};
 use std::io::{self, Write};
@@ -74,7 +74,7 @@ fn full(out: &mut dyn Write, difference: &Difference<'_>, style: Style) -> io::R
             writeln!(out, "{}{line}", if at == 0 { "" } else { "  " })?;
         }
     }
-    for measure in compare(difference.before, difference.after) {
+    for measure in figures(difference) {
         writeln!(out, "  {}", rate(&measure))?;
     }
     let changes = changed_rows(difference.before, difference.after);
@@ -101,11 +101,13 @@ fn markdown(out: &mut dyn Write, difference: &Difference<'_>) -> io::Result<()> 
     for line in head(difference) {
         writeln!(out, "{}\n", proof::text(&line))?;
     }
-    let measures = compare(difference.before, difference.after);
+    let measures = figures(difference);
     if !measures.is_empty() {
-        writeln!(out, "| calls per | before | after |\n|---|---:|---:|")?;
-        for Compared { per, before, after } in measures {
-            writeln!(out, "| {per} | {before:.2} | {after:.2} |")?;
+        writeln!(out, "| calls | before | after |\n|---|---:|---:|")?;
+        for measure @ Compared { per, .. } in measures {
+            let [before, after] = values(&measure);
+            let per = if per == IN_ALL { per.to_owned() } else { format!("per {per}") };
+            writeln!(out, "| {per} | {before} | {after} |")?;
         }
     }
     let changes = changed_rows(difference.before, difference.after);
@@ -131,7 +133,7 @@ fn head(difference: &Difference<'_>) -> Vec<String> {
         lines.push(format!("needless prove: {word}: {}", why(difference)));
     }
     let of = |one: &Snapshot| {
-        let window = one.window_ns.map_or_else(String::new, |ns| format!(" in {}", seconds(ns)));
+        let window = one.window_ns.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
         format!("{} calls{window} ({})", number(one.calls), clean(&one.name))
     };
     lines.push(format!("before: {}", of(before)));
@@ -168,11 +170,44 @@ fn why(difference: &Difference<'_>) -> String {
     format!("calls {fell} by {least:.0} % or more {by}. One window of each: no chance is computed.")
 }
 
+/// Rates of a shorter observation say more of how a program starts than of what it asks.
+const LEAST_WINDOW: u64 = 1_000_000_000;
+/// What [`Compared::per`] is where calls are not per anything.
+const IN_ALL: &str = "in all";
+
+/// Of two windows over a service its rates; of other captures the sums, and rates where both are long
+/// enough to have any.
+fn figures(Difference { before, after, service }: &Difference<'_>) -> Vec<Compared> {
+    let mut figures = compare(before, after);
+    if *service {
+        return figures;
+    }
+    let short = |one: &Snapshot| one.window_ns.is_some_and(|ns| ns < LEAST_WINDOW);
+    if short(before) || short(after) {
+        figures.retain(|figure| figure.per == "request");
+    }
+    if before.complete == after.complete {
+        let all = Compared { per: IN_ALL, before: before.calls as f64, after: after.calls as f64 };
+        figures.insert(0, all);
+    }
+    figures
+}
+
+fn values(Compared { per, before, after }: &Compared) -> [String; 2] {
+    [*before, *after].map(|n| match *per == IN_ALL {
+        true => number(n as u64),
+        false => format!("{n:.2}"),
+    })
+}
+
 /// `497.50 → 0.27 calls per second (-99.9 %)`.
-fn rate(Compared { per, before, after }: &Compared) -> String {
+fn rate(compared: &Compared) -> String {
+    let Compared { per, before, after } = compared;
     let change = match *before > 0.0 {
         true => format!(" ({:+.1} %)", (after / before - 1.0) * 100.0),
         false => String::new(),
     };
-    format!("{before:.2} → {after:.2} calls per {per}{change}")
+    let [was, is] = values(compared);
+    let of = if *per == IN_ALL { String::from("calls") } else { format!("calls per {per}") };
+    format!("{was} → {is} {of}{change}")
 }

@@ -164,11 +164,6 @@ fn memory(kib: f64) -> String {
     format!("{:.1} MB", kib * 1024.0 / 1e6)
 }
 
-/// `30 s`, for a heading.
-pub(crate) fn seconds(ns: u64) -> String {
-    format!("{:.1} s", ns as f64 / 1e9)
-}
-
 /// `1 row`.
 pub(crate) fn rows(n: usize) -> String {
     count(n as u64, "row", "rows")

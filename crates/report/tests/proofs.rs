@@ -154,9 +154,35 @@ fn windows_over_a_service_are_rates() {
     assert!(text.starts_with("needless prove: proven"), "{text}");
     assert!(text.contains("497.50 → 0.27 calls per second (-99.9 %)"), "{text}");
     assert!(text.contains("went: 1 row") && text.contains("came: 1 row"), "{text}");
-    assert!(told(ProofFormat::Markdown).contains("| second | 497.50 | 0.27 |"));
+    assert!(told(ProofFormat::Markdown).contains("| per second | 497.50 | 0.27 |"));
     assert_fields(&told(ProofFormat::Json), &needless_report::diff_schema());
     // Counted in another way: no verdict.
     let partial = Snapshot { complete: false, ..after.clone() };
     assert!(!Difference { after: &partial, ..difference }.proven());
+}
+
+/// Two runs of a program that fell from fifteen calls to six made as many per second.
+#[test]
+fn short_runs_are_told_by_their_sums() {
+    let told = |seconds: u64| {
+        let run = |calls| Snapshot {
+            window_ns: Some(13_000_000 + seconds * 1_000_000_000),
+            ..snapshot(calls, 0, "/x")
+        };
+        let (before, after) = (run(15), run(6));
+        let difference = Difference { before: &before, after: &after, service: false };
+        [ProofFormat::Full, ProofFormat::Markdown].map(|format| {
+            let mut out = Vec::new();
+            write_diff(&mut out, &difference, "0.1.0", format, PLAIN).unwrap();
+            String::from_utf8(out).unwrap()
+        })
+    };
+    let [full, markdown] = told(0);
+    assert!(
+        full.contains("15 → 6 calls (-60.0 %)") && full.contains("15 calls in 13 ms"),
+        "{full}"
+    );
+    assert!(!full.contains("per second") && !markdown.contains("per second"), "{full}{markdown}");
+    assert!(markdown.contains("| in all | 15 | 6 |"), "{markdown}");
+    assert!(told(2)[0].contains("7.45 → 2.98 calls per second"), "{}", told(2)[0]);
 }
