@@ -336,6 +336,13 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
     let profile = profile.map_err(|failure| anyhow!(failure.message))?;
     let between = first.elapsed();
     let at_last = count()?;
+    if let (Some(first), Some(last)) = (at_first, at_last)
+        && last <= first
+    {
+        bail!(
+            "--per: no request was counted in the window: the counter went from {first} to {last}"
+        );
+    }
     let mut now = Snapshot::of(&profile, who.to_string());
     // Starting to observe takes a while, in which requests are served and calls are not counted.
     let observed = now.window_ns.map_or(1.0, |ns| ns as f64 / between.as_nanos().max(1) as f64);
