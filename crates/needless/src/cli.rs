@@ -347,12 +347,12 @@ pub(crate) enum Experiment {
 
 #[derive(Args)]
 pub(crate) struct Told {
-    /// Write to FILE instead of standard output.
+    /// Write to FILE; its ending (.json, .md, .txt) tells the format.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// full, markdown or json.
-    #[arg(long, value_name = "FORMAT", default_value = "full")]
-    pub(crate) format: needless_report::Layout,
+    /// full (default), markdown or json.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<needless_report::ProofFormat>,
 }
 
 #[derive(Args)]

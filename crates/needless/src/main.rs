@@ -215,7 +215,8 @@ fn lab(lab: &cli::Lab, when: When) -> Result<()> {
         }
     };
     progress.end();
-    let (format, output) = (asked.0.format, asked.1);
+    let (told_as, output) = asked;
+    let format = prove::format(told_as.format, told_as.output.as_deref());
     let told = told.map_err(|why| anyhow!(why))?;
     let mut text = Vec::new();
     needless_report::lab(&mut text, &told, format, output.style(when))

@@ -402,7 +402,8 @@ fn saved(path: &Path) -> Result<Saved> {
     needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 
-fn format(asked: Option<ProofFormat>, path: Option<&Path>) -> ProofFormat {
+/// As asked, else by the file's ending.
+pub(crate) fn format(asked: Option<ProofFormat>, path: Option<&Path>) -> ProofFormat {
     asked.unwrap_or_else(|| path.map_or(ProofFormat::Full, ProofFormat::of_path))
 }
 

@@ -285,3 +285,19 @@ fn every_format_and_a_file() {
     let nowhere = needless(&["lab", "locale", "--runs", "1", "-o", "/nowhere/x"]);
     assert!(nowhere.status.code() == Some(2) && assert_one_line(&nowhere).contains("/nowhere"));
 }
+
+#[test]
+fn the_ending_of_a_file_tells_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let path = folder.path().join(name);
+        let words = ["lab", "locale", "--runs", "1", "C.UTF-8", "-o", path.to_str().unwrap()];
+        let done = needless(&words);
+        assert!(done.status.success(), "{}", stderr(&done));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let told: Value = serde_json::from_str(&file("x.json")).unwrap();
+    assert_eq!(told["schema"], "needless.lab/1");
+    assert!(file("x.md").contains("|---"));
+    assert!(file("x.txt").starts_with("needless lab locale"));
+}

@@ -1,11 +1,10 @@
 //! Experiments told: tables of figures, and sentences about them.
 
-use crate::Style;
 use crate::json::print;
 use crate::text::{Tint, clean, number, wrap};
+use crate::{ProofFormat, Style};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
-use std::str::FromStr;
 
 /// An experiment that can be made again.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -89,33 +88,6 @@ impl Cell {
     }
 }
 
-/// How an experiment is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// For a person at a terminal.
-    Full,
-    /// For a page.
-    Markdown,
-    /// For other tools: `schema` is "needless.lab/1", the rest as in [`Told`]; a figure that is missing
-    /// is null.
-    Json,
-}
-
-impl FromStr for Layout {
-    type Err = String;
-
-    /// # Errors
-    /// When the name is not that of a layout; the message lists them.
-    fn from_str(name: &str) -> Result<Layout, String> {
-        match name {
-            "full" => Ok(Layout::Full),
-            "markdown" => Ok(Layout::Markdown),
-            "json" => Ok(Layout::Json),
-            _ => Err("no such format; there are full, markdown and json".to_owned()),
-        }
-    }
-}
-
 /// Writes the list of experiments.
 ///
 /// # Errors
@@ -150,11 +122,11 @@ fn labelled(
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn lab(out: &mut dyn Write, told: &Told, layout: Layout, style: Style) -> io::Result<()> {
-    match layout {
-        Layout::Full => full(out, told, style),
-        Layout::Markdown => markdown(out, told),
-        Layout::Json => {
+pub fn lab(out: &mut dyn Write, told: &Told, format: ProofFormat, style: Style) -> io::Result<()> {
+    match format {
+        ProofFormat::Full => full(out, told, style),
+        ProofFormat::Markdown => markdown(out, told),
+        ProofFormat::Json => {
             #[derive(Serialize)]
             struct Document<'a> {
                 schema: &'static str,
@@ -312,15 +284,15 @@ mod tests {
         }
     }
 
-    fn written(layout: Layout) -> String {
+    fn written(format: ProofFormat) -> String {
         let mut out = Vec::new();
-        lab(&mut out, &told(), layout, Style { colour: false, width: 80 }).unwrap();
+        lab(&mut out, &told(), format, Style { colour: false, width: 80 }).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn figures_stand_in_columns() {
-        let text = written(Layout::Full);
+        let text = written(ProofFormat::Full);
         let table: Vec<&str> =
             text.lines().skip_while(|line| *line != "Figures").skip(1).take(4).collect();
         assert_eq!(
@@ -337,14 +309,14 @@ mod tests {
 
     #[test]
     fn markdown_escapes_what_would_end_a_cell() {
-        let text = written(Layout::Markdown);
+        let text = written(ProofFormat::Markdown);
         assert!(text.contains("| what | here ns | 2015 ns |\n|---|---|---|\n"), "{text}");
         assert!(text.contains("| a\\|\\x1b | 1,234 | - |"), "{text}");
     }
 
     #[test]
     fn json_has_numbers() {
-        let value: serde_json::Value = serde_json::from_str(&written(Layout::Json)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&written(ProofFormat::Json)).unwrap();
         assert_eq!(value["schema"], "needless.lab/1");
         assert_eq!(value["tables"][0]["rows"][1], serde_json::json!(["long name", 0.5, 1234.6]));
         assert_eq!(value["tables"][0]["rows"][0][2], serde_json::Value::Null);

@@ -24,7 +24,7 @@ use std::str::FromStr;
 pub use diff::{DIFF_SCHEMA, Difference, diff_schema, write_diff};
 pub use doctor::{Check, doctor};
 pub use json::{SCHEMA, schema};
-pub use lab::{Cell, Column, Experiment, Layout, Table, Told, lab, lab_list};
+pub use lab::{Cell, Column, Experiment, Table, Told, lab, lab_list};
 pub use origin::origin;
 pub use profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};

@@ -15,14 +15,15 @@ pub use json::{PROOF_SCHEMA, proof_schema};
 pub(crate) use json::{ProofOut, RowOut};
 pub(crate) use markdown::text;
 
-/// How a proof or a comparison is written.
+/// How a proof, a comparison or an experiment is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofFormat {
     /// For a person at a terminal.
     Full,
     /// For an issue or a pull request.
     Markdown,
-    /// For other tools: see [`proof_schema`] and [`diff_schema`](crate::diff_schema).
+    /// For other tools: see [`proof_schema`] and [`diff_schema`](crate::diff_schema); of an experiment
+    /// `schema` is "needless.lab/1", the rest as in [`Told`](crate::Told), a missing figure null.
     Json,
 }
 
