@@ -13,13 +13,14 @@ const LARGEST: u64 = 6 << 20;
 const MOST: usize = 256;
 
 /// Variables by which launchers can be told. They hold names and numbers, never secrets.
-const MARKS: [&str; 6] = [
+const MARKS: [&str; 7] = [
     "SYSTEMD_EXEC_PID",
     "INVOCATION_ID",
     "SUPERVISOR_PROCESS_NAME",
     "SUPERVISOR_GROUP_NAME",
     "RC_SVCNAME",
     "PG_GRANDPARENT_PID",
+    "GATEWAY_INTERFACE",
 ];
 
 /// A process, and what was asked about it.
@@ -62,6 +63,20 @@ impl Kin {
     pub fn name(&self) -> &str {
         let exe = self.exe.as_deref().map(|exe| exe.strip_suffix(" (deleted)").unwrap_or(exe));
         exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or(&self.comm)
+    }
+
+    /// Whether the absolute `path`, as far as it exists, is for this process what it is for us: a unit
+    /// may have mounts of its own and the same files (`PrivateTmp=` and the like, systemd.exec(5)).
+    pub fn sees_ours(&self, path: &str) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let root = PathBuf::from(format!("/proc/{}/root", self.pid));
+        let id = |about: fs::Metadata| (about.dev(), about.ino());
+        std::path::Path::new(path).ancestors().all(|part| {
+            let Ok(ours) = fs::symlink_metadata(part) else { return true };
+            // Of "/" this makes a path with a slash at its end, which leads through the link of /proc.
+            let theirs = root.join(part.strip_prefix("/").unwrap_or(part));
+            fs::symlink_metadata(theirs).is_ok_and(|theirs| id(theirs) == id(ours))
+        })
     }
 }
 
@@ -251,5 +266,6 @@ mod tests {
             chain[..chain.len() - 1].iter().zip(&chain[1..]).all(|(up, it)| it.parent == up.pid)
         );
         assert!(ancestry(u32::MAX - 1, "TZ").is_err());
+        assert!(me.sees_ours("/etc/environment") && me.sees_ours("/no/such/file"));
     }
 }

@@ -227,7 +227,7 @@ fn plan(wish: &Wish, disk: &places::Disk) -> Result<Plan> {
         Whom::Process(pid) => {
             let (chain, told) = of_process(*pid, &wish.variable)?;
             let me = chain.last().context("a chain has a last process")?;
-            if !me.own_root {
+            if !me.own_root && !sees_our_files(me, &told) {
                 bail!("it runs in a container or another root: change what makes that (--in FILE)");
             }
             let exes = me.exe.iter().cloned().collect();
@@ -248,6 +248,12 @@ fn plan(wish: &Wish, disk: &places::Disk) -> Result<Plan> {
     let right = places::check_target(&wish.variable, value, &exes, &root);
     right.map_err(|why| anyhow!(why))?;
     places::plan(&spot, &wish.variable, value, disk).map_err(|why| anyhow!(why))
+}
+
+/// Whether the process sees, where the change would be made, the files that we see.
+fn sees_our_files(me: &Kin, told: &places::Origin) -> bool {
+    let file = told.spots.first().and_then(|spot| spot.file.as_deref());
+    me.sees_ours(file.unwrap_or("/etc"))
 }
 
 fn first(told: places::Origin) -> Result<Spot> {
@@ -338,10 +344,11 @@ fn verify(wish: &Wish, plan: &Plan, id: u32, state: &Path) -> Result<()> {
     else {
         return Ok(());
     };
-    if plan.reload != ["systemctl", "daemon-reload"] {
+    if plan.reload.last().is_none_or(|word| word != "daemon-reload") {
         return Ok(());
     }
-    if places::will_have(unit, &wish.variable, wish.value.as_deref()) != Some(false) {
+    let user = plan.reload.iter().any(|word| word == "--user");
+    if places::will_have(unit, user, &wish.variable, wish.value.as_deref()) != Some(false) {
         return Ok(());
     }
     let (journal, _) = open(state)?;

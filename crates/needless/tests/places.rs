@@ -1,18 +1,14 @@
 //! origin, fix and undo with the real daemons: who sees a variable that is set where, told, put right,
 //! the storm gone, every byte back.
 
+#[path = "common/cell.rs"]
+mod cell;
 mod common;
 #[path = "common/machine.rs"]
 mod machine;
+use cell::*;
 use common::*;
 use machine::Machine;
-
-/// Converts fifty times, naps, and so on: with TZ unset each conversion asks for /etc/localtime.
-const PROBE: &str = "#!/usr/bin/perl
-while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
-";
-const WORDS: &str = "/usr/bin/perl /usr/local/bin/probe";
-const ZONE: &str = "Asia/Tokyo";
 
 fn machine() -> Option<Machine> {
     program("perl")?;
@@ -20,41 +16,9 @@ fn machine() -> Option<Machine> {
     Machine::boot(&[("probe", PROBE)])
 }
 
-/// The story's first sentence, and all of it, without line breaks.
-fn origin(machine: &Machine, pid: &str) -> String {
-    let told = machine.ok(&format!("needless origin TZ {pid}"));
-    told.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// One cell: the storm is there and the story says `why`; the fix goes to `place` and nowhere else;
-/// started anew the storm is gone and the story names the place; undo restores every byte.
 fn cell(machine: &Machine, name: &str, start: &dyn Fn(), why: &[&str], place: &str) {
-    let words = format!("{WORDS} {name}");
-    start();
-    let pid = machine.pid_of(&words, "0");
-    assert!(machine.stats(&pid) > 50, "{name}: no storm");
-    let story = origin(machine, &pid);
-    assert!(story.starts_with("TZ is not set in perl["), "{name}: {story}");
-    for word in why {
-        assert!(story.contains(word), "{name}: {word:?} in {story}");
-    }
-    let before = machine.etc();
-    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
-    assert!(fixed.contains(place), "{name}: {fixed}");
-    let again = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
-    assert!(again.contains("already so"), "{name}: {again}");
-    let changed = machine.etc();
-    assert_ne!(changed, before, "{name}");
-    machine.ok(&format!("kill {pid}"));
-    start();
-    let fresh = machine.pid_of(&words, &pid);
-    assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
-    let story = origin(machine, &fresh);
-    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{name}: {story}");
-    assert!(story.contains(place), "{name}: {place} in {story}");
-    machine.ok("needless undo --last");
-    assert_eq!(machine.etc(), before, "{name}: not every byte is back");
-    machine.ok(&format!("kill {fresh}"));
+    let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
+    Cell { name, start, find: &find, program: "perl", why, place }.holds(machine);
 }
 
 const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
@@ -343,36 +307,6 @@ fn a_report_of_a_unit_is_put_right() {
     assert_eq!(machine.etc(), before);
     machine.ok(report);
     assert!(machine.ok("cat /run/report.json").contains("\"rule\": \"tz-unset\""));
-}
-
-/// Texts that some format or other reads in its own way.
-const HARD: [&str; 9] = [
-    "plain",
-    "two words",
-    "a\"b",
-    "it's",
-    "50% of $HOME %h %%",
-    "back\\slash \\x41",
-    "# no comment #",
-    ";semi; `tick`",
-    "<+0330>-3:30",
-];
-
-/// What is written is what the real reader hands to the program, byte for byte; what the format
-/// cannot say is refused. Gives how many were written.
-fn values_arrive(machine: &Machine, write: &str, read: &str) -> usize {
-    let mut written = 0;
-    for value in HARD {
-        let quoted = value.replace('\'', "'\\''");
-        let fixed = machine.run(&format!("needless fix {write} --set 'X={quoted}' --yes"));
-        if !fixed.status.success() {
-            assert!(stderr(&fixed).contains("X="), "{write} {value}: {}", stderr(&fixed));
-            continue;
-        }
-        written += 1;
-        assert_eq!(machine.ok(read), format!("X={value}\n"), "{write}: {}", stdout(&fixed));
-    }
-    written
 }
 
 #[test]

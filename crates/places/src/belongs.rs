@@ -1,8 +1,10 @@
 //! Where a change of a process's variable belongs, and how sure that is.
 
+use crate::apache;
 use crate::channel::{Channel, Launcher, Started};
 use crate::format::{php_fpm, sudoers, supervisord};
 use crate::place::{self, Place};
+use crate::run_script;
 use crate::sources::{crontab_of, home, pam_reads, supervisor_files};
 use crate::unit::{self, Kind};
 use needless_capture::{Kin, Root};
@@ -27,10 +29,13 @@ pub struct Spot {
     pub restart: Vec<String>,
     /// What else the change reaches, to be told with it.
     pub caveat: Option<String>,
+    /// The user who may own the file although root changes it: the one the daemon runs as, where its
+    /// configuration is that user's.
+    pub owner: Option<u32>,
 }
 
 impl Spot {
-    fn new(
+    pub(crate) fn new(
         place: &'static Place,
         file: impl Into<Option<String>>,
         why: impl Into<String>,
@@ -41,11 +46,11 @@ impl Spot {
             Some(file) => format!("{}, {file}", place.name),
             None => place.name.to_owned(),
         };
-        let (part, restart, caveat) = (None, Vec::new(), None);
-        Spot { place, file, part, called, why: why.into(), confidence, restart, caveat }
+        let (part, restart, caveat, owner) = (None, Vec::new(), None, None);
+        Spot { place, file, part, called, why: why.into(), confidence, restart, caveat, owner }
     }
 
-    fn restart(mut self, words: &[&str]) -> Spot {
+    pub(crate) fn restart(mut self, words: &[&str]) -> Spot {
         self.restart = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
@@ -55,7 +60,7 @@ impl Spot {
         self
     }
 
-    fn caveat(mut self, caveat: &str) -> Spot {
+    pub(crate) fn caveat(mut self, caveat: &str) -> Spot {
         self.caveat = Some(caveat.to_owned());
         self
     }
@@ -82,23 +87,14 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
     match channel {
         Channel::Unit { name, how } => vec![unit_spot(root, name, *how, variable)],
         Channel::UserUnit { name, uid } => {
-            let Some(home) = home(root, *uid) else { return Vec::new() };
-            let file = format!("{home}/.config/systemd/user/{name}.d/zz-needless.conf");
-            let why = format!("the user's systemd starts {name}");
-            vec![Spot::new(&place::USER_UNIT, file, why, High).restart(&[
-                "systemctl",
-                "--user",
-                "restart",
-                name,
-            ])]
+            user_unit_spot(root, me, name, *uid, variable).into_iter().collect()
         }
         Channel::Cron => vec![cron_spot(root, chain)],
-        Channel::At => vec![Spot::new(
-            &place::PAM_ENV,
-            None,
-            "at gives a job what its submitter had: submit it again with the variable set",
-            Low,
-        )],
+        Channel::At => {
+            let why =
+                "at gives a job what its submitter had: submit it again with the variable set";
+            vec![Spot { called: "the job".into(), ..Spot::new(&place::WRAPPER, None, why, Low) }]
+        }
         Channel::Ssh | Channel::Su { .. } => {
             let service = match channel {
                 Channel::Ssh => "sshd",
@@ -116,31 +112,29 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
         }
         Channel::Sudo { .. } => vec![sudo_spot(root)],
         Channel::Supervisord => vec![supervisord_spot(root, me)],
-        Channel::RunScript { dir } => vec![run_script_spot(root, dir.as_deref(), variable)],
+        Channel::RunScript { dir } => vec![run_script::spot(root, dir.as_deref(), variable)],
         Channel::PhpFpm { pool } => vec![php_fpm_spot(root, pool.as_deref().unwrap_or("www"))],
         Channel::Postgresql { version, cluster } => {
             let file = format!("/etc/postgresql/{version}/{cluster}/environment");
             let why = "pg_ctlcluster replaces the environment by this file: a drop-in of the unit has no effect";
             let unit = format!("postgresql@{version}-{cluster}.service");
             let confidence = if root.read(&file).is_ok() { High } else { Low };
-            vec![Spot::new(&place::POSTGRESQL, file, why, confidence).restart(&[
-                "systemctl",
-                "restart",
-                &unit,
-            ])]
+            let spot = Spot::new(&place::POSTGRESQL, file, why, confidence);
+            let owner = me.map(|me| me.uid);
+            vec![Spot { owner, ..spot }.restart(&["systemctl", "restart", &unit])]
         }
-        Channel::Apache => {
-            let file = "/etc/apache2/envvars";
-            let confidence = if root.read(file).is_ok() { High } else { Low };
-            vec![
-                Spot::new(
-                    &place::APACHE,
-                    file.to_owned(),
-                    "apachectl reads it after its unit's variables",
-                    confidence,
-                )
-                .restart(&["systemctl", "restart", "apache2.service"]),
-            ]
+        Channel::Apache { cgi } => vec![apache::spot(root, variable, *cgi)],
+        Channel::OpenRc { service } => {
+            let file = format!("/etc/conf.d/{service}");
+            let why =
+                format!("OpenRC starts {service} with what this file exports, and clears all else");
+            let known = root.read(&format!("/etc/init.d/{service}")).is_ok();
+            let confidence = if known { High } else { Low };
+            vec![Spot::new(&place::DEFAULTS, file, why, confidence).restart(&[
+                "rc-service",
+                service,
+                "restart",
+            ])]
         }
         Channel::Container(what) => vec![Spot::new(
             &place::COMPOSE,
@@ -202,6 +196,44 @@ fn unit_spot(root: &Root, name: &str, how: Started, variable: &str) -> Spot {
     };
     let file = format!("/etc/systemd/system/{name}.d/zz-needless.conf");
     Spot::new(&place::SYSTEMD_UNIT, file, why, confidence).restart(&restart)
+}
+
+fn user_unit_spot(
+    root: &Root,
+    me: Option<&Kin>,
+    name: &str,
+    uid: u32,
+    variable: &str,
+) -> Option<Spot> {
+    use Confidence::{High, Low, Medium};
+    let home = home(root, uid)?;
+    let unit = unit::read(root, name, variable, Some(&home));
+    let restart = ["systemctl", "--user", "restart", name];
+    let direct =
+        me.is_some_and(|me| me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string()));
+    let (confidence, why) = match direct {
+        true => (High, format!("the user's systemd starts {name}")),
+        false => (Medium, format!("it belongs to {name}, but something in that unit started it")),
+    };
+    match unit.holds() {
+        Some(holds) if holds.kind == Kind::File => {
+            let why =
+                format!("{name} reads it (EnvironmentFile=), and it is stronger than Environment=");
+            let file = holds.file.clone();
+            let spot = Spot::new(&place::ENVIRONMENT_FILE, file, why, confidence);
+            return Some(spot.restart(&restart));
+        }
+        Some(holds) if holds.kind == Kind::Unset && !holds.file.ends_with("/zz-needless.conf") => {
+            let why = format!(
+                "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
+                holds.file, holds.line
+            );
+            return Some(Spot::new(&place::USER_UNIT, None, why, Low));
+        }
+        _ => {}
+    }
+    let file = format!("{home}/.config/systemd/user/{name}.d/zz-needless.conf");
+    Some(Spot::new(&place::USER_UNIT, file, why, confidence).restart(&restart))
 }
 
 fn cron_spot(root: &Root, chain: &[Kin]) -> Spot {
@@ -283,39 +315,6 @@ fn supervisord_spot(root: &Root, me: Option<&Kin>) -> Spot {
             None,
             "supervisord starts it, but which file describes it could not be told: needless fix --in FILE --part PROGRAM",
             Confidence::Medium,
-        ),
-    }
-}
-
-fn run_script_spot(root: &Root, dir: Option<&str>, variable: &str) -> Spot {
-    let Some(dir) = dir else {
-        let why = "a supervisor of run scripts started it; its directory could not be read";
-        return Spot::new(&place::WRAPPER, None, why, Confidence::Medium);
-    };
-    let run = format!("{dir}/run");
-    let text = root.read(&run).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let envdir = words.iter().enumerate().find_map(|(at, word)| {
-        let next = |n: usize| words.get(at + n).filter(|dir| dir.starts_with('/')).copied();
-        match word.rsplit('/').next()? {
-            "envdir" | "s6-envdir" => next(1),
-            "chpst" if words.get(at + 1) == Some(&"-e") => next(2),
-            _ => None,
-        }
-    });
-    match envdir {
-        Some(envdir) => Spot::new(
-            &place::ENVDIR,
-            format!("{}/{variable}", envdir.trim_end_matches('/')),
-            format!("{run} starts it with the variables of that directory"),
-            Confidence::High,
-        ),
-        None => Spot::new(
-            &place::WRAPPER,
-            run.clone(),
-            format!("its supervisor runs {run}, which becomes the program"),
-            if text.starts_with("#!/bin/sh") { Confidence::High } else { Confidence::Medium },
         ),
     }
 }

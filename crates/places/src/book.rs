@@ -32,9 +32,17 @@ pub fn book_page() -> String {
          for sudo. Three programs read it with three grammars: only values that all take alike are written.\n\
          * sudo lets a TZ through only if it trusts the value. `:/etc/localtime` it never does, whatever \
          `env_keep` says.\n\
-         * supervisord's `restart` keeps the old environment.\n\n\
-         `fix` writes only where the place is certain. It refuses symbolic links, files of other users, files \
-         and directories that others may write, files with a second name, and files whose head says that \
+         * supervisord's `restart` keeps the old environment.\n\
+         * A drop-in of PostgreSQL's unit has no effect on Debian: `pg_ctlcluster` clears the environment.\n\
+         * Apache hands a CGI program TZ of its own variables, and others only if `PassEnv` names them; \
+         `SetEnv` reaches CGI programs, and not Apache.\n\
+         * at writes down its submitter's environment with the job, and gives it nothing else, neither of \
+         atd's unit nor of `/etc/environment`.\n\
+         * OpenRC lets little of its caller's environment through; `/etc/conf.d/NAME` must export, and wins \
+         over `/etc/rc.conf`.\n\n\
+         `fix` writes only where the place is certain. It refuses symbolic links, files of other users \
+         (but the daemon's own, where PostgreSQL keeps its configuration), files and directories that others \
+         may write, files with a second name, and files whose head says that \
          Ansible, Puppet, Chef, Salt, CFEngine or Terraform manage them: the change belongs there.\n";
     page
 }

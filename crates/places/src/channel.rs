@@ -37,7 +37,14 @@ pub(crate) enum Channel {
         version: String,
         cluster: String,
     },
-    Apache,
+    /// Apache itself, or what it starts; `cgi`: for a request, with an environment made for it.
+    Apache {
+        cgi: bool,
+    },
+    /// A service of OpenRC, by the marks it leaves.
+    OpenRc {
+        service: String,
+    },
     Container(String),
     /// Started from a shell or another program that is still there.
     Program {
@@ -137,7 +144,7 @@ pub(crate) fn is_login(kin: &Kin) -> bool {
 /// The way of the last process of `chain`.
 pub(crate) fn of(chain: &[Kin]) -> Channel {
     let Some((me, above)) = chain.split_last() else { return Channel::Orphan };
-    if let Some(adapter) = adapter(me, above) {
+    if let Some(adapter) = adapter(me, above, me) {
         return adapter;
     }
     let service = Service::of_cgroup(&me.cgroup, me.exe.as_deref());
@@ -148,8 +155,11 @@ pub(crate) fn of(chain: &[Kin]) -> Channel {
         return Channel::Program { name: "its parent".into(), pid: me.parent };
     }
     // Up to where another pid namespace begins, whose launchers are not this one's.
-    let inside = above.iter().rev().take_while(|kin| kin.pid_namespace == me.pid_namespace);
-    for kin in inside {
+    let inside = above.iter().enumerate().rev();
+    for (at, kin) in inside.take_while(|(_, kin)| kin.pid_namespace == me.pid_namespace) {
+        if let Some(adapter) = adapter(kin, &above[..at], me) {
+            return adapter;
+        }
         match Launcher::of(kin) {
             Some(Launcher::Cron) => return Channel::Cron,
             Some(Launcher::At) => return Channel::At,
@@ -170,6 +180,9 @@ pub(crate) fn of(chain: &[Kin]) -> Channel {
         }
     }
     unit(me, &service).unwrap_or_else(|| match above.last() {
+        _ if me.marks.contains_key("RC_SVCNAME") => {
+            Channel::OpenRc { service: me.marks["RC_SVCNAME"].clone() }
+        }
         Some(parent) if parent.own_pid != 1 => {
             Channel::Program { name: parent.name().to_owned(), pid: parent.pid }
         }
@@ -206,21 +219,23 @@ fn unit(me: &Kin, service: &Service) -> Option<Channel> {
     }
 }
 
-/// Programs that make their own environment.
-fn adapter(me: &Kin, above: &[Kin]) -> Option<Channel> {
-    let name = me.name();
-    if name.starts_with("php-fpm") || me.comm.starts_with("php-fpm") {
-        let title = me.argv.first().map_or("", String::as_str);
+/// Programs that make their own environment, and what they start (`whose`: a job of PostgreSQL, a CGI
+/// program) has it from them.
+fn adapter(kin: &Kin, above: &[Kin], whose: &Kin) -> Option<Channel> {
+    let name = kin.name();
+    if name.starts_with("php-fpm") || kin.comm.starts_with("php-fpm") {
+        let title = kin.argv.first().map_or("", String::as_str);
         // The master has what its unit gave it.
         let pool = title.strip_prefix("php-fpm: pool ").map(|pool| pool.trim().to_owned());
         return pool.map(|pool| Channel::PhpFpm { pool: Some(pool) });
     }
     if name == "postgres" {
-        let mut family = std::iter::once(me).chain(above.iter().rev());
+        let mut family = std::iter::once(kin).chain(above.iter().rev());
         let (version, cluster) = family.find_map(|kin| cluster(&kin.argv))?;
         return Some(Channel::Postgresql { version, cluster });
     }
-    (name == "apache2").then_some(Channel::Apache)
+    let cgi = whose.marks.contains_key("GATEWAY_INTERFACE");
+    (name == "apache2").then_some(Channel::Apache { cgi })
 }
 
 /// Version and cluster of a Debian server, by the file it was started with.

@@ -59,6 +59,8 @@ pub struct Disk {
     root: OwnedFd,
     /// Who may own what is changed, besides root.
     user: u32,
+    /// Another user who may.
+    other: Option<u32>,
 }
 
 impl Disk {
@@ -69,7 +71,17 @@ impl Disk {
     pub fn at(root: &Path) -> std::io::Result<Disk> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = fs::open(root, flags, Mode::empty())?;
-        Ok(Disk { root, user: rustix::process::geteuid().as_raw() })
+        Ok(Disk { root, user: rustix::process::geteuid().as_raw(), other: None })
+    }
+
+    /// The same, where a file and its directory may also be `owner`'s: a daemon's configuration that
+    /// belongs to the daemon's user.
+    ///
+    /// # Errors
+    /// In a sentence: no descriptor is left.
+    pub fn of_owner(&self, owner: Option<u32>) -> Result<Disk, String> {
+        let root = self.root.try_clone().map_err(|error| error.to_string())?;
+        Ok(Disk { root, user: self.user, other: owner })
     }
 
     /// The file `path`, if it may be changed by a tool; `None` where there is none yet.
@@ -105,7 +117,7 @@ impl Disk {
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
             return refuse("not a regular file");
         }
-        if about.st_uid != self.user {
+        if about.st_uid != self.user && Some(about.st_uid) != self.other {
             return refuse(&format!("it belongs to user {}: ask them", about.st_uid));
         }
         if about.st_mode & 0o022 != 0 {
@@ -273,7 +285,8 @@ impl Disk {
     /// Whether somebody else could put another file in the place of what we look at.
     fn check_parent(&self, dir: &OwnedFd) -> Result<(), String> {
         let about = fs::fstat(dir).map_err(|error| error.to_string())?;
-        if about.st_uid != self.user && about.st_uid != 0 {
+        let known = [Some(self.user), Some(0), self.other].contains(&Some(about.st_uid));
+        if !known {
             return Err(format!("its directory belongs to user {}: ask them", about.st_uid));
         }
         if about.st_mode & 0o022 != 0 && about.st_mode & 0o1000 == 0 {

@@ -42,7 +42,8 @@ pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Re
     };
     let edit = Edit { variable, value, part: spot.part.as_deref() };
     let mut files = Vec::new();
-    files.extend(edited(spot.place, path, &edit, disk)?);
+    let theirs = disk.of_owner(spot.owner)?;
+    files.extend(edited(spot.place, path, &edit, &theirs)?);
     if spot.place == &place::SUDO_ENV_FILE && path == SUDO_ENV && value.is_some() {
         files.extend(sudo_drop_in(disk)?);
     }
@@ -88,6 +89,7 @@ pub fn spot_of_file(path: &str, part: Option<&str>, disk: &Disk) -> Result<Spot,
         confidence: Confidence::High,
         restart: Vec::new(),
         caveat: None,
+        owner: None,
     })
 }
 

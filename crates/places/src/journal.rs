@@ -119,7 +119,9 @@ impl Journal {
         after: Vec<Vec<String>>,
     ) -> Result<u32, String> {
         for file in files {
-            let now = self.disk.look(&file.path)?;
+            // Whose file it may be was decided when the change was planned.
+            let owner = file.about.owner.map(|(uid, _)| uid);
+            let now = self.disk.of_owner(owner)?.look(&file.path)?;
             if now.as_ref().map(|now| &now.bytes) != file.before.as_ref() {
                 return Err(format!("{}: it has just been changed by somebody else", file.path));
             }

@@ -1,6 +1,8 @@
 //! Where an environment comes from, and how to change it there and take it back. The only crate that
 //! writes to the host: in `disk.rs`, through the journal.
 
+mod apache;
+mod around;
 mod belongs;
 mod book;
 mod channel;
@@ -10,6 +12,7 @@ mod format;
 mod journal;
 mod origin;
 mod place;
+mod run_script;
 mod running;
 mod sources;
 mod target;

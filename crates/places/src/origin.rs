@@ -27,6 +27,7 @@ pub fn origin(chain: &[Kin], variable: &str, root: &Root) -> Origin {
     sources.look();
     let (mut mentions, mut unread) = (sources.mentions, sources.unread);
     let unit_says = unit_mentions(root, variable, &channel, uid, &mut mentions, &mut unread);
+    mentions.extend(crate::around::mentions(root, variable, &channel, chain));
     own_files(root, variable, &channel, chain, &mut mentions, &mut unread);
     let steps = steps(chain, &channel);
     unread.extend(unreadable(chain));
@@ -239,6 +240,9 @@ fn taker(up: &Kin, kin: &Kin) -> Option<String> {
     if kin.comm.starts_with("php-fpm") {
         return Some("php-fpm clears the environment of its workers (clear_env)".into());
     }
+    if up.name() == "apache2" && kin.marks.contains_key("GATEWAY_INTERFACE") {
+        return Some(crate::apache::NOT_HANDED_ON.into());
+    }
     Some(match launcher? {
         Launcher::Sudo => {
             "sudo resets the environment (env_reset), and lets a time zone through only \
@@ -250,6 +254,9 @@ fn taker(up: &Kin, kin: &Kin) -> Option<String> {
         }
         Launcher::Cron => {
             "cron builds a job's environment anew, and hands on nothing of its own".into()
+        }
+        Launcher::At => {
+            "at gives a job what its submitter had, and hands on nothing of its own".into()
         }
         Launcher::Systemd | Launcher::UserSystemd => {
             "systemd hands on nothing of its own environment".into()
@@ -374,7 +381,9 @@ fn set(
 ) -> (String, Vec<String>) {
     // The first of the unbroken line of ancestors that have this very value.
     let has = |kin: &&Kin| handed_on(kin).iter().any(|v| v.text() == Some(value));
-    let first = chain.iter().rev().take_while(has).last();
+    // cron and at hand on nothing: the same value above them is a coincidence.
+    let hands_on = |kin: &&Kin| !matches!(Launcher::of(kin), Some(Launcher::Cron | Launcher::At));
+    let first = chain.iter().rev().take_while(|kin| has(kin) && hands_on(kin)).last();
     let written = format!("{variable}={value}");
     let fits = |mention: &&Mention| mention.says.ends_with(&written);
     let sure: Vec<_> = mentions.iter().filter(fits).filter(|m| reaches(m)).collect();

@@ -94,7 +94,7 @@ places! {
         &[], environment_d;
     /// /etc/environment.
     PAM_ENV = "pam_env", "/etc/environment",
-        "what PAM opens a session for: login, ssh, su, cron, at; not sudo (Debian), not systemd's units",
+        "what PAM opens a session for: login, ssh, su, cron; not at, not sudo (Debian), not systemd's units",
         "the next session or job", &[], pam_env;
     /// Debian's locale.
     DEFAULT_LOCALE = "default locale", "/etc/default/locale",
@@ -132,10 +132,10 @@ places! {
         "the workers of the pool: with clear_env they have nothing else", "a reload of php-fpm", &[], php_fpm;
     /// The environment of a PostgreSQL cluster.
     POSTGRESQL = "PostgreSQL cluster", "/etc/postgresql/VERSION/CLUSTER/environment",
-        "the server, whose starter clears all else (Debian)", "a restart of the cluster", &[], postgresql;
+        "the server and what it runs; its starter clears all else (Debian)", "a restart of the cluster", &[], postgresql;
     /// Apache's environment.
     APACHE = "Apache envvars", "/etc/apache2/envvars",
-        "the server (Debian)", "a restart of Apache", SH, shell;
+        "the server (Debian), and of its CGI programs TZ only", "a restart of Apache", SH, shell;
     /// An image.
     DOCKERFILE = "Dockerfile", "Dockerfile, Containerfile",
         "containers of the image, unless they are started with another value", "a new image and a new container", &[], dockerfile;

@@ -22,6 +22,12 @@ pub fn run(words: &[String]) -> Result<String, String> {
     let file = program(name, SEARCH.as_ref()).ok_or_else(|| said("not installed".into()))?;
     let mut command = Command::new(file);
     command.args(arguments);
+    // Where the user's systemd is, also for whoever came by su.
+    let runtime = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
+    let user = arguments.first().is_some_and(|word| word == "--user");
+    if user && std::env::var_os("XDG_RUNTIME_DIR").is_none() && runtime.is_dir() {
+        command.env("XDG_RUNTIME_DIR", runtime);
+    }
     let patience = if name == "systemctl" && arguments.len() == 1 { PATIENCE } else { RESTART };
     ask(command, patience).map_err(said)
 }
@@ -58,10 +64,12 @@ pub fn processes_of_unit(unit: &str) -> Vec<u32> {
     dir.ok().and_then(|dir| processes_of_cgroup(&dir).ok()).unwrap_or_default()
 }
 
-/// Whether a unit will be started with the variable so, as systemd itself says after a reload; `None`
-/// where that cannot be asked. Variables from files are not among what it says.
-pub fn will_have(unit: &str, variable: &str, value: Option<&str>) -> Option<bool> {
-    let words = ["systemctl", "show", "-p", "Environment,UnsetEnvironment", "--", unit];
+/// Whether a unit (`user`: of the caller's own systemd) will be started with the variable so, as systemd
+/// itself says after a reload; `None` where that cannot be asked. Variables from files are not among
+/// what it says.
+pub fn will_have(unit: &str, user: bool, variable: &str, value: Option<&str>) -> Option<bool> {
+    let whose = if user { "--user" } else { "--system" };
+    let words = ["systemctl", whose, "show", "-p", "Environment,UnsetEnvironment", "--", unit];
     let told = run(&words.map(str::to_owned)).ok()?;
     // Specifiers were expanded: a % that is left is one.
     let told = told.replace('%', "%%");

@@ -1,6 +1,7 @@
 //! Every file of a machine that may set a variable, and whether it reaches a process that got its
 //! environment by a certain way.
 
+use crate::apache;
 use crate::channel::Channel;
 use crate::format::{cron, shell, sudoers, supervisord};
 use crate::place::{self, Place};
@@ -63,17 +64,34 @@ impl<'a> Sources<'a> {
         }
         self.file("/etc/bash.bashrc", &place::PROFILE_D, None, self.by_interactive());
         self.dir("/etc/environment.d", ".conf", &place::ENVIRONMENT_D, self.by_user_manager());
+        self.file(
+            "/etc/rc.conf",
+            &place::DEFAULTS,
+            None,
+            match self.channel {
+                Channel::OpenRc { .. } => {
+                    Reaches::Yes("OpenRC reads it for all services, before conf.d".into())
+                }
+                _ => Reaches::No("only OpenRC reads it".into()),
+            },
+        );
         self.crontabs();
         self.sudoers();
         self.supervisord();
         self.apache();
+        self.at_jobs();
     }
 
     /// Whether pam_env gives it /etc/environment.
     pub(crate) fn by_pam(&self) -> Reaches {
         let service = match self.channel {
             Channel::Cron => "cron",
-            Channel::At => "atd",
+            // atd opens its session with PAM, and gives the job its submitter's environment only.
+            Channel::At => {
+                return Reaches::No(
+                    "at gives a job what its submitter had when it was submitted".into(),
+                );
+            }
             Channel::Ssh => "sshd",
             Channel::Su { login: true } => "su-l",
             Channel::Su { login: false } => "su",
@@ -213,12 +231,29 @@ impl<'a> Sources<'a> {
         }
     }
 
+    /// A job that runs has an equals sign before its name.
+    fn at_jobs(&mut self) {
+        if *self.channel != Channel::At {
+            return;
+        }
+        for file in self.in_dir("/var/spool/cron/atjobs", "") {
+            if file.contains("/=") {
+                let reaches = Reaches::Perhaps("if it is its job: at wrote its submitter's".into());
+                self.file(&file, &place::DEFAULTS, None, reaches);
+            }
+        }
+    }
+
     fn apache(&mut self) {
         let reaches = match self.channel {
-            Channel::Apache => Reaches::Yes("apachectl reads it".into()),
+            Channel::Apache { cgi: true } if !apache::hands_on(self.root, self.variable) => {
+                Reaches::No(apache::NOT_HANDED_ON.into())
+            }
+            Channel::Apache { .. } => Reaches::Yes("apachectl reads it".into()),
             _ => Reaches::No("only apachectl reads it".into()),
         };
-        self.file("/etc/apache2/envvars", &place::APACHE, None, reaches);
+        self.file(apache::ENVVARS, &place::APACHE, None, reaches);
+        self.mentions.extend(apache::mentions(self.root, self.variable, self.channel));
     }
 
     /// A file of a place, if it is there.
@@ -368,7 +403,9 @@ impl Channel {
             Channel::RunScript { .. } => "a supervisor of run scripts".into(),
             Channel::PhpFpm { .. } => "php-fpm".into(),
             Channel::Postgresql { .. } => "PostgreSQL's starter".into(),
-            Channel::Apache => "apachectl".into(),
+            Channel::Apache { cgi: false } => "apachectl".into(),
+            Channel::Apache { cgi: true } => "Apache, as a CGI program,".into(),
+            Channel::OpenRc { service } => format!("OpenRC, as {service},"),
             Channel::Container(what) => what.clone(),
             Channel::Program { name, pid } => format!("{name}[{pid}]"),
             Channel::Orphan => "somebody who has ended".into(),

@@ -20,12 +20,14 @@ const SYSTEM: [&str; 10] = [
 ];
 
 /// Where units of users lie, besides `~/.config/systemd/user`, which comes first.
-const USER: [&str; 5] = [
+const USER: [&str; 7] = [
     "/etc/systemd/user",
     "/run/systemd/user",
+    "~/.local/share/systemd/user",
+    "/usr/local/share/systemd/user",
+    "/usr/share/systemd/user",
     "/usr/local/lib/systemd/user",
     "/usr/lib/systemd/user",
-    "/usr/local/share/systemd/user",
 ];
 
 /// A unit as its files describe it.
@@ -69,7 +71,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
     let dirs: Vec<String> = match home {
         None => SYSTEM.iter().map(|dir| (*dir).to_owned()).collect(),
         Some(home) => std::iter::once(format!("{home}/.config/systemd/user"))
-            .chain(USER.iter().map(|dir| (*dir).to_owned()))
+            .chain(USER.iter().map(|dir| dir.replace('~', home)))
             .collect(),
     };
     let mut unit = Unit::default();

@@ -1,5 +1,6 @@
 //! A machine of one's own: the real systemd as PID 1 of namespaces, over an overlay of `/` that is
 //! thrown away. Everything that a test does to its /etc is gone with it.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use super::{NEEDLESS, command, is_root, needed, stderr, stdout};
 use std::path::Path;
@@ -20,10 +21,15 @@ impl Machine {
     /// Boots one, with needless and `programs` (name, text) in /usr/local/bin; `None`, and said,
     /// without root's rights, systemd or namespaces.
     pub(crate) fn boot(programs: &[(&str, &str)]) -> Option<Machine> {
-        needed(Machine::try_boot(programs))
+        needed(Machine::try_boot(programs, "debs"))
     }
 
-    fn try_boot(programs: &[(&str, &str)]) -> Result<Machine, String> {
+    /// The same with other packages than the usual ones: those in `target/tools/DEBS`.
+    pub(crate) fn boot_with(programs: &[(&str, &str)], debs: &str) -> Option<Machine> {
+        needed(Machine::try_boot(programs, debs))
+    }
+
+    fn try_boot(programs: &[(&str, &str)], debs: &str) -> Result<Machine, String> {
         if !is_root() {
             return Err("only root can boot a machine in namespaces".into());
         }
@@ -44,7 +50,8 @@ impl Machine {
         let shell = Command::new("bash")
             .arg(script)
             .arg(folder.path())
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/debs"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools"))
+            .arg(debs)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -1,9 +1,11 @@
 #!/bin/bash
-# machine.sh FOLDER DEBS: boots this machine's own systemd as PID 1 of namespaces, over a throw-away
-# overlay of /. FOLDER/bring is copied to /usr/local/bin, the packages in DEBS are unpacked. Stays until PID 1 ends. Nothing outside of the namespaces is written, but for FOLDER and a control group.
+# machine.sh FOLDER TOOLS DEBS...: boots this machine's own systemd as PID 1 of namespaces, over a throw-away
+# overlay of /. FOLDER/bring is copied to /usr/local/bin, the packages in each TOOLS/DEBS are unpacked. Stays
+# until PID 1 ends. Nothing outside of the namespaces is written, but for FOLDER and a control group.
 set -euo pipefail
 folder=$1
-debs=$2
+tools=$2
+shift 2
 name=needless-test-$$
 group=
 for mount in /sys/fs/cgroup /sys/fs/cgroup/unified; do
@@ -29,8 +31,8 @@ mount -t cgroup2 cgroup2 $R/sys/fs/cgroup
 for dir in dev run tmp; do mount -t tmpfs -o mode=755 tmpfs $R/$dir; done
 chmod 1777 $R/tmp
 for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
-    set -- "$1" "$2" $node
-    mknod -m 666 $R/dev/$3 c $4 $5
+    set -- "$1" "$2" "$3" $node
+    mknod -m 666 $R/dev/$4 c $5 $6
 done
 mkdir $R/dev/pts $R/dev/shm
 mount -t devpts -o newinstance,ptmxmode=666 devpts $R/dev/pts
@@ -38,8 +40,10 @@ ln -s pts/ptmx $R/dev/ptmx
 ln -s /proc/self/fd $R/dev/fd
 cp -a "$1"/bring/. $R/usr/local/bin/
 # Daemons that are tested and not installed: their packages unpacked, links of /lib and /bin kept.
-for deb in "$2"/*.deb; do
-    [ ! -e "$deb" ] || dpkg --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C $R
+for debs in $3; do
+    for deb in "$2/$debs"/*.deb; do
+        [ ! -e "$deb" ] || dpkg --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C $R
+    done
 done
 ip link set lo up 2>/dev/null || true
 mkdir $R/old
@@ -54,6 +58,6 @@ mkdir -p "$folder/mnt"
 (
     echo $BASHPID >"$group/cgroup.procs"
     exec unshare --mount --propagation private --uts --ipc --net --cgroup --pid --fork --kill-child=SIGKILL \
-        bash -c "$inside" bash "$folder" "$debs"
+        bash -c "$inside" bash "$folder" "$tools" "$*"
 ) </dev/null >"$folder/log" 2>&1 &
 wait $! || true

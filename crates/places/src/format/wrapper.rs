@@ -9,8 +9,16 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
     all.into_iter().filter(|found| (found.line as usize) <= end).collect()
 }
 
+/// The line by which the script becomes the program. `exec 2>&1` only redirects.
 fn exec_line(text: &str) -> Option<usize> {
-    lines(text).iter().position(|line| bare(line).starts_with("exec "))
+    let becomes = |line: &str| {
+        let word = bare(line).strip_prefix("exec ").and_then(|rest| rest.split_whitespace().next());
+        word.is_some_and(|word| {
+            let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
+            !word.starts_with(['<', '>', '&'])
+        })
+    };
+    lines(text).into_iter().position(becomes)
 }
 
 /// Sets the variable above the line `exec …`. An empty text becomes a script for the program
@@ -44,4 +52,18 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         }
         _ => splice(&head, at, at, &[line]) + &tail,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirection_is_not_the_end() {
+        let text = "#!/bin/sh\nexec 2>&1\nexport TZ=UTC\nexec prog\n";
+        assert_eq!(find(text, "TZ", None), [Found::set(2, "UTC")]);
+        let edit = Edit { variable: "TZ", value: Some("Asia/Tokyo"), part: None };
+        let new = put(text, &edit).unwrap();
+        assert_eq!(new, text.replace("UTC", "Asia/Tokyo"));
+    }
 }

@@ -1,0 +1,113 @@
+//! What the tests of places share: a program with a storm, and what must hold of each way to start it.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use super::common::*;
+use super::machine::Machine;
+
+/// Converts fifty times, naps, and so on: with TZ unset each conversion asks for /etc/localtime.
+pub(crate) const PROBE: &str = "#!/usr/bin/perl
+while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
+";
+pub(crate) const WORDS: &str = "/usr/bin/perl /usr/local/bin/probe";
+pub(crate) const ZONE: &str = "Asia/Tokyo";
+
+/// The story's first sentence, and all of it, without line breaks.
+pub(crate) fn origin(machine: &Machine, pid: &str) -> String {
+    let told = machine.ok(&format!("needless origin TZ {pid}"));
+    told.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Two listings of /etc are the same; else the lines in which they differ are told.
+pub(crate) fn same(before: &str, after: &str, name: &str) {
+    let only = |these: &str, those: &str| -> Vec<String> {
+        let those: std::collections::BTreeSet<&str> = those.lines().collect();
+        these.lines().filter(|line| !those.contains(line)).map(str::to_owned).collect()
+    };
+    let (gone, new) = (only(before, after), only(after, before));
+    assert!(before == after, "{name}: not every byte is back: {gone:#?} became {new:#?}");
+}
+
+/// One way to start a program, and where a change for it belongs.
+pub(crate) struct Cell<'a> {
+    /// What failures call it.
+    pub(crate) name: &'a str,
+    pub(crate) start: &'a dyn Fn(),
+    /// The program's pid, which is not the one given.
+    pub(crate) find: &'a dyn Fn(&str) -> String,
+    /// What it is called in the story.
+    pub(crate) program: &'a str,
+    /// What the story of the storm says.
+    pub(crate) why: &'a [&'a str],
+    /// The file that the change goes to.
+    pub(crate) place: &'a str,
+}
+
+impl Cell<'_> {
+    /// The storm is there and the story says why; the fix goes to the place and nowhere else; started
+    /// anew the storm is gone and the story names the place; undo restores every byte.
+    pub(crate) fn holds(&self, machine: &Machine) {
+        self.holds_for(machine, "");
+    }
+
+    /// The same, where `user`, some words before a command, makes the change.
+    pub(crate) fn holds_for(&self, machine: &Machine, user: &str) {
+        let Cell { name, start, find, program, why, place } = self;
+        start();
+        let pid = find("0");
+        let stats = machine.stats(&pid);
+        assert!(stats > 50, "{name}: no storm");
+        let story = origin(machine, &pid);
+        assert!(story.starts_with(&format!("TZ is not set in {program}[")), "{name}: {story}");
+        for word in *why {
+            assert!(story.contains(word), "{name}: {word:?} in {story}");
+        }
+        let before = machine.etc();
+        let fix = format!("{user} needless fix --pid {pid} --set TZ={ZONE} --yes");
+        let fixed = machine.ok(&fix);
+        assert!(fixed.contains(place), "{name}: {fixed}");
+        let again = machine.ok(&fix);
+        assert!(again.contains("already so"), "{name}: {again}");
+        assert!(machine.etc() != before, "{name}: nothing has changed");
+        machine.ok(&format!("kill {pid}"));
+        start();
+        let fresh = find(&pid);
+        assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
+        let story = origin(machine, &fresh);
+        assert!(story.starts_with(&format!("TZ is {ZONE} in {program}[")), "{name}: {story}");
+        assert!(story.contains(place), "{name}: {place} in {story}");
+        machine.ok(&format!("{user} needless undo --last"));
+        same(&before, &machine.etc(), name);
+        machine.ok(&format!("kill {fresh}"));
+        eprintln!("{name}: {stats} questions in two seconds, then none");
+    }
+}
+
+/// Texts that some format or other reads in its own way.
+pub(crate) const HARD: [&str; 9] = [
+    "plain",
+    "two words",
+    "a\"b",
+    "it's",
+    "50% of $HOME %h %%",
+    "back\\slash \\x41",
+    "# no comment #",
+    ";semi; `tick`",
+    "<+0330>-3:30",
+];
+
+/// What is written is what the real reader hands to the program, byte for byte; what the format
+/// cannot say is refused. Gives how many were written.
+pub(crate) fn values_arrive(machine: &Machine, write: &str, read: &str) -> usize {
+    let mut written = 0;
+    for value in HARD {
+        let quoted = value.replace('\'', "'\\''");
+        let fixed = machine.run(&format!("needless fix {write} --set 'X={quoted}' --yes"));
+        if !fixed.status.success() {
+            assert!(stderr(&fixed).contains("X="), "{write} {value}: {}", stderr(&fixed));
+            continue;
+        }
+        written += 1;
+        assert_eq!(machine.ok(read), format!("X={value}\n"), "{write}: {}", stdout(&fixed));
+    }
+    written
+}
