@@ -16,6 +16,7 @@ struct Env {
 fn last_stage(text: &str) -> Vec<Env> {
     let mut found: Vec<Env> = Vec::new();
     let all = lines(text);
+    let escape = escape(text);
     let mut at = 0;
     while at < all.len() {
         let from = at;
@@ -24,13 +25,13 @@ fn last_stage(text: &str) -> Vec<Env> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        while line.ends_with('\\') && at < all.len() {
+        while line.ends_with(escape) && at < all.len() {
             line.pop();
             let more = bare(all[at]).trim();
             if !more.starts_with('#') {
                 line.push_str(more);
             } else {
-                line.push('\\');
+                line.push(escape);
             }
             at += 1;
         }
@@ -45,7 +46,7 @@ fn last_stage(text: &str) -> Vec<Env> {
         match word.to_ascii_uppercase().as_str() {
             "FROM" => found.clear(),
             "ENV" => {
-                let pairs = pairs(rest.trim());
+                let pairs = pairs(rest.trim(), escape);
                 let alone = pairs.len() == 1 && at == from + 1;
                 found.extend(pairs.into_iter().map(|(name, value, certain)| Env {
                     line: from,
@@ -59,6 +60,21 @@ fn last_stage(text: &str) -> Vec<Env> {
         }
     }
     found
+}
+
+/// What escapes: a backslash, or what a directive in the first lines says.
+fn escape(text: &str) -> char {
+    for line in text.lines() {
+        // Anything but a directive ends them.
+        let Some((name, value)) = line.strip_prefix('#').and_then(|line| line.split_once('='))
+        else {
+            break;
+        };
+        if name.trim().eq_ignore_ascii_case("escape") {
+            return value.trim().chars().next().unwrap_or('\\');
+        }
+    }
+    '\\'
 }
 
 fn heredocs(line: &str) -> Vec<String> {
@@ -75,12 +91,16 @@ fn heredocs(line: &str) -> Vec<String> {
 }
 
 /// `K=V K2="x y"`, or the old `K all the rest`.
-fn pairs(rest: &str) -> Vec<(String, String, bool)> {
+fn pairs(rest: &str, escape: char) -> Vec<(String, String, bool)> {
     let first = rest.split([' ', '\t']).next().unwrap_or_default();
     if !first.contains('=') {
         let Some((name, value)) = rest.split_once([' ', '\t']) else { return Vec::new() };
         let value = value.trim();
-        return vec![(name.to_owned(), value.to_owned(), !value.contains('$'))];
+        return vec![(
+            name.to_owned(),
+            value.to_owned(),
+            !value.contains(['$', '"', '\'', escape]),
+        )];
     }
     let mut pairs = Vec::new();
     let (mut word, mut quote, mut sure) = (String::new(), None, true);
@@ -97,7 +117,11 @@ fn pairs(rest: &str) -> Vec<(String, String, bool)> {
             (None, c) if c.is_ascii_whitespace() => finish(&mut word, &mut sure),
             (None, '"' | '\'') => quote = Some(c),
             (Some(q), c) if c == q => quote = None,
-            (None | Some('"'), '\\') => word.extend(chars.next()),
+            (None, c) if c == escape => word.extend(chars.next()),
+            (Some('"'), c) if c == escape => match chars.next() {
+                Some(next) if next == escape || matches!(next, '"' | '$') => word.push(next),
+                next => word.extend(std::iter::once(c).chain(next)),
+            },
             (quote, c) => {
                 sure &= c != '$' || quote == Some('\'');
                 word.push(c);
@@ -138,15 +162,22 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
             .rev()
             .fold(text.to_owned(), |out, env| splice(&out, env.line, env.line + 1, &[])));
     };
-    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$");
+    let escape = escape(text);
+    let mut quoted = String::new();
+    for c in value.chars() {
+        if c == escape || matches!(c, '"' | '$') {
+            quoted.push(escape);
+        }
+        quoted.push(c);
+    }
     let line = format!("ENV {}=\"{quoted}\"", edit.variable);
     if let Some(last) = mine.last()
         && last.alone
     {
         return Ok(splice(text, last.line, last.line + 1, &[line]));
     }
-    if all.last().is_some_and(|line| bare(line).trim_end().ends_with('\\')) {
-        return Err("its last line is not complete: it ends with a backslash".into());
+    if all.last().is_some_and(|line| bare(line).trim_end().ends_with(escape)) {
+        return Err("its last line is not complete: it ends with an escape".into());
     }
     Ok(splice(text, all.len(), all.len(), &[NOTE.into(), line]))
 }
@@ -161,5 +192,16 @@ mod tests {
         assert_eq!(find(text, "TZ", None), [Found::set(6, "Asia/Tokyo")]);
         assert_eq!(find(text, "OLD", None), [Found::set(8, "all the rest")]);
         assert!(!find("FROM a\nENV TZ=$X\n", "TZ", None)[0].certain);
+        assert_eq!(find("FROM a\nENV TZ=\"a\\d\"\n", "TZ", None), [Found::set(1, "a\\d")]);
+    }
+
+    #[test]
+    fn another_escape() {
+        let text = "# syntax=docker/dockerfile:1\n# escape=`\nFROM a\nENV A=1 `\n  B=c:\\d\n";
+        assert_eq!(find(text, "B", None), [Found::set(3, "c:\\d")]);
+        let edit = Edit { variable: "TZ", value: Some("a\"$`\\"), part: None };
+        let new = put(text, &edit).unwrap();
+        assert!(new.ends_with("ENV TZ=\"a`\"`$``\\\"\n"), "{new}");
+        assert_eq!(find(&new, "TZ", None)[0].value.as_deref(), Some("a\"$`\\"));
     }
 }
