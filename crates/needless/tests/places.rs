@@ -8,18 +8,6 @@ mod common;
 mod machine;
 use cell::*;
 use common::*;
-use machine::Machine;
-
-fn machine() -> Option<Machine> {
-    program("perl")?;
-    program("strace")?;
-    Machine::boot(&[("probe", PROBE)])
-}
-
-fn cell(machine: &Machine, name: &str, start: &dyn Fn(), why: &[&str], place: &str) {
-    let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
-    Cell { name, start, find: &find, program: "perl", why, place }.holds(machine);
-}
 
 const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
 

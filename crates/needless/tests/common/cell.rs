@@ -11,6 +11,13 @@ while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
 pub(crate) const WORDS: &str = "/usr/bin/perl /usr/local/bin/probe";
 pub(crate) const ZONE: &str = "Asia/Tokyo";
 
+/// A machine with the probe in it.
+pub(crate) fn machine() -> Option<Machine> {
+    program("perl")?;
+    program("strace")?;
+    Machine::boot(&[("probe", PROBE)])
+}
+
 /// The story's first sentence, and all of it, without line breaks.
 pub(crate) fn origin(machine: &Machine, pid: &str) -> String {
     let told = machine.ok(&format!("needless origin TZ {pid}"));
@@ -68,7 +75,8 @@ impl Cell<'_> {
         let again = machine.ok(&fix);
         assert!(again.contains("already so"), "{name}: {again}");
         assert!(machine.etc() != before, "{name}: nothing has changed");
-        machine.ok(&format!("kill {pid}"));
+        // Until it is gone: an init script would say that it runs already.
+        machine.ok(&format!("kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.1; done"));
         start();
         let fresh = find(&pid);
         assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
@@ -80,6 +88,12 @@ impl Cell<'_> {
         machine.ok(&format!("kill {fresh}"));
         eprintln!("{name}: {stats} questions in two seconds, then none");
     }
+}
+
+/// The cell of a probe that was started with its name as its argument.
+pub(crate) fn cell(machine: &Machine, name: &str, start: &dyn Fn(), why: &[&str], place: &str) {
+    let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
+    Cell { name, start, find: &find, program: "perl", why, place }.holds(machine);
 }
 
 /// Texts that some format or other reads in its own way.
