@@ -2,7 +2,7 @@
 //! (`env_file`). sudo resets the environment; `TZ` passes only where its value is safe: `:/etc/localtime`
 //! never does, whatever `env_keep` says.
 
-use super::{Edit, Found, check, check_name};
+use super::{Edit, Found, bare, check, check_name, lines, splice};
 
 /// A setting of `Defaults` that is about the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,23 +97,26 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
     named.collect()
 }
 
-/// A drop-in of ours that lets the variable through. `value` is not written: sudo passes the caller's.
+/// Lets the variable through, or no longer, by a line at the end; every other line stays. `value` is
+/// not written: sudo passes the caller's.
 ///
 /// # Errors
 /// Where the name is none.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     check(edit)?;
     check_name(edit.variable)?;
-    let how = if edit.value.is_some() { '+' } else { '-' };
-    let mut kept: Vec<String> = Vec::new();
-    for (_, said) in says(text) {
-        if let Says::List("env_keep", how, names) = said {
-            let others = names.into_iter().filter(|name| name != edit.variable);
-            kept.extend(others.map(|name| format!("Defaults env_keep {how}= \"{name}\"")));
-        }
+    let line = |how: char| format!("Defaults env_keep {how}= \"{}\"", edit.variable);
+    let (line, other) = match edit.value {
+        Some(_) => (line('+'), line('-')),
+        None => (line('-'), line('+')),
+    };
+    let all = lines(text);
+    if all.iter().rev().map(|text| bare(text)).find(|text| *text == line || *text == other)
+        == Some(line.as_str())
+    {
+        return Ok(text.to_owned());
     }
-    kept.push(format!("Defaults env_keep {how}= \"{}\"", edit.variable));
-    Ok(format!("{}\n{}\n", super::NOTE, kept.join("\n")))
+    Ok(splice(text, all.len(), all.len(), &[super::NOTE.into(), line]))
 }
 
 /// A drop-in of ours that names the file `path` as sudo's `env_file`.
@@ -124,6 +127,18 @@ pub(crate) fn env_file(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file of rules is not rewritten: a lost line locks somebody out.
+    #[test]
+    fn rules_of_others_stay() {
+        let theirs = "joe ALL=(ALL) NOPASSWD: ALL\nDefaults!/bin/x env_keep += A\n";
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+        let once = put(theirs, &edit).unwrap();
+        assert!(once.starts_with(theirs) && once.ends_with("Defaults env_keep += \"TZ\"\n"));
+        assert_eq!(put(&once, &edit).unwrap(), once);
+        let removed = put(&once, &Edit { value: None, ..edit }).unwrap();
+        assert_eq!(find(&removed, "TZ", None).pop().unwrap().value, None);
+    }
 
     #[test]
     fn what_defaults_say() {

@@ -169,28 +169,41 @@ fn percent(text: &str) -> String {
     text.replace("%%", "%")
 }
 
-/// Where a unit's text sets or removes `variable`.
+/// Where a unit's text sets or removes `variable`. `UnsetEnvironment=` holds wherever it stands.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
-    let mut found = Vec::new();
+    let (mut set, mut removed) = (Vec::new(), Vec::new());
     for (at, said) in says(text, "Service", "Environment") {
         match said {
-            Says::Reset => found.clear(),
+            Says::Reset => set.clear(),
             Says::Set(name, value, certain) if name == variable => {
-                found.push(Found { certain, ..Found::set(at, value) });
+                set.push(Found { certain, ..Found::set(at, value) });
             }
-            Says::Unset(name, None) if name == variable => found.push(Found::removed(at)),
+            Says::ResetUnset => removed.clear(),
+            Says::Unset(name, value) if name == variable => removed.push((at, value)),
             _ => {}
         }
     }
-    found
+    let last = set.last().and_then(|found| found.value.clone());
+    let removed = removed.into_iter().filter(|(_, value)| value.is_none() || *value == last);
+    let removed: Vec<_> = removed.map(|(at, _)| Found::removed(at)).collect();
+    set.extend(removed);
+    set
 }
 
-/// A drop-in of ours: the whole of it is our own. Other variables in it, of earlier changes, stay.
+/// In a drop-in of ours the whole text is our own: it is written anew, with the other variables of
+/// earlier changes. To a text of others lines are added, and all else stays.
 ///
 /// # Errors
 /// Where the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     check(edit)?;
+    let line = match edit.value {
+        Some(value) => assignment(edit.variable, value),
+        None => format!("UnsetEnvironment={}", edit.variable),
+    };
+    if !is_ours(text) {
+        return Ok(put_below(text, edit, line));
+    }
     let mut kept: Vec<String> = Vec::new();
     for (_, said) in says(text, "Service", "Environment") {
         match said {
@@ -203,11 +216,40 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
             _ => {}
         }
     }
-    kept.push(match edit.value {
-        Some(value) => assignment(edit.variable, value),
-        None => format!("UnsetEnvironment={}", edit.variable),
-    });
+    kept.push(line);
     Ok(format!("{}\n[Service]\n{}\n", super::NOTE, kept.join("\n")))
+}
+
+/// Whether a text holds nothing but what `put` writes.
+fn is_ours(text: &str) -> bool {
+    let mut lines = text.lines();
+    let ours =
+        |line: &str| line.starts_with("Environment=\"") || line.starts_with("UnsetEnvironment=");
+    match (lines.next(), lines.next()) {
+        (None, _) => true,
+        (Some(super::NOTE), Some("[Service]")) => lines.all(ours),
+        _ => false,
+    }
+}
+
+/// A line of ours that is there is replaced; else one is added to the end, below a head of its own:
+/// systemd.syntax(7) lets a section come again.
+fn put_below(text: &str, edit: &Edit<'_>, line: String) -> String {
+    let found = find(text, edit.variable, None).pop();
+    let (is, all) = (found.as_ref().map(|found| found.value.as_deref()), super::lines(text));
+    if is == Some(edit.value) || (is.is_none() && edit.value.is_none()) {
+        return text.to_owned();
+    }
+    let at = found.map(|found| found.line as usize - 1).filter(|at| {
+        *at > 0 && bare(all[at - 1]) == "[Service]" && *at > 1 && bare(all[at - 2]) == super::NOTE
+    });
+    match at {
+        Some(at) => super::splice(text, at, at + 1, &[line]),
+        None => {
+            let end = all.len();
+            super::splice(text, end, end, &[super::NOTE.into(), "[Service]".into(), line])
+        }
+    }
 }
 
 fn assignment(name: &str, value: &str) -> String {
@@ -227,6 +269,28 @@ mod tests {
             [("A", "1"), ("B", "x y"), ("C", "z"), ("D", "q r"), ("TZ", "a b"), ("P", "50%")];
         let expected = expected.map(|(n, v)| (1, Says::Set(n.into(), v.into(), true)));
         assert_eq!(all, expected);
+    }
+
+    /// A drop-in of an administrator keeps every line of its own.
+    #[test]
+    fn a_text_of_others_keeps_all_that_is_in_it() {
+        let theirs = "[Unit]\nAfter=x.service\n[Service]\nExecStart=\nExecStart=/bin/x\nEnvironmentFile=/etc/x\nEnvironment=A=1 TZ=a\n";
+        let edit = |value| Edit { variable: "TZ", value, part: None };
+        let once = put(theirs, &edit(Some("UTC"))).unwrap();
+        assert_eq!(once.strip_prefix(theirs).unwrap().lines().count(), 3, "{once}");
+        assert_eq!(find(&once, "TZ", None).pop().unwrap().value.as_deref(), Some("UTC"));
+        let again = put(&once, &edit(Some("Asia/Tokyo"))).unwrap();
+        assert_eq!(again, once.replace("TZ=UTC", "TZ=Asia/Tokyo"));
+        let removed = put(theirs, &edit(None)).unwrap();
+        assert!(removed.starts_with(theirs) && removed.ends_with("UnsetEnvironment=TZ\n"));
+    }
+
+    #[test]
+    fn what_is_unset_is_unset_wherever_it_stands() {
+        let text = "[Service]\nUnsetEnvironment=TZ\nEnvironment=TZ=a\n";
+        assert_eq!(find(text, "TZ", None).pop(), Some(Found::removed(1)));
+        let text = "[Service]\nUnsetEnvironment=TZ=b\nEnvironment=TZ=a\n";
+        assert_eq!(find(text, "TZ", None).pop(), Some(Found::set(2, "a")));
     }
 
     #[test]
