@@ -120,6 +120,7 @@ fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
         kernel_us: finding.kernel_ns.map(|ns| ns as f64 / 1e3),
         estimated: finding.estimated && finding.kernel_ns.is_some(),
         process: Process { pid: first.pid, exe: first.exe.as_deref() },
+        whom: whom(finding, profile),
         processes: finding.processes.len() as u64,
         exes: exes.into_iter().map(|(exe, processes)| Exe { exe, processes }).collect(),
         what: &finding.what,
@@ -137,6 +138,17 @@ fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
             .collect(),
         remedies: finding.remedies.iter().map(remedy).collect(),
     }
+}
+
+/// How many processes of a finding are listed.
+const LISTED: usize = 256;
+
+fn whom<'a>(finding: &Finding, profile: &'a model::Profile) -> Vec<Process<'a>> {
+    // A pid that executed several programs is several processes to a profile.
+    let mut seen = std::collections::BTreeSet::new();
+    let all = finding.processes.iter().map(|id| profile.process(*id));
+    let once = all.filter(|process| seen.insert(process.pid)).take(LISTED);
+    once.map(|process| Process { pid: process.pid, exe: process.exe.as_deref() }).collect()
 }
 
 fn remedy(remedy: &model::Remedy) -> Remedy<'_> {

@@ -25,7 +25,7 @@ pub use diff::{DIFF_SCHEMA, Difference, diff_schema, write_diff};
 pub use doctor::{Check, doctor};
 pub use json::{SCHEMA, schema};
 pub use lab::{Cell, Column, Experiment, Table, Told, lab, lab_list};
-pub use origin::origin;
+pub use origin::{ORIGIN_SCHEMA, origin, origin_json, origin_schema};
 pub use profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};
 pub use rules::{explain, rules_json, rules_table};

@@ -1,5 +1,9 @@
 //! Where a variable comes from, told.
 
+mod json;
+
+pub use json::{ORIGIN_SCHEMA, origin_json, origin_schema};
+
 use crate::Style;
 use crate::text::{Tint, clean, wrap};
 use needless_model::{Reaches, Story, Value};

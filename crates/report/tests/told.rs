@@ -165,6 +165,12 @@ fn json() {
             "pid": 4711,
             "exe": "/tmp/sample"
           },
+          "whom": [
+            {
+              "pid": 4711,
+              "exe": "/tmp/sample"
+            }
+          ],
           "processes": 1,
           "exes": [
             {

@@ -104,6 +104,9 @@ pub(super) struct FindingOut<'a> {
     pub(super) estimated: bool,
     /// The process with most of them.
     pub(super) process: Process<'a>,
+    /// The processes it concerns, the one with most of its calls first, each pid once; of many the
+    /// first 256.
+    pub(super) whom: Vec<Process<'a>>,
     /// How many processes it concerns.
     #[schemars(range(min = 1))]
     pub(super) processes: u64,
