@@ -1,82 +1,17 @@
-//! origin, fix and undo: from the words of the command line to `places`, and back to the terminal.
+//! fix and undo: from the words of the command line to `places`, and back to the terminal.
 
 use crate::cli::{self, When};
-use crate::output::{self, Output, Stream};
+use crate::origin::{check_name, of_process, of_stopped_unit};
+use crate::output::{self, Output};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Failure, Kin, Root, Who};
-use needless_places::{self as places, Journal, Plan, Spot, State};
+use needless_capture::{Root, Who};
+use needless_places::{self as places, Journal, Plan, State, Target, Wanted};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long a unit is observed where nothing says what to change.
 const LOOK: Duration = Duration::from_secs(10);
-
-/// chain of processes → story → report.
-pub(crate) fn origin(asked: &cli::Origin, when: When) -> Result<()> {
-    check_name(&asked.variable)?;
-    let pid = match (&asked.unit, asked.pid) {
-        (Some(unit), _) => places::main_process(unit),
-        (None, pid) => pid,
-    };
-    let told = match pid {
-        Some(pid) => of_process(pid, &asked.variable)?.1,
-        None => of_stopped_unit(asked.unit.as_deref().unwrap_or_default(), &asked.variable)?,
-    };
-    crate::print(|out, style| needless_report::origin(out, &told.story, style), when)
-}
-
-fn of_process(pid: u32, variable: &str) -> Result<(Vec<Kin>, places::Origin)> {
-    let chain = needless_capture::ancestry(pid, variable).map_err(|why| anyhow!(why))?;
-    let me = chain.last().context("a chain has a last process")?;
-    let root = needless_capture::root_of(me)
-        .with_context(|| format!("cannot look into the file system of process {pid}"))?;
-    let told = places::origin(&chain, variable, &root);
-    Ok((chain, told))
-}
-
-fn of_stopped_unit(unit: &str, variable: &str) -> Result<places::Origin> {
-    let root = Root::own().context("cannot open /")?;
-    Ok(places::origin_of_unit(&places::unit_name(unit), variable, &root))
-}
-
-fn check_name(variable: &str) -> Result<()> {
-    let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if variable.is_empty() || !variable.chars().all(known) {
-        bail!("{variable:?} is no name of a variable");
-    }
-    Ok(())
-}
-
-/// Runs the command, every exec seen → story; the command's own exit status.
-pub(crate) fn origin_of_run(asked: &cli::Origin, when: When) -> ExitCode {
-    if let Err(error) = check_name(&asked.variable) {
-        return crate::complain(&error, crate::FAILED);
-    }
-    let output = match Output::open(None, Stream::Stderr) {
-        Ok(output) => output,
-        Err(error) => return crate::complain(&error, Failure::OURS),
-    };
-    // For the rest of the run, which is one.
-    let variable: &'static str = String::leak(asked.variable.clone());
-    let options = needless_capture::Options {
-        backend: needless_capture::Backend::Ptrace,
-        watch: Vec::leak(vec![variable]),
-        ..Default::default()
-    };
-    let captured = match needless_capture::run(&asked.command, output.caller().cloned(), &options) {
-        Ok(captured) => captured,
-        Err(failure) => return crate::complain(&failure.message, failure.status),
-    };
-    let story = places::origin_of_run(&captured.profile, variable);
-    let mut text = Vec::new();
-    let formed = needless_report::origin(&mut text, &story, output.style(when));
-    if let Err(error) = formed.context("cannot form the story").and_then(|()| output.write(&text)) {
-        crate::complain(&error, Failure::OURS);
-    }
-    captured.mirror()
-}
 
 /// A change somebody wants, with the process or unit it is for.
 struct Wish {
@@ -94,8 +29,11 @@ enum Whom {
     Nobody(String),
 }
 
-/// report, --set or a look → wishes; each → place → plan → diff → asked → written → reloaded.
+/// report, --set or a look → wishes → places, each once → plan → diff → asked → written → reloaded.
 pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
+    if let Some(name) = &asked.locale {
+        return fix_locale(name, asked);
+    }
     let wishes = wishes(asked)?;
     if wishes.is_empty() {
         output::say("nothing to change: no remedy that a tool may apply");
@@ -103,17 +41,40 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     }
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
     let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
-    let (mut undone, mut seen) = (0, Vec::new());
-    for wish in wishes {
-        match plan(&wish, &disk) {
-            Ok(plan) if seen.contains(&plan.what) => {}
-            Ok(plan) => {
-                seen.push(plan.what.clone());
-                undone += u32::from(!carry_out(&wish, &plan, asked, &state)?);
+    let mut targets = Vec::new();
+    // What keeps processes of one kind from being helped is said once.
+    let mut refused: Vec<(String, u32)> = Vec::new();
+    for wish in &wishes {
+        match target(wish, &disk) {
+            Ok(target) => targets.push(target),
+            Err(why) => {
+                let why = format!("{}: {why}", words(wish));
+                match refused.iter_mut().find(|(other, _)| *other == why) {
+                    Some((_, n)) => *n += 1,
+                    None => refused.push((why, 1)),
+                }
             }
+        }
+    }
+    let (targets, conflicts) = places::merged(targets);
+    let conflicts = conflicts.into_iter().map(|why| (why, 1));
+    let mut undone = 0;
+    for (why, n) in refused.into_iter().chain(conflicts) {
+        undone += 1;
+        match n {
+            1 => output::say(why),
+            n => output::say(format_args!("{why} ({n} processes)")),
+        }
+    }
+    for target in &targets {
+        match places::plan(&target.spot, &target.variable, target.value.as_deref(), &disk) {
+            Ok(plan) => undone += u32::from(!carry_out(target, &plan, asked, &state)?),
             Err(why) => {
                 undone += 1;
-                output::say(format_args!("{}: {why}", words(&wish)));
+                output::say(format_args!(
+                    "{}: {why}",
+                    places::words(&target.variable, target.value.as_deref())
+                ));
             }
         }
     }
@@ -123,11 +84,21 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     }
 }
 
-fn words(wish: &Wish) -> String {
-    match &wish.value {
-        Some(value) => format!("{}={value}", wish.variable),
-        None => format!("{} removed", wish.variable),
+/// name → files built in a folder of ours → asked → put in their places.
+fn fix_locale(name: &str, asked: &cli::Fix) -> Result<()> {
+    let state = places::state_dir().map_err(|why| anyhow!(why))?;
+    let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
+    let root = Root::own().context("cannot open /")?;
+    let plan = places::plan_locale(name, asked.directory, &disk, &root);
+    let plan = plan.map_err(|why| anyhow!(why))?;
+    match show_and_apply(&[], &plan, asked, &state)? {
+        Done::Refused => bail!("1 of the changes not made"),
+        _ => Ok(()),
     }
+}
+
+fn words(wish: &Wish) -> String {
+    places::words(&wish.variable, wish.value.as_deref())
 }
 
 fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
@@ -157,25 +128,38 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
         }
         None => look(asked)?,
     };
-    Ok(wanted.into_iter().map(|wanted| wish(wanted, asked)).collect())
+    Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, asked)).collect())
 }
 
-fn wish(wanted: places::Wanted, asked: &cli::Fix) -> Wish {
-    let alive = |pid: u32, exe: &Option<String>| {
+/// A remedy for each process of its finding that still runs, else for its unit.
+fn wishes_of(wanted: Wanted, asked: &cli::Fix) -> Vec<Wish> {
+    let alive = |(pid, exe): &&(u32, Option<String>)| {
         let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
         now.is_some() && now.as_deref().and_then(Path::to_str) == exe.as_deref()
     };
     let whom = match (&asked.unit, asked.pid, &wanted.service) {
-        (Some(unit), ..) => Whom::Unit(places::unit_name(unit)),
-        (_, Some(pid), _) => Whom::Process(pid),
-        _ if wanted.of_run => Whom::Nobody(
+        (Some(unit), ..) => vec![Whom::Unit(places::unit_name(unit))],
+        (_, Some(pid), _) => vec![Whom::Process(pid)],
+        _ if wanted.of_run => vec![Whom::Nobody(
             "the report is of a command that was run: start it so, or name what runs it (--unit, --pid, --in)".into(),
-        ),
-        _ if alive(wanted.pid, &wanted.exe) => Whom::Process(wanted.pid),
-        (.., Some(service)) if service.ends_with(".service") => Whom::Unit(service.clone()),
-        _ => Whom::Nobody("the process of the report has ended: name what runs it (--unit, --pid)".into()),
+        )],
+        (.., service) => {
+            let running = wanted.processes.iter().filter(alive).map(|(pid, _)| Whom::Process(*pid));
+            let running: Vec<Whom> = running.collect();
+            match service {
+                _ if !running.is_empty() => running,
+                Some(service) if service.ends_with(".service") => vec![Whom::Unit(service.clone())],
+                _ => vec![Whom::Nobody("the process of the report has ended: name what runs it (--unit, --pid)".into())],
+            }
+        }
     };
-    Wish { variable: wanted.variable, value: wanted.value, caveat: Some(wanted.caveat), whom }
+    let wish = |whom| Wish {
+        variable: wanted.variable.clone(),
+        value: wanted.value.clone(),
+        caveat: Some(wanted.caveat.clone()),
+        whom,
+    };
+    whom.into_iter().map(wish).collect()
 }
 
 /// Observes the unit or process, and gives what the rules advise.
@@ -213,16 +197,16 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
     places::wanted(&String::from_utf8_lossy(&text), &asked.rules).map_err(|why| anyhow!(why))
 }
 
-fn plan(wish: &Wish, disk: &places::Disk) -> Result<Plan> {
+/// Where a wish belongs; refused where its value is wrong for the programs it would reach.
+fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
     let value = wish.value.as_deref();
     let own = || Root::own().context("cannot open /");
-    let (spot, exes, root): (Spot, Vec<String>, Root) = match &wish.whom {
+    let (spot, whom) = match &wish.whom {
         Whom::Nobody(why) => bail!("{why}"),
         Whom::File(file, part) => {
             let path = file.to_str().context("the file's name is not UTF-8")?;
             let spot = places::spot_of_file(path, part.as_deref(), disk);
-            let plan = spot.and_then(|spot| places::plan(&spot, &wish.variable, value, disk));
-            return plan.map_err(|why| anyhow!(why));
+            (spot.map_err(|why| anyhow!(why))?, None)
         }
         Whom::Process(pid) => {
             let (chain, told) = of_process(*pid, &wish.variable)?;
@@ -230,8 +214,10 @@ fn plan(wish: &Wish, disk: &places::Disk) -> Result<Plan> {
             if !me.own_root && !sees_our_files(me, &told) {
                 bail!("it runs in a container or another root: change what makes that (--in FILE)");
             }
-            let exes = me.exe.iter().cloned().collect();
-            (first(told)?, exes, own()?)
+            let exes: Vec<String> = me.exe.iter().cloned().collect();
+            let right = places::check_target(&wish.variable, value, &exes, &own()?);
+            right.map_err(|why| anyhow!(why))?;
+            (first(told)?, Some(format!("{}[{pid}]", me.name())))
         }
         Whom::Unit(unit) => {
             let told = match places::main_process(unit) {
@@ -242,49 +228,96 @@ fn plan(wish: &Wish, disk: &places::Disk) -> Result<Plan> {
                 let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
                 Some(exe.to_string_lossy().into_owned())
             });
-            (first(told)?, exes.collect(), own()?)
+            let exes: Vec<String> = exes.collect();
+            let right = places::check_target(&wish.variable, value, &exes, &own()?);
+            right.map_err(|why| anyhow!(why))?;
+            (first(told)?, Some(unit.clone()))
         }
     };
-    let right = places::check_target(&wish.variable, value, &exes, &root);
-    right.map_err(|why| anyhow!(why))?;
-    places::plan(&spot, &wish.variable, value, disk).map_err(|why| anyhow!(why))
+    Ok(Target {
+        spot,
+        variable: wish.variable.clone(),
+        value: wish.value.clone(),
+        caveats: wish.caveat.iter().cloned().collect(),
+        whom: whom.into_iter().collect(),
+    })
 }
 
 /// Whether the process sees, where the change would be made, the files that we see.
-fn sees_our_files(me: &Kin, told: &places::Origin) -> bool {
+fn sees_our_files(me: &needless_capture::Kin, told: &places::Origin) -> bool {
     let file = told.spots.first().and_then(|spot| spot.file.as_deref());
     me.sees_ours(file.unwrap_or("/etc"))
 }
 
-fn first(told: places::Origin) -> Result<Spot> {
+fn first(told: places::Origin) -> Result<places::Spot> {
     told.spots.into_iter().next().context("no place is known that would reach it")
 }
 
+/// What became of a plan.
+enum Done {
+    /// Nothing was left to do, or only the diff was wanted.
+    Already,
+    /// The user said no.
+    Refused,
+    /// It was written, as this change.
+    Applied(u32),
+}
+
 /// Shows the plan and, if it is wanted, makes it hold. Whether it does.
-fn carry_out(wish: &Wish, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result<bool> {
+fn carry_out(target: &Target, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result<bool> {
+    let id = match show_and_apply(std::slice::from_ref(target), plan, asked, state)? {
+        Done::Already => return Ok(true),
+        Done::Refused => return Ok(false),
+        Done::Applied(id) => id,
+    };
+    let mut out = std::io::stdout().lock();
+    take_effect(&mut out, &plan.reload)?;
+    verify(target, plan, id, state)?;
+    if asked.restart && !plan.restart.is_empty() {
+        places::run(&plan.restart).map_err(|why| anyhow!(why))?;
+        writeln!(out, "restarted: {}", plan.restart.join(" "))?;
+    }
+    Ok(true)
+}
+
+fn show_and_apply(
+    for_whom: &[Target],
+    plan: &Plan,
+    asked: &cli::Fix,
+    state: &Path,
+) -> Result<Done> {
     let mut out = std::io::stdout().lock();
     if plan.files.is_empty() {
         writeln!(out, "already so: {}", plan.what)?;
-        return Ok(true);
+        return Ok(Done::Already);
     }
-    let diff = plan.diff();
     if asked.diff {
-        out.write_all(shown(&diff).as_bytes())?;
-        return Ok(true);
+        if !plan.is_text() {
+            bail!(
+                "--diff cannot print it, for it is no text; without --diff it is shown and asked for"
+            );
+        }
+        out.write_all(shown(&plan.diff()).as_bytes())?;
+        return Ok(Done::Already);
     }
     let what = shown(&plan.what);
     writeln!(out, "{what}\n  place    {}\n  why      {}", shown(&plan.place), shown(&plan.why))?;
-    for caveat in wish.caveat.iter().chain(&plan.caveats) {
+    let whom: Vec<String> = for_whom.iter().flat_map(|target| target.whom.clone()).collect();
+    if !whom.is_empty() {
+        writeln!(out, "  for      {}", shown(&listed(&whom)))?;
+    }
+    let wished = for_whom.iter().flat_map(|target| &target.caveats);
+    for caveat in wished.chain(&plan.caveats) {
         writeln!(out, "  caveat   {}", shown(caveat))?;
     }
     writeln!(out, "  effect   {}", plan.effect)?;
     if !plan.restart.is_empty() {
         writeln!(out, "  restart  {}", plan.restart.join(" "))?;
     }
-    writeln!(out, "\n{}", shown(&diff))?;
+    writeln!(out, "\n{}", shown(&plan.diff_to_show()))?;
     out.flush()?;
     if !asked.yes && !agreed(&mut out)? {
-        return Ok(false);
+        return Ok(Done::Refused);
     }
     let (journal, said) = open(state)?;
     said.into_iter().for_each(output::say);
@@ -292,14 +325,16 @@ fn carry_out(wish: &Wish, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result
         std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
     let id = journal.apply(&plan.what, &plan.files, after).map_err(|why| anyhow!(why))?;
     writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
-    drop(journal);
-    take_effect(&mut out, &plan.reload)?;
-    verify(wish, plan, id, state)?;
-    if asked.restart && !plan.restart.is_empty() {
-        places::run(&plan.restart).map_err(|why| anyhow!(why))?;
-        writeln!(out, "restarted: {}", plan.restart.join(" "))?;
+    Ok(Done::Applied(id))
+}
+
+/// The first of them by name, the others by number.
+fn listed(whom: &[String]) -> String {
+    const NAMED: usize = 8;
+    match whom.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        None => whom.join(", "),
+        Some(more) => format!("{} and {more} more", whom[..NAMED].join(", ")),
     }
-    Ok(true)
 }
 
 /// Text of files as a terminal may see it; as it is for a pipe, which may be patch(1).
@@ -337,27 +372,29 @@ fn take_effect(out: &mut impl Write, words: &[String]) -> Result<()> {
     places::run(words).map(|_| ()).map_err(|why| anyhow!(why))
 }
 
-/// What systemd itself says the unit will have; a change that does not hold is taken back.
-fn verify(wish: &Wish, plan: &Plan, id: u32, state: &Path) -> Result<()> {
-    let Some(unit) =
-        plan.restart.last().filter(|_| !plan.reload.is_empty() && places::systemd_runs())
-    else {
+/// What systemd or sshd themselves say will be so; a change that does not hold is taken back.
+fn verify(target: &Target, plan: &Plan, id: u32, state: &Path) -> Result<()> {
+    let value = target.value.as_deref();
+    let (holds, who, rival) = if target.spot.place == &places::SSHD {
+        let holds = places::sshd_will_set(&target.variable, value);
+        (holds, "sshd", "a file that it reads before sets it, or a Match")
+    } else if plan.reload.last().is_some_and(|word| word == "daemon-reload")
+        && places::systemd_runs()
+    {
+        let Some(unit) = plan.restart.last() else { return Ok(()) };
+        let user = plan.reload.iter().any(|word| word == "--user");
+        let holds = places::will_have(unit, user, &target.variable, value);
+        (holds, unit.as_str(), "a file that sorts after zz-needless.conf sets it")
+    } else {
         return Ok(());
     };
-    if plan.reload.last().is_none_or(|word| word != "daemon-reload") {
-        return Ok(());
-    }
-    let user = plan.reload.iter().any(|word| word == "--user");
-    if places::will_have(unit, user, &wish.variable, wish.value.as_deref()) != Some(false) {
+    if holds != Some(false) {
         return Ok(());
     }
     let (journal, _) = open(state)?;
     journal.undo(id).map_err(|why| anyhow!(why))?;
     places::run(&plan.reload).map_err(|why| anyhow!(why))?;
-    bail!(
-        "systemd still gives {unit} another {}: a file that sorts after zz-needless.conf sets it; taken back",
-        wish.variable
-    )
+    bail!("{who} still gets another {}: {rival}; taken back", target.variable)
 }
 
 /// number → files as they were before → reloaded.

@@ -77,16 +77,17 @@ pub(crate) enum Action {
     /// Say where a variable of a process comes from: who set, changed or lost it, which files hold it,
     /// which of them reach the process, and where a change belongs.
     ///
-    /// Of the environment only that one variable is read. Give `-- CMD…` to have a command run and
-    /// each of its programs watched; output and exit status are then the command's, the story goes to
-    /// standard error.
+    /// Of the environment only that one variable is read, and if its name sounds like a password's its
+    /// value is not shown. Give `-- CMD…` to have a command run and each of its programs watched; output
+    /// and exit status are then the command's, the story goes to standard error.
     #[command(override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)")]
     Origin(Origin),
     /// Make a remedy hold: show the change as a diff, ask, write it where it takes effect.
     ///
-    /// What to change comes from a JSON report, from --set, or from a look at the unit. Nothing is
-    /// written without a yes; what cannot be placed for sure is told to be done by hand. Exit status 2
-    /// when something was not done.
+    /// What to change comes from a JSON report, from --set, or from a look at the unit. Each place is
+    /// shown once, with all whom it is for, and asked for by itself. Nothing is written without a yes; what
+    /// cannot be placed for sure is told to be done by hand. --locale cures a locale that programs search
+    /// for in vain. Exit status 2 when something was not done.
     Fix(Fix),
     /// Take a change of `fix` back, byte for byte; refused where somebody changed the file since.
     Undo(Undo),
@@ -261,6 +262,12 @@ pub(crate) struct Origin {
     /// A systemd unit: its main process, or its files where it does not run.
     #[arg(long, value_name = "UNIT", conflicts_with = "command")]
     pub(crate) unit: Option<String>,
+    /// Tell it as JSON (needless.origin/1), for other tools.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the story to FILE; its ending .json makes it JSON.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// A command to run, after `--`.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -269,7 +276,7 @@ pub(crate) struct Origin {
 #[derive(Args)]
 pub(crate) struct Fix {
     /// A report in JSON, written with -o.
-    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place"])]
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale"])]
     pub(crate) report: Option<PathBuf>,
     /// A systemd unit; without REPORT and --set it is observed for 10 seconds first.
     #[arg(long, value_name = "UNIT")]
@@ -286,6 +293,12 @@ pub(crate) struct Fix {
     /// The change, VAR=VALUE, or VAR to remove it.
     #[arg(long, value_name = "VAR[=VALUE]", conflicts_with = "report")]
     pub(crate) set: Option<String>,
+    /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "pid", "place", "set"])]
+    pub(crate) locale: Option<String>,
+    /// Build it as a directory of its own, not in the archive of locales.
+    #[arg(long, requires = "locale")]
+    pub(crate) directory: bool,
     /// Only what this rule found (may be given several times).
     #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,

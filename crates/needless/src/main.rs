@@ -2,6 +2,7 @@
 
 mod change;
 mod cli;
+mod origin;
 mod output;
 mod progress;
 mod prove;
@@ -35,9 +36,9 @@ fn main() -> ExitCode {
         Action::Host(host) => self::host(&host, when),
         Action::Read(read) => self::read(&read, when),
         Action::Origin(origin) if !origin.command.is_empty() => {
-            return change::origin_of_run(&origin, when);
+            return origin::origin_of_run(&origin, when);
         }
-        Action::Origin(origin) => change::origin(&origin, when),
+        Action::Origin(origin) => origin::origin(&origin, when),
         Action::Fix(fix) => change::fix(&fix),
         Action::Undo(undo) => change::undo(&undo),
         Action::Lab(lab) => self::lab(&lab, when),

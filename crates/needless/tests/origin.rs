@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 struct Running(Child);
@@ -91,6 +92,84 @@ fn nothing_but_the_variable_is_told() {
     let running = start(&mut perl);
     let told = story(&running);
     assert!(!told.contains("hunter") && !told.contains("PASSWORD"), "{told}");
+}
+
+/// Every field, beside what the test itself set up.
+#[test]
+fn the_story_as_json() {
+    let Some(perl) = program("perl") else { return };
+    let own = start(
+        command(perl).args(["-e", &format!("$ENV{{TZ}} = 'UTC'; {READY}")]).env("TZ", "Asia/Tokyo"),
+    );
+    let pid = own.0.id();
+    let done = needless(&["origin", "TZ", &pid.to_string(), "--json"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    let story: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(story["schema"], "needless.origin/1");
+    assert_eq!(story["needless_version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(story["variable"], "TZ");
+    assert!(story["answer"].as_str().unwrap().starts_with("TZ is UTC in perl["), "{story:#}");
+    let steps = story["steps"].as_array().unwrap();
+    let (me, up) = (&steps[steps.len() - 1], &steps[steps.len() - 2]);
+    assert_eq!(me["pid"], pid);
+    assert!(me["program"].as_str().unwrap().contains("perl"));
+    assert_eq!(me["initial"], serde_json::json!({"state": "set", "value": "Asia/Tokyo"}));
+    assert_eq!(me["live"], serde_json::json!({"state": "set", "value": "UTC"}));
+    let changed = me["says"].as_array().unwrap().last().unwrap();
+    assert!(changed.as_str().unwrap().contains("it changed the variable itself"), "{story:#}");
+    assert_eq!(up["pid"], std::process::id());
+    let place = &story["belongs"][0];
+    assert_eq!(place["confidence"], "low");
+    assert!(place["why"].as_str().unwrap().contains("started by"), "{story:#}");
+    assert!(story["or"].is_array() && story["files"].is_array() && story["not_read"].is_array());
+    // What is written is what the schema says: every field, and none besides.
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/needless.origin-1.json");
+    let schema: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
+    let fields = |of: &serde_json::Value| -> Vec<String> {
+        of.as_object().unwrap().keys().cloned().collect()
+    };
+    let mut required: Vec<String> =
+        schema["required"].as_array().unwrap().iter().map(|f| f.as_str().unwrap().into()).collect();
+    required.sort();
+    let mut written = fields(&story);
+    written.sort();
+    assert_eq!(written, required);
+    let mut step = fields(&schema["$defs"]["Step"]["properties"]);
+    step.sort();
+    let mut is = fields(me);
+    is.sort();
+    assert_eq!(is, step);
+}
+
+/// A password is not told, neither to people nor to tools; where it came from is.
+#[test]
+fn the_value_of_a_password_is_not_told() {
+    let Some(perl) = program("perl") else { return };
+    let script = format!("$ENV{{DB_PASSWORD}} = 'hunter3'; {READY}");
+    let running = start(command(perl).args(["-e", &script]).env("DB_PASSWORD", "hunter2"));
+    let pid = running.0.id().to_string();
+    for json in [&[][..], &["--json"]] {
+        let done = needless(&[&["origin", "DB_PASSWORD", &pid], json].concat());
+        let told = stdout(&done).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!told.contains("hunter"), "{told}");
+        assert!(told.contains("(value 1, not shown) then, (value 2, not shown) now"), "{told}");
+    }
+}
+
+#[test]
+fn a_story_of_a_command_goes_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("story.json");
+    let mut run = command(NEEDLESS);
+    run.args(["origin", "TZ", "-o"]).arg(&file).args(["--", "env", "TZ=UTC", "sh", "-c", "echo x"]);
+    let done = run.output().unwrap();
+    assert!(done.status.success() && done.stdout == b"x\n" && done.stderr.is_empty());
+    let story: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let steps = story["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["initial"]["state"], "unset");
+    assert_eq!(steps[1]["initial"]["value"], "UTC");
+    assert_eq!(steps[1]["live"]["state"], "unknown");
 }
 
 #[test]

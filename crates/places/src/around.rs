@@ -54,7 +54,7 @@ fn through(channel: &Channel, variable: &str, unit: &str) -> Reaches {
         Channel::Sudo { .. } => no("sudo resets the environment"),
         Channel::Su { login: true } => no("su - starts a new environment"),
         // sshd hands on its own TZ and nothing else.
-        Channel::Ssh if variable != "TZ" => no("sshd builds a session's environment anew"),
+        Channel::Ssh { .. } if variable != "TZ" => no("sshd builds a session's environment anew"),
         Channel::OpenRc { .. } | Channel::Container(_) => no("what starts it clears all else"),
         Channel::Apache { cgi: true } if variable != "TZ" => {
             Reaches::Perhaps(format!("if {unit}'s variable is named by PassEnv"))

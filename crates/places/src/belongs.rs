@@ -5,7 +5,8 @@ use crate::channel::{Channel, Launcher, Started};
 use crate::format::{php_fpm, sudoers, supervisord};
 use crate::place::{self, Place};
 use crate::run_script;
-use crate::sources::{crontab_of, home, pam_reads, supervisor_files};
+use crate::sources::{LOCALE, crontab_of, home, pam_reads, pam_reads_file, supervisor_files};
+use crate::sshd;
 use crate::unit::{self, Kind};
 use needless_capture::{Kin, Root};
 use needless_model::{Belongs, Confidence};
@@ -85,7 +86,7 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
     use Confidence::{High, Low, Medium};
     let me = chain.last();
     match channel {
-        Channel::Unit { name, how } => vec![unit_spot(root, name, *how, variable)],
+        Channel::Unit { name, how } => vec![unit_spot(root, name, *how, variable, me)],
         Channel::UserUnit { name, uid } => {
             user_unit_spot(root, me, name, *uid, variable).into_iter().collect()
         }
@@ -95,20 +96,10 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
                 "at gives a job what its submitter had: submit it again with the variable set";
             vec![Spot { called: "the job".into(), ..Spot::new(&place::WRAPPER, None, why, Low) }]
         }
-        Channel::Ssh | Channel::Su { .. } => {
-            let service = match channel {
-                Channel::Ssh => "sshd",
-                Channel::Su { login: true } => "su-l",
-                _ => "su",
-            };
-            let reads = pam_reads(root, service, 0) == Some(true);
-            let why =
-                format!("{} reads it by PAM, whichever shell or command it starts", channel.says());
-            let confidence = if reads { High } else { Low };
-            vec![
-                Spot::new(&place::PAM_ENV, "/etc/environment".to_owned(), why, confidence)
-                    .caveat(EVERY_SESSION),
-            ]
+        Channel::Ssh { config } => ssh_spots(root, variable, config.as_deref(), channel),
+        Channel::Su { login } => {
+            let service = if *login { "su-l" } else { "su" };
+            vec![pam_spot(root, service, variable, channel)]
         }
         Channel::Sudo { .. } => vec![sudo_spot(root)],
         Channel::Supervisord => vec![supervisord_spot(root, me)],
@@ -157,25 +148,48 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
     }
 }
 
-fn unit_spot(root: &Root, name: &str, how: Started, variable: &str) -> Spot {
+/// /etc/environment, or for a locale the file that Debian has for it.
+fn pam_spot(root: &Root, service: &str, variable: &str, channel: &Channel) -> Spot {
+    use Confidence::{High, Low};
+    let why = format!("{} reads it by PAM, whichever shell or command it starts", channel.says());
+    let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
+    if locale && pam_reads_file(root, service, Some(LOCALE), 0) == Some(true) {
+        return Spot::new(&place::DEFAULT_LOCALE, LOCALE.to_owned(), why, High)
+            .caveat(EVERY_SESSION);
+    }
+    let confidence = if pam_reads(root, service) == Some(true) { High } else { Low };
+    Spot::new(&place::PAM_ENV, "/etc/environment".to_owned(), why, confidence).caveat(EVERY_SESSION)
+}
+
+/// Where sshd itself sets the variable, or asks no PAM, only its own configuration helps; else PAM's
+/// file reaches su, cron and login as well.
+fn ssh_spots(root: &Root, variable: &str, config: Option<&str>, channel: &Channel) -> Vec<Spot> {
+    use Confidence::{High, Medium};
+    let sshd = sshd::read(root, config);
+    let why = match sshd.sets(variable) {
+        true => "sshd's own SetEnv sets it, over all else",
+        false => "sshd sets it for its sessions, over all else (SetEnv)",
+    };
+    let unit = ["ssh.service", "sshd.service"].into_iter().find(|unit| {
+        let dirs = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+        dirs.iter().any(|dir| root.read(&format!("{dir}/{unit}")).is_ok())
+    });
+    // A configuration of its own: what it includes, and who reloads it, is not known so well.
+    let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
+    let own = Spot::new(&place::SSHD, sshd.file_for(variable).to_owned(), why, confidence)
+        .restart(&["systemctl", "reload", unit.unwrap_or("sshd.service")])
+        .caveat("It reaches every session of sshd, whoever logs in.");
+    let pam = pam_spot(root, "sshd", variable, channel);
+    match sshd.uses_pam() && !sshd.sets(variable) && pam.confidence == High {
+        true => vec![pam, own],
+        false => vec![own],
+    }
+}
+
+fn unit_spot(root: &Root, name: &str, how: Started, variable: &str, me: Option<&Kin>) -> Spot {
     use Confidence::{High, Low, Medium};
     let unit = unit::read(root, name, variable, None);
     let restart = ["systemctl", "restart", name];
-    if let Some(holds) = unit.holds() {
-        if holds.kind == Kind::File {
-            let why =
-                format!("{name} reads it (EnvironmentFile=), and it is stronger than Environment=");
-            return Spot::new(&place::ENVIRONMENT_FILE, holds.file.clone(), why, High)
-                .restart(&restart);
-        }
-        if holds.kind == Kind::Unset && !holds.file.ends_with("/zz-needless.conf") {
-            let why = format!(
-                "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
-                holds.file, holds.line
-            );
-            return Spot::new(&place::SYSTEMD_UNIT, None, why, Low);
-        }
-    }
     let (confidence, why) = match how {
         Started::Directly => (High, format!("systemd itself starts it, as {name}")),
         Started::ByAnother => (
@@ -194,8 +208,37 @@ fn unit_spot(root: &Root, name: &str, how: Started, variable: &str) -> Spot {
             ),
         ),
     };
+    if let Some(holds) = unit.holds() {
+        if holds.kind == Kind::File {
+            // What reaches the process is as doubtful as what the unit itself sets.
+            let why = match confidence {
+                High => format!(
+                    "{name} reads it (EnvironmentFile=), and it is stronger than Environment="
+                ),
+                _ => why,
+            };
+            return Spot::new(&place::ENVIRONMENT_FILE, holds.file.clone(), why, confidence)
+                .restart(&restart)
+                .caveat("It reaches every unit that names that file.");
+        }
+        if holds.kind == Kind::Unset && !holds.file.ends_with("/zz-needless.conf") {
+            let why = format!(
+                "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
+                holds.file, holds.line
+            );
+            return Spot::new(&place::SYSTEMD_UNIT, None, why, Low);
+        }
+    }
     let file = format!("/etc/systemd/system/{name}.d/zz-needless.conf");
-    Spot::new(&place::SYSTEMD_UNIT, file, why, confidence).restart(&restart)
+    let spot = Spot::new(&place::SYSTEMD_UNIT, file, why, confidence).restart(&restart);
+    let started_with = me.and_then(|me| me.initial.text());
+    let of_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
+    match started_with.is_some_and(|value| !of_its_files(value)) {
+        true => spot.caveat(
+            "It was started with a value that none of its files says: if its command sets it, that is stronger.",
+        ),
+        false => spot,
+    }
 }
 
 fn user_unit_spot(

@@ -39,7 +39,24 @@ pub fn book_page() -> String {
          * at writes down its submitter's environment with the job, and gives it nothing else, neither of \
          atd's unit nor of `/etc/environment`.\n\
          * OpenRC lets little of its caller's environment through; `/etc/conf.d/NAME` must export, and wins \
-         over `/etc/rc.conf`.\n\n\
+         over `/etc/rc.conf`.\n\
+         * sshd takes the first `SetEnv` line that it comes to, and no other: that line is changed, or a drop-in \
+         made where there is none. It is stronger than PAM and than what clients send (`AcceptEnv`). Where sshd \
+         uses PAM, `/etc/environment` is changed instead, which reaches su and cron as well.\n\
+         * Two findings that want different values at one place get neither.\n\n\
+         Locales:\n\n\
+         * A locale that is not installed (`locale-not-installed`): `needless fix --locale el_GR.UTF-8` builds it. \
+         Where there is an archive of locales or `/etc/locale.gen`, into the archive, with its line in that file, \
+         so that the next `locale-gen` keeps it; with `--directory`, or where there is neither, as a directory \
+         with a link of the name that is asked for. In the archive no open fails any more; as a directory one \
+         does, the look for the archive.\n\
+         * An alias (`locale-alias`, LANG=greek): the locale that it stands for is built.\n\
+         * A locale under another spelling (`locale-spelling`): the same command makes a link, \
+         `C.UTF-8` to `C.utf8`, and the variable stays as it is.\n\
+         * A variable of the locale goes to `/etc/default/locale` where PAM reads that for the session, else where \
+         any other variable goes; `/etc/locale.conf` is changed with `--in`, it takes effect at the next boot.\n\
+         * `undo` takes away what was built. The archive is put back byte for byte; where something was added to \
+         it since, `undo` refuses and says where the old one is kept.\n\n\
          `fix` writes only where the place is certain. It refuses symbolic links, files of other users \
          (but the daemon's own, where PostgreSQL keeps its configuration), files and directories that others \
          may write, files with a second name, and files whose head says that \

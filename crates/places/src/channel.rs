@@ -18,7 +18,10 @@ pub(crate) enum Channel {
     },
     Cron,
     At,
-    Ssh,
+    Ssh {
+        /// The configuration that sshd was started with (`-f`), where it was.
+        config: Option<String>,
+    },
     Sudo {
         login: bool,
     },
@@ -163,7 +166,7 @@ pub(crate) fn of(chain: &[Kin]) -> Channel {
         match Launcher::of(kin) {
             Some(Launcher::Cron) => return Channel::Cron,
             Some(Launcher::At) => return Channel::At,
-            Some(Launcher::Ssh) => return Channel::Ssh,
+            Some(Launcher::Ssh) => return Channel::Ssh { config: config_of(above) },
             Some(Launcher::Sudo) => {
                 let login = flags(kin).any(|f| f == "--login" || short(f, 'i'));
                 return Channel::Sudo { login };
@@ -179,7 +182,7 @@ pub(crate) fn of(chain: &[Kin]) -> Channel {
             Some(Launcher::Shell | Launcher::Login) | None => {}
         }
     }
-    unit(me, &service).unwrap_or_else(|| match above.last() {
+    unit(me, above, &service).unwrap_or_else(|| match above.last() {
         _ if me.marks.contains_key("RC_SVCNAME") => {
             Channel::OpenRc { service: me.marks["RC_SVCNAME"].clone() }
         }
@@ -190,6 +193,18 @@ pub(crate) fn of(chain: &[Kin]) -> Channel {
     })
 }
 
+/// The file that the listening sshd was started with: it keeps its words in its title,
+/// `sshd: /usr/sbin/sshd -f FILE [listener] …`.
+fn config_of(above: &[Kin]) -> Option<String> {
+    let listener = above.iter().rev().find(|kin| {
+        Launcher::of(kin) == Some(Launcher::Ssh)
+            && kin.argv.iter().any(|word| word.contains("[listener]"))
+    })?;
+    let words = listener.argv.join(" ");
+    let mut words = words.split_ascii_whitespace().skip_while(|word| *word != "-f");
+    words.nth(1).filter(|file| file.starts_with('/')).map(str::to_owned)
+}
+
 fn flags(kin: &Kin) -> impl Iterator<Item = &str> {
     kin.argv.iter().skip(1).take_while(|word| word.starts_with('-')).map(String::as_str)
 }
@@ -198,7 +213,7 @@ fn short(flag: &str, letter: char) -> bool {
     !flag.starts_with("--") && flag.contains(letter)
 }
 
-fn unit(me: &Kin, service: &Service) -> Option<Channel> {
+fn unit(me: &Kin, above: &[Kin], service: &Service) -> Option<Channel> {
     match service.kind {
         ServiceKind::Unit if service.name.ends_with(".service") => {
             let how = match () {
@@ -206,6 +221,7 @@ fn unit(me: &Kin, service: &Service) -> Option<Channel> {
                 () if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string()) => {
                     Started::Directly
                 }
+                () if is_worker(me, above) => Started::Directly,
                 () if me.marks.contains_key("INVOCATION_ID") => Started::ByAnother,
                 () => Started::Rebuilt,
             };
@@ -217,6 +233,16 @@ fn unit(me: &Kin, service: &Service) -> Option<Channel> {
         }
         _ => None,
     }
+}
+
+/// Whether it is a fork, without an exec, of the process that systemd executed: a worker has its
+/// master's environment.
+fn is_worker(me: &Kin, above: &[Kin]) -> bool {
+    let Some(executed) = me.marks.get("SYSTEMD_EXEC_PID") else { return false };
+    let alike =
+        |kin: &&Kin| kin.exe.is_some() && (&kin.exe, &kin.initial) == (&me.exe, &me.initial);
+    let mut family = above.iter().rev().take_while(alike);
+    family.any(|kin| kin.own_pid.to_string() == *executed)
 }
 
 /// Programs that make their own environment, and what they start (`whose`: a job of PostgreSQL, a CGI

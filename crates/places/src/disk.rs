@@ -10,6 +10,12 @@ use std::path::{Component, Path, PathBuf};
 
 /// The largest file that is changed, bytes: configuration is small.
 const LARGEST: u64 = 1 << 20;
+/// The same of locales and their archive, which holds all of them.
+const LARGEST_LOCALE: u64 = 64 << 20;
+
+fn largest(path: &str) -> u64 {
+    if path.starts_with("/usr/lib/locale/") { LARGEST_LOCALE } else { LARGEST }
+}
 
 /// What says that a file belongs to another tool: looked for in its first lines, in lower case.
 const MANAGED: [(&str, &str); 9] = [
@@ -25,6 +31,8 @@ const MANAGED: [(&str, &str); 9] = [
 ];
 /// How many lines are looked at for such a mark.
 const HEAD: usize = 20;
+/// And how many bytes at most.
+const HEAD_BYTES: usize = 16 << 10;
 
 /// Owner, rights and extended attributes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,12 +43,20 @@ pub struct About {
     pub owner: Option<(u32, u32)>,
     /// Extended attributes, security labels and ACLs among them.
     pub attributes: Vec<(String, Vec<u8>)>,
+    /// Whether it is a symbolic link, its bytes being where it leads.
+    #[serde(default)]
+    pub link: bool,
 }
 
 impl About {
     /// Of a new file.
     pub fn new(mode: u32) -> About {
         About { mode, ..About::default() }
+    }
+
+    /// Of a new symbolic link.
+    pub fn link() -> About {
+        About { link: true, ..About::default() }
     }
 }
 
@@ -93,7 +109,10 @@ impl Disk {
         let refuse = |why: &str| Err(format!("{path}: {why}"));
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(Refused::Missing) => return Ok(None),
+            // Directories would be made in the last one that is there.
+            Err(Refused::Missing(last)) => {
+                return self.check_parent(&last).map(|()| None).or_else(|why| refuse(&why));
+            }
             Err(other) => return refuse(&other.says()),
         };
         self.check_parent(&parent).map_err(|why| format!("{path}: {why}"))?;
@@ -127,10 +146,11 @@ impl Disk {
             return refuse("it has a second name (hard link), which would keep the old text");
         }
         let mut bytes = Vec::new();
-        let read = (&mut file).take(LARGEST + 1).read_to_end(&mut bytes);
+        let read = (&mut file).take(largest(path) + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("{path}: {error}"))?;
-        if bytes.len() as u64 > LARGEST {
-            return refuse("larger than any configuration: more than 1 MiB");
+        if bytes.len() as u64 > largest(path) {
+            let most = largest(path) >> 20;
+            return refuse(&format!("larger than such a file is changed: more than {most} MiB"));
         }
         if let Some(tool) = managed_by(&bytes) {
             return refuse(&format!("managed by {tool}, which would undo a change: make it there"));
@@ -139,22 +159,33 @@ impl Disk {
             mode: about.st_mode & 0o7777,
             owner: Some((about.st_uid, about.st_gid)),
             attributes: attributes(&file).map_err(|error| format!("{path}: {error}"))?,
+            link: false,
         };
         Ok(Some(Before { bytes, about }))
     }
 
-    /// The bytes of a file, whatever it is; `None` where it is missing.
-    pub(crate) fn bytes(&self, path: &str) -> std::io::Result<Option<Vec<u8>>> {
+    /// The bytes of a file, whatever it is; `None` where it is missing. `link`: a link was put there,
+    /// whose bytes are where it leads.
+    pub(crate) fn bytes(&self, path: &str, link: bool) -> std::io::Result<Option<Vec<u8>>> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(Refused::Missing) => return Ok(None),
+            Err(Refused::Missing(_)) => return Ok(None),
             Err(other) => return Err(std::io::Error::other(other.says())),
         };
+        if link {
+            return match fs::readlinkat(&parent, &name, Vec::new()) {
+                Ok(to) => Ok(Some(to.into_bytes())),
+                Err(Errno::NOENT) => Ok(None),
+                // No link any more: somebody else's, and equal to nothing of ours.
+                Err(Errno::INVAL) => Ok(Some(vec![0])),
+                Err(error) => Err(error.into()),
+            };
+        }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match fs::openat(&parent, &name, flags, Mode::empty()) {
             Ok(file) => {
                 let mut bytes = Vec::new();
-                File::from(file).take(LARGEST + 1).read_to_end(&mut bytes)?;
+                File::from(file).take(largest(path) + 1).read_to_end(&mut bytes)?;
                 Ok(Some(bytes))
             }
             Err(Errno::NOENT) => Ok(None),
@@ -170,7 +201,7 @@ impl Disk {
             let inside = dir.join(".");
             if !matches!(
                 self.parent(&inside.join("x").to_string_lossy(), None),
-                Err(Refused::Missing)
+                Err(Refused::Missing(_))
             ) {
                 break;
             }
@@ -198,9 +229,12 @@ impl Disk {
         let _ = fs::unlinkat(&parent, temporary, AtFlags::empty());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(&parent, temporary, flags, Mode::from(0o600)).map_err(refuse)?;
-        let mut file = File::from(file);
         let filled = || -> std::io::Result<()> {
+            if about.link {
+                return Ok(fs::symlinkat(bytes, &parent, temporary)?);
+            }
+            let file = fs::openat(&parent, temporary, flags, Mode::from(0o600))?;
+            let mut file = File::from(file);
             file.write_all(bytes)?;
             if let Some((uid, gid)) = about.owner {
                 let (uid, gid) = (fs::Uid::from_raw(uid), fs::Gid::from_raw(gid));
@@ -212,7 +246,8 @@ impl Disk {
             fs::fchmod(&file, Mode::from(about.mode))?;
             file.sync_all()
         }();
-        let moved = filled.map_err(|error| format!("{path}: {error}")).and_then(|()| {
+        let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let moved = filled.map_err(|error| refuse(errno(error))).and_then(|()| {
             let flags = if new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
             match fs::renameat_with(&parent, temporary, &parent, &name, flags) {
                 // File systems without that flag: the lock and the look before have to do.
@@ -232,7 +267,7 @@ impl Disk {
     pub(crate) fn remove(&self, path: &str) -> Result<(), String> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(Refused::Missing) => return Ok(()),
+            Err(Refused::Missing(_)) => return Ok(()),
             Err(other) => return Err(format!("{path}: {}", other.says())),
         };
         match fs::unlinkat(&parent, &name, AtFlags::empty()) {
@@ -267,7 +302,7 @@ impl Disk {
             dir = match fs::openat(&dir, part, flags, Mode::empty()) {
                 Ok(next) => next,
                 Err(Errno::NOENT) => {
-                    let Some(mode) = make else { return Err(Refused::Missing) };
+                    let Some(mode) = make else { return Err(Refused::Missing(dir)) };
                     fs::mkdirat(&dir, part, Mode::from(mode))?;
                     let next = fs::openat(&dir, part, flags, Mode::empty())?;
                     sync(&dir)?;
@@ -298,7 +333,8 @@ impl Disk {
 
 /// Why a path is not gone along.
 enum Refused {
-    Missing,
+    /// A directory is not there; the last one on the way that is.
+    Missing(OwnedFd),
     NoName,
     Link(String),
     Other(Errno),
@@ -307,7 +343,7 @@ enum Refused {
 impl Refused {
     fn says(&self) -> String {
         match self {
-            Refused::Missing => "there is no such directory".into(),
+            Refused::Missing(_) => "there is no such directory".into(),
             Refused::NoName => "that is no path of a file".into(),
             Refused::Link(part) => format!("{part} on its way is a link, which is not followed"),
             Refused::Other(error) => explained(*error),
@@ -336,7 +372,7 @@ fn explained(error: Errno) -> String {
 
 /// The tool that says in a file's head that it manages it.
 fn managed_by(bytes: &[u8]) -> Option<&'static str> {
-    let text = String::from_utf8_lossy(bytes);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
     let head = text.lines().take(HEAD).collect::<Vec<_>>().join("\n").to_ascii_lowercase();
     MANAGED.iter().find(|(mark, _)| head.contains(mark)).map(|(_, tool)| *tool)
 }

@@ -47,10 +47,8 @@ pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Re
     if spot.place == &place::SUDO_ENV_FILE && path == SUDO_ENV && value.is_some() {
         files.extend(sudo_drop_in(disk)?);
     }
-    let what = match value {
-        Some(value) => format!("{variable}={value} in {path}"),
-        None => format!("{variable} removed in {path}"),
-    };
+    let part = spot.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
+    let what = format!("{} in {path}{part}", crate::wanted::words(variable, value));
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let reload = match () {
         () if spot.place == &place::SYSTEMD_UNIT => words(&["systemctl", "daemon-reload"]),
@@ -155,8 +153,7 @@ fn sudo_drop_in(disk: &Disk) -> Result<Option<FileChange>, String> {
 /// Has the file's own checker read the text, from a file of ours; not where it is not installed.
 fn check(place: &Place, path: &str, text: &str) -> Result<(), String> {
     let [program, arguments @ ..] = place.check else { return Ok(()) };
-    let search = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
-    let Some(program) = needless_capture::program(program, search.as_ref()) else { return Ok(()) };
+    let Some(program) = crate::running::program_of_system(program) else { return Ok(()) };
     let said = |error: std::io::Error| format!("cannot have {path} checked: {error}");
     let folder = Scratch::new().map_err(said)?;
     let (file, checked) = match place == &place::SYSTEMD_UNIT || place == &place::USER_UNIT {
@@ -178,10 +175,11 @@ fn check(place: &Place, path: &str, text: &str) -> Result<(), String> {
     let done = command.output().map_err(said)?;
     let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
     let complaint = complaint.replace(&file.to_string_lossy().into_owned(), path);
-    // systemd-analyze exits 0 whatever it finds, and tells of other units as well.
-    let systemd = place == &place::SYSTEMD_UNIT || place == &place::USER_UNIT;
-    let bad = match systemd {
-        true => complaint.lines().find(|line| line.starts_with(&format!("{path}:"))),
+    // systemd-analyze exits 0 whatever it finds, and tells of other units as well; sshd also fails
+    // where it has no host keys yet.
+    let names_it = [&place::SYSTEMD_UNIT, &place::USER_UNIT, &place::SSHD].contains(&place);
+    let bad = match names_it {
+        true => complaint.lines().find(|line| line.starts_with(path)),
         false if done.status.success() => None,
         false => Some(complaint.lines().next().unwrap_or("no reason given")),
     };
@@ -192,10 +190,25 @@ fn check(place: &Place, path: &str, text: &str) -> Result<(), String> {
 }
 
 /// A directory of our own, removed when dropped.
-struct Scratch(std::path::PathBuf);
+pub(crate) struct Scratch(std::path::PathBuf);
 
 impl Scratch {
-    fn new() -> std::io::Result<Scratch> {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes a directory in it, with those on the way.
+    pub(crate) fn make(&self, path: &str) -> std::io::Result<std::path::PathBuf> {
+        let dir = self.0.join(path);
+        std::fs::create_dir_all(&dir).map(|()| dir)
+    }
+
+    /// Writes a file in it.
+    pub(crate) fn put(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        std::fs::write(self.0.join(path), bytes)
+    }
+
+    pub(crate) fn new() -> std::io::Result<Scratch> {
         use std::os::unix::fs::DirBuilderExt;
         let mut error = None;
         for n in 0..64 {
@@ -222,9 +235,43 @@ impl Plan {
     pub fn diff(&self) -> String {
         self.files.iter().map(diff).collect()
     }
+
+    /// Whether the diff says all of it; it does not of links, and of files that are no text.
+    pub fn is_text(&self) -> bool {
+        self.files.iter().all(is_text)
+    }
+
+    /// The same to be looked at: passwords beside the change are left out.
+    pub fn diff_to_show(&self) -> String {
+        crate::veil::veiled(&self.diff())
+    }
+}
+
+fn is_text(file: &FileChange) -> bool {
+    let text = |bytes: &Option<Vec<u8>>| {
+        bytes.as_ref().is_none_or(|bytes| std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0))
+    };
+    !file.about.link && text(&file.before) && text(&file.after)
+}
+
+/// What stands for a file that is no text.
+fn summary(file: &FileChange) -> String {
+    let after = file.after.as_deref().unwrap_or_default();
+    if file.about.link {
+        return format!("new link {} -> {}\n", file.path, String::from_utf8_lossy(after));
+    }
+    match &file.before {
+        None => format!("new file {}, {} bytes\n", file.path, after.len()),
+        Some(before) => {
+            format!("{}: {} bytes, now {}\n", file.path, before.len(), after.len())
+        }
+    }
 }
 
 fn diff(file: &FileChange) -> String {
+    if !is_text(file) {
+        return summary(file);
+    }
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };

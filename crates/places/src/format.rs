@@ -15,6 +15,7 @@ pub(crate) mod pam_env;
 pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
 pub(crate) mod shell;
+pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;

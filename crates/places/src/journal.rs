@@ -149,7 +149,11 @@ impl Journal {
                 return Err(why);
             }
         }
-        self.mark(id, "applied")?;
+        // Without the marker (a full disk) it does not hold.
+        if let Err(why) = self.mark(id, "applied") {
+            self.roll_back(id, &meta)?;
+            return Err(why);
+        }
         Ok(id)
     }
 
@@ -167,7 +171,10 @@ impl Journal {
         }
         let meta = self.meta(id)?;
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self.disk.bytes(&file.path).map_err(|e| format!("{}: {e}", file.path))?;
+            let now = self
+                .disk
+                .bytes(&file.path, file.about.link)
+                .map_err(|e| format!("{}: {e}", file.path))?;
             if now != self.blob(id, at, "after")? {
                 let kept = self.dir.join(id.to_string());
                 let newer = self.later(id, &file.path)?;
@@ -249,28 +256,41 @@ impl Journal {
             if entry.state != State::Begun {
                 continue;
             }
-            let meta = self.meta(id)?;
-            if self.dir.join(id.to_string()).join("undoing").exists() {
-                self.take_back(id, &meta)?;
-                self.mark(id, "undone")?;
-                said.push(format!("change {id} ({}) was being taken back: done", entry.what));
-                continue;
-            }
-            let mut whole = true;
-            for (at, file) in meta.files.iter().enumerate() {
-                let now = self.disk.bytes(&file.path).map_err(|e| format!("{}: {e}", file.path))?;
-                whole &= now == self.blob(id, at, "after")?;
-            }
-            if whole {
-                self.clean(id, &meta);
-                self.mark(id, "applied")?;
-                said.push(format!("change {id} ({}) was cut short: it is whole", entry.what));
-            } else {
-                self.roll_back(id, &meta)?;
-                said.push(format!("change {id} ({}) was cut short: rolled back", entry.what));
-            }
+            // One that cannot be ended now must not keep others from being made: it stays begun.
+            said.push(match self.end(id) {
+                Ok(how) => format!("change {id} ({}) {how}", entry.what),
+                Err(why) => format!(
+                    "change {id} ({}) was cut short and cannot be ended yet: {why}",
+                    entry.what
+                ),
+            });
         }
         Ok(said)
+    }
+
+    /// Brings a change that was begun to its end; which.
+    fn end(&self, id: u32) -> Result<&'static str, String> {
+        let meta = self.meta(id)?;
+        if self.dir.join(id.to_string()).join("undoing").exists() {
+            self.take_back(id, &meta)?;
+            self.mark(id, "undone")?;
+            return Ok("was being taken back: done");
+        }
+        let mut whole = true;
+        for (at, file) in meta.files.iter().enumerate() {
+            let now = self
+                .disk
+                .bytes(&file.path, file.about.link)
+                .map_err(|e| format!("{}: {e}", file.path))?;
+            whole &= now == self.blob(id, at, "after")?;
+        }
+        if whole {
+            self.clean(id, &meta);
+            self.mark(id, "applied")?;
+            return Ok("was cut short: it is whole");
+        }
+        self.roll_back(id, &meta)?;
+        Ok("was cut short: rolled back")
     }
 
     fn roll_back(&self, id: u32, meta: &Meta) -> Result<(), String> {
@@ -282,7 +302,10 @@ impl Journal {
     fn take_back(&self, id: u32, meta: &Meta) -> Result<(), String> {
         self.clean(id, meta);
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self.disk.bytes(&file.path).map_err(|e| format!("{}: {e}", file.path))?;
+            let now = self
+                .disk
+                .bytes(&file.path, file.about.link)
+                .map_err(|e| format!("{}: {e}", file.path))?;
             if now == self.blob(id, at, "after")? {
                 let before = self.blob(id, at, "before")?;
                 self.put(id, at, file, &before)?;

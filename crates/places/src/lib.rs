@@ -10,14 +10,17 @@ mod disk;
 mod fix;
 mod format;
 mod journal;
+mod locale;
 mod origin;
 mod place;
 mod run_script;
 mod running;
 mod sources;
+mod sshd;
 mod target;
 mod traced;
 mod unit;
+mod veil;
 mod wanted;
 
 pub use belongs::Spot;
@@ -26,11 +29,14 @@ pub use disk::{About, Before, Disk};
 pub use fix::{Plan, plan, spot_of_file};
 pub use format::{Edit, Found};
 pub use journal::{Entry, FileChange, Journal, State};
+pub use locale::plan_locale;
 pub use origin::{Origin, origin, origin_of_unit};
 pub use place::*;
 pub use running::{
-    main_process, processes_of_unit, run, state_dir, systemd_runs, unit_name, will_have,
+    main_process, processes_of_unit, run, sshd_will_set, state_dir, systemd_runs, unit_name,
+    will_have,
 };
 pub use target::check_target;
 pub use traced::origin_of_run;
-pub use wanted::{Wanted, wanted};
+pub use veil::veil;
+pub use wanted::{Target, Wanted, merged, wanted, words};

@@ -94,7 +94,7 @@ fn unit_mentions(
         mentions.push(Mention { file, line, says, reaches });
     }
     if let Some(service) = &unit.pam {
-        let reads = crate::sources::pam_reads(root, service, 0) == Some(true);
+        let reads = crate::sources::pam_reads(root, service) == Some(true);
         let pam = mentions.iter_mut().filter(|mention| mention.file == "/etc/environment");
         pam.filter(|_| reads).for_each(|mention| {
             mention.reaches = Reaches::Yes(format!("{name} has PAMName={service}, which reads it"));
@@ -342,11 +342,20 @@ fn answer(
             let reached: Vec<_> = mentions.iter().filter(|m| reaches(m) && sets(m)).collect();
             let why = match (lost.flatten(), reached.first()) {
                 (Some(lost), _) => lost,
-                (None, Some(_)) => {
-                    "what is set in the files now was not there, or not so, when it \
-                                    was started"
-                        .to_owned()
-                }
+                (None, Some(_)) => match channel {
+                    Channel::Unit { name, how: Started::Rebuilt } => format!(
+                        "something in {name} made its environment anew (env -i, su, a script), \
+                         after systemd"
+                    ),
+                    _ => {
+                        or.push(format!(
+                            "a program between {} and it may have taken it away (env -u, a script)",
+                            channel.who()
+                        ));
+                        "what is set in the files now was not there, or not so, when it was started"
+                            .to_owned()
+                    }
+                },
                 (None, None) => format!("{} gives it nothing of the kind", channel.says()),
             };
             if let Some((None, from)) = unit {
@@ -408,7 +417,10 @@ fn set(
         all.insert(0, inherited);
     }
     if all.is_empty() {
-        all.push(format!("none of the files that were read sets it: {} gave it", channel.says()));
+        all.push(format!(
+            "none of the files that were read sets it: {} gave it, or a program between that and it",
+            channel.who()
+        ));
     }
     let first = all.remove(0);
     (format!("{variable} is {value} in {name}{when}: {first}"), all)

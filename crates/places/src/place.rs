@@ -2,7 +2,7 @@
 
 use crate::format::{
     Edit, Found, compose, cron, dockerfile, envdir, environment_d, environment_file, kubernetes,
-    pam_env, php_fpm, postgresql, shell, sudoers, supervisord, systemd, wrapper,
+    pam_env, php_fpm, postgresql, shell, sshd, sudoers, supervisord, systemd, wrapper,
 };
 
 /// A kind of file that gives processes variables.
@@ -120,6 +120,10 @@ places! {
     /// The file that sudo takes variables from.
     SUDO_ENV_FILE = "sudo env_file", "the env_file that sudoers names",
         "commands run by sudo whose caller has not set the variable", "the next sudo", &[], pam_env;
+    /// sshd's configuration.
+    SSHD = "sshd", "/etc/ssh/sshd_config.d/zz-needless.conf, /etc/ssh/sshd_config",
+        "every session of sshd, over what PAM and the client give it", "the next session, after a reload of sshd",
+        &["sshd", "-t", "-f"], sshd;
     /// A program of supervisord.
     SUPERVISORD = "supervisord", "/etc/supervisor/supervisord.conf, /etc/supervisor/conf.d/*.conf",
         "the program of that section", "supervisorctl reread, then supervisorctl update (a restart keeps the old environment)",
@@ -161,11 +165,13 @@ pub fn of_file(path: &str, text: &str) -> Option<&'static Place> {
         () if path == "/etc/default/locale" => &DEFAULT_LOCALE,
         () if path == "/etc/locale.conf" => &LOCALE_CONF,
         () if below("/environment.d/") && ends(".conf") => &ENVIRONMENT_D,
-        () if below("/systemd/user/") && ends(".conf") => &USER_UNIT,
-        () if below("/systemd/") && ends(".conf") => &SYSTEMD_UNIT,
+        () if below("/systemd/user/") && below(".d/") && ends(".conf") => &USER_UNIT,
+        // Not system.conf or journald.conf, which have no [Service].
+        () if below("/systemd/system/") && below(".d/") && ends(".conf") => &SYSTEMD_UNIT,
         () if below("/profile.d/") && ends(".sh") => &PROFILE_D,
         () if path == "/etc/crontab" || below("/cron.d/") || below("/spool/cron/") => &CRONTAB,
         () if below("/sudoers.d/") => &SUDOERS,
+        () if name == "sshd_config" || (below("/sshd_config.d/") && ends(".conf")) => &SSHD,
         () if below("/supervisor/") || name == "supervisord.conf" => &SUPERVISORD,
         () if below("/pool.d/") && ends(".conf") => &PHP_FPM,
         () if below("/postgresql/") && name == "environment" => &POSTGRESQL,

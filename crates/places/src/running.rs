@@ -19,7 +19,7 @@ const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/b
 pub fn run(words: &[String]) -> Result<String, String> {
     let [name, arguments @ ..] = words else { return Ok(String::new()) };
     let said = |why: String| format!("`{}`: {why}", words.join(" "));
-    let file = program(name, SEARCH.as_ref()).ok_or_else(|| said("not installed".into()))?;
+    let file = program_of_system(name).ok_or_else(|| said("not installed".into()))?;
     let mut command = Command::new(file);
     command.args(arguments);
     // Where the user's systemd is, also for whoever came by su.
@@ -30,6 +30,11 @@ pub fn run(words: &[String]) -> Result<String, String> {
     }
     let patience = if name == "systemctl" && arguments.len() == 1 { PATIENCE } else { RESTART };
     ask(command, patience).map_err(said)
+}
+
+/// An administrator's program.
+pub(crate) fn program_of_system(name: &str) -> Option<PathBuf> {
+    program(name, SEARCH.as_ref())
 }
 
 /// Whether systemd is the service manager of this machine (sd_booted(3)).
@@ -80,6 +85,16 @@ pub fn will_have(unit: &str, user: bool, variable: &str, value: Option<&str>) ->
         _ => None,
     });
     Some(if unset { value.is_none() } else { last == value })
+}
+
+/// Whether sshd will set the variable so for its sessions, as it says itself (`sshd -T`); `None` where
+/// that cannot be asked (no host keys, no right to read them).
+pub fn sshd_will_set(variable: &str, value: Option<&str>) -> Option<bool> {
+    let told = run(&["sshd", "-T"].map(str::to_owned)).ok()?;
+    let said = told.lines().filter_map(|line| line.strip_prefix("setenv "));
+    let mut pairs = said.filter_map(|pair| pair.split_once('='));
+    let is = pairs.find(|(name, _)| *name == variable).map(|(_, is)| is);
+    Some(is == value)
 }
 
 /// Where the journal is: of the system for root, else the user's own (XDG Base Directory).

@@ -5,6 +5,7 @@ use crate::apache;
 use crate::channel::Channel;
 use crate::format::{cron, shell, sudoers, supervisord};
 use crate::place::{self, Place};
+use crate::sshd;
 use needless_capture::Root;
 use needless_model::{Mention, Reaches};
 
@@ -33,7 +34,7 @@ impl<'a> Sources<'a> {
     /// Looks into every file but those of units.
     pub(crate) fn look(&mut self) {
         self.file("/etc/environment", &place::PAM_ENV, None, self.by_pam());
-        self.file("/etc/default/locale", &place::DEFAULT_LOCALE, None, self.by_pam());
+        self.file("/etc/default/locale", &place::DEFAULT_LOCALE, None, self.by_pam_locale());
         self.file(
             "/etc/locale.conf",
             &place::LOCALE_CONF,
@@ -77,6 +78,7 @@ impl<'a> Sources<'a> {
         );
         self.crontabs();
         self.sudoers();
+        self.sshd();
         self.supervisord();
         self.apache();
         self.at_jobs();
@@ -84,6 +86,15 @@ impl<'a> Sources<'a> {
 
     /// Whether pam_env gives it /etc/environment.
     pub(crate) fn by_pam(&self) -> Reaches {
+        self.by_pam_file(None)
+    }
+
+    /// Whether pam_env gives it /etc/default/locale.
+    fn by_pam_locale(&self) -> Reaches {
+        self.by_pam_file(Some(LOCALE))
+    }
+
+    fn by_pam_file(&self, file: Option<&str>) -> Reaches {
         let service = match self.channel {
             Channel::Cron => "cron",
             // atd opens its session with PAM, and gives the job its submitter's environment only.
@@ -92,7 +103,12 @@ impl<'a> Sources<'a> {
                     "at gives a job what its submitter had when it was submitted".into(),
                 );
             }
-            Channel::Ssh => "sshd",
+            Channel::Ssh { config } => {
+                if !sshd::read(self.root, config.as_deref()).uses_pam() {
+                    return Reaches::No("sshd does not use PAM here (UsePAM)".into());
+                }
+                "sshd"
+            }
             Channel::Su { login: true } => "su-l",
             Channel::Su { login: false } => "su",
             Channel::Sudo { .. } => "sudo",
@@ -118,9 +134,12 @@ impl<'a> Sources<'a> {
             }
             other => return Reaches::No(format!("{} does not read it", other.says())),
         };
-        match pam_reads(self.root, service, 0) {
+        match pam_reads_file(self.root, service, file, 0) {
             Some(true) => Reaches::Yes(format!("PAM reads it (pam_env in /etc/pam.d/{service})")),
-            Some(false) => Reaches::No(format!("/etc/pam.d/{service} has no pam_env")),
+            Some(false) => Reaches::No(match file {
+                None => format!("/etc/pam.d/{service} has no pam_env"),
+                Some(file) => format!("/etc/pam.d/{service} has no pam_env with envfile={file}"),
+            }),
             None => Reaches::Perhaps(format!("/etc/pam.d/{service} cannot be read")),
         }
     }
@@ -136,7 +155,7 @@ impl<'a> Sources<'a> {
             Channel::Su { login: false } => Reaches::Perhaps(
                 "su without - starts no login shell; if the one that su was called from was".into(),
             ),
-            Channel::Ssh => Reaches::Perhaps("if a login shell was in between".into()),
+            Channel::Ssh { .. } => Reaches::Perhaps("if a login shell was in between".into()),
             Channel::Program { .. } => {
                 Reaches::Perhaps("if it was started from a login shell".into())
             }
@@ -151,6 +170,10 @@ impl<'a> Sources<'a> {
         match self.channel {
             Channel::Program { .. } => {
                 Reaches::Perhaps("if it was started from an interactive bash".into())
+            }
+            // bash reads it for what sshd starts as well, if it was built so (Debian's is).
+            Channel::Ssh { .. } | Channel::Su { .. } | Channel::Sudo { .. } => {
+                Reaches::Perhaps("if an interactive bash was in between, or sshd's own".into())
             }
             _ => Reaches::No("only interactive shells read it".into()),
         }
@@ -208,6 +231,24 @@ impl<'a> Sources<'a> {
                 }
             }
         }
+    }
+
+    fn sshd(&mut self) {
+        let (main, ours) = match self.channel {
+            Channel::Ssh { config } => (config.as_deref(), true),
+            _ => (None, false),
+        };
+        let config = sshd::read(self.root, main);
+        self.mentions.extend(config.mentions(self.variable, ours));
+        self.unread.extend(config.unread.iter().cloned());
+        let Some(home) = &self.home else { return };
+        let file = format!("{home}/.ssh/environment");
+        let reaches = match (ours, config.reads_user_file()) {
+            (true, true) => Reaches::Perhaps("if PAM and SetEnv do not set it".into()),
+            (true, false) => Reaches::No("sshd does not read it (PermitUserEnvironment)".into()),
+            (false, _) => Reaches::No("only for sessions of sshd".into()),
+        };
+        self.file(&file, &place::ENVIRONMENT_D, None, reaches);
     }
 
     fn supervisord(&mut self) {
@@ -343,14 +384,27 @@ pub(crate) fn crontab_of(root: &Root, command: &str) -> Option<(String, usize)> 
     }
 }
 
+/// Debian's file for the locale.
+pub(crate) const LOCALE: &str = "/etc/default/locale";
+
 /// Whether a PAM service runs pam_env with /etc/environment; `None` where its file cannot be read.
-pub(crate) fn pam_reads(root: &Root, service: &str, depth: u32) -> Option<bool> {
+pub(crate) fn pam_reads(root: &Root, service: &str) -> Option<bool> {
+    pam_reads_file(root, service, None, 0)
+}
+
+/// The same of another file that `envfile=` names.
+pub(crate) fn pam_reads_file(
+    root: &Root,
+    service: &str,
+    file: Option<&str>,
+    depth: u32,
+) -> Option<bool> {
     let text = match root.read(&format!("/etc/pam.d/{service}")) {
         Ok(text) => text,
         // A service without a file has the rules of "other"; "su-l" is "su" on some systems.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth == 0 => {
             let other = service.strip_suffix("-l").unwrap_or("other");
-            return pam_reads(root, other, 1);
+            return pam_reads_file(root, other, file, 1);
         }
         Err(_) => return None,
     };
@@ -363,13 +417,15 @@ pub(crate) fn pam_reads(root: &Root, service: &str, depth: u32) -> Option<bool> 
             _ => None,
         };
         if let Some(other) = included {
-            if depth < 8 && pam_reads(root, other, depth + 1) == Some(true) {
+            if depth < 8 && pam_reads_file(root, other, file, depth + 1) == Some(true) {
                 return Some(true);
             }
             continue;
         }
+        let named = words.iter().find_map(|word| word.strip_prefix("envfile="));
         let reads = words.iter().any(|word| word.ends_with("pam_env.so"))
-            && !words.iter().any(|word| word.starts_with("envfile=") || *word == "readenv=0");
+            && named == file
+            && !words.contains(&"readenv=0");
         if reads {
             return Some(true);
         }
@@ -386,6 +442,11 @@ pub(crate) fn home(root: &Root, uid: u32) -> Option<String> {
 }
 
 impl Channel {
+    /// Who started it, within a sentence.
+    pub(crate) fn who(&self) -> String {
+        self.says().trim_end_matches(',').to_owned()
+    }
+
     /// Who started it, to begin a sentence with.
     pub(crate) fn says(&self) -> String {
         match self {
@@ -394,7 +455,7 @@ impl Channel {
             }
             Channel::Cron => "cron".into(),
             Channel::At => "at".into(),
-            Channel::Ssh => "sshd".into(),
+            Channel::Ssh { .. } => "sshd".into(),
             Channel::Sudo { login: true } => "sudo -i".into(),
             Channel::Sudo { login: false } => "sudo".into(),
             Channel::Su { login: true } => "su -".into(),

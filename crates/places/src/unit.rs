@@ -108,8 +108,8 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
                 Says::ResetPass => passed.clear(),
                 Says::Pass(name) if name == variable => passed.push(setting(Kind::Pass, None)),
                 Says::ResetUnset => unset.clear(),
-                Says::Unset(name, _) if name == variable => {
-                    unset.push(setting(Kind::Unset, None));
+                Says::Unset(name, only) if name == variable => {
+                    unset.push((only, setting(Kind::Unset, None)));
                 }
                 Says::ResetFiles => env_files.clear(),
                 Says::File(path, _) => env_files.push((path, line)),
@@ -122,15 +122,18 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
     unit.settings.extend(passed);
     unit.settings.extend(set);
     for (path, _) in env_files {
-        read_env_file(root, &path, variable, &mut unit);
+        read_env_file(root, &specified(&path, stem, kind), variable, &mut unit);
     }
-    unit.settings.extend(unset);
+    // `UnsetEnvironment=TZ=UTC` removes that value only.
+    let last = unit.settings.last().and_then(|setting| setting.value.clone());
+    let holds = unset.into_iter().filter(|(only, _)| only.is_none() || *only == last);
+    unit.settings.extend(holds.map(|(_, setting)| setting).collect::<Vec<_>>());
     unit
 }
 
 fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
-    if path.contains('*') {
-        unit.unread.push(format!("EnvironmentFile={path}: a pattern, not expanded"));
+    if path.contains(['*', '?', '[', '%']) {
+        unit.unread.push(format!("EnvironmentFile={path}: a pattern or specifier, not expanded"));
         return;
     }
     unit.files.push(path.to_owned());
@@ -148,6 +151,14 @@ fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => unit.unread.push(format!("{path}: {error}")),
     }
+}
+
+/// The specifiers that tell a unit's name (systemd.unit(5)); the others stay, only systemd knows them.
+fn specified(path: &str, stem: &str, kind: &str) -> String {
+    let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
+    let name = format!("{stem}.{kind}");
+    let known = [("%i", instance), ("%p", prefix), ("%N", stem), ("%n", &name)];
+    known.iter().fold(path.to_owned(), |path, (specifier, text)| path.replace(specifier, text))
 }
 
 /// `DefaultEnvironment=` of the manager.

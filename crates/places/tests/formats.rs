@@ -12,6 +12,7 @@ fn sample(place: &Place) -> (&'static str, Option<&'static str>) {
             ("# jobs\nSHELL=/bin/sh\n* * * * * root run-it a=b\n\n5 0 * * 0 root other\n", None)
         }
         "sudoers" => ("Defaults env_reset\n", None),
+        "sshd" => ("Port 22\nSetEnv A=1 \"B=x y\"\nMatch User joe\n  SetEnv TZ=no\n", None),
         "supervisord" => (
             "[supervisord]\nnodaemon=true\n; x\n[program:web]\ncommand=/bin/web\nenvironment=A=\"1\",\n  B=2\n[program:db]\ncommand=x\n",
             Some("web"),
@@ -105,6 +106,8 @@ fn line() -> impl Strategy<Value = String> {
         Just("env[TZ] = a".to_owned()),
         Just("Environment=TZ=a \"B=1\"".to_owned()),
         Just("[Service]".to_owned()),
+        Just("SetEnv TZ=a \"A=1 2\" # x".to_owned()),
+        Just("Match all".to_owned()),
         "[ -~]{0,16}",
     ]
 }

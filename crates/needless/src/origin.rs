@@ -1,0 +1,86 @@
+//! origin: from the words of the command line to a story.
+
+use crate::cli::{self, When};
+use crate::output::{Output, Stream};
+use anyhow::{Context, Result, anyhow, bail};
+use needless_capture::{Failure, Kin, Root};
+use needless_model::Story;
+use needless_places as places;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// chain of processes → story → report.
+pub(crate) fn origin(asked: &cli::Origin, when: When) -> Result<()> {
+    check_name(&asked.variable)?;
+    let pid = match (&asked.unit, asked.pid) {
+        (Some(unit), _) => places::main_process(unit),
+        (None, pid) => pid,
+    };
+    let told = match pid {
+        Some(pid) => of_process(pid, &asked.variable)?.1,
+        None => of_stopped_unit(asked.unit.as_deref().unwrap_or_default(), &asked.variable)?,
+    };
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    tell(told.story, asked, output, when)
+}
+
+fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Result<()> {
+    places::veil(&mut story);
+    let file = asked.output.as_deref().and_then(Path::extension);
+    let mut text = Vec::new();
+    let formed = match asked.json || file.is_some_and(|ending| ending == "json") {
+        true => needless_report::origin_json(&mut text, &story, env!("CARGO_PKG_VERSION")),
+        false => needless_report::origin(&mut text, &story, output.style(when)),
+    };
+    formed.context("cannot form the story")?;
+    output.write(&text)
+}
+
+pub(crate) fn of_process(pid: u32, variable: &str) -> Result<(Vec<Kin>, places::Origin)> {
+    let chain = needless_capture::ancestry(pid, variable).map_err(|why| anyhow!(why))?;
+    let me = chain.last().context("a chain has a last process")?;
+    let root = needless_capture::root_of(me)
+        .with_context(|| format!("cannot look into the file system of process {pid}"))?;
+    let told = places::origin(&chain, variable, &root);
+    Ok((chain, told))
+}
+
+pub(crate) fn of_stopped_unit(unit: &str, variable: &str) -> Result<places::Origin> {
+    let root = Root::own().context("cannot open /")?;
+    Ok(places::origin_of_unit(&places::unit_name(unit), variable, &root))
+}
+
+pub(crate) fn check_name(variable: &str) -> Result<()> {
+    let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if variable.is_empty() || !variable.chars().all(known) {
+        bail!("{variable:?} is no name of a variable");
+    }
+    Ok(())
+}
+
+/// Runs the command, every exec seen → story; the command's own exit status.
+pub(crate) fn origin_of_run(asked: &cli::Origin, when: When) -> ExitCode {
+    if let Err(error) = check_name(&asked.variable) {
+        return crate::complain(&error, crate::FAILED);
+    }
+    let output = match Output::open(asked.output.as_deref(), Stream::Stderr) {
+        Ok(output) => output,
+        Err(error) => return crate::complain(&error, Failure::OURS),
+    };
+    // For the rest of the run, which is one.
+    let variable: &'static str = String::leak(asked.variable.clone());
+    let options = needless_capture::Options {
+        backend: needless_capture::Backend::Ptrace,
+        watch: Vec::leak(vec![variable]),
+        ..Default::default()
+    };
+    let captured = match needless_capture::run(&asked.command, output.caller().cloned(), &options) {
+        Ok(captured) => captured,
+        Err(failure) => return crate::complain(&failure.message, failure.status),
+    };
+    let story = places::origin_of_run(&captured.profile, variable);
+    if let Err(error) = tell(story, asked, output, when) {
+        crate::complain(&error, Failure::OURS);
+    }
+    captured.mirror()
+}

@@ -1,0 +1,301 @@
+//! fix with the real sshd, with the real localedef, and of several processes at once.
+
+#[path = "common/cell.rs"]
+mod cell;
+mod common;
+#[path = "common/machine.rs"]
+mod machine;
+use cell::*;
+use common::*;
+use machine::Machine;
+
+const SSH: &str = "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -p 2222 root@127.0.0.1";
+/// sshd reads its configuration again, and listens again.
+const RELOAD: &str = "kill -HUP $(cat /run/sshd.pid); until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done";
+
+fn sshd() -> Option<Machine> {
+    program("sshd")?;
+    let machine = machine()?;
+    machine.ok(
+        "set -e; mkdir -p /run/sshd /root/.ssh; chmod 700 /root/.ssh; ssh-keygen -A >/dev/null
+         usermod -p '*' root; rm -f /root/.ssh/t*; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/t
+         cat /root/.ssh/t.pub >/root/.ssh/authorized_keys; /usr/sbin/sshd -p 2222",
+    );
+    Some(machine)
+}
+
+/// Where sshd asks no PAM, /etc/environment reaches nobody: SetEnv is the place.
+#[test]
+fn sshd_without_pam() {
+    let Some(machine) = sshd() else { return };
+    machine.write("/etc/ssh/sshd_config.d/a.conf", "644", "UsePAM no\n");
+    machine.write("/etc/environment", "644", "TZ=Asia/Tokyo\n");
+    let start = || {
+        machine.ok(RELOAD);
+        drop(machine.start(&format!("exec {SSH} /usr/local/bin/probe setenv")));
+    };
+    let why = ["/etc/environment:1 does not reach it: sshd does not use PAM here"];
+    cell(&machine, "setenv", &start, &why, "/etc/ssh/sshd_config.d/zz-needless.conf");
+    machine.ok("/usr/sbin/sshd -t");
+}
+
+/// The first SetEnv line is the only one that counts: a second, of ours, would be none.
+#[test]
+fn a_set_env_that_is_there() {
+    let Some(machine) = sshd() else { return };
+    let file = "/etc/ssh/sshd_config.d/a.conf";
+    machine.write(file, "644", "AcceptEnv LC_* T?\nSetEnv A=\"1 2\" TZ=UTC # c\n");
+    machine.write("/etc/ssh/sshd_config.d/b.conf", "644", "SetEnv TZ=Europe/Athens\n");
+    machine.ok(RELOAD);
+    drop(machine.start(&format!("TZ=Asia/Seoul exec {SSH} -o SendEnv=TZ /usr/local/bin/probe a")));
+    let pid = machine.pid_of(&format!("{WORDS} a"), "0");
+    let story = origin(&machine, &pid);
+    assert!(story.starts_with("TZ is UTC in perl["), "{story}");
+    for part in [
+        "a.conf:2 sets it, and sshd sets it for every session (SetEnv)",
+        "a.conf:1 TZ in AcceptEnv perhaps if the client sends it",
+        "b.conf:1 TZ=Europe/Athens not read sshd takes the first SetEnv line only",
+    ] {
+        assert!(story.contains(part), "{part}: {story}");
+    }
+    let before = machine.etc();
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert!(fixed.contains("+SetEnv \"A=1 2\" TZ=Asia/Tokyo"), "{fixed}");
+    machine.ok(RELOAD);
+    assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ $A'")), "Asia/Tokyo 1 2\n");
+    machine.ok("needless undo && /usr/sbin/sshd -t");
+    assert_eq!(machine.etc(), before);
+    // What only the client sends: by AcceptEnv, and so it is told.
+    machine.write(file, "644", "AcceptEnv T?\n");
+    machine.ok(&format!("kill {pid}; rm /etc/ssh/sshd_config.d/b.conf; {RELOAD}"));
+    drop(machine.start(&format!("TZ=Asia/Seoul exec {SSH} -o SendEnv=TZ /usr/local/bin/probe b")));
+    let pid = machine.pid_of(&format!("{WORDS} b"), "0");
+    let story = origin(&machine, &pid);
+    assert!(story.starts_with("TZ is Asia/Seoul in perl["), "{story}");
+    assert!(story.contains("TZ in AcceptEnv perhaps if the client sends it"), "{story}");
+}
+
+/// What a Match sets is stronger: sshd itself is asked, and the change taken back.
+#[test]
+fn sshd_has_the_last_word() {
+    let Some(machine) = sshd() else { return };
+    machine.ok("printf 'Match all\\n  SetEnv TZ=UTC\\n' >>/etc/ssh/sshd_config");
+    let before = machine.etc();
+    let drop_in = "/etc/ssh/sshd_config.d/zz-needless.conf";
+    let done = machine.run(&format!("needless fix --in {drop_in} --set TZ={ZONE} --yes"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("sshd still gets another TZ"), "{}", stderr(&done));
+    assert_eq!(machine.etc(), before);
+    let done = machine.run(&format!("needless fix --in {drop_in} --set 'TZ=a\tb' --yes"));
+    assert!(stderr(&done).contains("control characters"), "{}", stderr(&done));
+    machine.ok("sed -i '/^Match all/,$d' /etc/ssh/sshd_config");
+    let read = format!("{RELOAD}; {SSH} env | grep ^X=");
+    assert_eq!(values_arrive(&machine, &format!("--in {drop_in}"), &read), HARD.len());
+    machine.ok("/usr/sbin/sshd -t");
+}
+
+/// Two that convert times, the second a fork of the first.
+const TWINS: &str = "#!/usr/bin/perl
+fork; while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
+";
+
+/// A report of several: each place once, with all whom it is for; what has none is said.
+#[test]
+fn a_report_of_several_services() {
+    program("perl");
+    let Some(machine) = Machine::boot(&[("probe", PROBE), ("twins", TWINS)]) else { return };
+    if !observes_others() {
+        return;
+    }
+    machine.ok("ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime");
+    for (name, program) in [("one", "probe one"), ("two", "twins")] {
+        let unit = format!("[Service]\nExecStart=/usr/local/bin/{program}\n");
+        machine.write(&format!("/etc/systemd/system/{name}.service"), "644", &unit);
+    }
+    machine.ok("systemctl daemon-reload; systemctl start one two");
+    drop(machine.start("/usr/local/bin/probe nobodys; true"));
+    machine.pid_of(&format!("{WORDS} nobodys"), "0");
+    let pids = machine.ok("pgrep -f '^/usr/bin/perl /usr/local/bin/(probe|twins)'");
+    let pids: Vec<&str> = pids.split_ascii_whitespace().collect();
+    assert_eq!(pids.len(), 4, "{pids:?}");
+    let report = |pids: &str| {
+        machine.ok(&format!("needless attach {pids} --for 2s -o /run/report.json"));
+        machine.ok("cat /run/report.json")
+    };
+    let seen: serde_json::Value = serde_json::from_str(&report(&pids.join(" "))).unwrap();
+    let findings = seen["findings"].as_array().unwrap();
+    let storms = findings.iter().filter(|finding| finding["rule"] == "tz-unset");
+    let mut whom: Vec<String> = storms
+        .flat_map(|finding| finding["whom"].as_array().unwrap())
+        .map(|process| process["pid"].to_string())
+        .collect();
+    whom.sort();
+    let mut all: Vec<String> = pids.iter().map(|pid| (*pid).to_owned()).collect();
+    all.sort();
+    assert_eq!(whom, all, "every process of every finding is named");
+    let before = machine.etc();
+    let done = machine.run("needless fix /run/report.json --rule tz-unset --yes --restart");
+    let (told, refused) = (stdout(&done), stderr(&done));
+    assert_eq!(done.status.code(), Some(2), "{told}{refused}");
+    assert!(refused.contains("not done by a tool: it was started by "), "{refused}");
+    assert!(refused.contains("1 of the changes not made"), "{refused}");
+    assert_eq!(told.matches("done: change").count(), 2, "{told}{refused}");
+    for name in ["one", "two"] {
+        let file = format!("/etc/systemd/system/{name}.service.d/zz-needless.conf");
+        assert_eq!(told.matches(&format!("+++ b{file}")).count(), 1, "{told}");
+    }
+    let twins = machine.ok("pgrep -f '^/usr/bin/perl /usr/local/bin/twins'");
+    assert_eq!(twins.split_ascii_whitespace().count(), 2);
+    let line = told.lines().find(|line| line.contains("for  ") && line.contains(", "));
+    assert_eq!(line.map(|line| line.matches("perl[").count()), Some(2), "{told}");
+    for name in ["probe one", "twins"] {
+        let pid = machine.ok(&format!("pgrep -o -f '^/usr/bin/perl /usr/local/bin/{name}'"));
+        assert_eq!(machine.stats(pid.trim()), 0, "{name}");
+    }
+    machine.ok("needless undo && needless undo");
+    assert_eq!(machine.etc(), before);
+}
+
+/// Opens of locales that fail while `ls` starts with LC_ALL=`name`, as strace has them.
+fn misses(machine: &Machine, name: &str) -> usize {
+    machine.ok(&format!("LC_ALL={name} strace -e trace=openat -o /run/opens ls / >/run/out 2>&1"));
+    let log = machine.ok("cat /run/opens");
+    assert!(log.contains("libc.so"), "{log}");
+    log.lines().filter(|line| line.contains("/locale/") && line.contains("ENOENT")).count()
+}
+
+/// Everything below /etc and the locales.
+fn files(machine: &Machine) -> String {
+    machine.ok("find /etc /usr/lib/locale -printf '%p %m %u %g %l ' -type f -exec sha256sum {} \\; -o -printf '\\n' | sort")
+}
+
+fn localedef(machine: &Machine) -> bool {
+    let sources = machine.run("test -e /usr/share/i18n/locales/el_GR -a -e /etc/locale.gen");
+    let missing = "the package locales is not installed".to_owned();
+    let there = if sources.status.success() { Ok(()) } else { Err(missing) };
+    needed(there).is_some() && machine.has("localedef").is_some()
+}
+
+#[test]
+fn a_locale_that_is_missing_is_built_into_the_archive() {
+    let Some(machine) = machine() else { return };
+    if !localedef(&machine) {
+        return;
+    }
+    machine.ok("rm -f /usr/lib/locale/locale-archive");
+    for (asked, built) in [("el_GR.UTF-8", "el_GR.utf8"), ("greek", "el_GR.iso88597")] {
+        let before = files(&machine);
+        let many = misses(&machine, asked);
+        assert!(many > 5, "{asked}: {many}");
+        let shown = machine.run(&format!("needless fix --locale {asked}"));
+        assert!(stderr(&shown).contains("--yes"), "{}", stderr(&shown));
+        assert_eq!(files(&machine), before, "without a yes nothing is written");
+        let fixed = machine.ok(&format!("needless fix --locale {asked} --yes"));
+        assert!(fixed.contains("new file /usr/lib/locale/locale-archive"), "{fixed}");
+        assert_eq!(misses(&machine, asked), 0, "{asked}: {fixed}");
+        assert!(machine.ok("locale -a").contains(built), "{fixed}");
+        assert_ne!(machine.ok("grep -c '^el_GR' /etc/locale.gen").trim(), "0");
+        let again = machine.ok(&format!("needless fix --locale {asked} --yes"));
+        assert!(again.contains("already so"), "{again}");
+        machine.ok("needless undo");
+        assert_eq!(files(&machine), before, "{asked}: not every byte is back");
+        assert_eq!(misses(&machine, asked), many);
+    }
+    // An archive that is there keeps what it has, and is put back as it was.
+    machine.ok("localedef -i de_DE -f ISO-8859-1 de_DE");
+    let before = files(&machine);
+    machine.ok("needless fix --locale el_GR.UTF-8 --yes");
+    assert_eq!(misses(&machine, "el_GR.UTF-8"), 0);
+    assert_eq!(misses(&machine, "de_DE"), 0);
+    machine.ok("needless undo");
+    assert_eq!(files(&machine), before);
+    // Somebody else's locale in it since: nothing is lost, and it is said why.
+    machine.ok("needless fix --locale el_GR.UTF-8 --yes; localedef -i fr_FR -f ISO-8859-1 fr_FR");
+    let changed = files(&machine);
+    let done = machine.run("needless undo");
+    assert_eq!(done.status.code(), Some(2));
+    let said = stderr(&done);
+    assert!(said.contains("locale-archive: somebody has changed it since"), "{said}");
+    assert_eq!(files(&machine), changed);
+}
+
+/// The tree of links of 2001: the name that is asked for leads to the locale at the first attempt.
+#[test]
+fn a_locale_as_a_directory_and_by_a_link() {
+    let Some(machine) = machine() else { return };
+    if !localedef(&machine) {
+        return;
+    }
+    machine.ok("rm -f /usr/lib/locale/locale-archive");
+    let before = files(&machine);
+    let many = misses(&machine, "el_GR.UTF-8");
+    let fixed = machine.ok("needless fix --locale el_GR.UTF-8 --directory --yes");
+    assert!(fixed.contains("new link /usr/lib/locale/el_GR.UTF-8 -> el_GR.utf8"), "{fixed}");
+    // All that is left is the look for the archive, which there is none of.
+    assert!(many > 5 && misses(&machine, "el_GR.UTF-8") == 1, "{many}");
+    machine.ok("needless undo");
+    assert_eq!(files(&machine), before);
+    let many = misses(&machine, "C.UTF-8");
+    assert!(many > 5, "{many}");
+    let fixed = machine.ok("needless fix --locale C.UTF-8 --yes");
+    assert!(fixed.contains("new link /usr/lib/locale/C.UTF-8 -> C.utf8"), "{fixed}");
+    assert_eq!(misses(&machine, "C.UTF-8"), 1);
+    // A link of another's in its place is not ours to take away.
+    machine.ok("ln -sfn /somewhere /usr/lib/locale/C.UTF-8");
+    assert_eq!(machine.run("needless undo").status.code(), Some(2));
+    machine.ok("ln -sfn C.utf8 /usr/lib/locale/C.UTF-8; needless undo");
+    assert_eq!(files(&machine), before);
+    for (name, says) in [
+        ("xx_YY.UTF-8", "there is no locale xx_YY"),
+        ("../../etc/x", "no name of a locale"),
+        ("el_GR.NOPE-1", "no charmap NOPE-1"),
+    ] {
+        let done = machine.run(&format!("needless fix --locale {name} --yes"));
+        assert_eq!(done.status.code(), Some(2), "{name}");
+        assert!(assert_one_line(&done).contains(says), "{name}: {}", stderr(&done));
+    }
+    assert_eq!(files(&machine), before);
+    // The variable itself: Debian has a file for it, which PAM reads.
+    drop(machine.start("exec su -s /bin/sh -c '/usr/local/bin/probe locale' daemon"));
+    let pid = machine.pid_of(&format!("{WORDS} locale"), "0");
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set LC_TIME=C.utf8 --yes"));
+    assert!(fixed.contains("+++ b/etc/default/locale"), "{fixed}");
+    assert_eq!(machine.ok("su -s /bin/sh -c 'echo $LC_TIME' daemon"), "C.utf8\n");
+    machine.ok("needless undo");
+    assert_eq!(files(&machine), before);
+}
+
+/// What a unit's own command does to its environment: no certainty where two stories fit.
+#[test]
+fn a_unit_whose_command_takes_it_away() {
+    let Some(machine) = machine() else { return };
+    let unit = |exec: &str, more: &str| {
+        let text = format!("[Service]\nExecStart={exec}\n{more}");
+        machine.write("/etc/systemd/system/p@.service", "644", &text);
+        machine.ok("systemctl daemon-reload; systemctl restart p@1");
+        let pid = machine.ok("systemctl show -p MainPID --value p@1").trim().to_owned();
+        machine.pid_of(&format!("{WORDS} e"), "0");
+        (origin(&machine, &pid), pid)
+    };
+    let set = "Environment=TZ=Asia/Tokyo\n";
+    let (story, pid) = unit("/usr/bin/env -i /usr/local/bin/probe e", set);
+    assert!(story.contains("something in p@1.service made its environment anew"), "{story}");
+    let done = machine.run(&format!("needless fix --pid {pid} --set TZ=UTC --yes"));
+    assert!(stderr(&done).contains("not done by a tool"), "{}", stderr(&done));
+    let (story, _) = unit("/usr/bin/env -u TZ /usr/local/bin/probe e", set);
+    assert!(story.contains("was not there, or not so, when it was started"), "{story}");
+    assert!(story.contains("a program between systemd, as p@1.service and it may have"), "{story}");
+    let (story, pid) = unit("/usr/bin/env TZ=UTC /usr/local/bin/probe e", "");
+    assert!(story.contains("gave it, or a program between that and it"), "{story}");
+    let plan = machine.run(&format!("needless fix --pid {pid} --set TZ=Asia/Tokyo </dev/null"));
+    assert!(stdout(&plan).contains("if its command sets it, that is stronger"), "{plan:?}");
+    // The file of an instance, and a removal of one value only.
+    machine.write("/etc/default/p-1", "644", "TZ=Europe/Athens\n");
+    let more = "EnvironmentFile=/etc/default/%p-%i\nUnsetEnvironment=TZ=UTC\n";
+    let (story, _) = unit("/usr/local/bin/probe e", more);
+    assert!(story.starts_with("TZ is Europe/Athens in perl["), "{story}");
+    assert!(
+        story.contains("/etc/default/p-1:1 sets it, and p@1.service is started with"),
+        "{story}"
+    );
+}
