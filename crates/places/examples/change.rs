@@ -1,8 +1,8 @@
-//! A change of two files below a folder, for the test that kills it at each of its system calls.
+//! Changes of files below a folder, for the test that kills them at each of their system calls.
 //!
-//! `change ROOT STATE apply|undo|recover`
+//! `change ROOT STATE apply|formats|undo|undo-two|recover`
 
-use needless_places::{About, FileChange, Journal};
+use needless_places::{About, Edit, FileChange, Journal, PLACES};
 use std::path::Path;
 
 fn main() -> Result<(), String> {
@@ -33,7 +33,40 @@ fn main() -> Result<(), String> {
             ];
             journal.apply("TZ=UTC", &files, Vec::new()).map(|_| ())
         }
+        "formats" => {
+            let mut files = vec![
+                edited(&journal, "/etc/crontab", "crontab", None)?,
+                edited(&journal, "/etc/ssh/sshd_config", "sshd", None)?,
+                edited(&journal, "/srv/compose.yaml", "compose", Some("web"))?,
+            ];
+            files.push(FileChange {
+                path: "/usr/lib/locale/C.UTF-8".into(),
+                before: None,
+                after: Some(b"C.utf8".to_vec()),
+                about: About::link(),
+            });
+            journal.apply("TZ=UTC in several", &files, Vec::new()).map(|_| ())
+        }
         "undo" => journal.undo(journal.last()?).map(|_| ()),
+        "undo-two" => {
+            journal.undo(journal.last()?)?;
+            journal.undo(journal.last()?).map(|_| ())
+        }
         _ => Ok(()),
     }
+}
+
+/// A file with TZ=UTC set in the format of the place `name`.
+fn edited(
+    journal: &Journal,
+    path: &str,
+    name: &str,
+    part: Option<&str>,
+) -> Result<FileChange, String> {
+    let place = PLACES.iter().find(|place| place.name == name).ok_or("no such place")?;
+    let old = journal.disk().look(path)?.ok_or("no such file")?;
+    let text = String::from_utf8_lossy(&old.bytes).into_owned();
+    let new = place.change(&text, &Edit { variable: "TZ", value: Some("UTC"), part })?;
+    let (before, after) = (Some(old.bytes), Some(new.into_bytes()));
+    Ok(FileChange { path: path.into(), before, after, about: old.about })
 }

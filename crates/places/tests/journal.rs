@@ -12,15 +12,36 @@ struct World {
     folder: tempfile::TempDir,
 }
 
+/// Files of several formats.
+const FILES: [(&str, &str); 3] = [
+    ("etc/crontab", "SHELL=/bin/sh\n5 0 * * * root job\n"),
+    ("etc/ssh/sshd_config", "Port 22\nMatch User joe\n  X11Forwarding no\n"),
+    ("srv/compose.yaml", "services:\n  web:\n    image: x\n"),
+];
+
 impl World {
     /// A root with /etc/environment, and a place for the journal.
     fn new() -> World {
-        let folder = tempfile::tempdir().unwrap();
+        World::inside(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory, where there is such a place: thousands of runs sync their files.
+    fn quick() -> World {
+        let memory = tempfile::tempdir_in("/dev/shm");
+        World::inside(memory.unwrap_or_else(|_| tempfile::tempdir().unwrap()))
+    }
+
+    fn inside(folder: tempfile::TempDir) -> World {
         let world = World { folder };
         fs::create_dir_all(world.root().join("etc/systemd/system")).unwrap();
         fs::write(world.root().join("etc/environment"), "LANG=C\n# end").unwrap();
         fs::set_permissions(world.root().join("etc/environment"), PermissionsExt::from_mode(0o640))
             .unwrap();
+        for (file, text) in FILES {
+            let file = world.root().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
         world
     }
 
@@ -37,17 +58,22 @@ impl World {
     }
 
     /// Every path below the root with its mode and bytes.
-    fn all(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
+    fn all(&self) -> Files {
         let mut found = BTreeMap::new();
         walk(&self.root(), &mut found);
         found
     }
 }
 
-fn walk(dir: &Path, found: &mut BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>) {
+fn walk(dir: &Path, found: &mut Files) {
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let about = entry.metadata().unwrap();
-        let bytes = about.is_file().then(|| fs::read(entry.path()).unwrap());
+        let bytes = match about.is_symlink() {
+            true => {
+                Some(fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes())
+            }
+            false => about.is_file().then(|| fs::read(entry.path()).unwrap()),
+        };
         found.insert(entry.path(), (about.mode(), bytes));
         if about.is_dir() {
             walk(&entry.path(), found);
@@ -205,6 +231,49 @@ fn the_file_of_another_is_refused() {
     assert!(why.contains("belongs to user 65534"), "{why}");
 }
 
+/// Where directories would have to be made first, it is the last one there that must be ours.
+#[test]
+fn nothing_is_made_in_the_directory_of_another() {
+    let world = World::new();
+    let home = world.root().join("home");
+    fs::create_dir(&home).unwrap();
+    let given = std::os::unix::fs::chown(&home, Some(65534), None);
+    if needed(given.map_err(|_| "only root can give a directory away".to_owned())).is_none() {
+        return;
+    }
+    let path = "/home/.config/systemd/user/a.service.d/zz-needless.conf";
+    let why = Disk::at(&world.root()).unwrap().look(path).unwrap_err();
+    assert!(why.contains("belongs to user 65534"), "{why}");
+    let (journal, _) = world.open();
+    let before = world.all();
+    journal.apply("x", &[change(path, None, "x")], Vec::new()).unwrap_err();
+    assert_eq!(world.all(), before);
+}
+
+/// What cannot be ended now is said, and does not keep other files from being changed.
+#[test]
+fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    drop(journal);
+    fs::write(world.state().join(format!("journal/{id}/undoing")), "").unwrap();
+    // Somebody has put a link on the way since: no longer gone along.
+    let (dir, aside) = (world.root().join("etc/systemd"), world.root().join("etc/aside"));
+    fs::rename(&dir, &aside).unwrap();
+    symlink("aside", &dir).unwrap();
+    let (journal, said) = world.open();
+    assert!(said[0].contains("cannot be ended yet") && said[0].contains("link"), "{said:?}");
+    journal.apply("y", &[change("/etc/other", None, "1\n")], Vec::new()).unwrap();
+    drop(journal);
+    fs::remove_file(&dir).unwrap();
+    fs::rename(&aside, &dir).unwrap();
+    let (journal, said) = world.open();
+    assert!(said[0].contains("was being taken back: done"), "{said:?}");
+    assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
+    assert!(!world.root().join(&DROP_IN[1..]).exists());
+}
+
 #[test]
 fn two_at_once_are_refused() {
     let world = World::new();
@@ -220,114 +289,145 @@ fn example() -> PathBuf {
     target.join("examples/change")
 }
 
-/// Every system call that `change ACTION` makes, in order: its name and which of that name it is.
-fn calls(world: &World, action: &str) -> Vec<(String, usize)> {
-    let log = world.folder.path().join("log");
-    let done = Command::new("strace")
-        .args(["-qq", "-o"])
-        .arg(&log)
-        .arg(example())
-        .args([world.root(), world.state()])
-        .arg(action)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let text = fs::read_to_string(&log).unwrap();
-    text.lines()
-        .filter_map(|line| {
-            let name = line.split_once('(')?.0.to_owned();
-            let count = seen.entry(name.clone()).or_default();
-            *count += 1;
-            Some((name, *count))
-        })
-        .collect()
+type Files = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
+
+/// What is killed: the actions before, the one that is killed, and the actions after which a state in
+/// between is as good as an end.
+struct Scene {
+    name: &'static str,
+    before: &'static [&'static str],
+    action: &'static str,
+    between: &'static [&'static str],
 }
 
-/// Kills `change ACTION` at each of its system calls in turn; the next run must leave what was
-/// there before, or what was to be there. Gives how often each.
-fn kill_everywhere(action: &str) -> (usize, usize) {
-    let prepare = || {
-        let world = World::new();
-        if action == "recover" {
-            // Killed with the first file changed and the second not.
-            let killed = Command::new("strace")
-                .args(["-qq", "-o", "/dev/null", "-e", "inject=renameat2:signal=SIGKILL:when=2"])
-                .arg(example())
-                .args([world.root(), world.state()])
-                .arg("apply")
-                .status();
-            assert!(!killed.unwrap().success());
-        }
-        if action == "undo" {
-            let done =
-                Command::new(example()).args([world.root(), world.state()]).arg("apply").status();
-            assert!(done.unwrap().success());
+const SCENES: [Scene; 5] = [
+    Scene { name: "apply", before: &[], action: "apply", between: &[] },
+    Scene { name: "undo", before: &["apply"], action: "undo", between: &[] },
+    Scene { name: "recover", before: &["killed"], action: "recover", between: &[] },
+    Scene { name: "formats and a link", before: &[], action: "formats", between: &[] },
+    Scene {
+        name: "undo of two",
+        before: &["apply", "formats"],
+        action: "undo-two",
+        between: &["apply", "formats", "undo"],
+    },
+];
+
+impl World {
+    fn change(&self, action: &str) -> Command {
+        let mut change = Command::new(example());
+        change.args([self.root(), self.state()]).arg(action);
+        change
+    }
+
+    /// The same under strace with its options.
+    fn traced(&self, options: &[&str], log: &Path, action: &str) -> std::process::Output {
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "-o"]).arg(log).args(options).arg(example());
+        strace.args([self.root(), self.state()]).arg(action).output().unwrap()
+    }
+
+    fn after(actions: &[&str]) -> World {
+        let world = World::quick();
+        for action in actions {
+            if *action == "killed" {
+                // With the first file changed and the second not.
+                let inject = ["-e", "inject=renameat2:signal=SIGKILL:when=2"];
+                let killed = world.traced(&inject, Path::new("/dev/null"), "apply");
+                assert!(!killed.status.success());
+                continue;
+            }
+            let done = world.change(action).output().unwrap();
+            assert!(done.status.success(), "{action}: {}", String::from_utf8_lossy(&done.stderr));
         }
         world
-    };
-    // Paths differ from world to world; what lies below the root does not.
-    let below = |world: &World| -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
-        let all = world.all().into_iter();
-        all.map(|(path, what)| (path.strip_prefix(world.root()).unwrap().to_owned(), what))
+    }
+
+    /// Every system call that an action makes, in order: its name and which of that name it is.
+    fn calls(&self, action: &str) -> Vec<(String, usize)> {
+        let log = self.folder.path().join("log");
+        let done = self.traced(&[], &log, action);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let text = fs::read_to_string(&log).unwrap();
+        text.lines()
+            .filter_map(|line| {
+                let name = line.split_once('(')?.0.to_owned();
+                let count = seen.entry(name.clone()).or_default();
+                *count += 1;
+                Some((name, *count))
+            })
             .collect()
-    };
-    let world = prepare();
-    let before = below(&world);
-    let all = calls(&world, action);
-    let after = below(&world);
+    }
+
+    /// Paths differ from world to world; what lies below the root does not.
+    fn below(&self) -> Files {
+        let all = self.all().into_iter();
+        all.map(|(path, what)| (path.strip_prefix(self.root()).unwrap().to_owned(), what)).collect()
+    }
+}
+
+/// Kills a scene's action at each of its system calls in turn; the next run must leave what was there
+/// before, or what was to be there, or a state in between that is whole. Gives how often each.
+fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
+    let world = World::after(scene.before);
+    let before = world.below();
+    let all = world.calls(scene.action);
+    let after = world.below();
     assert_ne!(before, after);
-    let (mut back, mut through) = (0, 0);
+    let whole = World::after(scene.between).below();
+    let (mut back, mut between, mut through) = (0, 0, 0);
     // The loader's calls before main touch nothing.
     let first = all.iter().position(|(name, _)| name == "mkdir" || name == "flock").unwrap();
     for (name, nth) in &all[first..] {
         if name == "exit_group" {
             continue;
         }
-        let world = prepare();
+        let world = World::after(scene.before);
         let inject = format!("inject={name}:signal=SIGKILL:when={nth}");
-        let killed = Command::new("strace")
-            .args(["-qq", "-o", "/dev/null", "-e", &inject])
-            .arg(example())
-            .args([world.root(), world.state()])
-            .arg(action)
-            .output()
-            .unwrap();
+        let killed = world.traced(&["-e", &inject], Path::new("/dev/null"), scene.action);
         assert!(!killed.status.success(), "{name} {nth}: not killed");
-        let next =
-            Command::new(example()).args([world.root(), world.state()]).arg("recover").output();
-        let next = next.unwrap();
+        let next = world.change("recover").output().unwrap();
         assert!(next.status.success(), "{name} {nth}: {}", String::from_utf8_lossy(&next.stderr));
-        let now = below(&world);
+        let now = world.below();
         match () {
             () if now == before => back += 1,
             () if now == after => through += 1,
-            () => panic!("{action} killed at {name} {nth}: neither before nor after: {now:?}"),
+            () if !scene.between.is_empty() && now == whole => between += 1,
+            () => panic!("{}, killed at {name} {nth}: half of it: {now:?}", scene.name),
         }
         let (journal, said) = world.open();
         assert!(said.is_empty(), "{name} {nth}: {said:?}");
         let states: Vec<_> = journal.entries().unwrap().iter().map(|e| e.state).collect();
         assert!(!states.contains(&State::Begun), "{name} {nth}: {states:?}");
     }
-    (back, through)
+    (back, between, through)
 }
 
 #[test]
-fn killed_at_any_call_the_next_run_ends_it() {
+fn killed_at_any_of_a_thousand_calls_the_next_run_ends_it() {
     let strace = Command::new("strace").arg("-V").output();
     if needed(strace.map_err(|_| "strace is not installed".to_owned())).is_none() {
         return;
     }
-    for action in ["apply", "undo", "recover"] {
-        let (back, through) = kill_everywhere(action);
-        eprintln!(
-            "{action}: killed at {} calls: {back} rolled back, {through} finished",
-            back + through
-        );
-        // What was half done is never left so: recovering goes through, at the latest the next time.
-        match action {
-            "recover" => assert!(back == 0 && through > 20, "{back}, {through}"),
-            _ => assert!(back > 20 && through > 2, "{action}: {back}, {through}"),
-        }
-    }
+    let killed: usize = std::thread::scope(|scope| {
+        let scenes = SCENES.each_ref().map(|scene| (scene, scope.spawn(|| kill_everywhere(scene))));
+        let counts = scenes.map(|(scene, counts)| {
+            let (back, between, through) = counts.join().unwrap();
+            let all = back + between + through;
+            eprintln!(
+                "{}: killed at {all} calls: {back} rolled back, {between} in between, {through} finished",
+                scene.name
+            );
+            // What is half done is never left so: recovering goes through, at the latest the next time.
+            match scene.name {
+                "recover" => assert!(back == 0 && through > 20, "{back}, {through}"),
+                name => assert!(back > 20 && through > 2, "{name}: {back}, {through}"),
+            }
+            assert_eq!(between > 20, !scene.between.is_empty(), "{}: {between}", scene.name);
+            all
+        });
+        counts.iter().sum()
+    });
+    assert!(killed >= 1000, "killed {killed} times only");
 }
