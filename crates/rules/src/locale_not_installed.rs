@@ -51,8 +51,8 @@
 //!
 //! Three ways, by what is wanted. The encoding: `C.utf8`, which most systems have; the program then
 //! loads a locale, which takes *more* calls in all than the failed search. The language: install
-//! the locale (`localedef -i en_US -f UTF-8 en_US.UTF-8`). The fewest calls: `C`, in which the
-//! program runs now anyway.
+//! the locale (`needless fix --locale en_US.UTF-8`, or `localedef -i en_US -f UTF-8 en_US.UTF-8`).
+//! The fewest calls: `C`, in which the program runs now anyway.
 //!
 //! ## References
 //!
@@ -139,7 +139,7 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     };
     let install = Remedy {
         change: Change::Manual(format!(
-            "Install the locale: localedef -i {source} -f {charmap} {wanted}"
+            "Install the locale where the program runs: needless fix --locale {wanted} (or localedef -i {source} -f {charmap} {wanted})"
         )),
         safety: Safety::Manual(
             "The program then runs in that locale: messages, sorting and formats change from C."

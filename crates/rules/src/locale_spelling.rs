@@ -57,8 +57,8 @@
 //!
 //! Write the name as `locale -a` prints it (`C.utf8`). The same locale is loaded; only the
 //! variable's text differs, which some programs search for "UTF-8" and which ssh hands on to other
-//! hosts. In an image of your own, a link `/usr/lib/locale/C.UTF-8` to `C.utf8` does as well and
-//! leaves the variable alone.
+//! hosts. A link `/usr/lib/locale/C.UTF-8` to `C.utf8` does as well and leaves the variable alone:
+//! `needless fix --locale C.UTF-8` makes it.
 //!
 //! ## References
 //!
