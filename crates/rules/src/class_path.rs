@@ -26,6 +26,24 @@
 //! manual
 //! ```
 //!
+//! As Java 17 asks for each:
+//!
+//! ```trace
+//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! readlink("/opt", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument) x20
+//! readlink("/opt/lib", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument) x20
+//! readlink("/opt/lib/old0.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
+//! readlink("/opt/lib/old1.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
+//! readlink("/opt/lib/old2.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
+//! readlink("/opt/lib/old3.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
+//! readlink("/opt/lib/old4.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
+//! runtime java
+//! ```
+//! ```finding
+//! class-path: 25 of 25
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A few optional ones:
@@ -54,7 +72,7 @@
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Fact, ProcId, Row, Runtime, Stage};
+use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
 use std::collections::BTreeSet;
 
 pub(crate) const RULE: Rule = Rule {
@@ -81,7 +99,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let mut cases = tally::cases(view, claims, java, part);
+    // Java asks of each directory above it whether it is a link, and once more without the last name.
+    let calls = |row: &Row, path: &str| match row.ask {
+        Ask::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),
+        _ => 1,
+    };
+    let mut cases = tally::cases_with(view, claims, java, part, calls);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.collect::<BTreeSet<_>>().len() >= FEWEST_ARCHIVES

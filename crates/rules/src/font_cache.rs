@@ -29,7 +29,7 @@
 //! openat(AT_FDCWD, "/usr/share/fonts/f11.ttf", O_RDONLY|O_CLOEXEC) = 3
 //! ```
 //! ```finding
-//! font-cache: 12 of 12
+//! font-cache: 74 of 74
 //! manual
 //! ```
 //!
@@ -95,6 +95,7 @@ use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
 use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "font-cache",
@@ -109,13 +110,15 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A program that draws opens a few fonts.
 const FEWEST: u64 = 10;
+/// open, close on exec, a look, mmap, close and munmap.
+const CALLS: u64 = 6;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("fontconfig") {
         return;
     }
     let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
-    let without = |id: ProcId| {
+    let without = |id: ProcId| -> bool {
         let caches = || {
             let rows = view.rows_of(id).map(|(_, row)| row);
             rows.filter(|row| is_cache(view.profile.path(row)))
@@ -124,20 +127,31 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let wrote = |row: &Row| row.ok() && row.ask.changes();
         caches().any(tally::absent) && !caches().any(|row| has(row) || wrote(row))
     };
-    let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && is_font(path) {
-        true => Part::Needless,
-        false => Part::Not,
+    if !view.ids().any(without) {
+        return;
+    }
+    let fonts = view.rows_where(is_font).into_iter().map(|(_, row)| view.profile.path(row));
+    let above: HashSet<&str> =
+        fonts.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
+    let part = |row: &Row, path: &str| match row.ask {
+        // Each directory is read for the fonts in it, besides once for the directories in it.
+        Ask::Open if row.ok() && above.contains(path.trim_end_matches('/')) => Part::Again,
+        Ask::Open | Ask::Stat if row.ok() && is_font(path) => Part::Needless,
+        // It looks for the cache, and for a place for one, before and after.
+        _ if path.contains("fontconfig") && of_a_cache(path) && !row.ok() => Part::Needless,
+        _ => Part::Not,
     };
-    let cases = tally::cases(view, claims, without, part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    let cases = tally::cases_with(view, claims, without, part, tally::per_open(CALLS));
+    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} times a font file is opened and read at the start",
+            "{} calls look at font files and read them at the start",
             number(merged.needless)
         );
         let why = format!(
             "fontconfig, which {program} uses, found no cache of the fonts and wrote none: there \
-             is no directory that it may write."
+             is no directory that it may write.{}",
+            tally::IN_THEIR_TRAIN
         );
         let remedies = vec![
             tally::by_hand(
@@ -151,6 +165,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         ];
         claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
+}
+
+/// Whether this may be a cache or its directory: the configuration of fonts is read in any case.
+fn of_a_cache(path: &str) -> bool {
+    path.ends_with("/fontconfig") || path.ends_with("/.fontconfig") || path.contains(".cache-")
 }
 
 fn is_font(path: &str) -> bool {

@@ -22,7 +22,7 @@
 //! runtime java
 //! ```
 //! ```finding
-//! java-container-check: 40 of 40
+//! java-container-check: 160 of 160
 //! manual
 //! ```
 //!
@@ -65,6 +65,9 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
+/// open, a look, a read and close.
+const CALLS: u64 = 4;
+
 fn check(view: &View<'_>, claims: &mut Claims) {
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let of_groups = |path: &str| {
@@ -75,14 +78,17 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, java, part);
+    let cases = tally::cases_with(view, claims, java, part, |_, _| CALLS);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} opens of files of control groups at the start of Java",
+            "{} calls read files of control groups at the start of Java",
             number(merged.needless)
         );
-        let why = format!("{program} reads the limits of the container that it may run in.");
+        let why = format!(
+            "{program} reads the limits of the container that it may run in.{}",
+            tally::IN_THEIR_TRAIN
+        );
         let remedies = vec![tally::by_hand(
             "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
             "Within a container Java would take the whole machine for its own, and may be killed for \

@@ -21,7 +21,7 @@
 //! runtime java
 //! ```
 //! ```finding
-//! java-monitoring-file: 9 of 9
+//! java-monitoring-file: 51 of 51
 //! set JAVA_TOOL_OPTIONS=-XX:-UsePerfData
 //! ```
 //!
@@ -63,6 +63,10 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
+/// For each open of the directory: it is looked at from several sides and read through; in it the file
+/// is made, locked, lengthened and filled with nothing, page by page.
+const CALLS: u64 = 15;
+
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("/hsperfdata_") {
         return;
@@ -72,7 +76,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, java, part);
+    let cases = tally::cases_with(view, claims, java, part, tally::per_open(CALLS));
     for (program, cases) in tally::by_program(view, cases, 1) {
         let options = view.process(cases[0].process).env.value("JAVA_TOOL_OPTIONS").unwrap_or("");
         let value = format!("{options} -XX:-UsePerfData");
@@ -80,8 +84,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let starts =
             count(merged.processes.len() as u64, "start of Java makes", "starts of Java make");
         let what = format!("{starts} a file for monitoring: {} calls", number(merged.needless));
-        let why =
-            format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
+        let why = format!(
+            "{program} keeps counters in a file below /tmp for jps and jstat to read.{}",
+            tally::IN_THEIR_TRAIN
+        );
         let price =
             "jps, jstat and agents that find Java by these files no longer see the program.";
         let remedies =

@@ -143,12 +143,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let opens = view.rows_of(id).filter(|(_, row)| row.ask == Ask::Open);
     let opens = opens.map(|(_, row)| (row, view.profile.path(row)));
-    let opens: Vec<(&Row, &str)> = opens.filter(|(_, path)| is_library(path)).collect();
+    let opens: Vec<(&Row, &str)> = opens.collect();
+    let ruby: HashSet<&str> = opens
+        .iter()
+        .filter(|(row, path)| tally::absent(row) && path.ends_with(".rb"))
+        .map(|(_, path)| parent(path))
+        .collect();
+    let opens: Vec<_> = opens.into_iter().filter(|(_, path)| is_library(path)).collect();
     let found = || opens.iter().filter(|(row, _)| row.ok()).map(|(_, path)| *path);
     let found: HashSet<&str> = found().map(tally::file_name).collect();
+    // Where Ruby misses sources it looks for its extensions, too: that list is its own.
+    let rubys = |path: &str| ruby.iter().any(|dir| path.starts_with(dir));
     opens
         .iter()
         .filter(|(row, path)| tally::absent(row) && found.contains(tally::file_name(path)))
+        .filter(|(_, path)| !rubys(path))
         .map(|(_, path)| base(parent(path)))
         .filter(|dir| !dir.is_empty() && !of_the_system(dir))
         .collect()

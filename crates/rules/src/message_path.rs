@@ -24,6 +24,22 @@
 //! unset NLSPATH
 //! ```
 //!
+//! It has one where libc itself looks:
+//!
+//! ```trace
+//! env NLSPATH=/opt/a/%L/%N.cat:/opt/b/%L/%N.cat LANG=C.utf8
+//! execve("/usr/bin/tcsh", ["tcsh"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! openat(AT_FDCWD, "/opt/a/C.utf8/tcsh.cat", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/C.utf8/tcsh.cat", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/C/LC_MESSAGES/tcsh.cat", O_RDONLY) = 3
+//! end
+//! ```
+//! ```finding
+//! message-path: 6 of 6
+//! unset NLSPATH
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A catalogue that is found:
@@ -69,13 +85,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention(".cat") {
         return;
     }
-    let catalogue = |path: &str| path.ends_with(".cat");
-    let vain = |id: ProcId| {
+    // libc has templates of its own, after those of the variable.
+    let listed = |id: ProcId, path: &str| {
         let value = view.process(id).env.value("NLSPATH").unwrap_or("");
-        let mut rows = view.rows_of(id).filter(|(_, row)| catalogue(view.profile.path(row)));
-        !value.is_empty() && rows.all(|(_, row)| tally::absent(row))
+        let starts = value.split(':').filter_map(|template| template.split('%').next());
+        path.ends_with(".cat")
+            && starts.filter(|start| start.len() > 1).any(|start| path.starts_with(start))
     };
-    let part = |_: &Row, path: &str| if catalogue(path) { Part::Needless } else { Part::Not };
+    let vain = |id: ProcId| {
+        let mut rows = view.rows_of(id).filter(|(_, row)| listed(id, view.profile.path(row)));
+        rows.all(|(_, row)| tally::absent(row))
+    };
+    let part = |row: &Row, path: &str| match listed(row.process, path) {
+        true => Part::Needless,
+        false => Part::Not,
+    };
     let cases = tally::cases(view, claims, vain, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);

@@ -109,6 +109,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Fewer repetitions of one question are the daily bread of any program.
 const FEWEST: u64 = 200;
+/// Of these, answers that were looked at and the same.
+const FEWEST_SEEN: u64 = 10;
 /// One question's least share of the image's calls that name a path: one part in this many.
 const SHARE: u64 = 20;
 
@@ -119,10 +121,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     }
     let mut images: BTreeMap<ProcId, Vec<Case>> = BTreeMap::new();
     for (at, row) in view.profile.rows.iter().enumerate() {
-        // An answer that was not looked at is no evidence of having been the same.
-        let repeated = row.repeated.saturating_sub(row.assumed);
+        let repeated = row.repeated;
+        // An answer that was not looked at is no evidence of having been the same; one in 64 is.
+        let seen = repeated.saturating_sub(row.assumed) >= FEWEST_SEEN;
         // Careful programs ask twice before each change; a storm asks many times.
-        let storm = repeated >= FEWEST && repeated * 4 >= row.count * 3;
+        let storm = seen && repeated >= FEWEST && repeated * 4 >= row.count * 3;
         if !storm || claims.taken(at) || !is_question(row) {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use crate::select::{Case, Merged, merge_by};
 use crate::{Claims, View};
-use needless_model::{Change, Errno, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
+use needless_model::{Ask, Change, Errno, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
 use std::collections::BTreeMap;
 
 /// What a rule makes of a row.
@@ -26,6 +26,18 @@ pub(crate) fn cases(
     whose: impl Fn(ProcId) -> bool,
     part: impl Fn(&Row, &str) -> Part,
 ) -> Vec<Case> {
+    cases_with(view, claims, whose, part, |_, _| 1)
+}
+
+/// As [`cases`], where each call that names a path has others in its train that name none (an open is
+/// followed by a look at the file, reads, a close): `calls` of it, with them.
+pub(crate) fn cases_with(
+    view: &View<'_>,
+    claims: &Claims,
+    whose: impl Fn(ProcId) -> bool,
+    part: impl Fn(&Row, &str) -> Part,
+    calls: impl Fn(&Row, &str) -> u64,
+) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids().filter(|id| whose(*id)) {
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
@@ -33,14 +45,16 @@ pub(crate) fn cases(
             if !matches!(row.target, Target::Path(_)) {
                 continue;
             }
-            let needless = match part(row, view.profile.path(row)) {
+            let path = view.profile.path(row);
+            let needless = match part(row, path) {
                 Part::Not => continue,
                 Part::Needed => 0,
                 Part::Again => row.count - 1,
                 Part::Needless => row.count,
             };
-            case.of += row.count;
-            case.needless += needless;
+            let each = calls(row, path);
+            case.of += each * row.count;
+            case.needless += each * needless;
             if needless > 0 {
                 case.rows.push(at);
             }
@@ -65,6 +79,14 @@ pub(crate) fn by_program<'p>(
     let many = |cases: &[Case]| cases.iter().map(|case| case.needless).sum::<u64>() >= least;
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()
 }
+
+/// Calls for `each` row that is an open that succeeded, 1 for another.
+pub(crate) fn per_open(each: u64) -> impl Fn(&Row, &str) -> u64 {
+    move |row, _| if row.ask == Ask::Open && row.ok() { each } else { 1 }
+}
+
+/// What a finding says of calls that only follow from those that were seen.
+pub(crate) const IN_THEIR_TRAIN: &str = " The calls that follow each open are counted with it, as many as such a program usually makes.";
 
 /// The sums of cases, the evidence by directory where it would else fill the report.
 pub(crate) fn merged(view: &View<'_>, cases: Vec<Case>) -> Merged {

@@ -18,7 +18,7 @@
 //! end
 //! ```
 //! ```finding
-//! user-lookup: 299 of 300
+//! user-lookup: 1794 of 1800
 //! manual
 //! ```
 //!
@@ -50,7 +50,7 @@
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Row, Stage};
+use needless_model::{Ask, Fact, ProcId, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "user-lookup",
@@ -65,6 +65,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Programs that look up fewer are not worth a change.
 const FEWEST: u64 = 200;
+/// open, a look, to the start, a read and close.
+const CALLS: u64 = 5;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("/etc/") {
@@ -73,23 +75,24 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     let again = |row: &Row, path: &str| {
         row.ask == Ask::Open && row.ok() && (path == "/etc/passwd" || path == "/etc/group")
     };
-    let part = |row: &Row, path: &str| if again(row, path) { Part::Again } else { Part::Not };
-    let cases = tally::cases(view, claims, |_| true, part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        for (at, row) in cases.iter().flat_map(|case| view.rows_of(case.process)) {
-            if row.ask == Ask::Stat && view.profile.path(row) == "/etc/nsswitch.conf" {
-                claims.explain(&[at]);
-            }
-        }
+    let asks = |id: ProcId| view.rows_of(id).any(|(_, row)| again(row, view.profile.path(row)));
+    // Before each look-up glibc asks whether the list of sources has changed.
+    let part = |row: &Row, path: &str| {
+        let switch = row.ask == Ask::Stat && path == "/etc/nsswitch.conf";
+        if switch || again(row, path) { Part::Again } else { Part::Not }
+    };
+    let cases = tally::cases_with(view, claims, asks, part, tally::per_open(CALLS));
+    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} of {} times the list of users or groups is read from its start",
+            "{} of {} calls read the list of users or groups from its start again",
             number(merged.needless),
             number(merged.of)
         );
         let why = format!(
             "{program} looks up users or groups one by one; libc keeps nothing from one look-up to \
-             the next, and no nscd answers for it."
+             the next, and no nscd answers for it.{}",
+            tally::IN_THEIR_TRAIN
         );
         let remedies = vec![tally::by_hand(
             "Look up each user once in the program, or start nscd",

@@ -119,17 +119,21 @@ fn cpu_ns(profile: &Profile) -> Option<u64> {
 fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
     let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
     let timed: u64 = rows().map(|row| row.timed).sum();
+    let count: u64 = rows().map(|row| row.count).sum();
+    // Calls in the train of others are no dearer than a question of status.
+    let seen = finding.needless.min(count);
+    let stat_ns = profile.host.costs.map_or(0, |costs| costs.stat_ns);
+    let unseen = (finding.needless - seen).saturating_mul(stat_ns);
     if timed > 0 {
         let sum: u64 = rows().map(|row| row.kernel_ns).sum();
-        return (Some(scale(sum, finding.needless, timed)), false);
+        return (Some(scale(sum, seen, timed).saturating_add(unseen)), unseen > 0);
     }
-    let count: u64 = rows().map(|row| row.count).sum();
     let Some(costs) = profile.host.costs else { return (None, true) };
     if count == 0 {
         return (None, true);
     }
     let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.ask, row.ok())).sum();
-    (Some(scale(sum, finding.needless, count)), true)
+    (Some(scale(sum, seen, count).saturating_add(unseen)), true)
 }
 
 /// Calibrated kernel time of one call.

@@ -34,9 +34,10 @@ pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v Zon
     view.profile.host.zone_of(process, view.process(process).own_root)
 }
 
-/// Names of TZ and of files differ by a prefix: the remainder below a `zoneinfo` directory.
+/// Names of TZ and of files differ by a prefix: the remainder below a `zoneinfo` directory. Go puts two
+/// slashes before it.
 pub(crate) fn zone_name(path: &str) -> Option<&str> {
-    path.rsplit_once("/zoneinfo/").map(|(_, name)| name)
+    path.rsplit_once("/zoneinfo/").map(|(_, name)| name.trim_start_matches('/'))
 }
 
 /// The change that ends the looking: TZ set to what /etc/localtime means now.

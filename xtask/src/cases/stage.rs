@@ -1,0 +1,242 @@
+//! One run of a case: in its folder, its environment and, where it changes the machine, namespaces of its
+//! own; under strace or needless.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const TWENTY: &str = "@/p1:@/p2:@/p3:@/p4:@/p5:@/p6:@/p7:@/p8:@/p9:@/p10:@/p11:@/p12:@/p13:@/p14:@/p15:@/p16:@/p17:@/p18:@/p19:@/p20";
+
+/// What the scripts around a run are written with, and how a run is done by them.
+const WORDS: &str = r#"
+own() {
+    mkdir -p "$PWD/own"
+    mountpoint -q "$PWD/own" || mount -t tmpfs own "$PWD/own"
+    layer=$PWD/own/$(echo "$1" | tr / _)
+    mkdir -p "$layer/upper" "$layer/work"
+    mount -t overlay overlay -o "lowerdir=$1,upperdir=$layer/upper,workdir=$layer/work" "$1"
+}
+when() {
+    tries=0
+    until perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new("127.0.0.1:$ARGV[0]")' "$1"; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || exit 1
+        sleep 0.05
+    done
+}
+helpers=
+"#;
+
+const WITHOUT_WAITS: &str =
+    "trace=!futex,nanosleep,clock_nanosleep,sched_yield,tgkill,rt_sigreturn,restart_syscall";
+
+/// Who looks on.
+#[derive(Clone, Copy)]
+pub(super) enum Backend {
+    /// `run --backend ptrace`.
+    Ptrace,
+    /// `run --backend ebpf`.
+    Ebpf,
+    /// `read` of strace's log, in which environments are written out or not.
+    Log(bool),
+}
+
+impl Backend {
+    /// Its name in the table.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Backend::Ptrace => "ptrace",
+            Backend::Ebpf => "ebpf",
+            Backend::Log(_) => "log",
+        }
+    }
+}
+
+/// What all runs have in common.
+pub(super) struct Stage {
+    needless: PathBuf,
+    /// Where daemons lie that are not installed but unpacked.
+    unpacked: PathBuf,
+}
+
+/// A program in one of its environments.
+pub(super) struct Run {
+    folder: PathBuf,
+    variables: Vec<String>,
+    line: String,
+    around: String,
+}
+
+impl Stage {
+    /// For this build of needless, in this checkout.
+    pub(super) fn new(needless: PathBuf, root: &Path) -> Stage {
+        Stage { needless, unpacked: root.join("target/tools/cases") }
+    }
+
+    /// The usual directories, and those of what is unpacked.
+    fn path(&self) -> String {
+        let unpacked = self.unpacked.display();
+        format!(
+            "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/lib/postgresql/15/bin:\
+             {unpacked}/usr/sbin:{unpacked}/usr/bin:{unpacked}/usr/lib/postgresql/15/bin"
+        )
+    }
+
+    /// Why this cannot be run here.
+    pub(super) fn missing(&self, line: &str, needs: &str, around: &str) -> Option<String> {
+        let first = line.split_whitespace().next().unwrap_or("");
+        let shell = |script: &str| {
+            let mut shell = Command::new("sh");
+            shell.env("PATH", self.path()).args(["-c", script]).output()
+        };
+        let works = |script: &str| shell(script).is_ok_and(|out| out.status.success());
+        for program in [first, "strace"].into_iter().chain(needs.split_whitespace()) {
+            if !program.contains('@') && !works(&format!("command -v {program}")) {
+                return Some(format!("{program} is not installed"));
+            }
+        }
+        let namespaces = around.is_empty() || works("unshare --mount --net true");
+        (!namespaces).then(|| "namespaces of its own need root".to_owned())
+    }
+
+    /// A case's texts with everything put in.
+    pub(super) fn run_of(
+        &self,
+        folder: &Path,
+        arm: &str,
+        variables: &str,
+        line: &str,
+        around: &str,
+    ) -> Run {
+        let here = folder.display().to_string();
+        let fill =
+            |text: &str| text.replace("TWENTY", TWENTY).replace("ARM", arm).replace('@', &here);
+        let mut all = vec![format!("PATH={}", self.path()), "HOME=/root".to_owned()];
+        for word in fill(variables).split_whitespace() {
+            let name = word.split_once('=').map_or(word, |(name, _)| name);
+            all.retain(|other| other.split_once('=').is_none_or(|(other, _)| other != name));
+            all.push(word.to_owned());
+        }
+        Run { folder: folder.to_owned(), variables: all, line: fill(line), around: fill(around) }
+    }
+
+    /// Runs it under `watcher`, whose own environment shall not matter to it.
+    fn perform(&self, run: &Run, watcher: &[&str], sets: bool) -> Result<()> {
+        let mut words: Vec<String> = watcher.iter().map(|word| (*word).to_owned()).collect();
+        let mut first: Vec<String> = vec![format!("PATH={}", self.path())];
+        if sets {
+            words.extend(run.variables.iter().flat_map(|set| ["-E".to_owned(), set.clone()]));
+        } else {
+            first.clone_from(&run.variables);
+        }
+        words.extend(["/bin/sh".to_owned(), "-c".to_owned(), format!("exec {}", run.line)]);
+        let mut command = Command::new("env");
+        command.arg("-i").current_dir(&run.folder);
+        if run.around.is_empty() {
+            command.args(&first).args(&words);
+        } else {
+            // The run's variables are the watcher's alone: the script around it has the usual ones.
+            let script = format!(
+                "set -e\n{WORDS}{}\nset +e\nenv -i \"$@\"\nfor helper in $helpers; do kill $helper; wait $helper; done\ntrue",
+                run.around
+            );
+            command.arg(format!("PATH={}", self.path())).arg("HOME=/root");
+            command.args([
+                "timeout",
+                "-k",
+                "5",
+                "120",
+                "unshare",
+                "--mount",
+                "--net",
+                "--propagation",
+                "private",
+            ]);
+            command.args(["sh", "-c", &script, "sh"]).args(&first).args(&words);
+        }
+        command.stdin(Stdio::null()).stderr(std::fs::File::create(run.folder.join("stderr"))?);
+        // In a file: buffers are as large as for any file.
+        let status = command.stdout(std::fs::File::create(run.folder.join("stdout"))?).status()?;
+        ensure!(
+            run.around.is_empty() || status.success(),
+            "{}: around it: {}",
+            run.line,
+            run.said()
+        );
+        Ok(())
+    }
+
+    /// All calls of the command, as strace counts them: but those by which threads wait for one another,
+    /// whose number depends on how slow being traced makes each.
+    pub(super) fn count(&self, run: &Run) -> Result<u64> {
+        let out = run.folder.join("strace.count");
+        let to = out.display().to_string();
+        let watcher = ["/usr/bin/strace", "-f", "-c", "-e", WITHOUT_WAITS, "-o", &to];
+        self.perform(run, &watcher, true)?;
+        let table = std::fs::read_to_string(&out)
+            .with_context(|| format!("strace of {} wrote nothing: {}", run.line, run.said()))?;
+        let total = table.lines().rfind(|line| line.ends_with(" total")).context("no total")?;
+        Ok(total.split_whitespace().nth(3).context("no total")?.parse()?)
+    }
+
+    /// The rules that find something, with their needless calls.
+    pub(super) fn judge(
+        &self,
+        run: &Run,
+        backend: Backend,
+        pedantic: bool,
+    ) -> Result<Vec<(String, u64)>> {
+        let report = run.folder.join("report.json");
+        let _ = std::fs::remove_file(&report);
+        let (program, to) = (self.needless.display().to_string(), report.display().to_string());
+        let pedantic: &[&str] = if pedantic { &["--pedantic"] } else { &[] };
+        let told = ["--format", "json", "-o", &*to];
+        match backend {
+            Backend::Log(environment) => {
+                let log = run.folder.join("strace.log").display().to_string();
+                let mut watcher = vec!["/usr/bin/strace", "-f", "-o", &log];
+                if environment {
+                    watcher.extend(["-e", "abbrev=!execve", "-s", "4096"]);
+                }
+                self.perform(run, &watcher, true)?;
+                let mut read = Command::new(&self.needless);
+                read.arg("read").args(pedantic).args(told).arg(&log).output()?;
+            }
+            Backend::Ptrace | Backend::Ebpf => {
+                let start = [&*program, "run", "--backend", backend.name()];
+                self.perform(run, &[&start, pedantic, &told, &["--"]].concat(), false)?;
+            }
+        }
+        let text = std::fs::read_to_string(&report).with_context(|| {
+            format!("no report of {} ({}): {}", run.line, backend.name(), run.said())
+        })?;
+        let report: Value = serde_json::from_str(&text)?;
+        let Some(findings) = report["findings"].as_array() else {
+            bail!("a report without findings")
+        };
+        let told = findings.iter().map(|f| {
+            (f["rule"].as_str().unwrap_or("?").to_owned(), f["needless"].as_u64().unwrap_or(0))
+        });
+        Ok(told.collect())
+    }
+}
+
+impl Run {
+    /// The last line of its standard error.
+    fn said(&self) -> String {
+        let text = std::fs::read(self.folder.join("stderr")).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().last().unwrap_or("nothing was said").to_owned()
+    }
+}
+
+/// What the case works on.
+pub(super) fn prepare(stage: &Stage, folder: &Path, script: &str) -> Result<()> {
+    let script = script.replace('@', &folder.display().to_string());
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", &script]).current_dir(folder).env("PATH", stage.path());
+    let out = shell.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&out.stderr);
+    ensure!(out.status.success(), "cannot prepare: {script}\n{said}");
+    Ok(())
+}
