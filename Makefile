@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 or Ubuntu 24.04 with git, make and root or sudo.
 
-.PHONY: demo test bench audit oracle cross
+.PHONY: demo test bench cases audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -12,6 +12,11 @@ test:  ## everything: format, lints, laws of the house, all tests, the README's 
 bench: ## speed beside strace, as ratios within one run
 	@scripts/install build
 	@. scripts/lib.sh && use_cargo && cargo run --release --locked -p xtask -- bench
+
+cases: ## real programs, in need of mending and healthy, beside strace: what is found, and how far predictions are off
+	@scripts/install cases
+	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
+	    && cargo run --release --locked -p xtask -- cases
 
 audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test

@@ -4,7 +4,7 @@
 const MATERIAL: &str = "chmod 755 .; seq 20000 >n; printf '#include <stdio.h>\\nint main(void){puts(\"x\");return 0;}\\n' >c.c; mkdir d; for i in $(seq 50); do echo $i >d/f$i; done; tar cf a.tar d; git init -q g; for i in 1 2 3; do seq $i 400 >g/f$i; done; git -C g add .; git -C g -c user.name=a -c user.email=a commit -qm one; seq 500 >>g/f1; printf 'all: c\\n\\techo x\\nc: c.c\\n\\tgcc -O2 -o c c.c\\n' >Makefile; printf 'import json\\nprint(json.dumps([1, 2]))\\n' >p.py; printf 'create table t(a); insert into t values(1); insert into t values(2);' >q.sql";
 
 /// A PostgreSQL of its own, in which pgbench is at work.
-const DATABASE: &str = "rm -rf db; mkdir -m 700 db; chown postgres db; D=$(pwd); cd /; setpriv --reuid postgres --regid postgres --clear-groups initdb -D $D/db -A trust --no-sync >/dev/null; cd $D";
+const DATABASE: &str = "rm -rf db; mkdir -m 700 db; chown postgres db; D=$(pwd); cd /; setpriv --reuid postgres --regid postgres --clear-groups initdb -D $D/db --locale C -A trust --no-sync >/dev/null; cd $D";
 const TRANSACTIONS: &str = "ip link set lo up; mkdir -p @/run; chmod 777 @/run; { until pg_isready -q -h @/run; do sleep 0.1; done; \
      pgbench -q -i -U postgres -h @/run postgres; pgbench -n -t 100 -c 2 -U postgres -h @/run postgres; kill -INT $(head -n 1 @/db/postmaster.pid); } >/dev/null 2>&1 & helpers=";
 /// Each transaction of its own, and the rows read back.
@@ -65,6 +65,13 @@ const HEALTHY: &[Healthy] = &[
     plain("node -e 'for (let i = 0; i < 3000; i++) JSON.parse(JSON.stringify([i]))'"),
     plain("php -r 'for ($i = 0; $i < 3000; $i++) $x = json_encode([$i]);'"),
     plain("mlr --icsv --ojson head -n 3 n"),
+    plain("java -XX:-UsePerfData -XX:-UseContainerSupport -version"),
+    // Traps: what looks needless and is not. A line protocol, whose answers must not wait in a buffer; a
+    // program that switches zones; one that watches a file; the one directory that holds the library.
+    Healthy { command: "python3 driver.py", prepare: "printf 'import sys\\nfor line in sys.stdin: print(line.strip())\\n' >echo.py; printf 'import os, subprocess\\nos.environ[\"PYTHONUNBUFFERED\"] = \"1\"\\np = subprocess.Popen([\"python3\", \"echo.py\"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)\\nfor n in range(500):\\n    p.stdin.write(str(n) + chr(10))\\n    p.stdout.readline()\\np.stdin.close()\\n' >driver.py", around: "", needs: "" },
+    plain("perl -MPOSIX -e 'for (1..300) {$ENV{TZ} = $_ % 2 ? q(Asia/Tokyo) : q(Europe/Athens); tzset; localtime}'"),
+    plain("perl -e 'for (1..300) {stat q(/etc/resolv.conf); select undef, undef, undef, 0.005}'"),
+    Healthy { command: "env LD_LIBRARY_PATH=@/lib git --version", prepare: "mkdir lib; cp $(ldd /usr/bin/git | awk '/libz/ {print $3}') lib", around: "", needs: "git" },
     // Databases under load.
     plain("sqlite3 x.db -init q.sql .quit"),
     Healthy { command: "sqlite3 x.db -init load.sql .quit", prepare: SQLITE, around: "", needs: "" },

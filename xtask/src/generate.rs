@@ -26,6 +26,7 @@ fn generated() -> Vec<(String, String)> {
 fn summary() -> String {
     let pages = [
         ("What observing costs", "overhead"),
+        ("Real programs", "cases"),
         ("Proof", "proof"),
         ("Places", "places"),
         ("The time engine", "time-engine"),

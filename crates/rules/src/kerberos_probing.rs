@@ -23,7 +23,7 @@
 //! end
 //! ```
 //! ```finding
-//! kerberos-probing: 12 of 12
+//! kerberos-probing: 21 of 21
 //! set PGGSSENCMODE=disable
 //! ```
 //!
@@ -95,11 +95,19 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, libpq, part);
+    // With the configuration and the key table it asks whose they would be.
+    let calls = |_: &Row, path: &str| match path.ends_with("krb5.conf") || path.ends_with(".keytab")
+    {
+        true => 2,
+        false => 1,
+    };
+    let cases = tally::cases_with(view, claims, libpq, part, calls);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);
-        let what =
-            format!("{} failed calls look for Kerberos before connecting", number(merged.needless));
+        let what = format!(
+            "{} calls look for Kerberos in vain before connecting",
+            number(merged.needless)
+        );
         let why = format!(
             "{program} uses libpq, which tries GSSAPI before each connection; this machine has no \
              configuration of Kerberos."

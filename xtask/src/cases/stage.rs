@@ -58,6 +58,8 @@ pub(super) struct Stage {
     needless: PathBuf,
     /// Where daemons lie that are not installed but unpacked.
     unpacked: PathBuf,
+    /// Where PostgreSQL keeps its programs, each with a colon before it.
+    postgres: String,
 }
 
 /// A program in one of its environments.
@@ -71,16 +73,21 @@ pub(super) struct Run {
 impl Stage {
     /// For this build of needless, in this checkout.
     pub(super) fn new(needless: PathBuf, root: &Path) -> Stage {
-        Stage { needless, unpacked: root.join("target/tools/cases") }
+        let unpacked = root.join("target/tools/cases");
+        let places = [PathBuf::from("/usr/lib/postgresql"), unpacked.join("usr/lib/postgresql")]
+            .into_iter()
+            .filter_map(|place| std::fs::read_dir(place).ok())
+            .flatten()
+            .filter_map(|version| Some(version.ok()?.path().join("bin")))
+            .filter(|bin| bin.join("postgres").exists());
+        let postgres = places.map(|bin| format!(":{}", bin.display())).collect();
+        Stage { needless, unpacked, postgres }
     }
 
     /// The usual directories, and those of what is unpacked.
     fn path(&self) -> String {
         let unpacked = self.unpacked.display();
-        format!(
-            "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/lib/postgresql/15/bin:\
-             {unpacked}/usr/sbin:{unpacked}/usr/bin:{unpacked}/usr/lib/postgresql/15/bin"
-        )
+        format!("/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{unpacked}/usr/sbin{}", self.postgres)
     }
 
     /// Why this cannot be run here.
