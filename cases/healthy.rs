@@ -4,11 +4,14 @@
 const MATERIAL: &str = "chmod 755 .; seq 20000 >n; printf '#include <stdio.h>\\nint main(void){puts(\"x\");return 0;}\\n' >c.c; mkdir d; for i in $(seq 50); do echo $i >d/f$i; done; tar cf a.tar d; git init -q g; for i in 1 2 3; do seq $i 400 >g/f$i; done; git -C g add .; git -C g -c user.name=a -c user.email=a commit -qm one; seq 500 >>g/f1; printf 'all: c\\n\\techo x\\nc: c.c\\n\\tgcc -O2 -o c c.c\\n' >Makefile; printf 'import json\\nprint(json.dumps([1, 2]))\\n' >p.py; printf 'create table t(a); insert into t values(1); insert into t values(2);' >q.sql";
 
 /// A PostgreSQL of its own, in which pgbench is at work.
-const DATABASE: &str = "rm -rf db; mkdir -m 700 db; chown postgres db; D=$(pwd); cd /; setpriv --reuid postgres --regid postgres --clear-groups initdb -D $D/db --locale C -A trust --no-sync >/dev/null; cd $D";
+const DATABASE: &str = "rm -rf db; mkdir -m 700 db; chown nobody db; D=$(pwd); cd /; setpriv --reuid nobody --regid nogroup --clear-groups initdb -U postgres -D $D/db --locale C -A trust --no-sync >/dev/null; cd $D";
 const TRANSACTIONS: &str = "ip link set lo up; mkdir -p @/run; chmod 777 @/run; { until pg_isready -q -h @/run; do sleep 0.1; done; \
      pgbench -q -i -U postgres -h @/run postgres; pgbench -n -t 100 -c 2 -U postgres -h @/run postgres; kill -INT $(head -n 1 @/db/postmaster.pid); } >/dev/null 2>&1 & helpers=";
 /// Each transaction of its own, and the rows read back.
 const SQLITE: &str = "{ echo 'create table t(a integer primary key, b);'; seq 300 | sed 's/.*/insert into t values(&, &*2);/'; seq 300 | sed 's/.*/select b from t where a = &;/'; } >load.sql";
+
+/// An application that includes a file and answers.
+const PHP: &str = "mkdir www; echo '<?php function answer() { return json_encode(range(1, 20)); }' >lib.php; echo '<?php require_once __DIR__.\"/lib.php\"; echo answer();' >router.php";
 
 const HEALTHY: &[Healthy] = &[
     // Compilers and builds.
@@ -75,11 +78,11 @@ const HEALTHY: &[Healthy] = &[
     // Databases under load.
     plain("sqlite3 x.db -init q.sql .quit"),
     Healthy { command: "sqlite3 x.db -init load.sql .quit", prepare: SQLITE, around: "", needs: "" },
-    Healthy { command: "setpriv --reuid postgres --regid postgres --clear-groups postgres -D @/db -k @/run -h 127.0.0.1 -p 5432", prepare: DATABASE, around: TRANSACTIONS, needs: "postgres initdb pgbench ip" },
+    Healthy { command: "setpriv --reuid nobody --regid nogroup --clear-groups postgres -D @/db -k @/run -h 127.0.0.1 -p 5432", prepare: DATABASE, around: TRANSACTIONS, needs: "postgres initdb pgbench ip" },
     // Web servers in steady state.
     plain("nginx -v"),
     Healthy { command: "nginx -p @ -c @/good.conf", prepare: "mkdir -p www/a/b/c; seq 100 >www/a/b/c/f.html; echo 'daemon off; master_process off; pid @/server.pid; error_log @/error.log; events {} http { access_log @/access.log; root @/www; open_file_cache max=100; server { listen 127.0.0.1:8099; } }' >good.conf", around: REQUESTS, needs: "curl ip" },
     Healthy { command: "apache2 -X -d @ -f @/good.conf", prepare: "mkdir -p www/a/b/c; seq 100 >www/a/b/c/f.html; { echo 'Listen 127.0.0.1:8099'; echo 'ServerName x'; echo 'PidFile @/server.pid'; echo 'ErrorLog @/error.log'; echo 'User www-data'; echo 'Group www-data'; for m in mpm_prefork authz_core log_config; do [ -e /usr/lib/apache2/modules/mod_$m.so ] && echo \"LoadModule ${m}_module /usr/lib/apache2/modules/mod_$m.so\"; done; echo 'CustomLog @/access.log \"%h %t %r %>s\"'; echo 'DocumentRoot @/www'; echo '<Directory />'; echo 'AllowOverride None'; echo 'Require all granted'; echo '</Directory>'; } >good.conf", around: REQUESTS, needs: "curl ip" },
-    Healthy { command: "php -S 127.0.0.1:8099 -t @/www", prepare: "mkdir -p www/a/b/c; echo '<?php echo json_encode(range(1, 20));' >www/a/b/c/f.html; sed 's/x/x/' www/a/b/c/f.html >www/index.php", around: "ip link set lo up; { when 8099; seq 300 | sed 's|.*|url = http://127.0.0.1:8099/index.php|' >@/urls; curl -s -o /dev/null -K @/urls; kill -INT $(cat /proc/net/tcp >/dev/null; pgrep -f \"php -S 127.0.0.1:8099 -t @/www\"); } >/dev/null 2>&1 & helpers=", needs: "curl ip pgrep" },
-    Healthy { command: "python3 -m http.server -b 127.0.0.1 -d @/www 8099", prepare: "mkdir -p www/a/b/c; seq 100 >www/a/b/c/f.html", around: "ip link set lo up; { when 8099; seq 200 | sed 's|.*|url = http://127.0.0.1:8099/a/b/c/f.html|' >@/urls; curl -s -o /dev/null -K @/urls; kill -INT $(pgrep -f \"python3 -m http.server -b 127.0.0.1 -d @/www\"); } >/dev/null 2>&1 & helpers=", needs: "curl ip pgrep" },
+    Healthy { command: "sh -c 'echo $$ >server.pid; exec php -S 127.0.0.1:8099 -t www router.php'", prepare: PHP, around: REQUESTS, needs: "php curl ip" },
+    Healthy { command: "sh -c 'echo $$ >server.pid; exec python3 -m http.server -b 127.0.0.1 -d www 8099'", prepare: "mkdir -p www/a/b/c; seq 100 >www/a/b/c/f.html", around: REQUESTS, needs: "python3 curl ip" },
 ];

@@ -15,7 +15,7 @@ const REQUESTS: &str = "ip link set lo up; { when 8099; seq 300 | sed 's|.*|url 
      kill -TERM $(cat @/server.pid); } >/dev/null 2>&1 & helpers=";
 
 /// A database, and a client that connects to it forty times.
-const KERBEROS: &str = "rm -rf db; mkdir -m 700 db; chmod 755 .; chown postgres db; D=$(pwd); (cd /; setpriv --reuid postgres --regid postgres --clear-groups initdb -D $D/db --locale C -A trust --no-sync >/dev/null); for n in $(seq 40); do echo '\\\\c postgres postgres 127.0.0.1 5432'; done >again.sql";
+const KERBEROS: &str = "rm -rf db; mkdir -m 700 db; chmod 755 .; chown nobody db; D=$(pwd); (cd /; setpriv --reuid nobody --regid nogroup --clear-groups initdb -U postgres -D $D/db --locale C -A trust --no-sync >/dev/null); for n in $(seq 40); do echo '\\\\c postgres postgres 127.0.0.1 5432'; done >again.sql";
 
 const CASES: &[Case] = &[
     // Time zones.
@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
     Case { rule: "host-aliases", bad: "HOSTALIASES=@/aliases", command: "python3 ARM.py", needs: "dnsmasq ip", prepare: "echo 'db api.example.test.' >aliases; printf 'import socket\\nfor i in range(40): socket.getaddrinfo(\"db\", 80)\\n' >bad.py; sed 's/\"db\"/\"api.example.test.\"/' bad.py >good.py", around: NAMES, environment: true, ..PLAIN },
     Case { rule: "user-lookup", command: "find d -printf $(cat ARM)", prepare: "echo %u >bad; echo %U >good; mkdir d; for i in $(seq 300); do : >d/f$i; done", ..PLAIN },
     Case { rule: "log-socket-missing", command: "python3 ARM.py", prepare: "printf 'import syslog\\nfor i in range(300): syslog.syslog(str(i))\\n' >bad.py; printf 'import sys\\nfor i in range(300): print(i, file=sys.stderr)\\n' >good.py", around: "own /dev; rm -f /dev/log", ..PLAIN },
-    Case { rule: "kerberos-probing", good: "PGGSSENCMODE=disable", command: "psql -h 127.0.0.1 -p 5432 -U postgres -qf again.sql", needs: "postgres initdb pg_isready ip", prepare: KERBEROS, around: "ip link set lo up; mkdir -p @/run; chmod 777 @/run; setpriv --reuid postgres --regid postgres --clear-groups postgres -D @/db -k @/run -h 127.0.0.1 -p 5432 >/dev/null 2>&1 & helpers=$!; until pg_isready -q -h @/run; do sleep 0.1; done", ..PLAIN },
+    Case { rule: "kerberos-probing", good: "PGGSSENCMODE=disable", command: "psql -h 127.0.0.1 -p 5432 -U postgres -qf again.sql", needs: "postgres initdb pg_isready ip", prepare: KERBEROS, around: "ip link set lo up; mkdir -p @/run; chmod 777 @/run; setpriv --reuid nobody --regid nogroup --clear-groups postgres -D @/db -k @/run -h 127.0.0.1 -p 5432 >/dev/null 2>&1 & helpers=$!; until pg_isready -q -h @/run; do sleep 0.1; done", ..PLAIN },
     Case { rule: "certificate-reread", command: "python3 ARM.py", prepare: "printf 'import ssl\\nfor i in range(30): ssl.create_default_context()\\n' >bad.py; printf 'import ssl\\nc = ssl.create_default_context()\\nfor i in range(30): c\\n' >good.py", ..PLAIN },
     // Buffers, heap, descriptors, clocks.
     Case { rule: "unbuffered-output", bad: "PYTHONUNBUFFERED=1", command: "python3 -c 'for i in range(5000): print(i)'", ..PLAIN },

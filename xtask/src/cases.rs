@@ -162,7 +162,7 @@ impl Case {
                 .collect();
             println!(
                 "{:21} {:7} {before:8} {saved:8} {told:8} {error:6.1}%{}{}",
-                self.rule,
+                self.rule.split(' ').next().unwrap_or(""),
                 backend.name(),
                 if ok { "" } else { "  MISSED" },
                 if wrong.is_empty() {

@@ -1,7 +1,7 @@
 //! What rules need to know of the host, looked up after the run for what the run asked about.
 
 use crate::{Roots, calibrate, image, locale, zone};
-use needless_model::{Ask, Env, Fact, ProcId, Profile, Row};
+use needless_model::{Ask, Detail, Env, Fact, ProcId, Profile, Row, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most names of locales that are tried on the host. Each takes a tenth of a second.
@@ -9,13 +9,25 @@ const LOCALES: usize = 4;
 
 /// Completes `profile` with facts of the host it was taken on: C libraries and runtimes of its
 /// programs, the time zone if any program asked for one, locales that were searched for in vain,
-/// and the cost of calls.
+/// the
+/// source of time if any asked the kernel for it, and the cost of calls.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     image::fill(profile, roots);
     zones(profile, roots);
     locales(profile);
+    profile.host.clock_source = clock_source(profile);
     profile.host.costs = Some(calibrate());
+}
+
+/// The kernel's source of time, if any program asked the kernel for it.
+fn clock_source(profile: &Profile) -> Option<String> {
+    let asked = |row: &Row| row.target == Target::Detail(Detail::Clock);
+    if !profile.rows.iter().any(asked) {
+        return None;
+    }
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(source).ok().map(|name| name.trim().to_owned())
 }
 
 fn zones(profile: &mut Profile, roots: &Roots) {

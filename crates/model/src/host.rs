@@ -74,6 +74,8 @@ pub struct Host {
     pub other_zones: Vec<(crate::ProcId, Zone)>,
     /// Locale names asked for, and what the host does with them.
     pub locales: Vec<LocaleProbe>,
+    /// The kernel's source of time ("tsc"), where it was looked up: if programs asked for the time by calls.
+    pub clock_source: Option<String>,
     /// Calibrated cost of calls; without it savings are told in calls only.
     pub costs: Option<Costs>,
 }

@@ -115,6 +115,7 @@ impl Profile {
                 .filter_map(|(id, zone)| here(*id).map(|id| (id, zone.clone())))
                 .collect(),
             locales: self.host.locales.clone(),
+            clock_source: self.host.clock_source.clone(),
             costs: self.host.costs,
         };
         let processes: Vec<Process> = share.processes.iter().map(process).collect();

@@ -196,6 +196,7 @@ mod tests {
             confidence: Confidence::High,
             restart: Vec::new(),
             caveat: None,
+            owner: None,
         };
         let (variable, value) = ("TZ".into(), Some(value.into()));
         Target { spot, variable, value, caveats: vec!["c".into()], whom: vec![whom.into()] }

@@ -21,6 +21,32 @@
 //! manual
 //! ```
 //!
+//! On a machine whose clock source the vDSO reads, it is the program:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! clock_gettime(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=2}) = 0 x3000
+//! clocksource tsc
+//! ```
+//! ```finding
+//! clock-without-vdso: 3000 of 3000
+//! stage explained
+//! manual
+//! ```
+//!
+//! On one whose clock source it cannot read:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! clock_gettime(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=2}) = 0 x3000
+//! clocksource hpet
+//! ```
+//! ```finding
+//! clock-without-vdso: 3000 of 3000
+//! stage explained
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! CPU time, which only the kernel knows:
@@ -50,7 +76,7 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Stage};
+use needless_model::{Detail, Fact, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "clock-without-vdso",
@@ -82,15 +108,61 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{} system calls for the time, which the vDSO tells without one",
             number(merged.needless)
         );
-        let why = format!(
-            "Either the machine's clock source cannot be read from user space, or {program} calls the \
-             kernel past the C library."
-        );
-        let remedies = vec![tally::by_hand(
-            "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc where it \
-             is stable; where it is tsc already, let the program call clock_gettime() of the C library",
-            "A clock source that is not stable makes time jump, on virtual machines that move above all.",
-        )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
+        let source = view.profile.host.clock_source.as_deref();
+        let (stage, why, remedy) = told(program, source);
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+    }
+}
+
+/// Clock sources that the vDSO of some architecture reads. Others (hpet, acpi_pm, xen, jiffies) need a call.
+const READABLE: [&str; 7] = [
+    "tsc",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "arch_sys_counter",
+    "timebase",
+    "riscv_clocksource",
+    "tod",
+];
+
+/// How sure, why, and what to do, by the machine's clock source where it is known.
+fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
+    let jumps = "A clock source that is not stable makes time jump, on virtual machines that move above all.";
+    match source {
+        Some(source) if READABLE.contains(&source) => (
+            Stage::Explained,
+            format!(
+                "The machine's clock source is {source}, which the vDSO reads without a call: {program} \
+                 calls the kernel past the C library."
+            ),
+            tally::by_hand(
+                "Let the program call clock_gettime() of the C library",
+                "A change of code, or of the runtime that it was built with.",
+            ),
+        ),
+        Some(source) => (
+            Stage::Explained,
+            format!(
+                "The machine's clock source is {source}, which cannot be read from user space: each \
+                 question for the time becomes a call."
+            ),
+            tally::by_hand(
+                "Choose tsc, where the machine has a stable one: \
+                 /sys/devices/system/clocksource/clocksource0/current_clocksource",
+                jumps,
+            ),
+        ),
+        None => (
+            Stage::Seen,
+            format!(
+                "Either the machine's clock source cannot be read from user space, or {program} calls the \
+                 kernel past the C library."
+            ),
+            tally::by_hand(
+                "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc where it \
+                 is stable; where it is tsc already, let the program call clock_gettime() of the C library",
+                jumps,
+            ),
+        ),
     }
 }

@@ -16,6 +16,7 @@
 //! zone missing | broken                   not there | empty or a directory
 //! locales WANTED NAME=FAILED/TOTAL/CHARMAP … NAME=FAILED/TOTAL/-
 //!                                         cost of spellings on the host; `-`: not accepted
+//! clocksource tsc                         the kernel's source of time
 //! cpu 3s                                  CPU time in user mode
 //! costs 1000                              a stat, failed open, open costs this many ns
 //! facts +clock -answers                   facts that the log lacks or is to lack
@@ -62,7 +63,9 @@ fn expand(example: &str) -> (String, Vec<(String, String)>) {
                 log.push_str(&block.repeat(times));
             }
             "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "locales"
-            | "cpu" | "costs" | "facts" => directives.push((line.to_owned(), line_before.clone())),
+            | "clocksource" | "cpu" | "costs" | "facts" => {
+                directives.push((line.to_owned(), line_before.clone()))
+            }
             _ => {
                 let (text, times) = count_of(line);
                 line_before = text.to_owned();
@@ -117,6 +120,7 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) {
         }
         "secure" => profile.processes.iter_mut().for_each(|p| p.secure = Some(true)),
         "machine" => profile.host.machine = words[0].to_owned(),
+        "clocksource" => profile.host.clock_source = Some(words[0].to_owned()),
         "zone" => {
             profile.facts = profile.facts.with(Fact::HostZone);
             profile.host.zone = Some(zone(&words));
