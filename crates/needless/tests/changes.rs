@@ -46,6 +46,9 @@ fn a_set_env_that_is_there() {
     let file = "/etc/ssh/sshd_config.d/a.conf";
     machine.write(file, "644", "AcceptEnv LC_* T?\nSetEnv A=\"1 2\" TZ=UTC # c\n");
     machine.write("/etc/ssh/sshd_config.d/b.conf", "644", "SetEnv TZ=Europe/Athens\n");
+    // A Match ends with the file that is included.
+    let other = "Match User nosuch\n  SetEnv TZ=Asia/Dubai\n";
+    machine.write("/etc/ssh/sshd_config.d/0.conf", "644", other);
     machine.ok(RELOAD);
     drop(machine.start(&format!("TZ=Asia/Seoul exec {SSH} -o SendEnv=TZ /usr/local/bin/probe a")));
     let pid = machine.pid_of(&format!("{WORDS} a"), "0");
@@ -53,6 +56,7 @@ fn a_set_env_that_is_there() {
     assert!(story.starts_with("TZ is UTC in perl["), "{story}");
     for part in [
         "a.conf:2 sets it, and sshd sets it for every session (SetEnv)",
+        "0.conf:2 TZ=Asia/Dubai perhaps if its Match fits",
         "a.conf:1 TZ in AcceptEnv perhaps if the client sends it",
         "b.conf:1 TZ=Europe/Athens not read sshd takes the first SetEnv line only",
     ] {
@@ -67,7 +71,7 @@ fn a_set_env_that_is_there() {
     assert_eq!(machine.etc(), before);
     // What only the client sends: by AcceptEnv, and so it is told.
     machine.write(file, "644", "AcceptEnv T?\n");
-    machine.ok(&format!("kill {pid}; rm /etc/ssh/sshd_config.d/b.conf; {RELOAD}"));
+    machine.ok(&format!("kill {pid}; rm /etc/ssh/sshd_config.d/[0b].conf; {RELOAD}"));
     drop(machine.start(&format!("TZ=Asia/Seoul exec {SSH} -o SendEnv=TZ /usr/local/bin/probe b")));
     let pid = machine.pid_of(&format!("{WORDS} b"), "0");
     let story = origin(&machine, &pid);

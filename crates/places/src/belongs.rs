@@ -3,10 +3,11 @@
 use crate::apache;
 use crate::channel::{Channel, Launcher, Started};
 use crate::format::{php_fpm, sudoers, supervisord};
+use crate::pam::pam_spot;
 use crate::place::{self, Place};
 use crate::run_script;
-use crate::sources::{LOCALE, crontab_of, home, pam_reads, pam_reads_file, supervisor_files};
-use crate::sshd;
+use crate::sources::{crontab_of, home, supervisor_files};
+use crate::sshd::ssh_spots;
 use crate::unit::{self, Kind};
 use needless_capture::{Kin, Root};
 use needless_model::{Belongs, Confidence};
@@ -76,8 +77,6 @@ impl Spot {
     }
 }
 
-const EVERY_SESSION: &str =
-    "It reaches every session that PAM opens on this machine, not this program alone.";
 const EVERY_SUDO: &str =
     "It reaches every command run by sudo whose caller has not set the variable.";
 
@@ -96,10 +95,10 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
                 "at gives a job what its submitter had: submit it again with the variable set";
             vec![Spot { called: "the job".into(), ..Spot::new(&place::WRAPPER, None, why, Low) }]
         }
-        Channel::Ssh { config } => ssh_spots(root, variable, config.as_deref(), channel),
+        Channel::Ssh { config } => ssh_spots(root, variable, config.as_deref()),
         Channel::Su { login } => {
             let service = if *login { "su-l" } else { "su" };
-            vec![pam_spot(root, service, variable, channel)]
+            vec![pam_spot(root, service, variable, &channel.says())]
         }
         Channel::Sudo { .. } => vec![sudo_spot(root)],
         Channel::Supervisord => vec![supervisord_spot(root, me)],
@@ -145,44 +144,6 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
             let why = "who started it has ended: change what starts it (needless fix --in FILE)";
             Spot::new(&place::WRAPPER, None, why, Medium.min(Low))
         })],
-    }
-}
-
-/// /etc/environment, or for a locale the file that Debian has for it.
-fn pam_spot(root: &Root, service: &str, variable: &str, channel: &Channel) -> Spot {
-    use Confidence::{High, Low};
-    let why = format!("{} reads it by PAM, whichever shell or command it starts", channel.says());
-    let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
-    if locale && pam_reads_file(root, service, Some(LOCALE), 0) == Some(true) {
-        return Spot::new(&place::DEFAULT_LOCALE, LOCALE.to_owned(), why, High)
-            .caveat(EVERY_SESSION);
-    }
-    let confidence = if pam_reads(root, service) == Some(true) { High } else { Low };
-    Spot::new(&place::PAM_ENV, "/etc/environment".to_owned(), why, confidence).caveat(EVERY_SESSION)
-}
-
-/// Where sshd itself sets the variable, or asks no PAM, only its own configuration helps; else PAM's
-/// file reaches su, cron and login as well.
-fn ssh_spots(root: &Root, variable: &str, config: Option<&str>, channel: &Channel) -> Vec<Spot> {
-    use Confidence::{High, Medium};
-    let sshd = sshd::read(root, config);
-    let why = match sshd.sets(variable) {
-        true => "sshd's own SetEnv sets it, over all else",
-        false => "sshd sets it for its sessions, over all else (SetEnv)",
-    };
-    let unit = ["ssh.service", "sshd.service"].into_iter().find(|unit| {
-        let dirs = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
-        dirs.iter().any(|dir| root.read(&format!("{dir}/{unit}")).is_ok())
-    });
-    // A configuration of its own: what it includes, and who reloads it, is not known so well.
-    let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
-    let own = Spot::new(&place::SSHD, sshd.file_for(variable).to_owned(), why, confidence)
-        .restart(&["systemctl", "reload", unit.unwrap_or("sshd.service")])
-        .caveat("It reaches every session of sshd, whoever logs in.");
-    let pam = pam_spot(root, "sshd", variable, channel);
-    match sshd.uses_pam() && !sshd.sets(variable) && pam.confidence == High {
-        true => vec![pam, own],
-        false => vec![own],
     }
 }
 

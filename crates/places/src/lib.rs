@@ -12,6 +12,7 @@ mod format;
 mod journal;
 mod locale;
 mod origin;
+mod pam;
 mod place;
 mod run_script;
 mod running;

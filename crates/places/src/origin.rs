@@ -94,7 +94,7 @@ fn unit_mentions(
         mentions.push(Mention { file, line, says, reaches });
     }
     if let Some(service) = &unit.pam {
-        let reads = crate::sources::pam_reads(root, service) == Some(true);
+        let reads = crate::pam::pam_reads(root, service) == Some(true);
         let pam = mentions.iter_mut().filter(|mention| mention.file == "/etc/environment");
         pam.filter(|_| reads).for_each(|mention| {
             mention.reaches = Reaches::Yes(format!("{name} has PAMName={service}, which reads it"));

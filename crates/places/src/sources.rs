@@ -4,6 +4,7 @@
 use crate::apache;
 use crate::channel::Channel;
 use crate::format::{cron, shell, sudoers, supervisord};
+use crate::pam::{LOCALE, pam_reads_file};
 use crate::place::{self, Place};
 use crate::sshd;
 use needless_capture::Root;
@@ -382,55 +383,6 @@ pub(crate) fn crontab_of(root: &Root, command: &str) -> Option<(String, usize)> 
         [first, rest @ ..] if rest.iter().all(|(file, _)| *file == first.0) => Some(first.clone()),
         _ => None,
     }
-}
-
-/// Debian's file for the locale.
-pub(crate) const LOCALE: &str = "/etc/default/locale";
-
-/// Whether a PAM service runs pam_env with /etc/environment; `None` where its file cannot be read.
-pub(crate) fn pam_reads(root: &Root, service: &str) -> Option<bool> {
-    pam_reads_file(root, service, None, 0)
-}
-
-/// The same of another file that `envfile=` names.
-pub(crate) fn pam_reads_file(
-    root: &Root,
-    service: &str,
-    file: Option<&str>,
-    depth: u32,
-) -> Option<bool> {
-    let text = match root.read(&format!("/etc/pam.d/{service}")) {
-        Ok(text) => text,
-        // A service without a file has the rules of "other"; "su-l" is "su" on some systems.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth == 0 => {
-            let other = service.strip_suffix("-l").unwrap_or("other");
-            return pam_reads_file(root, other, file, 1);
-        }
-        Err(_) => return None,
-    };
-    for line in String::from_utf8_lossy(&text).lines() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let included = match words[..] {
-            ["@include", other] => Some(other),
-            [_, "include" | "substack", other] => Some(other),
-            _ => None,
-        };
-        if let Some(other) = included {
-            if depth < 8 && pam_reads_file(root, other, file, depth + 1) == Some(true) {
-                return Some(true);
-            }
-            continue;
-        }
-        let named = words.iter().find_map(|word| word.strip_prefix("envfile="));
-        let reads = words.iter().any(|word| word.ends_with("pam_env.so"))
-            && named == file
-            && !words.contains(&"readenv=0");
-        if reads {
-            return Some(true);
-        }
-    }
-    Some(false)
 }
 
 /// The home directory of a user, by /etc/passwd.

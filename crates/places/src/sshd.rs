@@ -1,8 +1,11 @@
 //! sshd's configuration as a whole: its files in the order in which sshd reads them.
 
+use crate::belongs::Spot;
 use crate::format::sshd::{Says, accepts, says};
+use crate::pam::pam_spot;
+use crate::place;
 use needless_capture::Root;
-use needless_model::{Mention, Reaches};
+use needless_model::{Confidence, Mention, Reaches};
 
 /// Where it begins.
 const MAIN: &str = "/etc/ssh/sshd_config";
@@ -151,5 +154,30 @@ impl Config {
             _ => None,
         });
         said.next().unwrap_or(false)
+    }
+}
+
+/// Where sshd itself sets the variable, or asks no PAM, only its own configuration helps; else PAM's
+/// file reaches su, cron and login as well.
+pub(crate) fn ssh_spots(root: &Root, variable: &str, config: Option<&str>) -> Vec<Spot> {
+    use Confidence::{High, Medium};
+    let sshd = read(root, config);
+    let why = match sshd.sets(variable) {
+        true => "sshd's own SetEnv sets it, over all else",
+        false => "sshd sets it for its sessions, over all else (SetEnv)",
+    };
+    let unit = ["ssh.service", "sshd.service"].into_iter().find(|unit| {
+        let dirs = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+        dirs.iter().any(|dir| root.read(&format!("{dir}/{unit}")).is_ok())
+    });
+    // A configuration of its own: what it includes, and who reloads it, is not known so well.
+    let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
+    let own = Spot::new(&place::SSHD, sshd.file_for(variable).to_owned(), why, confidence)
+        .restart(&["systemctl", "reload", unit.unwrap_or("sshd.service")])
+        .caveat("It reaches every session of sshd, whoever logs in.");
+    let pam = pam_spot(root, "sshd", variable, "sshd");
+    match sshd.uses_pam() && !sshd.sets(variable) && pam.confidence == High {
+        true => vec![pam, own],
+        false => vec![own],
     }
 }
