@@ -89,7 +89,8 @@ fn fix_locale(name: &str, asked: &cli::Fix) -> Result<()> {
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
     let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
     let root = Root::own().context("cannot open /")?;
-    let plan = places::plan_locale(name, asked.directory, &disk, &root);
+    let how = places::LocaleHow { directory: asked.directory, messages: asked.messages };
+    let plan = places::plan_locale(name, how, &disk, &root);
     let plan = plan.map_err(|why| anyhow!(why))?;
     match show_and_apply(&[], &plan, asked, &state)? {
         Done::Refused => bail!("1 of the changes not made"),

@@ -299,6 +299,9 @@ pub(crate) struct Fix {
     /// Build it as a directory of its own, not in the archive of locales.
     #[arg(long, requires = "locale")]
     pub(crate) directory: bool,
+    /// Link the name of its messages' directory, too (el_GR.UTF-8 to el).
+    #[arg(long, requires = "locale")]
+    pub(crate) messages: bool,
     /// Only what this rule found (may be given several times).
     #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,

@@ -168,9 +168,28 @@ fn misses(machine: &Machine, name: &str) -> usize {
     log.lines().filter(|line| line.contains("/locale/") && line.contains("ENOENT")).count()
 }
 
+/// Opens of messages that fail while `ls` complains.
+fn message_misses(machine: &Machine, name: &str) -> usize {
+    machine.run(&format!("LC_ALL={name} strace -e trace=openat -o /run/opens ls /nonexistent"));
+    let log = machine.ok("cat /run/opens");
+    assert!(log.contains("/LC_MESSAGES/coreutils.mo"), "{log}");
+    log.lines().filter(|line| line.contains("/LC_MESSAGES/") && line.contains("ENOENT")).count()
+}
+
+/// A catalogue of one message (The GNU gettext manual, The Format of GNU MO Files), for printf(1).
+fn catalogue(id: &str, text: &str) -> String {
+    let (id_at, text_at) = (44, 44 + id.len() + 1);
+    let numbers = [0x9504_12de, 0, 1, 28, 36, 0, 0, id.len(), id_at, text.len(), text_at];
+    let mut bytes: Vec<u8> = numbers.iter().flat_map(|n| (*n as u32).to_le_bytes()).collect();
+    for string in [id, text] {
+        bytes.extend(string.bytes().chain([0]));
+    }
+    bytes.iter().map(|byte| format!("\\{byte:03o}")).collect()
+}
+
 /// Everything below /etc and the locales.
 fn files(machine: &Machine) -> String {
-    machine.ok("find /etc /usr/lib/locale -printf '%p %m %u %g %l ' -type f -exec sha256sum {} \\; -o -printf '\\n' | sort")
+    machine.ok("find /etc /usr/lib/locale /usr/share/locale/el* -printf '%p %m %u %g %l ' -type f -exec sha256sum {} \\; -o -printf '\\n' | sort")
 }
 
 fn localedef(machine: &Machine) -> bool {
@@ -239,6 +258,24 @@ fn a_locale_as_a_directory_and_by_a_link() {
     assert!(many > 5 && misses(&machine, "el_GR.UTF-8") == 1, "{many}");
     machine.ok("needless undo");
     assert_eq!(files(&machine), before);
+    let el = "/usr/share/locale/el/LC_MESSAGES";
+    machine.ok(&format!("cd /usr/share/locale; rm -rf el_GR* el.*; mkdir -p {el}"));
+    for (domain, id) in [("coreutils", "cannot access %s"), ("libc", "No such file or directory")] {
+        machine.ok(&format!("printf '{}' >{el}/{domain}.mo", catalogue(id, id)));
+    }
+    machine.ok("needless fix --locale el_GR.UTF-8 --directory --yes");
+    let (between, many) = (files(&machine), message_misses(&machine, "el_GR.UTF-8"));
+    assert!(many >= 5, "{many}");
+    let fixed = machine.ok("needless fix --locale el_GR.UTF-8 --messages --yes");
+    assert!(fixed.contains("new link /usr/share/locale/el_GR.UTF-8 -> el"), "{fixed}");
+    assert_eq!(message_misses(&machine, "el_GR.UTF-8"), 0);
+    machine.ok("needless undo");
+    assert_eq!(files(&machine), between);
+    machine.ok("mkdir /usr/share/locale/el_GR");
+    let several = machine.run("needless fix --locale el_GR.UTF-8 --messages --yes");
+    assert!(stderr(&several).contains("several directories (el_GR, el)"), "{several:?}");
+    machine.ok("rmdir /usr/share/locale/el_GR; needless undo");
+    let before = files(&machine);
     let many = misses(&machine, "C.UTF-8");
     assert!(many > 5, "{many}");
     let fixed = machine.ok("needless fix --locale C.UTF-8 --yes");

@@ -53,6 +53,8 @@ pub fn book_page() -> String {
          * An alias (`locale-alias`, LANG=greek): the locale that it stands for is built.\n\
          * A locale under another spelling (`locale-spelling`): the same command makes a link, \
          `C.UTF-8` to `C.utf8`, and the variable stays as it is.\n\
+         * Messages that are found under the last of six names (`catalogue-search`): with `--messages` a link, \
+         `/usr/share/locale/el_GR.UTF-8` to `el`, where there is one directory of them only.\n\
          * A variable of the locale goes to `/etc/default/locale` where PAM reads that for the session, else where \
          any other variable goes; `/etc/locale.conf` is changed with `--in`, it takes effect at the next boot.\n\
          * `undo` takes away what was built. The archive is put back byte for byte; where something was added to \

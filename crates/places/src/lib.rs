@@ -30,7 +30,7 @@ pub use disk::{About, Before, Disk};
 pub use fix::{Plan, plan, spot_of_file};
 pub use format::{Edit, Found};
 pub use journal::{Entry, FileChange, Journal, State};
-pub use locale::plan_locale;
+pub use locale::{LocaleHow, plan_locale};
 pub use origin::{Origin, origin, origin_of_unit};
 pub use place::*;
 pub use running::{

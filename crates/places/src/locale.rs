@@ -7,11 +7,11 @@ use crate::fix::{Plan, Scratch};
 use crate::journal::FileChange;
 use crate::running::program_of_system;
 use needless_capture::Root;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const LOCALES: &str = "/usr/lib/locale";
 const ARCHIVE: &str = "/usr/lib/locale/locale-archive";
+const MESSAGES: &str = "/usr/share/locale";
 const SOURCES: &str = "/usr/share/i18n/locales";
 const CHARMAPS: &str = "/usr/share/i18n/charmaps";
 /// What Debian's locale-gen(8) builds; it is run at each upgrade of glibc, and begins with nothing.
@@ -68,24 +68,67 @@ fn normal(codeset: &str) -> String {
     }
 }
 
-/// Plans to have the locale `name` found at the first attempt. `directory`: built as a directory of
-/// its own even where there is, or may be, an archive.
+/// How a locale is to be cured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocaleHow {
+    /// Built as a directory of its own even where there is, or may be, an archive.
+    pub directory: bool,
+    /// The directory of its messages is to be found at the first attempt as well.
+    pub messages: bool,
+}
+
+/// Plans to have the locale `name` found at the first attempt.
 ///
 /// # Errors
 /// In a sentence: no such locale is known, localedef is missing or fails, files may not be changed.
-pub fn plan_locale(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan, String> {
-    let asked = name;
+pub fn plan_locale(name: &str, how: LocaleHow, disk: &Disk, root: &Root) -> Result<Plan, String> {
     let alias = Name::parse(name)?;
     let meant = alias.codeset.is_none().then(|| alias_of(root, name)).flatten();
-    let name = meant.as_deref().unwrap_or(name);
+    let mut plan = itself(meant.as_deref().unwrap_or(name), how.directory, disk, root)?;
+    if let Some(meant) = &meant {
+        plan.why = format!("{name} is an alias of {meant} (locale.alias)");
+    }
+    if how.messages {
+        plan.files.extend(messages(root, meant.as_deref().unwrap_or(name))?);
+    }
+    Ok(plan)
+}
+
+/// A link of the locale's full name to the one directory of messages that is there for it: gettext
+/// looks for each of the shorter names after the full one. None where there are several, which may each
+/// have what the others lack.
+fn messages(root: &Root, name: &str) -> Result<Option<FileChange>, String> {
+    let parsed = Name::parse(name)?;
+    if parsed.modifier.is_some() {
+        return Err(format!("{name}: messages of a locale with @ are not linked: do it by hand"));
+    }
+    let language = parsed.language.split('_').next().unwrap_or_default();
+    let mut names = Vec::new();
+    for stem in [parsed.language, language] {
+        names.extend(parsed.codeset.map(|codeset| format!("{stem}.{codeset}")));
+        names.extend(parsed.codeset.map(|codeset| format!("{stem}.{}", normal(codeset))));
+        names.push(stem.to_owned());
+    }
+    names.dedup();
+    names.retain(|name| root.list(&format!("{MESSAGES}/{name}")).is_ok());
+    match &names[..] {
+        [first, ..] if first == name => Ok(None),
+        [one] => Ok(Some(link(MESSAGES, name, one))),
+        [] => Err(format!("there are no messages for {name} ({MESSAGES})")),
+        several => Err(format!(
+            "messages for {name} are in several directories ({}), and a link would hide some",
+            several.join(", ")
+        )),
+    }
+}
+
+/// The locale, without its messages.
+fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan, String> {
     let parsed = Name::parse(name)?;
     let mut plan = Plan {
         what: format!("locale {name}"),
         place: String::new(),
-        why: match &meant {
-            Some(meant) => format!("{asked} is an alias of {meant} (locale.alias)"),
-            None => format!("programs that ask for {name} are to find it at the first attempt"),
-        },
+        why: format!("programs that ask for {name} are to find it at the first attempt"),
         caveats: vec![
             "Programs that ask for it then run in that locale: messages, sorting and formats change \
              from C."
@@ -106,7 +149,7 @@ pub fn plan_locale(name: &str, directory: bool, disk: &Disk, root: &Root) -> Res
         plan.place = format!("a link in {LOCALES}");
         plan.why = format!("it is installed as {normal}, which is looked for after {name}");
         plan.caveats = vec!["The locale is the same; only the name leads to it at once.".into()];
-        plan.files.push(link(name, &normal));
+        plan.files.push(link(LOCALES, name, &normal));
         return Ok(plan);
     }
     let charmap = charmap(root, &parsed)?;
@@ -132,7 +175,7 @@ pub fn plan_locale(name: &str, directory: bool, disk: &Disk, root: &Root) -> Res
             plan.place = format!("the directory {LOCALES}/{normal}, by `{words}`");
             plan.files.extend(tree(&source, &charmap, &normal)?);
             if normal != name {
-                plan.files.push(link(name, &normal));
+                plan.files.push(link(LOCALES, name, &normal));
             }
             plan.caveats.push("After an upgrade of glibc it has to be built anew.".into());
         }
@@ -278,9 +321,9 @@ fn tree(source: &str, charmap: &str, normal: &str) -> Result<Vec<FileChange>, St
     }
 }
 
-fn link(name: &str, to: &str) -> FileChange {
+fn link(dir: &str, name: &str, to: &str) -> FileChange {
     FileChange {
-        path: Path::new(LOCALES).join(name).to_string_lossy().into_owned(),
+        path: format!("{dir}/{name}"),
         before: None,
         after: Some(to.as_bytes().to_vec()),
         about: About::link(),
