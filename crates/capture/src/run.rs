@@ -176,6 +176,8 @@ pub(crate) fn complete(
         .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
     image::fill(&mut profile, &roots);
     sites::resolve(stacks, &mut profile);
+    // Stacks know their rows by position: only now may these move.
+    profile.sort_by_process();
     enrich(&mut profile, &roots);
     Ok(profile)
 }

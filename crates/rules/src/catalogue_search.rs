@@ -79,7 +79,7 @@
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>
 
 use crate::locale;
-use crate::select::{Case, Merged, merge_by};
+use crate::select::{About, Case, Merged, merge_by};
 use crate::text::{count, list, number};
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Env, Fact, Finding, Process, Remedy, Row, Safety, Stage};
@@ -172,14 +172,14 @@ fn cause<'p>(process: &'p Process, first: &'p str) -> Cause<'p> {
 }
 
 /// One line of evidence per domain, not per name.
-fn pattern(path: &str) -> String {
+fn pattern(path: &str) -> About<'_> {
     let parts = || {
-        let (rest, file) = path.rsplit_once('/')?;
-        let (rest, category) = rest.rsplit_once('/')?;
+        let (rest, _) = path.rsplit_once('/')?;
+        let (rest, _) = rest.rsplit_once('/')?;
         let (directory, _) = rest.rsplit_once('/')?;
-        Some(format!("{directory}/*/{category}/{file}"))
+        Some(About(directory, "/*", &path[rest.len()..]))
     };
-    parts().unwrap_or_else(|| path.to_owned())
+    parts().unwrap_or(About::path(path))
 }
 
 fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {

@@ -43,10 +43,10 @@
 //!
 //! * <https://docs.python.org/3/library/ssl.html#ssl.create_default_context>
 
-use crate::tally::{self, Part};
+use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Row, Stage};
+use needless_model::{Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "certificate-reread",
@@ -76,11 +76,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             || path == "/usr/lib/ssl/cert.pem"
             || path == "/etc/ssl/cert.pem"
     };
-    let part = |row: &Row, path: &str| match bundle(path) && row.ask == Ask::Open && row.ok() {
-        true => Part::Again,
-        false => Part::Not,
-    };
-    let mut cases = tally::cases_with(view, claims, |_| true, part, |_, _| CALLS);
+    let mut cases = tally::rereads(view, claims, |_| true, bundle, CALLS);
     cases.retain(|case| case.needless >= CALLS * FEWEST);
     for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);

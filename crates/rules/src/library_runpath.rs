@@ -80,7 +80,7 @@
 
 use crate::library_search::{base, is_library};
 use crate::search::of_the_system;
-use crate::select::{Case, merge_by};
+use crate::select::{About, Case, merge_by};
 use crate::tally;
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
@@ -169,8 +169,8 @@ fn parent(path: &str) -> &str {
 
 fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
     let merged = merge_by(view.profile, cases, |path| match is_library(path) {
-        true => format!("{}/…", base(parent(path))),
-        false => base(path).to_owned(),
+        true => About::below(base(parent(path))),
+        false => About::path(base(path)),
     });
     let name = view.process(merged.processes[0]).name();
     let manual = "Have the program name its libraries by absolute paths (patchelf \

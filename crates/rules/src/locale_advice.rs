@@ -2,7 +2,7 @@
 
 use crate::View;
 use crate::locale::{self, Cause, Name, Search, is_c, normal_codeset};
-use crate::select::{Case, Merged, merge_by};
+use crate::select::{About, Case, Merged, merge_by};
 use crate::text::{count, number};
 use needless_model::{Change, LocaleProbe, Remedy, Safety, Spelling};
 use std::collections::BTreeMap;
@@ -52,10 +52,10 @@ pub(crate) fn groups<'p>(
 }
 
 /// One line of evidence per name, not per category.
-fn pattern(path: &str) -> String {
+fn pattern(path: &str) -> About<'_> {
     match locale::locale_file(path) {
-        Some((directory, name, _)) => format!("{directory}/{name}/LC_*"),
-        None => path.to_owned(),
+        Some((directory, name, _)) => About(&path[..directory.len() + 1 + name.len()], "/LC_*", ""),
+        None => About::path(path),
     }
 }
 

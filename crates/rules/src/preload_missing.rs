@@ -105,7 +105,7 @@
 //! * <https://askubuntu.com/questions/1091679/error-ld-so-object-libgtk3-nocsd-so-0-from-ld-preload-cannot-be-preloaded>
 
 use crate::search;
-use crate::select::{Case, merge_by};
+use crate::select::{About, Case, merge_by};
 use crate::text::{count, number};
 
 use crate::tally;
@@ -197,8 +197,8 @@ fn ends_with(entry: &str, name: &str) -> bool {
 
 fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -> Finding {
     let merged = merge_by(view.profile, cases, |path| match path.ends_with(name) {
-        true => format!("…/{name}"),
-        false => path.to_owned(),
+        true => About("", "…/", name),
+        false => About::path(path),
     });
     let starts = count(merged.processes.len() as u64, "program start", "program starts");
     let kept: Vec<&str> = value

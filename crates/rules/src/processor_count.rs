@@ -41,10 +41,10 @@
 //!
 //! * `man 3 get_nprocs`
 
-use crate::tally::{self, Part};
+use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Row, Stage};
+use needless_model::{Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "processor-count",
@@ -63,15 +63,11 @@ const FEWEST: u64 = 100;
 const CALLS: u64 = 3;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    if !view.may_mention("/sys/devices/system/cpu/online") {
+    let online = "/sys/devices/system/cpu/online";
+    if !view.may_mention(online) {
         return;
     }
-    let online = "/sys/devices/system/cpu/online";
-    let part = |row: &Row, path: &str| match path == online && row.ask == Ask::Open && row.ok() {
-        true => Part::Again,
-        false => Part::Not,
-    };
-    let mut cases = tally::cases_with(view, claims, |_| true, part, |_, _| CALLS);
+    let mut cases = tally::rereads(view, claims, |_| true, |path| path == online, CALLS);
     cases.retain(|case| case.needless >= CALLS * FEWEST);
     for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);

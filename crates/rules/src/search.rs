@@ -4,7 +4,7 @@
 //! directories are read back from the calls: a file that was missed in one directory and found
 //! under the same name in another was searched for.
 
-use crate::select::{Case, Merged, merge_by};
+use crate::select::{About, Case, Merged, merge_by};
 use crate::tally::absent;
 use crate::text::{count, list, number};
 use crate::{Claims, View};
@@ -60,7 +60,15 @@ pub(crate) struct Found<'p> {
 #[derive(Default)]
 struct Tried {
     hit: bool,
-    rows: Vec<usize>,
+    /// Process by process.
+    rows: Vec<Asked>,
+}
+
+/// A row, with what is wanted of it again when all of a list is known.
+struct Asked {
+    at: usize,
+    process: ProcId,
+    count: u64,
 }
 
 /// What is counted of one list.
@@ -99,22 +107,24 @@ pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) ->
             dirs: BTreeMap::new(),
             of: BTreeMap::new(),
         });
-        let start = common_start(&dirs);
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
-        for (at, row) in view.rows_of(id) {
-            if !asks(row.ask) || claims.taken(at) || !matches!(row.target, Target::Path(_)) {
+        let dirs = Dirs::new(dirs);
+        let mut of = 0;
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+            if !asks(row.ask) || !matches!(row.target, Target::Path(_)) {
                 continue;
             }
             let path = view.profile.path(row);
             // Who finds a directory missing may ask for the one above it.
             let above = || parents.get(path).filter(|_| absent(row)).map(|dir| (*dir, ""));
-            let Some((dir, rest)) = below(&dirs, start, path).or_else(above) else { continue };
+            let Some((dir, rest)) = dirs.below(path).or_else(above) else { continue };
             let tried = list.dirs.entry(dir).or_default();
-            *list.of.entry(id).or_default() += row.count;
+            of += row.count;
             tried.hit |= row.ok() && !rest.is_empty();
-            tried.rows.push(at);
+            tried.rows.push(Asked { at, process: id, count: row.count });
         }
+        list.of.insert(id, of);
     }
     lists.into_values().filter_map(|list| found(view, search, list)).collect()
 }
@@ -125,26 +135,26 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
     if vain.is_empty() || (list.value.is_none() && vain.len() < FEWEST_INFERRED) {
         return None;
     }
-    let mut rows: BTreeMap<ProcId, Vec<usize>> = BTreeMap::new();
-    for at in list.dirs.values().filter(|tried| !tried.hit).flat_map(|tried| &tried.rows) {
-        rows.entry(view.profile.rows[*at].process).or_default().push(*at);
+    let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
+    for tried in list.dirs.values().filter(|tried| !tried.hit) {
+        for rows in tried.rows.chunk_by(|one, other| one.process == other.process) {
+            let process = rows[0].process;
+            let of = || list.of.get(&process).copied().unwrap_or(0);
+            let fresh = || Case { process, needless: 0, of: of(), rows: Vec::new() };
+            let case = cases.entry(process).or_insert_with(fresh);
+            case.needless += rows.iter().map(|row| row.count).sum::<u64>();
+            case.rows.extend(rows.iter().map(|row| row.at));
+        }
     }
-    let cases: Vec<Case> = rows
-        .into_iter()
-        .map(|(process, rows)| Case {
-            process,
-            needless: rows.iter().map(|at| view.profile.rows[*at].count).sum(),
-            of: list.of.get(&process).copied().unwrap_or(0),
-            rows,
-        })
-        .collect();
+    let cases: Vec<Case> = cases.into_values().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
     let kept = list.value.into_iter().flat_map(raw_entries).filter(|e| !vain.contains(&**e));
     let kept = kept.collect();
     // A line of evidence per directory, whatever was asked for in it.
-    let base = |path: &str| match ancestors(path).find(|dir| vain.contains(dir)) {
-        Some(dir) if dir != path => format!("{dir}/…"),
-        _ => path.to_owned(),
+    let dirs = Dirs::new(vain.iter().copied().collect());
+    let base = |path| match dirs.below(path) {
+        Some((dir, rest)) if !rest.is_empty() => About::below(dir),
+        _ => About::path(path),
     };
     let merged = merge_by(view.profile, cases, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
@@ -165,22 +175,33 @@ fn raw_entries(value: &str) -> impl Iterator<Item = &str> {
     trimmed.filter(move |entry| seen.insert(*entry))
 }
 
-/// `path` and the directories above it.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| {
-        path.rsplit_once('/').map(|(dir, _)| dir).filter(|dir| !dir.is_empty())
-    })
+/// Directories, to be asked of many paths which of them each lies below.
+struct Dirs<'p> {
+    all: HashSet<&'p str>,
+    /// How all of them begin.
+    start: &'p str,
+    /// How long they are, longest first: nearly all questions end here.
+    lengths: Vec<usize>,
 }
 
-/// The directory of `dirs` that `path` is or lies below, and the rest. `start`: as all of them begin.
-fn below<'p>(dirs: &HashSet<&'p str>, start: &str, path: &'p str) -> Option<(&'p str, &'p str)> {
-    if !path.starts_with(start) {
-        return None;
+impl<'p> Dirs<'p> {
+    fn new(all: HashSet<&'p str>) -> Dirs<'p> {
+        let lengths: BTreeSet<usize> = all.iter().map(|dir| dir.len()).collect();
+        let lengths = lengths.into_iter().rev().collect();
+        Dirs { start: common_start(&all), all, lengths }
     }
-    let path = path.trim_end_matches('/');
-    let dir =
-        ancestors(path).take_while(|dir| dir.len() >= start.len()).find_map(|dir| dirs.get(dir))?;
-    Some((*dir, path[dir.len()..].trim_start_matches('/')))
+
+    /// The innermost directory that `path` is or lies below, and the rest.
+    fn below(&self, path: &'p str) -> Option<(&'p str, &'p str)> {
+        if !path.starts_with(self.start) {
+            return None;
+        }
+        let path = path.trim_end_matches('/');
+        let ends = |at: &&usize| path.as_bytes().get(**at).is_none_or(|byte| *byte == b'/');
+        let lengths = self.lengths.iter().filter(|at| **at <= path.len()).filter(ends);
+        let dir = lengths.map(|at| &path[..*at]).find(|dir| self.all.contains(dir))?;
+        Some((dir, path[dir.len()..].trim_start_matches('/')))
+    }
 }
 
 /// How all of them begin.

@@ -1,7 +1,8 @@
 //! How rules look at a profile: rows by process and by path, found once; and what they leave.
 
 use needless_model::{
-    Ask, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, Stage, StrId, Target,
+    Ask, CallId, Errno, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, Stage,
+    StrId, Target,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -243,18 +244,43 @@ impl Merged {
     }
 }
 
+/// Sums that are at hand.
+const AT_HAND: usize = 4;
 /// Evidence lines of a finding; more would hide the first ones.
 const EVIDENCE: usize = 8;
 
-pub(crate) fn merge(profile: &Profile, cases: Vec<Case>) -> Merged {
-    merge_by(profile, cases, str::to_owned)
+/// What a line of evidence is about: how the paths begin, what stands for that in which they differ,
+/// and how they end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct About<'p>(pub(crate) &'p str, pub(crate) &'static str, pub(crate) &'p str);
+
+impl<'p> About<'p> {
+    /// This path.
+    pub(crate) fn path(path: &'p str) -> About<'p> {
+        About(path, "", "")
+    }
+
+    /// Whatever was asked for below this directory.
+    pub(crate) fn below(dir: &'p str) -> About<'p> {
+        About(dir, "/…", "")
+    }
 }
 
-/// As [`merge`], the evidence put together by what `pattern` makes of a path.
-pub(crate) fn merge_by(
-    profile: &Profile,
+impl std::fmt::Display for About<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}{}", self.0, self.1, self.2)
+    }
+}
+
+pub(crate) fn merge(profile: &Profile, cases: Vec<Case>) -> Merged {
+    merge_by(profile, cases, About::path)
+}
+
+/// As [`merge`], the evidence put together by what `about` makes of a path.
+pub(crate) fn merge_by<'p>(
+    profile: &'p Profile,
     mut cases: Vec<Case>,
-    pattern: impl Fn(&str) -> String,
+    about: impl Fn(&'p str) -> About<'p>,
 ) -> Merged {
     cases.sort_by_key(|case| (std::cmp::Reverse(case.needless), case.process));
     let mut known = HashSet::new();
@@ -264,35 +290,70 @@ pub(crate) fn merge_by(
         processes,
         needless: cases.iter().map(|case| case.needless).sum(),
         of: cases.iter().map(|case| case.of).sum(),
-        evidence: evidence(profile, &rows, pattern),
+        evidence: evidence(profile, &rows, about),
         sites: sites(profile, &rows),
         rows,
     }
 }
 
-fn evidence(profile: &Profile, rows: &[usize], pattern: impl Fn(&str) -> String) -> Vec<Evidence> {
-    let mut sums: BTreeMap<(&str, String, &str), u64> = BTreeMap::new();
+fn evidence<'p>(
+    profile: &'p Profile,
+    rows: &[usize],
+    about: impl Fn(&'p str) -> About<'p>,
+) -> Vec<Evidence> {
+    let mut sums: HashMap<(CallId, About<'p>, Outcome), u64> = HashMap::new();
+    // Rows about the same thing mostly follow one another: a few sums that are at hand spare nearly
+    // all look-ups.
+    let mut at_hand: [Option<Sum<'p>>; AT_HAND] = [None; AT_HAND];
+    let mut oldest = 0;
     for row in rows.iter().map(|at| &profile.rows[*at]) {
-        let outcome = match row.outcome {
-            Some(Ok(())) => "ok",
-            Some(Err(errno)) => errno.name(),
-            None => "not seen",
-        };
         let about = match row.target {
-            Target::Detail(detail) => detail.words().to_owned(),
-            _ => pattern(profile.path(row)),
+            Target::Detail(detail) => About::path(detail.words()),
+            _ => about(profile.path(row)),
         };
-        *sums.entry((profile.call(row), about, outcome)).or_default() += row.count;
+        let key = (row.call, about, row.outcome);
+        if let Some((_, sum)) = at_hand.iter_mut().flatten().find(|(known, _)| *known == key) {
+            *sum += row.count;
+            continue;
+        }
+        if let Some((key, sum)) = at_hand[oldest].replace((key, row.count)) {
+            *sums.entry(key).or_default() += sum;
+        }
+        oldest = (oldest + 1) % AT_HAND;
+    }
+    for (key, sum) in at_hand.into_iter().flatten() {
+        *sums.entry(key).or_default() += sum;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let to_line = |((call, path, outcome), count): ((&str, String, &str), u64)| Evidence {
-        call: call.to_owned(),
-        path,
-        outcome: outcome.to_owned(),
+    let name = |call: &CallId| profile.strings.text(call.0);
+    let in_order = |((one, path, how), n): &Sum<'_>, ((other, to, end), m): &Sum<'_>| {
+        m.cmp(n).then_with(|| (name(one), path, words(*how)).cmp(&(name(other), to, words(*end))))
+    };
+    if sums.len() > EVIDENCE {
+        sums.select_nth_unstable_by(EVIDENCE, in_order);
+        sums.truncate(EVIDENCE);
+    }
+    sums.sort_unstable_by(in_order);
+    let to_line = |((call, about, outcome), count): Sum<'_>| Evidence {
+        call: name(&call).to_owned(),
+        path: about.to_string(),
+        outcome: words(outcome).to_owned(),
         count,
     };
-    sums.into_iter().take(EVIDENCE).map(to_line).collect()
+    sums.into_iter().map(to_line).collect()
+}
+
+/// How a call ended, where that was seen.
+type Outcome = Option<Result<(), Errno>>;
+/// How many calls of one kind, about one thing, ended alike.
+type Sum<'p> = ((CallId, About<'p>, Outcome), u64);
+
+fn words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Some(Ok(())) => "ok",
+        Some(Err(errno)) => errno.name(),
+        None => "not seen",
+    }
 }
 
 fn sites(profile: &Profile, rows: &[usize]) -> Vec<String> {

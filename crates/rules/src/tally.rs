@@ -1,6 +1,6 @@
 //! For rules that count rows of one program: which are needless, and which were the first and needed.
 
-use crate::select::{Case, Merged, merge_by};
+use crate::select::{About, Case, Merged, merge_by};
 use crate::{Claims, View};
 use needless_model::{Ask, Change, Errno, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
 use std::collections::BTreeMap;
@@ -66,6 +66,22 @@ pub(crate) fn cases_with(
     cases
 }
 
+/// Reads of the same file again and again: the opens that succeed of a file that is `wanted`, of which
+/// each process that is `whose` needs one. With those in its train each open stands for `calls`.
+pub(crate) fn rereads(
+    view: &View<'_>,
+    claims: &Claims,
+    whose: impl Fn(ProcId) -> bool,
+    wanted: impl Fn(&str) -> bool,
+    calls: u64,
+) -> Vec<Case> {
+    let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && wanted(path) {
+        true => Part::Again,
+        false => Part::Not,
+    };
+    cases_with(view, claims, whose, part, |_, _| calls)
+}
+
 /// Cases of the same executable together, as far as one executable has `least` needless calls.
 pub(crate) fn by_program<'p>(
     view: &View<'p>,
@@ -92,8 +108,8 @@ pub(crate) const IN_THEIR_TRAIN: &str = " The calls that follow each open are co
 pub(crate) fn merged(view: &View<'_>, cases: Vec<Case>) -> Merged {
     let rows: usize = cases.iter().map(|case| case.rows.len()).sum();
     merge_by(view.profile, cases, |path| match path.rsplit_once('/') {
-        Some((dir, _)) if rows > 8 && !dir.is_empty() => format!("{dir}/…"),
-        _ => path.to_owned(),
+        Some((dir, _)) if rows > 8 && !dir.is_empty() => About::below(dir),
+        _ => About::path(path),
     })
 }
 

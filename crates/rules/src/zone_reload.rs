@@ -61,11 +61,11 @@
 //!
 //! * <https://pkg.go.dev/time#LoadLocation>
 
-use crate::tally::{self, Part};
+use crate::tally;
 use crate::text::number;
 use crate::zone;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+use needless_model::{Fact, ProcId, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "zone-reload",
@@ -95,14 +95,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         view.process(id).runtime == Runtime::Go
             || view.lineage(id).any(|up| marked.contains_key(&up))
     };
-    let part = |row: &Row, path: &str| match row.ask == Ask::Open
-        && row.ok()
-        && zone::zone_name(path).is_some()
-    {
-        true => Part::Again,
-        false => Part::Not,
-    };
-    let cases = tally::cases_with(view, claims, go, part, |_, _| CALLS);
+    let cases = tally::rereads(view, claims, go, |path| zone::zone_name(path).is_some(), CALLS);
     for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(

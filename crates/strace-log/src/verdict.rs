@@ -27,7 +27,9 @@ impl Reader<'_> {
         self.count_losses();
         self.write_notes(facts);
         let window = Window { length_ns: self.clock.length_ns() };
-        self.builder.finish("strace log".into(), facts, window)
+        let mut profile = self.builder.finish("strace log".into(), facts, window);
+        profile.sort_by_process();
+        profile
     }
 
     fn facts(&self) -> Facts {
