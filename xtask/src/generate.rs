@@ -28,6 +28,7 @@ fn summary() -> String {
         ("What observing costs", "overhead"),
         ("Real programs", "cases"),
         ("Proof", "proof"),
+        ("needless.toml: rules of your own, baselines", "own-rules"),
         ("Places", "places"),
         ("The time engine", "time-engine"),
         ("How fast the time engine is", "time-speed"),

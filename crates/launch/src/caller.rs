@@ -52,6 +52,11 @@ impl Caller {
         Some(Caller { uid, gid, groups, environment, umask, limits })
     }
 
+    /// Their user id.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
     /// Becomes the caller, for good. Only system calls: used between fork and exec too.
     ///
     /// # Errors

@@ -170,10 +170,8 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
         (None, Some(pid)) => Who::Processes(vec![pid]),
         (None, None) => bail!("what shall be changed? Give REPORT, or --set VAR=VALUE"),
     };
-    let options = needless_capture::Options {
-        watch: needless_rules::watched_variables(),
-        ..Default::default()
-    };
+    let options =
+        needless_capture::Options { watch: crate::settings::get().watched, ..Default::default() };
     output::say(format_args!("observing {who} for {} s", LOOK.as_secs()));
     let profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
         .map_err(|failure| anyhow!(failure.message))?;
@@ -182,8 +180,14 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
         only: asked.rules.clone(),
         ignore: Vec::new(),
         pedantic: false,
+        declared: crate::settings::get().rules,
     };
-    let verdict = needless_rules::check_by_service(&profile, &options);
+    let mut verdict = needless_rules::check_by_service(&profile, &options);
+    crate::gate::suppress(&mut verdict, &profile, &options);
+    for needless_rules::Suppressed { finding, reason, place, .. } in &verdict.suppressed {
+        let (place, reason) = (needless_report::clean(place), needless_report::clean(reason));
+        output::say(format_args!("{} is left alone: {place} says so ({reason})", finding.rule));
+    }
     let report = needless_report::Report {
         profile: &profile,
         verdict: &verdict,

@@ -23,6 +23,14 @@ pub(crate) struct Cli {
         env = "NEEDLESS_COLOR"
     )]
     pub(crate) color: When,
+    /// Rules of your own and suppressions: a file, or a folder of .toml files (may be given several
+    /// times). By default needless.toml and needless.d/*.toml of the first directory, from the working
+    /// directory upwards, that has one of them.
+    #[arg(long, global = true, value_name = "PATH", env = "NEEDLESS_CONFIG")]
+    pub(crate) config: Vec<PathBuf>,
+    /// Read no needless.toml.
+    #[arg(long, global = true, conflicts_with = "config")]
+    pub(crate) no_config: bool,
     #[command(subcommand)]
     pub(crate) action: Action,
 }
@@ -139,7 +147,7 @@ pub(crate) struct Run {
     pub(crate) elevate: bool,
     /// Then measure the remedies as `needless prove` does, and report with the proof. The exit status
     /// is that of `prove`. The command is run many times more, without input.
-    #[arg(long, conflicts_with_all = ["latency", "elevate"])]
+    #[arg(long, conflicts_with_all = ["latency", "elevate", "baseline", "save_baseline", "fail_on"])]
     pub(crate) prove: bool,
     /// With --prove: pairs of runs.
     #[arg(long, value_name = "N", requires = "prove", value_parser = clap::value_parser!(u32).range(1..=2000))]
@@ -249,6 +257,17 @@ pub(crate) struct Report {
     /// Do not check this rule (may be given several times).
     #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
     pub(crate) ignored: Vec<String>,
+    /// Leave out findings that are in FILE, a JSON report of before, and are not worse: by over a
+    /// tenth, per second where both are windows of time.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the findings of now to FILE, as a JSON report, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_baseline: Option<PathBuf>,
+    /// Exit status 1 if the findings that are left are more than this: any, or calls (1000), or a
+    /// share of the calls that name a path (5%). `run` keeps a status of the command that is not 0.
+    #[arg(long, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
+    pub(crate) fail_on: Option<FailOn>,
 }
 
 #[derive(Args)]
@@ -394,6 +413,30 @@ pub(crate) struct Rules {
     /// full or json.
     #[arg(long, value_name = "FORMAT", default_value = "full", value_parser = full_or_json)]
     pub(crate) format: needless_report::Format,
+    /// Run the examples of the rules in needless.toml instead; exit status 1 if one fails.
+    #[arg(long)]
+    pub(crate) test: bool,
+}
+
+/// How much may be needless.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum FailOn {
+    /// Nothing.
+    Any,
+    /// So many calls.
+    Calls(u64),
+    /// This share of the calls that name a path, in percent.
+    Percent(f64),
+}
+
+impl std::fmt::Display for FailOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FailOn::Any => f.write_str("any"),
+            FailOn::Calls(calls) => write!(f, "{calls}"),
+            FailOn::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -457,9 +500,23 @@ fn full_or_json(text: &str) -> Result<needless_report::Format, String> {
     }
 }
 
+fn budget(text: &str) -> Result<FailOn, String> {
+    let wrong = || "wants any, a number of calls (1000), or a percentage (5%)".to_owned();
+    match text.strip_suffix('%') {
+        _ if text == "any" => Ok(FailOn::Any),
+        Some(number) => percent(number).map(FailOn::Percent).map_err(|_| wrong()),
+        None => text.parse().map(FailOn::Calls).map_err(|_| wrong()),
+    }
+}
+
 fn rule_name(text: &str) -> Result<String, String> {
     if let Some(rule) = needless_rules::by_name(text) {
         return Ok(rule.name.to_owned());
+    }
+    // Whether needless.toml has one is known later.
+    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if text.contains('-') && text.bytes().all(legal) {
+        return Ok(text.to_owned());
     }
     // "TZ_UNSET", or a part of a name: "locale".
     let meant = text.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -506,6 +563,16 @@ mod tests {
         assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
         for wrong in ["", "s", "0", "-1s", "1d", "1e9s", "30 s", "nan", "99h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn budgets() {
+        assert_eq!(budget("any"), Ok(FailOn::Any));
+        assert_eq!(budget("0"), Ok(FailOn::Calls(0)));
+        assert_eq!(budget("2.5%"), Ok(FailOn::Percent(2.5)));
+        for wrong in ["", "%", "-1", "1.5", "x", "101%"] {
+            assert!(budget(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,15 +2,18 @@
 
 mod change;
 mod cli;
+mod gate;
 mod origin;
 mod output;
 mod progress;
 mod prove;
+mod settings;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cli::{Action, Cli, When};
+use gate::Gate;
 use needless_capture::{Failure, Who};
-use needless_model::Profile;
+use needless_model::{Exit, Profile};
 use needless_report::{Report, Source};
 use output::{Output, Stream};
 use std::io::Write;
@@ -19,6 +22,8 @@ use std::process::ExitCode;
 
 /// Bad input, or a report that could not be written.
 pub(crate) const FAILED: i32 = 2;
+/// More is needless than `--fail-on` allows.
+const OVER_BUDGET: i32 = 1;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
@@ -26,15 +31,22 @@ fn main() -> ExitCode {
     }));
     let cli = Cli::read();
     let when = cli.color;
+    if let Err(error) = settings::load(&cli) {
+        let is_run = matches!(&cli.action, Action::Run(run) if !run.prove);
+        return complain(&error, if is_run { Failure::OURS } else { FAILED });
+    }
+    if let Err(error) = settings::check_names(&cli) {
+        return complain(&error, FAILED);
+    }
     let done = match cli.action {
         Action::Run(run) if run.prove => return prove::run(&run, when),
         Action::Prove(asked) => return prove::prove(&asked, when),
         Action::Diff(asked) => prove::diff(&asked, when),
         Action::Run(run) => return observe(&run, when),
         Action::Preload(preload) => return self::preload(&preload),
-        Action::Attach(attach) => self::attach(&attach, when),
-        Action::Host(host) => self::host(&host, when),
-        Action::Read(read) => self::read(&read, when),
+        Action::Attach(attach) => return status(self::attach(&attach, when)),
+        Action::Host(host) => return status(self::host(&host, when)),
+        Action::Read(read) => return status(self::read(&read, when)),
         Action::Origin(origin) if !origin.command.is_empty() => {
             return origin::origin_of_run(&origin, when);
         }
@@ -47,10 +59,13 @@ fn main() -> ExitCode {
                 .map_err(|why| anyhow!(why))
         }
         Action::Explain(explain) => self::explain(&explain, when),
+        Action::Rules(rules) if rules.test => return status(self::test(when)),
         Action::Rules(rules) => print(
             |out, style| match rules.format {
-                needless_report::Format::Json => needless_report::rules_json(out),
-                _ => needless_report::rules_table(out, style),
+                needless_report::Format::Json => {
+                    needless_report::rules_json(out, settings::get().rules)
+                }
+                _ => needless_report::rules_table(out, settings::get().rules, style),
             },
             when,
         ),
@@ -71,6 +86,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether all is as it should be, as an exit status.
+fn status(done: Result<bool>) -> ExitCode {
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(OVER_BUDGET as u8),
+        Err(error) => complain(&error, FAILED),
+    }
+}
+
 /// observe → Profile · check → Findings · report, with the command's own exit status.
 fn observe(run: &cli::Run, when: When) -> ExitCode {
     if run.elevate
@@ -78,15 +102,17 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
     {
         return complain(&failure.message, failure.status);
     }
-    let output = match Output::open(run.report.output.as_deref(), Stream::Stderr) {
-        Ok(output) => output,
+    let opened = Output::open(run.report.output.as_deref(), Stream::Stderr)
+        .and_then(|output| Ok((output, Gate::open(&run.report)?)));
+    let (output, gate) = match opened {
+        Ok(opened) => opened,
         Err(error) => return complain(&error, Failure::OURS),
     };
     let options = needless_capture::Options {
         backend: run.backend.into(),
         all: run.all,
         latency: run.latency,
-        watch: needless_rules::watched_variables(),
+        watch: settings::get().watched,
         ..Default::default()
     };
     // From here on we are the tracer; the process that the user started waits and mirrors us.
@@ -95,9 +121,12 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         Err(failure) => return complain(&failure.message, failure.status),
     };
     let program = run.command[0].to_string_lossy().into_owned();
-    let told = tell(&captured.profile, Source::Run(program), &run.report, output, when);
-    if let Err(error) = told {
-        complain(&error, Failure::OURS);
+    let source = Source::Run(program);
+    match tell(&captured.profile, source, gate, run.report.format, output, when) {
+        Err(error) => drop(complain(&error, Failure::OURS)),
+        // What the command itself has to say goes first.
+        Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
+        Ok(_) => {}
     }
     captured.mirror()
 }
@@ -122,7 +151,7 @@ fn preload(preload: &cli::Preload) -> ExitCode {
     }
 }
 
-fn attach(attach: &cli::Attach, when: When) -> Result<()> {
+fn attach(attach: &cli::Attach, when: When) -> Result<bool> {
     let who = match (&attach.unit, &attach.container, &attach.cgroup) {
         (Some(unit), ..) => Who::Unit(unit.clone()),
         (_, Some(container), _) => Who::Container(container.clone()),
@@ -133,7 +162,7 @@ fn attach(attach: &cli::Attach, when: When) -> Result<()> {
     watch(&who, &attach.window, source, &attach.report, None, when)
 }
 
-fn host(host: &cli::Host, when: When) -> Result<()> {
+fn host(host: &cli::Host, when: When) -> Result<bool> {
     let top = Some(host.top).filter(|top| *top > 0);
     watch(&Who::Everyone, &host.window, Source::Host, &host.report, top, when)
 }
@@ -146,12 +175,13 @@ fn watch(
     report: &cli::Report,
     top: Option<usize>,
     when: When,
-) -> Result<()> {
+) -> Result<bool> {
     let output = Output::open(report.output.as_deref(), Stream::Stdout)?;
+    let gate = Gate::open(report)?;
     let options = needless_capture::Options {
         all: window.all,
         latency: window.latency,
-        watch: needless_rules::watched_variables(),
+        watch: settings::get().watched,
         ..Default::default()
     };
     let progress = progress::Progress::new(who, window.length);
@@ -160,16 +190,17 @@ fn watch(
     });
     progress.end();
     let profile = profile.map_err(|failure| anyhow!(failure.message))?;
-    let verdict = needless_rules::check_by_service(&profile, &rules(report));
-    write(&profile, &verdict, source, top, report.format, output, when)
+    let mut verdict = needless_rules::check_by_service(&profile, gate.options());
+    let exceeded = gate.pass(&mut verdict, &profile, &source)?;
+    write(&profile, &verdict, source, top, report.format, output, when)?;
+    Ok(gate::within(exceeded))
 }
 
-fn read(read: &cli::Read, when: When) -> Result<()> {
+fn read(read: &cli::Read, when: When) -> Result<bool> {
     let output = Output::open(read.report.output.as_deref(), Stream::Stdout)?;
-    let options = needless_strace_log::Options {
-        watch: needless_rules::watched_variables(),
-        ..Default::default()
-    };
+    let gate = Gate::open(&read.report)?;
+    let options =
+        needless_strace_log::Options { watch: settings::get().watched, ..Default::default() };
     let stdin = Path::new("-");
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
@@ -188,7 +219,7 @@ fn read(read: &cli::Read, when: When) -> Result<()> {
         false => file.to_string_lossy(),
     });
     let names: Vec<_> = files.collect();
-    tell(&profile, Source::Log(names.join(" ")), &read.report, output, when)
+    tell(&profile, Source::Log(names.join(" ")), gate, read.report.format, output, when)
 }
 
 fn lab(lab: &cli::Lab, when: When) -> Result<()> {
@@ -226,41 +257,75 @@ fn lab(lab: &cli::Lab, when: When) -> Result<()> {
 }
 
 fn explain(explain: &cli::Explain, when: When) -> Result<()> {
-    let rules = match &explain.rule {
-        Some(name) => vec![needless_rules::by_name(name).context("no such rule")?],
-        None => needless_rules::RULES.to_vec(),
+    let built_in = |rule: &needless_rules::Rule| needless_rules::page(rule).markdown();
+    let pages: Vec<String> = match &explain.rule {
+        Some(name) => {
+            let declared = || settings::get().rule(name).map(|rule| rule.page());
+            let page = needless_rules::by_name(name).map(built_in).or_else(declared);
+            vec![page.context("no such rule")?]
+        }
+        None => {
+            let declared = settings::get().rules.iter().map(|rule| rule.page());
+            needless_rules::RULES.iter().map(|rule| built_in(rule)).chain(declared).collect()
+        }
     };
     let pages = |out: &mut Vec<u8>, style| {
-        for (at, rule) in rules.iter().enumerate() {
+        for (at, page) in pages.iter().enumerate() {
             if at > 0 {
                 out.push(b'\n');
             }
-            needless_report::explain(out, rule, style)?;
+            needless_report::explain(out, page, style)?;
         }
         Ok(())
     };
     print(pages, when)
 }
 
-/// check → report.
+/// check → report. Whether all is within the budget.
 fn tell(
     profile: &Profile,
     source: Source,
-    asked: &cli::Report,
+    gate: Gate,
+    format: Option<needless_report::Format>,
     output: Output,
     when: When,
-) -> Result<()> {
-    let verdict = needless_rules::check(profile, &rules(asked));
-    write(profile, &verdict, source, None, asked.format, output, when)
+) -> Result<bool> {
+    let mut verdict = needless_rules::check(profile, gate.options());
+    let exceeded = gate.pass(&mut verdict, profile, &source)?;
+    write(profile, &verdict, source, None, format, output, when)?;
+    Ok(gate::within(exceeded))
 }
 
-fn rules(asked: &cli::Report) -> needless_rules::Options {
+pub(crate) fn rules(asked: &cli::Report) -> needless_rules::Options {
     needless_rules::Options {
         min_saving_percent: asked.min_saving,
         only: asked.rules.clone(),
         ignore: asked.ignored.clone(),
         pedantic: asked.pedantic,
+        declared: settings::get().rules,
     }
+}
+
+/// Runs the examples of declared rules. Whether all give what they say.
+fn test(when: When) -> Result<bool> {
+    let config = settings::get().config();
+    let (examples, failures) = needless_config::test(config);
+    let rules = config.rules.len();
+    print(
+        |out, _| {
+            for needless_config::Failure { place, rule, why } in &failures {
+                writeln!(
+                    out,
+                    "{}: {rule}: {}",
+                    needless_report::clean(place),
+                    needless_report::clean(why)
+                )?;
+            }
+            writeln!(out, "{rules} rules, {examples} examples, {} failed", failures.len())
+        },
+        when,
+    )?;
+    Ok(failures.is_empty())
 }
 
 fn write(

@@ -122,7 +122,7 @@ fn options(asked: &cli::Measure) -> needless_prove::Options {
         capture: needless_capture::Options {
             backend: asked.backend.into(),
             all: true,
-            watch: needless_rules::watched_variables(),
+            watch: crate::settings::get().watched,
             ..Default::default()
         },
     }
@@ -149,7 +149,8 @@ fn experiment(
 
 /// What of a profile is needless, however little.
 fn everything(profile: &Profile) -> Verdict {
-    let all = needless_rules::Options { min_saving_percent: 0.0, ..Default::default() };
+    let declared = crate::settings::get().rules;
+    let all = needless_rules::Options { min_saving_percent: 0.0, declared, ..Default::default() };
     needless_rules::check(profile, &all)
 }
 
@@ -258,7 +259,9 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
         needless_capture::launch(&asked.command, output.caller().cloned()).map_err(failed)?;
     let captured = needless_capture::count(launch, &options.capture).map_err(failed)?;
     let profile = captured.profile;
-    let mut verdict = needless_rules::check(&profile, &rules(&asked.report));
+    let rules = rules(&asked.report);
+    let mut verdict = needless_rules::check(&profile, &rules);
+    crate::gate::suppress(&mut verdict, &profile, &rules);
     let remedies = verdict.findings.iter().map(|finding| {
         let manual =
             |safety: &needless_model::Safety| matches!(safety, needless_model::Safety::Manual(_));
@@ -322,7 +325,7 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
     let output = Output::open(place, Stream::Stdout)?;
     let options = needless_capture::Options {
         all: true,
-        watch: needless_rules::watched_variables(),
+        watch: crate::settings::get().watched,
         ..Default::default()
     };
     let count = || service.per.as_ref().map(requests).transpose();
@@ -389,7 +392,7 @@ fn capture(path: &Path) -> Result<Snapshot> {
         return Ok(saved(path)?.snapshot);
     }
     let options = needless_strace_log::Options {
-        watch: needless_rules::watched_variables(),
+        watch: crate::settings::get().watched,
         ..Default::default()
     };
     let profile = needless_strace_log::read_files(&[path.to_owned()], &options)?;

@@ -19,6 +19,8 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+/// The one status of the tracer that is passed on where the command's is 0.
+const OVER_BUDGET: i32 = 1;
 /// How often the tracer is asked for an early report until it answers, milliseconds.
 const ASK_AGAIN: u8 = 100;
 /// After how long somebody at a terminal is told that we wait for what the command left behind,
@@ -217,7 +219,12 @@ impl Waiting {
             true => Exit::Signal(libc::WTERMSIG(status)),
             false => Exit::Code(libc::WEXITSTATUS(status)),
         };
-        mirror(self.ended.unwrap_or(tracer))
+        let ended = match (self.ended, tracer) {
+            // The command has nothing to complain of, the tracer has: more is needless than allowed.
+            (Some(Exit::Code(0)), Exit::Code(OVER_BUDGET)) => Exit::Code(OVER_BUDGET),
+            (ended, tracer) => ended.unwrap_or(tracer),
+        };
+        mirror(ended)
     }
 
     fn reap_tracer(&self) -> i32 {

@@ -260,6 +260,14 @@ fn footer(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<
     if let Some(below) = tell::below(verdict) {
         line(out, "left out", &below, None)?;
     }
+    for (label, said) in [("suppressed", tell::suppressed(report)), ("known", tell::known(verdict))] {
+        if let Some(said) = said {
+            line(out, label, &said, None)?;
+        }
+    }
+    for notice in &verdict.notices {
+        line(out, "config", &clean(notice), Some(Tint::Care))?;
+    }
     for note in &profile.notes {
         line(out, "note", &clean(note), None)?;
     }

@@ -6,7 +6,7 @@ use crate::text::harmful;
 use crate::{Report, Source, Style, tell, window};
 use document::{
     Below, Document, Evidence, Exe, FindingOut, Kind, Level, NotChecked, Origin, OriginKind,
-    Process, Remedy, Stage, Totals,
+    Process, Remedy, Stage, Suppressed, Totals,
 };
 use needless_model as model;
 use needless_model::{Change, Fact, Finding, Safety};
@@ -96,8 +96,27 @@ fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
             findings: verdict.below.len() as u64,
             calls: tell::needless(&verdict.below),
         },
+        suppressed: verdict.suppressed.iter().map(|one| suppressed(one, profile)).collect(),
+        known: (!verdict.known.is_empty()).then(|| Below {
+            findings: verdict.known.len() as u64,
+            calls: tell::needless(&verdict.known),
+        }),
+        notices: &verdict.notices,
         notes: &profile.notes,
         proof: report.proof.map(crate::proof::ProofOut::from),
+    }
+}
+
+fn suppressed<'a>(one: &'a needless_rules::Suppressed, profile: &'a model::Profile) -> Suppressed<'a> {
+    let first = profile.process(one.finding.processes[0]);
+    Suppressed {
+        rule: one.finding.rule,
+        service: one.finding.service.as_deref(),
+        process: Process { pid: first.pid, exe: first.exe.as_deref() },
+        needless: one.finding.needless,
+        reason: &one.reason,
+        until: one.until.map(|day| day.to_string()),
+        place: &one.place,
     }
 }
 

@@ -2,21 +2,27 @@
 
 use crate::Style;
 use crate::json::{Need, print};
-use crate::text::{Tint, wrap};
-use needless_rules::{RULES, Rule};
+use crate::text::{Tint, clean, wrap};
+use needless_rules::{Declared, RULES};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes every rule's name and what it finds, in the order they are checked.
+/// Writes every rule's name and what it finds, in the order they are checked: `declared` by the user,
+/// with the place, then the built-in ones.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn rules_table(out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let names = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
+pub fn rules_table(out: &mut dyn Write, declared: &[Declared], style: Style) -> io::Result<()> {
+    let own = declared
+        .iter()
+        .map(|rule| (rule.name, format!("{} ({})", clean(&rule.message), clean(&rule.place))));
+    let built_in = RULES.iter().map(|rule| (rule.name, rule.summary.to_owned()));
+    let rules: Vec<(&str, String)> = own.chain(built_in).collect();
+    let names = rules.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let indent = names + 2;
-    for rule in RULES {
-        let mut name = rule.name;
-        for line in wrap(rule.summary, style.width.saturating_sub(indent).max(20)) {
+    for (name, summary) in rules {
+        let mut name = name;
+        for line in wrap(&summary, style.width.saturating_sub(indent).max(20)) {
             let blanks = " ".repeat(indent - name.len());
             writeln!(out, "{}{blanks}{line}", style.paint(Tint::Name, name))?;
             name = "";
@@ -27,42 +33,52 @@ pub fn rules_table(out: &mut dyn Write, style: Style) -> io::Result<()> {
 
 /// Writes the rules as JSON: `schema` is "needless.rules/1", `rules` holds for each its `name`,
 /// `summary`, the facts it `needs` (as in a report's `not_checked`) and the environment
-/// `variables` it reads.
+/// `variables` it reads, and where a user `declared` it.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn rules_json(out: &mut dyn Write) -> io::Result<()> {
+pub fn rules_json(out: &mut dyn Write, declared: &[Declared]) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document {
+    struct Document<'a> {
         schema: &'static str,
-        rules: Vec<Entry>,
+        rules: Vec<Entry<'a>>,
     }
     #[derive(Serialize)]
-    struct Entry {
+    struct Entry<'a> {
         name: &'static str,
-        summary: &'static str,
+        summary: &'a str,
         needs: Vec<Need>,
-        variables: &'static [&'static str],
+        variables: Vec<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        declared: Option<&'a str>,
     }
-    let rules = RULES.iter().map(|rule| Entry {
+    let own = declared.iter().map(|rule| Entry {
+        name: rule.name,
+        summary: &rule.message,
+        needs: rule.needs().into_iter().map(Need::from).collect(),
+        variables: rule.env.iter().map(|(name, _)| *name).collect(),
+        declared: Some(&rule.place),
+    });
+    let built_in = RULES.iter().map(|rule| Entry {
         name: rule.name,
         summary: rule.summary,
         needs: rule.needs.iter().map(|fact| Need::from(*fact)).collect(),
-        variables: rule.variables,
+        variables: rule.variables.to_vec(),
+        declared: None,
     });
-    print(out, &Document { schema: "needless.rules/1", rules: rules.collect() })
+    print(out, &Document { schema: "needless.rules/1", rules: own.chain(built_in).collect() })
 }
 
-/// Writes the page of `rule`, which is Markdown, with its headings in bold.
+/// Writes the page of a rule, which is Markdown, with its headings in bold.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn explain(out: &mut dyn Write, rule: &Rule, style: Style) -> io::Result<()> {
+pub fn explain(out: &mut dyn Write, page: &str, style: Style) -> io::Result<()> {
     let mut code = false;
-    for line in needless_rules::page(rule).markdown().trim_end().lines() {
+    for line in page.trim_end().lines().map(clean) {
         code ^= line.trim_start().starts_with("```");
         match line.starts_with('#') && !code {
-            true => writeln!(out, "{}", style.paint(Tint::Name, line))?,
+            true => writeln!(out, "{}", style.paint(Tint::Name, &line))?,
             false => writeln!(out, "{line}")?,
         }
     }

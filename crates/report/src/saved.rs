@@ -2,6 +2,7 @@
 
 use crate::profile::PROFILE_SCHEMA;
 use needless_model::{Change, Snapshot};
+use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub struct Saved {
     pub snapshot: Snapshot,
     /// The remedies of each finding, best first; empty for a profile.
     pub findings: Vec<Vec<Advice>>,
+    /// The findings of a report, as a baseline; `None` for a profile, which has none.
+    pub known: Option<Vec<Known>>,
 }
 
 /// Reads what `--format json` or `--format profile` wrote.
@@ -96,8 +99,17 @@ struct Totals {
 #[derive(Deserialize)]
 struct FindingIn {
     rule: String,
+    service: Option<String>,
+    needless: u64,
+    per_second: Option<f64>,
+    exes: Vec<ExeIn>,
     evidence: Vec<RowIn>,
     remedies: Vec<RemedyIn>,
+}
+
+#[derive(Deserialize)]
+struct ExeIn {
+    exe: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -137,7 +149,7 @@ impl From<ProfileIn> for Saved {
             rows: rows(from.rows.into_iter()),
             lost: from.lost,
         };
-        Saved { snapshot, findings: Vec::new() }
+        Saved { snapshot, findings: Vec::new(), known: None }
     }
 }
 
@@ -152,6 +164,7 @@ impl From<ReportIn> for Saved {
             finding.remedies.iter().map(advice).collect()
         };
         let findings = from.findings.iter().map(advice).collect();
+        let known = from.findings.iter().map(known).collect();
         let distorted = from.backend.starts_with("ptrace") || from.backend.starts_with("strace");
         let cpu = from.totals.cpu_user_s.zip(from.totals.cpu_sys_s).filter(|_| !distorted);
         let snapshot = Snapshot {
@@ -166,7 +179,22 @@ impl From<ReportIn> for Saved {
             rows: rows(from.findings.into_iter().flat_map(|finding| finding.evidence)),
             lost: from.lost,
         };
-        Saved { snapshot, findings }
+        Saved { snapshot, findings, known: Some(known) }
+    }
+}
+
+fn known(finding: &FindingIn) -> Known {
+    // As `Process::name` gives it.
+    let name = |exe: &ExeIn| {
+        let exe = exe.exe.as_deref().unwrap_or("?");
+        exe.rsplit('/').next().unwrap_or(exe).to_owned()
+    };
+    Known {
+        rule: finding.rule.clone(),
+        service: finding.service.clone(),
+        programs: finding.exes.iter().map(name).collect(),
+        needless: finding.needless,
+        per_second: finding.per_second,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::text::{clean, count, list, number, shell_word};
 use crate::{Report, window};
 use needless_model::{Change, Fact, Finding, Loss, ProcId, Profile};
-use needless_rules::Verdict;
+use needless_rules::{Suppressed, Verdict};
 use std::collections::BTreeMap;
 
 /// Needless calls of all findings. Rules never count a call twice.
@@ -178,6 +178,34 @@ pub(crate) fn below(verdict: &Verdict) -> Option<String> {
     })
 }
 
+/// What the user decided to live with, if there was any of it: `1 finding, 9 calls (tz-unset of
+/// backup: started once a night, until 2027-06-30)`.
+pub(crate) fn suppressed(report: &Report<'_>) -> Option<String> {
+    let all = &report.verdict.suppressed;
+    let each = |one: &Suppressed| {
+        let until = one.until.map_or_else(String::new, |day| format!(", until {day}"));
+        let who = who(&one.finding, report.profile);
+        format!("{} of {who}: {}{until}", one.finding.rule, clean(&one.reason))
+    };
+    (!all.is_empty()).then(|| {
+        let calls: u64 = all.iter().map(|one| one.finding.needless).sum();
+        let reasons: Vec<String> = all.iter().map(each).collect();
+        format!("{} ({})", tally(all.len(), calls), reasons.join("; "))
+    })
+}
+
+/// What the baseline knows, if there was any of it.
+pub(crate) fn known(verdict: &Verdict) -> Option<String> {
+    let all = &verdict.known;
+    (!all.is_empty())
+        .then(|| format!("{}, in the baseline and not worse", tally(all.len(), needless(all))))
+}
+
+fn tally(findings: usize, calls: u64) -> String {
+    let findings = count(findings as u64, "finding", "findings");
+    format!("{findings}, {}", count(calls, "call", "calls"))
+}
+
 /// The one line of a healthy program, and the last of a concise report: how much, seen by whom,
 /// what was lost, what was not checked.
 pub(crate) fn summary(report: &Report<'_>) -> String {
@@ -197,6 +225,15 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     }
     if let Some(below) = below(verdict) {
         line = line + "; " + &below;
+    }
+    if let Some(suppressed) = suppressed(report) {
+        line = line + "; suppressed: " + &suppressed;
+    }
+    if let Some(known) = known(verdict) {
+        line = line + "; known: " + &known;
+    }
+    for notice in &verdict.notices {
+        line = line + "; " + &clean(notice);
     }
     if !profile.notes.is_empty() {
         let notes = count(profile.notes.len() as u64, "note", "notes");

@@ -2,7 +2,9 @@
 //!
 //! A rule's file is its page, its tests and its code: the `//!` comment at its head is what
 //! `needless explain` prints, and each `trace` block there with the `finding` block after it runs
-//! as a test (the notation is described in `notation.rs`).
+//! as a test (the notation is described in `notation.rs` of `strace-log`).
+//!
+//! Users declare rules of their own as data ([`Declared`]); they are asked first.
 //!
 //! # When a finding is shown
 //!
@@ -22,8 +24,13 @@
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
 
+mod baseline;
 mod by_service;
+mod declared;
 mod details;
+mod example;
+mod glob;
+mod ignore;
 mod locale;
 mod locale_advice;
 mod page;
@@ -36,17 +43,20 @@ mod verdict;
 mod zone;
 
 #[cfg(test)]
-mod notation;
-#[cfg(test)]
 mod tests;
 
 use needless_model::Fact;
 use std::sync::LazyLock;
 
+pub use baseline::{Known, is_known};
 pub use by_service::check_by_service;
+pub use declared::{Calls, Declared, Example, Needless, Outcome, Variable};
+pub use example::{Block, compare, examples};
+pub use glob::Glob;
+pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
 pub use page::{Page, SECTIONS, Section, page};
 pub use select::{Claims, View};
-pub use verdict::{NotChecked, Options, Verdict, check};
+pub use verdict::{NotChecked, Options, Suppressed, Verdict, check};
 
 /// One thing that programs do needlessly, and how to tell.
 #[derive(Debug)]

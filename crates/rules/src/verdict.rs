@@ -1,6 +1,6 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
-use crate::{Claims, RULES, View, by_name, details};
+use crate::{Claims, Date, Declared, RULES, View, by_name, details};
 use needless_model::{Ask, Costs, Fact, Finding, Profile};
 use std::cmp::Reverse;
 
@@ -16,11 +16,20 @@ pub struct Options {
     pub ignore: Vec<String>,
     /// Whether to show what hardly anybody can help, too ([`Rule::pedantic`](crate::Rule)).
     pub pedantic: bool,
+    /// Rules of the user, which are asked before the others. Their own bounds hold, not
+    /// `min_saving_percent`.
+    pub declared: &'static [Declared],
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { min_saving_percent: 1.0, only: Vec::new(), ignore: Vec::new(), pedantic: false }
+        Options {
+            min_saving_percent: 1.0,
+            only: Vec::new(),
+            ignore: Vec::new(),
+            pedantic: false,
+            declared: &[],
+        }
     }
 }
 
@@ -33,6 +42,25 @@ pub struct Verdict {
     pub below: Vec<Finding>,
     /// Rules that could not be checked.
     pub not_checked: Vec<NotChecked>,
+    /// Findings that the user decided to live with ([`suppress`](crate::suppress)).
+    pub suppressed: Vec<Suppressed>,
+    /// Findings that are in the baseline and not worse ([`is_known`](crate::is_known)).
+    pub known: Vec<Finding>,
+    /// What is to be said of suppressions and of the baseline, a sentence each.
+    pub notices: Vec<String>,
+}
+
+/// A finding that the user decided to live with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suppressed {
+    /// The finding.
+    pub finding: Finding,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it is suppressed.
+    pub until: Option<Date>,
+    /// Where that is written ("needless.toml:7").
+    pub place: String,
 }
 
 /// A rule that could not be checked.
@@ -52,6 +80,14 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
     let view = View::new(profile);
     let mut claims = Claims::new(profile.rows.len());
     let mut verdict = Verdict::default();
+    for rule in options.declared {
+        let missing = profile.facts.missing(&rule.needs());
+        if missing.is_empty() {
+            rule.check(&view, &mut claims);
+        } else if options.wants(rule.name) {
+            verdict.not_checked.push(NotChecked { rule: rule.name, missing });
+        }
+    }
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {
@@ -85,7 +121,8 @@ impl Options {
     /// Fewer calls than these are not worth a change, whatever their share.
     const FEWEST_CALLS: u64 = 6;
 
-    fn wants(&self, rule: &str) -> bool {
+    /// Whether findings of this rule are to be told.
+    pub(crate) fn wants(&self, rule: &str) -> bool {
         let named = self.only.iter().any(|name| name == rule);
         let shown = self.pedantic || named || by_name(rule).is_none_or(|rule| !rule.pedantic);
         shown
@@ -94,7 +131,9 @@ impl Options {
     }
 
     fn worth(&self, profile: &Profile, finding: &Finding) -> bool {
-        if self.min_saving_percent <= 0.0 || by_name(finding.rule).is_some_and(|r| r.correctness) {
+        let declared = self.declared.iter().any(|rule| rule.name == finding.rule);
+        let warns = by_name(finding.rule).is_some_and(|rule| rule.correctness);
+        if self.min_saving_percent <= 0.0 || declared || warns {
             return true;
         }
         let share = self.min_saving_percent / 100.0;

@@ -16,6 +16,7 @@ mod family;
 mod files;
 mod input;
 mod lines;
+pub mod notation;
 mod path;
 mod payload;
 mod prefix;

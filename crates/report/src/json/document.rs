@@ -35,6 +35,15 @@ pub(super) struct Document<'a> {
     pub(super) not_checked: Vec<NotChecked>,
     /// Findings left out because they save too little.
     pub(super) below_threshold: Below,
+    /// Findings that needless.toml says to live with; not in `findings`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) suppressed: Vec<Suppressed<'a>>,
+    /// Findings that the baseline has too, and that are not worse; not in `findings`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known: Option<Below>,
+    /// Sentences about suppressions that did nothing or ended, and about the baseline.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) notices: &'a [String],
     /// Sentences about what this observation cannot tell.
     pub(super) notes: &'a [String],
     /// What came of measuring the remedies; absent where nobody asked for that.
@@ -122,6 +131,25 @@ pub(super) struct FindingOut<'a> {
     pub(super) evidence: Vec<Evidence<'a>>,
     /// What to do, best first.
     pub(super) remedies: Vec<Remedy<'a>>,
+}
+
+/// A finding that somebody decided to live with.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Suppressed<'a> {
+    /// Name of the rule.
+    pub(super) rule: &'static str,
+    /// The service, as in a finding.
+    pub(super) service: Option<&'a str>,
+    /// The process with most of the calls.
+    pub(super) process: Process<'a>,
+    /// Calls that could go.
+    pub(super) needless: u64,
+    /// Why it is suppressed.
+    pub(super) reason: &'a str,
+    /// The last day on which it is, YYYY-MM-DD, where there is one.
+    pub(super) until: Option<String>,
+    /// File and line that say so.
+    pub(super) place: &'a str,
 }
 
 /// How far a finding has come.
@@ -246,9 +274,9 @@ pub(crate) enum Need {
     CallSites,
     /// The time zone files of the host.
     HostZone,
-    /// What the host's C library does with locale names.
-/// Arguments of calls without a path.
+    /// Arguments of calls without a path.
     Details,
+    /// What the host's C library does with locale names.
     HostLocales,
 }
 

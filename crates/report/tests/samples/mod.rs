@@ -49,7 +49,7 @@ impl Sample {
 }
 
 fn verdict(findings: Vec<Finding>) -> Verdict {
-    Verdict { findings, below: Vec::new(), not_checked: Vec::new() }
+    Verdict { findings, ..Verdict::default() }
 }
 
 fn environment(variables: &[(&str, &str)]) -> Env {
@@ -195,6 +195,7 @@ pub(crate) fn tree() -> Sample {
             NotChecked { rule: "locale-not-installed", missing: vec![Fact::HostLocales] },
             NotChecked { rule: "repeated-question", missing: vec![Fact::Clock, Fact::Answers] },
         ],
+        ..Verdict::default()
     };
     Sample { profile, verdict, source: Source::Run("make".to_owned()), top: None }
 }
@@ -234,7 +235,7 @@ pub(crate) fn log() -> Sample {
     let mut below = tz_unset(1, 2);
     below.processes = vec![needless_model::ProcId(0)];
     let not_checked = vec![NotChecked { rule: "tz-unset", missing: vec![Fact::Environment] }];
-    let verdict = Verdict { findings: Vec::new(), below: vec![below], not_checked };
+    let verdict = Verdict { below: vec![below], not_checked, ..Verdict::default() };
     Sample { profile, verdict, source: Source::Log("trace.log".to_owned()), top: None }
 }
 

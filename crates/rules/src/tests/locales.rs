@@ -1,7 +1,7 @@
 //! Locales: who asked for what, and what to write instead.
 
 use super::compare;
-use crate::notation::profile;
+use super::profile;
 use crate::{Options, Verdict, check};
 use needless_model::{Change, Finding};
 

@@ -1,6 +1,6 @@
 //! Many services in one profile, each judged by itself.
 
-use crate::notation::profile;
+use super::profile;
 use crate::{Options, Verdict, check, check_by_service};
 use needless_model::{Costs, Fact, Finding, ProcId, Profile};
 

@@ -2,7 +2,7 @@
 //! advice that would be wrong.
 
 use super::compare;
-use crate::notation::profile;
+use super::profile;
 use crate::{NotChecked, Options, Verdict, check};
 use needless_model::{Change, Fact, Remedy, Safety};
 

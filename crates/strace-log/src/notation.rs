@@ -1,4 +1,4 @@
-//! The notation of examples in rule pages and tests: what strace prints, so that a bug report can
+//! The notation of examples in rule pages, in rules of users and in tests: what strace prints, so that a bug report can
 //! be pasted in, and lines for what strace does not say.
 //!
 //! ```text
@@ -22,44 +22,62 @@
 //! facts +clock -answers                   facts that the log lacks or is to lack
 //! ```
 
+use crate::Options;
 use needless_model::{
     CallSite, Costs, Env, Fact, Libc, LocaleProbe, Profile, Runtime, Spelling, Zone, ZoneFile,
 };
 use std::collections::BTreeMap;
 
-/// The profile of an example.
-pub(crate) fn profile(example: &str) -> Profile {
-    let (log, directives) = expand(example);
-    let options = needless_strace_log::Options {
-        watch: crate::watched_variables(),
-        ..needless_strace_log::Options::default()
-    };
-    let mut profile = needless_strace_log::read(log.as_bytes(), "example", &options)
-        .unwrap_or_else(|e| panic!("example cannot be read: {e}\n{log}"));
-    let unparsed = profile.lost.get("lines_unparsed").copied().unwrap_or(0);
-    assert_eq!(unparsed, 0, "lines of the example were not understood: {:?}\n{log}", profile.notes);
+/// An example may not grow beyond so many lines by `repeat` and `x1000`.
+const MOST_LINES: usize = 1_000_000;
+
+/// The profile of an example. `watch`: the variables that `strace -v` lines may give it.
+///
+/// # Errors
+/// When a line is not understood: which, in one line.
+pub fn example(text: &str, watch: &'static [&'static str]) -> Result<Profile, String> {
+    let (log, directives) = expand(text)?;
+    let options = Options { watch, ..Options::default() };
+    let mut profile = crate::read(log.as_bytes(), "example", &options)
+        .map_err(|e| format!("the example cannot be read: {e}"))?;
+    if profile.lost.get("lines_unparsed").is_some_and(|lines| *lines > 0) {
+        let why = profile.notes.join("; ");
+        return Err(format!("a line of the example is none that strace prints: {why}"));
+    }
     // A log of a few lines looks as if calls had been left out of it; examples leave out none that
     // matter.
     profile.facts = profile.facts.with(Fact::Details);
     for (directive, line_before) in directives {
-        apply(&mut profile, &directive, &line_before);
+        apply(&mut profile, &directive, &line_before)
+            .ok_or_else(|| format!("{:?} is not understood in an example", directive.trim()))?;
     }
-    profile
+    Ok(profile)
 }
 
 /// The strace text, and the other lines, each with the strace line before it.
-fn expand(example: &str) -> (String, Vec<(String, String)>) {
+fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
     let (mut log, mut directives) = (String::new(), Vec::new());
     let mut line_before = String::new();
     let mut repeat: Option<(usize, String)> = None;
+    let mut lines = 0usize;
+    let mut room = |more: usize| {
+        lines = lines.saturating_add(more);
+        match lines <= MOST_LINES {
+            true => Ok(()),
+            false => Err(format!("the example has more than {MOST_LINES} lines")),
+        }
+    };
     for line in example.lines().filter(|line| !line.trim().is_empty()) {
         let word = line.split_whitespace().next().unwrap_or("");
         match word {
             "repeat" => {
-                repeat = Some((line["repeat".len()..].trim().parse().unwrap(), String::new()))
+                let times = line["repeat".len()..].trim().parse();
+                let times = times.map_err(|_| format!("{line:?}: `repeat` wants a number"))?;
+                repeat = Some((times, String::new()));
             }
             "end" => {
-                let (times, block) = repeat.take().expect("`end` without `repeat`");
+                let (times, block) = repeat.take().ok_or("`end` without `repeat`")?;
+                room(times.saturating_mul(block.lines().count()))?;
                 log.push_str(&block.repeat(times));
             }
             "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "locales"
@@ -68,14 +86,17 @@ fn expand(example: &str) -> (String, Vec<(String, String)>) {
             }
             _ => {
                 let (text, times) = count_of(line);
+                room(times)?;
                 line_before = text.to_owned();
                 let to = repeat.as_mut().map_or(&mut log, |(_, block)| block);
                 to.push_str(&format!("{text}\n").repeat(times));
             }
         }
     }
-    assert!(repeat.is_none(), "`repeat` without `end`");
-    (log, directives)
+    match repeat {
+        None => Ok((log, directives)),
+        Some(_) => Err("`repeat` without `end`".to_owned()),
+    }
 }
 
 fn count_of(line: &str) -> (&str, usize) {
@@ -87,12 +108,13 @@ fn count_of(line: &str) -> (&str, usize) {
     (line, 1)
 }
 
-fn apply(profile: &mut Profile, directive: &str, line_before: &str) {
+/// `None`: the directive is not understood.
+fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()> {
     let mut words = directive.split_whitespace();
-    let kind = words.next().unwrap();
+    let kind = words.next()?;
     let words: Vec<&str> = words.collect();
     match kind {
-        "site" => site(profile, directive["site".len()..].trim(), line_before),
+        "site" => site(profile, directive.trim_start().strip_prefix("site")?.trim(), line_before)?,
         "env" => {
             let set = words.iter().filter_map(|word| word.split_once('='));
             let env: BTreeMap<String, String> =
@@ -105,7 +127,7 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) {
                 ["glibc", version] => Libc::Glibc(Some(version.to_owned())),
                 ["musl"] => Libc::Musl,
                 ["static"] => Libc::Static,
-                _ => panic!("{directive}"),
+                _ => return None,
             };
             profile.processes.iter_mut().for_each(|p| p.libc = libc.clone());
         }
@@ -114,51 +136,54 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) {
                 ["java"] => Runtime::Java,
                 ["node"] => Runtime::Node,
                 ["go"] => Runtime::Go,
-                _ => panic!("{directive}"),
+                _ => return None,
             };
             profile.processes.iter_mut().for_each(|p| p.runtime = runtime);
         }
         "secure" => profile.processes.iter_mut().for_each(|p| p.secure = Some(true)),
-        "machine" => profile.host.machine = words[0].to_owned(),
-        "clocksource" => profile.host.clock_source = Some(words[0].to_owned()),
+        "machine" => profile.host.machine = (*words.first()?).to_owned(),
+        "clocksource" => profile.host.clock_source = Some((*words.first()?).to_owned()),
         "zone" => {
             profile.facts = profile.facts.with(Fact::HostZone);
-            profile.host.zone = Some(zone(&words));
+            profile.host.zone = Some(zone(&words)?);
         }
         "locales" => {
             profile.facts = profile.facts.with(Fact::HostLocales);
-            profile.host.locales.push(locales(&words));
+            profile.host.locales.push(locales(&words)?);
         }
         "cpu" => {
-            let seconds: u64 = words[0].trim_end_matches('s').parse().unwrap();
-            profile.totals.cpu_user_ns = Some(seconds * 1_000_000_000);
+            let seconds: u64 = words.first()?.trim_end_matches('s').parse().ok()?;
+            profile.totals.cpu_user_ns = Some(seconds.checked_mul(1_000_000_000)?);
             profile.totals.cpu_sys_ns = Some(0);
         }
         "costs" => {
-            let ns = words[0].parse().unwrap();
+            let ns = words.first()?.parse().ok()?;
             let costs = Costs { stat_ns: ns, failed_open_ns: ns, open_ns: ns };
             profile.host.costs = Some(costs);
         }
-        "facts" => words.iter().for_each(|word| fact(profile, word)),
-        _ => unreachable!(),
+        "facts" => words.iter().try_for_each(|word| fact(profile, word))?,
+        _ => return None,
     }
+    Some(())
 }
 
-fn fact(profile: &mut Profile, word: &str) {
-    let name = &word[1..];
-    let fact = *Fact::ALL
-        .iter()
-        .find(|fact| format!("{fact:?}").eq_ignore_ascii_case(name))
-        .unwrap_or_else(|| panic!("no fact {name}"));
-    profile.facts = match word.starts_with('+') {
+fn fact(profile: &mut Profile, word: &str) -> Option<()> {
+    let (add, name) = match word.strip_prefix('+') {
+        Some(name) => (true, name),
+        None => (false, word.strip_prefix('-')?),
+    };
+    let named = |fact: &&Fact| format!("{fact:?}").eq_ignore_ascii_case(name);
+    let fact = *Fact::ALL.iter().find(named)?;
+    profile.facts = match add {
         true => profile.facts.with(fact),
         false => profile.facts.without(fact),
     };
+    Some(())
 }
 
-fn zone(words: &[&str]) -> Zone {
+fn zone(words: &[&str]) -> Option<Zone> {
     let name = |name: &str| (name != "-").then(|| name.to_owned());
-    let (file, name, how) = match words[..] {
+    let (file, name, how) = match *words {
         ["link", at] => (
             ZoneFile::Link(format!("/usr/share/zoneinfo/{at}")),
             name(at),
@@ -174,50 +199,90 @@ fn zone(words: &[&str]) -> Zone {
             name("UTC"),
             "/etc/localtime is empty, so programs run in UTC",
         ),
-        _ => panic!("{words:?}"),
+        _ => return None,
     };
-    Zone { file, name, how: how.to_owned(), tzdata: true }
+    Some(Zone { file, name, how: how.to_owned(), tzdata: true })
 }
 
-fn locales(words: &[&str]) -> LocaleProbe {
+fn locales(words: &[&str]) -> Option<LocaleProbe> {
     let spelling = |word: &&str| {
-        let (name, figures) = word.split_once('=').unwrap();
-        let figures: Vec<&str> = figures.split('/').collect();
-        let charmap = figures[2].trim_start_matches('-').to_owned();
-        Spelling {
-            name: name.to_owned(),
-            failed_opens: figures[0].parse().unwrap(),
-            total_calls: figures[1].parse().unwrap(),
-            accepted: !charmap.is_empty(),
-            charmap,
-        }
+        let (name, figures) = word.split_once('=')?;
+        let mut figures = figures.splitn(3, '/');
+        let mut figure = || figures.next()?.parse().ok();
+        let (failed_opens, total_calls) = (figure()?, figure()?);
+        let charmap = figures.next()?.trim_start_matches('-').to_owned();
+        let accepted = !charmap.is_empty();
+        Some(Spelling { name: name.to_owned(), failed_opens, total_calls, accepted, charmap })
     };
-    LocaleProbe {
-        requested: words[0].to_owned(),
-        spellings: words[1..].iter().map(spelling).collect(),
-    }
+    let (requested, spellings) = words.split_first()?;
+    let spellings = spellings.iter().map(spelling).collect::<Option<_>>()?;
+    Some(LocaleProbe { requested: (*requested).to_owned(), spellings })
 }
 
 /// `FUNCTION+0xOFFSET: call NAME@plt` for the rows of the call and path of `line`.
-fn site(profile: &mut Profile, text: &str, line: &str) {
+fn site(profile: &mut Profile, text: &str, line: &str) -> Option<()> {
     let (place, calls) = match text.split_once(": call ") {
         Some((place, name)) => (place, Some(name.trim_end_matches("@plt").to_owned())),
         None => (text, None),
     };
-    let (function, offset) = place.split_once("+0x").unwrap();
+    let (function, offset) = place.split_once("+0x")?;
     let site = CallSite {
         module: "/usr/bin/app".to_owned(),
         function: Some(function.to_owned()),
-        offset: u64::from_str_radix(offset, 16).unwrap(),
+        offset: u64::from_str_radix(offset, 16).ok()?,
         calls,
     };
-    let path = line.split('"').nth(1).unwrap_or("").to_owned();
-    let call = line.split('(').next().unwrap_or("").rsplit(' ').next().unwrap_or("").to_owned();
-    let strings = profile.strings.clone();
-    for row in &mut profile.rows {
-        let is = |id: needless_model::StrId, text: &str| strings.text(id) == text;
-        if is(row.call.0, &call) && row.target.text().is_some_and(|id| is(id, &path)) {
+    let path = line.split('"').nth(1).unwrap_or("");
+    let call = line.split('(').next().unwrap_or("").rsplit(' ').next().unwrap_or("");
+    let Profile { strings, rows, .. } = profile;
+    let is = |id: needless_model::StrId, text: &str| strings.text(id) == text;
+    for row in rows {
+        if is(row.call.0, call) && row.target.text().is_some_and(|id| is(id, path)) {
             row.sites.push((site.clone(), row.count));
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_a_log_with_what_a_log_lacks() {
+        let text = "env TZ=UTC\nexecve(\"/usr/bin/a\", [\"a\"], 0x7 /* 2 vars */) = 0\n\
+                    repeat 2\nstat(\"/x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 x3\nend\n";
+        let profile = example(text, &[]).unwrap();
+        let row = profile.rows.iter().find(|row| profile.path(row) == "/x").unwrap();
+        assert_eq!((row.count, row.ok()), (6, true));
+        assert_eq!(profile.processes[0].env.value("TZ"), Some("UTC"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_one_line() {
+        for wrong in [
+            "end",
+            "repeat",
+            "repeat 2",
+            "repeat x",
+            "libc",
+            "libc x",
+            "zone",
+            "cpu",
+            "cpu x",
+            "facts paths",
+            "facts +x",
+            "site",
+            "locales",
+            "locales a b",
+            "machine",
+            "costs -1",
+            "stat(\"/x\", 0x7) = 0 x99999999",
+            "repeat 99999999999\na = 1\nend",
+        ] {
+            let text = format!("execve(\"/usr/bin/a\", [\"a\"], 0x7 /* 2 vars */) = 0\n{wrong}\n");
+            let error = example(&text, &[]).map(|_| ()).expect_err(wrong);
+            assert!(!error.is_empty() && !error.contains('\n'), "{wrong}: {error}");
         }
     }
 }

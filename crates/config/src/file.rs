@@ -1,0 +1,159 @@
+//! The form of a file, as TOML gives it: each value with its place.
+
+use crate::Error;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use toml::Spanned;
+use toml::value::Datetime;
+
+/// A file's text and name.
+pub(crate) struct Text<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) name: &'t str,
+}
+
+impl Text<'_> {
+    /// `FILE:LINE`, from 1.
+    pub(crate) fn line(&self, span: &Range<usize>) -> String {
+        format!("{}:{}", self.name, self.position(span.start).0)
+    }
+
+    /// An error about what stands at `span`.
+    pub(crate) fn wrong(&self, span: &Range<usize>, what: impl Into<String>) -> Error {
+        let (line, column) = self.position(span.start);
+        Error::at(&format!("{}:{line}:{column}", self.name), what)
+    }
+
+    /// Line and column, in characters, both from 1.
+    fn position(&self, at: usize) -> (usize, usize) {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        (line, before[start..].chars().count() + 1)
+    }
+}
+
+pub(crate) fn read(text: &Text<'_>) -> Result<File, Error> {
+    toml::from_str(text.text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        text.wrong(&span, error.message())
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    #[serde(default)]
+    pub(crate) rule: Vec<Spanned<RuleIn>>,
+    #[serde(default)]
+    pub(crate) ignore: Vec<Spanned<IgnoreIn>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RuleIn {
+    pub(crate) name: Spanned<String>,
+    pub(crate) calls: Spanned<Words>,
+    pub(crate) path: Option<Spanned<Words>>,
+    pub(crate) except: Option<Spanned<Words>>,
+    pub(crate) outcome: Option<Spanned<Words>>,
+    pub(crate) program: Option<Spanned<Words>>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, Spanned<EnvIn>>,
+    pub(crate) needless: Option<Spanned<String>>,
+    pub(crate) at_least: Option<Spanned<u64>>,
+    pub(crate) per_second: Option<Spanned<f64>>,
+    pub(crate) message: Spanned<String>,
+    pub(crate) why: Spanned<String>,
+    pub(crate) remedy: Spanned<RemedyIn>,
+    #[serde(default)]
+    pub(crate) example: Vec<Spanned<ExampleIn>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemedyIn {
+    pub(crate) set: Option<Spanned<String>>,
+    pub(crate) unset: Option<Spanned<String>>,
+    pub(crate) text: Option<Spanned<String>>,
+    pub(crate) caveat: Spanned<String>,
+    pub(crate) fix: Option<Spanned<bool>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExampleIn {
+    pub(crate) trace: String,
+    pub(crate) finding: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IgnoreIn {
+    pub(crate) rule: Spanned<String>,
+    pub(crate) program: Option<Spanned<String>>,
+    pub(crate) path: Option<Spanned<String>>,
+    pub(crate) unit: Option<Spanned<String>>,
+    pub(crate) reason: Spanned<String>,
+    pub(crate) until: Option<Spanned<Datetime>>,
+}
+
+/// One text, or a list of them.
+pub(crate) struct Words(pub(crate) Vec<String>);
+
+/// A pattern, `true` for set to whatever, `false` for unset.
+pub(crate) enum EnvIn {
+    Is(bool),
+    Fits(String),
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Words, E> {
+                Ok(Words(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = list.next_element()? {
+                    words.push(word);
+                }
+                Ok(Words(words))
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for EnvIn {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<EnvIn, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = EnvIn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a pattern, `true` (set) or `false` (unset)")
+            }
+
+            fn visit_bool<E: de::Error>(self, is: bool) -> Result<EnvIn, E> {
+                Ok(EnvIn::Is(is))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<EnvIn, E> {
+                Ok(EnvIn::Fits(text.to_owned()))
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}

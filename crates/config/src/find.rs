@@ -1,0 +1,85 @@
+//! Which files are meant.
+
+use crate::Error;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The name of the file that is looked for.
+const FILE: &str = "needless.toml";
+/// Of the folder beside it: each `.toml` in it counts.
+const FOLDER: &str = "needless.d";
+
+/// What was found from a directory upwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The files, in the order in which they count.
+    pub files: Vec<PathBuf>,
+    /// Files that are there and not read, with the reason in a sentence.
+    pub refused: Vec<String>,
+}
+
+/// The configuration for who works in `from`: `needless.toml` and the files of `needless.d` in the
+/// first directory, from there upwards, that has one of them. `owners`: whose files are believed;
+/// empty for anybody's. Somebody else's file may hide what an administrator looks for.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn find(from: &Path, owners: &[u32]) -> Result<Found, Error> {
+    for dir in from.ancestors() {
+        let mut files = Vec::new();
+        if dir.join(FILE).is_file() {
+            files.push(dir.join(FILE));
+        }
+        if dir.join(FOLDER).is_dir() {
+            files.extend(in_folder(&dir.join(FOLDER))?);
+        }
+        if files.is_empty() {
+            continue;
+        }
+        let mut found = Found::default();
+        for file in files {
+            let owner = file.metadata().map(|about| about.uid());
+            match owner {
+                Ok(uid) if !owners.is_empty() && !owners.contains(&uid) => {
+                    found.refused.push(format!(
+                        "{} is not read: it belongs to user {uid}; --config reads it all the same",
+                        file.display()
+                    ));
+                }
+                _ => found.files.push(file),
+            }
+        }
+        return Ok(found);
+    }
+    Ok(Found::default())
+}
+
+/// The files that are meant by a path somebody named: itself, or those of a folder.
+///
+/// # Errors
+/// When it is not there or cannot be read, or a folder without any such file.
+pub(crate) fn named(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    match in_folder(path)? {
+        files if files.is_empty() => {
+            Err(Error::of_file(&path.display().to_string(), "no file in it ends in .toml"))
+        }
+        files => Ok(files),
+    }
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let wrong =
+        |why| Error::of_file(&folder.display().to_string(), format!("it cannot be read: {why}"));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        if path.extension().is_some_and(|end| end == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

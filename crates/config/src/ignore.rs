@@ -1,0 +1,44 @@
+//! From the form of a suppression to the suppression.
+
+use crate::Error;
+use crate::file::{IgnoreIn, Text};
+use needless_rules::{Date, Glob, Ignore};
+use toml::Spanned;
+use toml::value::Datetime;
+
+pub(crate) fn ignore(ignore: Spanned<IgnoreIn>, text: &Text<'_>) -> Result<Ignore, Error> {
+    let (span, ignore) = (ignore.span(), ignore.into_inner());
+    let glob = |word: Option<Spanned<String>>| {
+        let understood = word
+            .map(|word| Glob::new(word.get_ref()).map_err(|what| text.wrong(&word.span(), what)));
+        understood.transpose()
+    };
+    let reason = ignore.reason.get_ref().split_whitespace().collect::<Vec<_>>().join(" ");
+    if reason.is_empty() {
+        let what = "why is it ignored? Whoever reads this next year wants to know";
+        return Err(text.wrong(&ignore.reason.span(), what));
+    }
+    let until = ignore.until.map(|until| {
+        date(until.get_ref()).ok_or_else(|| {
+            text.wrong(&until.span(), "`until` is a day, the last on which it holds: 2027-06-30")
+        })
+    });
+    Ok(Ignore {
+        place: text.line(&span),
+        rule: ignore.rule.into_inner(),
+        program: glob(ignore.program)?,
+        path: glob(ignore.path)?,
+        unit: glob(ignore.unit)?,
+        reason,
+        until: until.transpose()?,
+    })
+}
+
+fn date(until: &Datetime) -> Option<Date> {
+    match (until.date, until.time) {
+        (Some(date), None) => {
+            Some(Date { year: date.year.into(), month: date.month, day: date.day })
+        }
+        _ => None,
+    }
+}

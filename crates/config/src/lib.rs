@@ -1,0 +1,111 @@
+//! What users tell needless for good: `needless.toml`, with rules of their own and suppressions.
+//!
+//! ```toml
+//! [[rule]]
+//! name = "git-home-config"
+//! calls = "access"
+//! path = "/**/.gitconfig"
+//! outcome = "missing"
+//! …
+//!
+//! [[ignore]]
+//! rule = "tz-unset"
+//! program = "backup"
+//! reason = "started once a night"
+//! until = 2027-06-30
+//! ```
+//!
+//! A file is read whole or refused: with the line and column of what is wrong, and what to do.
+
+mod error;
+mod file;
+mod find;
+mod ignore;
+mod rule;
+mod test;
+
+pub use error::Error;
+pub use find::{Found, find};
+pub use test::{Failure, test};
+
+use needless_rules::{Declared, Ignore, UNUSED_IGNORE};
+use std::path::Path;
+
+/// What was told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Rules, in the order in which they were declared.
+    pub rules: Vec<Declared>,
+    /// Suppressions.
+    pub ignores: Vec<Ignore>,
+}
+
+/// Reads files and folders of files, one after the other: what they say counts together.
+///
+/// # Errors
+/// When one cannot be read or is wrong: in one line.
+pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Error> {
+    let mut config = Config::default();
+    let files = paths.into_iter().map(find::named).collect::<Result<Vec<_>, _>>()?;
+    for path in files.into_iter().flatten() {
+        let name = path.display().to_string();
+        let text = std::fs::read(&path)
+            .map_err(|why| Error::of_file(&name, format!("it cannot be read: {why}")))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| Error::of_file(&name, "it is not UTF-8, as TOML has to be"))?;
+        parse(&text, &name, &mut config)?;
+    }
+    config.check()?;
+    Ok(config)
+}
+
+/// Adds what a file says to `config`. `name` is what errors call it.
+///
+/// Names of rules and of variables are kept for the rest of the run.
+///
+/// # Errors
+/// When it is wrong.
+pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), Error> {
+    let text = file::Text { text, name };
+    let file = file::read(&text)?;
+    for rule in file.rule {
+        let declared = rule::declared(rule, &text, &config.rules)?;
+        config.rules.push(declared);
+    }
+    let ignores = file.ignore.into_iter().map(|one| ignore::ignore(one, &text));
+    config.ignores.extend(ignores.collect::<Result<Vec<_>, _>>()?);
+    Ok(())
+}
+
+impl Config {
+    /// Whether a rule of this name is built in or declared.
+    pub fn knows(&self, rule: &str) -> bool {
+        let declared = self.rules.iter().any(|own| own.name == rule);
+        declared || rule == UNUSED_IGNORE || needless_rules::by_name(rule).is_some()
+    }
+
+    /// Looks that suppressions are of rules that there are: one may be declared in another file.
+    ///
+    /// # Errors
+    /// When one is not.
+    fn check(&self) -> Result<(), Error> {
+        match self.ignores.iter().find(|ignore| !self.knows(&ignore.rule)) {
+            None => Ok(()),
+            Some(ignore) => Err(Error::at(
+                &ignore.place,
+                format!("there is no rule {:?}: `needless rules` lists them", ignore.rule),
+            )),
+        }
+    }
+
+    /// The variables that its rules read, beside those of the built-in ones; sorted. Kept for the rest
+    /// of the run, as captures want them.
+    pub fn watched(&self) -> &'static [&'static str] {
+        let own = self.rules.iter().flat_map(|rule| rule.env.iter().map(|(name, _)| *name));
+        let mut all: Vec<&'static str> =
+            needless_rules::watched_variables().iter().copied().chain(own).collect();
+        all.sort_unstable();
+        all.dedup();
+        Vec::leak(all)
+    }
+}

@@ -1,0 +1,66 @@
+//! Which files are meant, and that no text whatever makes us panic.
+
+use needless_config::{Config, find, parse, read};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+#[test]
+fn the_nearest_directory_with_a_file_or_a_folder_counts() {
+    let top = tempfile::tempdir().unwrap();
+    let (top, deep) = (top.path(), top.path().join("a/b/c"));
+    fs::create_dir_all(&deep).unwrap();
+    assert_eq!(find(&deep, &[]).unwrap().files, Vec::<std::path::PathBuf>::new());
+    fs::write(top.join("needless.toml"), "").unwrap();
+    assert_eq!(find(&deep, &[]).unwrap().files, [top.join("needless.toml")]);
+    let folder = top.join("a/needless.d");
+    fs::create_dir(&folder).unwrap();
+    // An empty folder is none.
+    assert_eq!(find(&deep, &[]).unwrap().files, [top.join("needless.toml")]);
+    for name in ["20.toml", "10.toml", "README"] {
+        fs::write(folder.join(name), "").unwrap();
+    }
+    let two = [folder.join("10.toml"), folder.join("20.toml")];
+    assert_eq!(find(&deep, &[]).unwrap().files, two);
+    fs::write(top.join("a/needless.toml"), "").unwrap();
+    let three = [top.join("a/needless.toml"), two[0].clone(), two[1].clone()];
+    assert_eq!(find(&deep, &[]).unwrap().files, three);
+    let own = top.metadata().unwrap().uid();
+    assert_eq!(find(&deep, &[own]).unwrap().files, three);
+    let refused = find(&deep, &[own + 1]).unwrap();
+    assert_eq!((refused.files.len(), refused.refused.len()), (0, 3));
+}
+
+#[test]
+fn rules_and_suppressions_of_several_files_count_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let ignore = "[[ignore]]\nrule = 'tz-unset'\nreason = 'x'\n";
+    fs::write(folder.path().join("1.toml"), ignore).unwrap();
+    fs::write(folder.path().join("2.toml"), format!("\n{ignore}")).unwrap();
+    let config = read([folder.path()]).unwrap();
+    let places: Vec<&str> = config.ignores.iter().map(|one| one.place.as_str()).collect();
+    assert!(places[0].ends_with("/1.toml:1") && places[1].ends_with("/2.toml:2"), "{places:?}");
+}
+
+/// Each cut and each damaged byte of a whole file is read or refused in one line.
+#[test]
+fn damaged_files_are_refused_in_one_line() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/own-rules.md");
+    let page = fs::read_to_string(page).unwrap();
+    let whole = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    parse(whole, "x.toml", &mut Config::default()).unwrap();
+    let mut refused = 0;
+    for at in (0..whole.len()).filter(|at| whole.is_char_boundary(*at)) {
+        let damaged = ["", "\"", "]", "=", "\u{0}", "é"].map(|put| {
+            let rest = whole[at..].chars().next().map_or(0, char::len_utf8);
+            format!("{}{put}{}", &whole[..at], &whole[at + rest..])
+        });
+        for text in damaged.iter().map(String::as_str).chain([&whole[..at]]) {
+            if let Err(error) = parse(text, "x.toml", &mut Config::default()) {
+                let error = error.to_string();
+                assert!(error.starts_with("x.toml:") && error.lines().count() == 1, "{error:?}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+}

@@ -1,0 +1,123 @@
+//! Between the rules and the report: suppressions, the baseline, and whether all is within the budget.
+
+use crate::cli::{self, FailOn, When};
+use crate::output::{self, Output, Stream};
+use crate::settings;
+use anyhow::{Context, Result, anyhow};
+use needless_localtime::gmtime;
+use needless_model::Profile;
+use needless_report::{Format, Report, Source};
+use needless_rules::{Date, Known, Options, Verdict};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What was asked for, its files looked at before anything runs.
+pub(crate) struct Gate {
+    options: Options,
+    baseline: Option<Vec<Known>>,
+    save: Option<Output>,
+    fail_on: Option<FailOn>,
+}
+
+impl Gate {
+    /// # Errors
+    /// When the baseline cannot be read, or the new one could not be written.
+    pub(crate) fn open(asked: &cli::Report) -> Result<Gate> {
+        let save = asked.save_baseline.as_deref();
+        Ok(Gate {
+            options: crate::rules(asked),
+            baseline: asked.baseline.as_deref().map(known).transpose()?,
+            save: save.map(|path| Output::open(Some(path), Stream::Stdout)).transpose()?,
+            fail_on: asked.fail_on,
+        })
+    }
+
+    /// What the rules are to be asked with.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Takes out of the verdict what is suppressed or known. The budget, if the rest is not within it.
+    ///
+    /// # Errors
+    /// When the new baseline cannot be written.
+    pub(crate) fn pass(
+        self,
+        verdict: &mut Verdict,
+        profile: &Profile,
+        source: &Source,
+    ) -> Result<Option<FailOn>> {
+        suppress(verdict, profile, &self.options);
+        if let Some(save) = self.save {
+            let report = Report {
+                profile,
+                verdict,
+                source: source.clone(),
+                top: None,
+                proof: None,
+                version: env!("CARGO_PKG_VERSION"),
+            };
+            let mut text = Vec::new();
+            needless_report::write(&mut text, &report, Format::Json, save.style(When::Never))
+                .context("cannot form the baseline")?;
+            save.write(&text)?;
+        }
+        if let Some(baseline) = &self.baseline {
+            let window = matches!(source, Source::Attach(_) | Source::Host);
+            let length = profile.window.length_ns.filter(|_| window);
+            let window_s = length.map(|ns| ns as f64 / 1e9);
+            needless_rules::is_known(verdict, profile, baseline, window_s);
+        }
+        Ok(self.fail_on.filter(|limit| !limit.holds(verdict, profile)))
+    }
+}
+
+/// Says that the budget is exceeded, after the report. Whether it is not.
+pub(crate) fn within(exceeded: Option<FailOn>) -> bool {
+    if let Some(limit) = exceeded {
+        output::say(format_args!("failed: more is needless than --fail-on {limit} allows"));
+    }
+    exceeded.is_none()
+}
+
+/// Takes out of the verdict what needless.toml says.
+pub(crate) fn suppress(verdict: &mut Verdict, profile: &Profile, options: &Options) {
+    let ignores = &settings::get().ignores;
+    needless_rules::suppress(verdict, profile, ignores, options, today());
+}
+
+/// The day in UTC.
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(since.as_secs()).ok().and_then(gmtime);
+    // `tm_year` counts from 1900, `tm_mon` from 0.
+    now.map_or(Date { year: 1970, month: 1, day: 1 }, |now| Date {
+        year: now.year + 1900,
+        month: now.mon as u8 + 1,
+        day: now.mday as u8,
+    })
+}
+
+fn known(path: &Path) -> Result<Vec<Known>> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let saved = needless_report::read_saved(&text);
+    let saved = saved.map_err(|why| anyhow!("{}: {why}", path.display()))?;
+    saved.known.with_context(|| {
+        format!("{}: a profile holds no findings: a baseline is a JSON report", path.display())
+    })
+}
+
+impl FailOn {
+    /// Whether the findings are within it.
+    fn holds(self, verdict: &Verdict, profile: &Profile) -> bool {
+        let calls: u64 = verdict.findings.iter().map(|finding| finding.needless).sum();
+        match self {
+            FailOn::Any => verdict.findings.is_empty(),
+            FailOn::Calls(most) => calls <= most,
+            FailOn::Percent(most) => {
+                calls as f64 <= most / 100.0 * profile.totals.path_calls as f64
+            }
+        }
+    }
+}

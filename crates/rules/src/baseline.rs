@@ -1,0 +1,73 @@
+//! Findings that are known: what of a verdict is new, or worse than it was.
+
+use crate::Verdict;
+use needless_model::{Finding, Profile};
+use std::collections::BTreeSet;
+use std::mem;
+
+/// A finding of an earlier report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// Its rule.
+    pub rule: String,
+    /// Its service, where services were told apart.
+    pub service: Option<String>,
+    /// File names of the executables that it concerned.
+    pub programs: BTreeSet<String>,
+    /// Calls that could have gone.
+    pub needless: u64,
+    /// The same per second, where it was a window of time.
+    pub per_second: Option<f64>,
+}
+
+/// As much more than before is chance: programs do not always make the same calls.
+const CHANCE: f64 = 0.1;
+
+/// Takes the findings that are in `baseline`, and not worse than there, out of the verdict; and says
+/// what of the baseline is gone. Worse: more calls by over a tenth, per second where both know that,
+/// or another program. `window_s`: the length of the window, seconds, where the report is of one.
+pub fn is_known(
+    verdict: &mut Verdict,
+    profile: &Profile,
+    baseline: &[Known],
+    window_s: Option<f64>,
+) {
+    let mut left: Vec<&Known> = baseline.iter().collect();
+    let findings = mem::take(&mut verdict.findings);
+    for finding in findings {
+        let programs = programs(&finding, profile);
+        let same = |known: &&Known| {
+            known.rule == finding.rule
+                && known.service == finding.service
+                && programs.is_subset(&known.programs)
+        };
+        let fits = left.iter().enumerate().filter(|(_, known)| same(known));
+        let most = fits.max_by_key(|(_, known)| known.needless).map(|(at, _)| at);
+        let known = most.map(|at| left.remove(at));
+        match known {
+            Some(known) if !is_worse(&finding, known, window_s) => verdict.known.push(finding),
+            _ => verdict.findings.push(finding),
+        }
+    }
+    // One that was not looked for is not gone.
+    let checked = |known: &&Known| !verdict.not_checked.iter().any(|s| s.rule == known.rule);
+    let gone = left.into_iter().filter(checked).count();
+    if gone > 0 {
+        let are =
+            if gone == 1 { "finding of the baseline is" } else { "findings of the baseline are" };
+        verdict.notices.push(format!("{gone} {are} not here: --save-baseline writes it anew"));
+    }
+}
+
+fn is_worse(finding: &Finding, known: &Known, window_s: Option<f64>) -> bool {
+    let needless = finding.needless as f64;
+    let (now, before) = match (window_s.filter(|s| *s > 0.0), known.per_second) {
+        (Some(seconds), Some(before)) => (needless / seconds, before),
+        _ => (needless, known.needless as f64),
+    };
+    now > before * (1.0 + CHANCE)
+}
+
+fn programs(finding: &Finding, profile: &Profile) -> BTreeSet<String> {
+    finding.processes.iter().map(|id| profile.process(*id).name().to_owned()).collect()
+}

@@ -1,0 +1,157 @@
+//! Patterns of paths and names, as a shell has them.
+
+use needless_model::Process;
+use std::fmt;
+
+/// A pattern: `*` and `?` stand for any text and one character within a name, `**` for any text with
+/// slashes too, `/**/` for any number of directories, none included. A backslash takes the meaning
+/// from the character after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+    /// How all that fits begins: what is in the pattern before the first wildcard.
+    start: String,
+    rest: Vec<Token>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    /// `?`
+    One,
+    /// `*`
+    Name,
+    /// `**`
+    Any,
+    /// The `**` of `/**/`: with the slash after it, it may be left out.
+    Directories,
+}
+
+impl Glob {
+    /// # Errors
+    /// When there is nothing in it, or a backslash with nothing after it.
+    pub fn new(text: &str) -> Result<Glob, String> {
+        if text.is_empty() {
+            return Err("the pattern is empty".to_owned());
+        }
+        let mut tokens = Vec::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            tokens.push(match c {
+                '\\' => Token::Char(chars.next().ok_or("the pattern ends with a backslash")?),
+                '?' => Token::One,
+                '*' if chars.peek() == Some(&'*') => {
+                    while chars.next_if_eq(&'*').is_some() {}
+                    let inside = tokens.last() == Some(&Token::Char('/'));
+                    match inside && chars.peek() == Some(&'/') {
+                        true => Token::Directories,
+                        false => Token::Any,
+                    }
+                }
+                '*' => Token::Name,
+                c => Token::Char(c),
+            });
+        }
+        let literal = |token: &Token| match token {
+            Token::Char(c) => Some(*c),
+            _ => None,
+        };
+        let start: String = tokens.iter().map_while(literal).collect();
+        let rest = tokens.split_off(start.chars().count());
+        Ok(Glob { text: text.to_owned(), start, rest })
+    }
+
+    /// Whether all of `text` fits.
+    pub fn fits(&self, text: &str) -> bool {
+        let Some(text) = text.strip_prefix(&self.start) else { return false };
+        // Which tokens may come next: never more work than characters times tokens.
+        let mut at = vec![false; self.rest.len() + 1];
+        at[0] = true;
+        self.skip(&mut at, &[]);
+        for c in text.chars() {
+            let (mut next, mut stays) = (vec![false; at.len()], vec![false; at.len()]);
+            for (n, token) in self.rest.iter().enumerate().filter(|(n, _)| at[*n]) {
+                match token {
+                    Token::Char(wanted) => next[n + 1] |= *wanted == c,
+                    Token::One => next[n + 1] |= c != '/',
+                    Token::Name => stays[n] = c != '/',
+                    Token::Any | Token::Directories => stays[n] = true,
+                }
+            }
+            self.skip(&mut next, &stays);
+            at = next;
+            if !at.contains(&true) {
+                return false;
+            }
+        }
+        at[self.rest.len()]
+    }
+
+    /// Whether the executable fits: its file name or, where the pattern has a slash, its path.
+    pub(crate) fn fits_program(&self, process: &Process) -> bool {
+        match self.text.contains('/') {
+            true => process.exe.as_deref().is_some_and(|exe| self.fits(exe)),
+            false => self.fits(process.name()),
+        }
+    }
+
+    /// Goes on behind wildcards that stand for nothing, or for nothing more: `stays` are those that
+    /// stand for something already.
+    fn skip(&self, at: &mut [bool], stays: &[bool]) {
+        for (n, token) in self.rest.iter().enumerate() {
+            let stays = stays.get(n) == Some(&true);
+            if at[n] && *token == Token::Directories {
+                at[n + 2] = true;
+            }
+            at[n] |= stays;
+            if at[n] && matches!(token, Token::Name | Token::Any | Token::Directories) {
+                at[n + 1] = true;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        Glob::new(pattern).unwrap().fits(text)
+    }
+
+    #[test]
+    fn wildcards_stay_within_a_name_unless_doubled() {
+        assert!(fits("/etc/*.conf", "/etc/a.conf") && fits("/etc/*.conf", "/etc/.conf"));
+        assert!(!fits("/etc/*.conf", "/etc/a/b.conf") && !fits("/etc/*.conf", "/etc/a.confx"));
+        assert!(fits("/etc/**.conf", "/etc/a/b.conf") && fits("/etc/**", "/etc/"));
+        assert!(!fits("/etc/**", "/etc") && !fits("/etc/**", "/etcetera"));
+        assert!(fits("py?hon*", "python3.11") && !fits("py?hon", "pyhon") && !fits("a?b", "a/b"));
+        assert!(fits("*", "") && fits("**", "a/b") && fits("a**b**c", "a/x/b/y/c"));
+    }
+
+    #[test]
+    fn directories_between_slashes_may_be_none() {
+        assert!(fits("/**/.git", "/.git") && fits("/**/.git", "/a/b/.git"));
+        assert!(!fits("/**/.git", "/a/x.git") && !fits("/home/**/x", "/homex"));
+        assert!(fits("/home/**/x", "/home/x") && fits("/home/**/x", "/home/a/x"));
+    }
+
+    #[test]
+    fn what_is_meant_literally() {
+        assert!(fits(r"/a\*b", "/a*b") && !fits(r"/a\*b", "/axb") && fits("[a]", "[a]"));
+        assert!(fits("/é*", "/éa") && fits("?", "é"));
+        assert!(Glob::new("").is_err() && Glob::new(r"a\").is_err());
+    }
+
+    #[test]
+    fn many_wildcards_take_no_longer() {
+        assert!(!fits(&"*a".repeat(60), &"a".repeat(4000).replace("aaaa", "aaab")[..59]));
+        assert!(!fits(&format!("{}b", "**a".repeat(60)), &"a".repeat(4000)));
+    }
+}
