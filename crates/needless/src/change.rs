@@ -15,6 +15,8 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// A change somebody wants, with the process or unit it is for.
 struct Wish {
+    /// The rule whose remedy it is; `None` where the user named the change.
+    rule: Option<String>,
     variable: String,
     value: Option<String>,
     caveat: Option<String>,
@@ -45,7 +47,11 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     // What keeps processes of one kind from being helped is said once.
     let mut refused: Vec<(String, u32)> = Vec::new();
     for wish in &wishes {
-        match target(wish, &disk) {
+        let found = target(wish, &disk).and_then(|target| match left_alone(wish, &target, &disk) {
+            Some(said) => bail!("not done: {said}"),
+            None => Ok(target),
+        });
+        match found {
             Ok(target) => targets.push(target),
             Err(why) => {
                 let why = format!("{}: {why}", words(wish));
@@ -98,6 +104,14 @@ fn fix_locale(name: &str, asked: &cli::Fix) -> Result<()> {
     }
 }
 
+/// What a comment in the place says, if it says that the rule's finding is to be left alone.
+fn left_alone(wish: &Wish, target: &Target, disk: &places::Disk) -> Option<String> {
+    let rule = wish.rule.as_deref()?;
+    let value = target.value.as_deref();
+    let plan = places::plan(&target.spot, &target.variable, value, disk).ok()?;
+    places::ignored(&plan, rule, disk).map(|said| needless_report::clean(&said).to_string())
+}
+
 fn words(wish: &Wish) -> String {
     places::words(&wish.variable, wish.value.as_deref())
 }
@@ -118,7 +132,8 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
             (.., Some(pid)) => Whom::Process(pid),
             _ => bail!("--set wants --unit, --pid or --in to say for whom"),
         };
-        return Ok(vec![Wish { variable: variable.to_owned(), value, caveat: None, whom }]);
+        let variable = variable.to_owned();
+        return Ok(vec![Wish { rule: None, variable, value, caveat: None, whom }]);
     }
     let wanted = match &asked.report {
         Some(report) => {
@@ -155,6 +170,7 @@ fn wishes_of(wanted: Wanted, asked: &cli::Fix) -> Vec<Wish> {
         }
     };
     let wish = |whom| Wish {
+        rule: Some(wanted.rule.clone()),
         variable: wanted.variable.clone(),
         value: wanted.value.clone(),
         caveat: Some(wanted.caveat.clone()),

@@ -1,7 +1,10 @@
 //! The command line: what can be asked for, with its help. Parsing only.
 
+mod budget;
 mod prove;
 
+pub(crate) use budget::FailOn;
+use budget::budget;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use prove::{Diff, Measure, Prove};
@@ -418,27 +421,6 @@ pub(crate) struct Rules {
     pub(crate) test: bool,
 }
 
-/// How much may be needless.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum FailOn {
-    /// Nothing.
-    Any,
-    /// So many calls.
-    Calls(u64),
-    /// This share of the calls that name a path, in percent.
-    Percent(f64),
-}
-
-impl std::fmt::Display for FailOn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FailOn::Any => f.write_str("any"),
-            FailOn::Calls(calls) => write!(f, "{calls}"),
-            FailOn::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     Auto,
@@ -500,15 +482,6 @@ fn full_or_json(text: &str) -> Result<needless_report::Format, String> {
     }
 }
 
-fn budget(text: &str) -> Result<FailOn, String> {
-    let wrong = || "wants any, a number of calls (1000), or a percentage (5%)".to_owned();
-    match text.strip_suffix('%') {
-        _ if text == "any" => Ok(FailOn::Any),
-        Some(number) => percent(number).map(FailOn::Percent).map_err(|_| wrong()),
-        None => text.parse().map(FailOn::Calls).map_err(|_| wrong()),
-    }
-}
-
 fn rule_name(text: &str) -> Result<String, String> {
     if let Some(rule) = needless_rules::by_name(text) {
         return Ok(rule.name.to_owned());
@@ -563,16 +536,6 @@ mod tests {
         assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
         for wrong in ["", "s", "0", "-1s", "1d", "1e9s", "30 s", "nan", "99h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn budgets() {
-        assert_eq!(budget("any"), Ok(FailOn::Any));
-        assert_eq!(budget("0"), Ok(FailOn::Calls(0)));
-        assert_eq!(budget("2.5%"), Ok(FailOn::Percent(2.5)));
-        for wrong in ["", "%", "-1", "1.5", "x", "101%"] {
-            assert!(budget(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -118,6 +118,30 @@ fn rates_and_calls_without_a_path() {
 }
 
 #[test]
+fn running_programs_are_judged_alike() {
+    if !observes_others() {
+        return;
+    }
+    let folder = folder();
+    let script = "while ! [ -e /run/nowhere ]; do :; done";
+    let mut waits = command("sh").args(["-c", script]).spawn().unwrap();
+    let pid = waits.id().to_string();
+    let window = ["--for", "2s", "--rule", "busy-wait", "--format", "json", "--fail-on", "any"];
+    let attached = needless_in(folder.path(), &[&["attach", &pid], &window[..]].concat());
+    let host = needless_in(folder.path(), &[&["host", "--top", "0"], &window[..]].concat());
+    waits.kill().unwrap();
+    waits.wait().unwrap();
+    for done in [attached, host] {
+        assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let ours = |f: &&Value| f["process"]["pid"] == waits.id();
+        let all = report["findings"].as_array().unwrap();
+        let one = all.iter().find(ours).unwrap_or_else(|| panic!("{report:#}"));
+        assert!(one["per_second"].as_f64().unwrap() >= 20.0, "{one:#}");
+    }
+}
+
+#[test]
 fn a_rule_is_listed_explained_and_chosen_by_name() {
     let folder = folder();
     let deep = folder.path().join("home/deep");

@@ -274,6 +274,8 @@ fn a_worker_of_php_fpm() {
     assert_eq!(machine.etc(), before);
 }
 
+const DROP_IN: &str = "/etc/systemd/system/probe.service.d/zz-needless.conf";
+
 /// From the storm that was seen to the report in which nothing is left.
 #[test]
 fn a_report_of_a_unit_is_put_right() {
@@ -286,6 +288,20 @@ fn a_report_of_a_unit_is_put_right() {
     let before = machine.etc();
     let report = "needless attach --unit probe --for 2s -o /run/report.json";
     machine.ok(report);
+    // A comment in the unit's own file, or in the file that would be written, is heeded.
+    for file in ["/etc/systemd/system/probe.service", DROP_IN] {
+        machine.ok(&format!(
+            "mkdir -p $(dirname {file}); echo '# needless: ignore tz-unset: polled once a day' >>{file}"
+        ));
+        let refused =
+            machine.ok("needless fix /run/report.json --rule tz-unset --yes 2>&1 || echo $?");
+        let said = "says to ignore tz-unset: polled once a day";
+        assert!(refused.contains(&format!("{file}:")) && refused.contains(said), "{refused}");
+        assert!(refused.ends_with("2\n"), "{refused}");
+        machine
+            .ok(&format!("sed -i /needless:/d {file}; [ -s {file} ] || rm -r $(dirname {file})"));
+    }
+    assert_eq!(machine.etc(), before);
     let fixed = machine.ok("needless fix /run/report.json --rule tz-unset --yes --restart");
     assert!(fixed.contains("+Environment=\"TZ=Asia/Tokyo\""), "{fixed}");
     machine.ok(report);

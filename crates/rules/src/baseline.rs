@@ -26,7 +26,7 @@ const CHANCE: f64 = 0.1;
 /// Takes the findings that are in `baseline`, and not worse than there, out of the verdict; and says
 /// what of the baseline is gone. Worse: more calls by over a tenth, per second where both know that,
 /// or another program. `window_s`: the length of the window, seconds, where the report is of one.
-pub fn is_known(
+pub fn leave_out_known(
     verdict: &mut Verdict,
     profile: &Profile,
     baseline: &[Known],

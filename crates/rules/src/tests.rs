@@ -5,6 +5,7 @@ use crate::{Block, Options, RULES, Rule, Verdict, check, examples, page};
 use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
 
+mod after;
 mod locales;
 mod services;
 mod traps;

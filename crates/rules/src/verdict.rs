@@ -44,7 +44,7 @@ pub struct Verdict {
     pub not_checked: Vec<NotChecked>,
     /// Findings that the user decided to live with ([`suppress`](crate::suppress)).
     pub suppressed: Vec<Suppressed>,
-    /// Findings that are in the baseline and not worse ([`is_known`](crate::is_known)).
+    /// Findings that are in the baseline and not worse ([`leave_out_known`](crate::leave_out_known)).
     pub known: Vec<Finding>,
     /// What is to be said of suppressions and of the baseline, a sentence each.
     pub notices: Vec<String>,

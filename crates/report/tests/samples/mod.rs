@@ -7,7 +7,7 @@ use needless_model::{
     Profile, Question, Remedy, Safety, Stage, Window,
 };
 use needless_report::{Format, Report, Source, Style};
-use needless_rules::{NotChecked, Verdict};
+use needless_rules::{Date, NotChecked, Suppressed, Verdict};
 use std::collections::BTreeMap;
 
 /// A profile, a verdict on it and where it came from.
@@ -262,9 +262,17 @@ pub(crate) fn hostile() -> Sample {
         change(Change::Option(EVIL.to_owned())),
         change(Change::Manual(EVIL.to_owned())),
     ];
+    let suppressed = Suppressed {
+        finding: finding.clone(),
+        reason: EVIL.to_owned(),
+        until: Some(Date { year: 2027, month: 6, day: 30 }),
+        place: EVIL.to_owned(),
+    };
+    let (known, notices) = (vec![finding.clone()], vec![EVIL.to_owned()]);
+    let suppressed = vec![suppressed];
     Sample {
         profile,
-        verdict: verdict(vec![finding]),
+        verdict: Verdict { suppressed, known, notices, ..verdict(vec![finding]) },
         source: Source::Run(EVIL.to_owned()),
         top: None,
     }

@@ -1,0 +1,46 @@
+//! `--fail-on`: how much may be needless.
+
+/// How much may be needless.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum FailOn {
+    /// Nothing.
+    Any,
+    /// So many calls.
+    Calls(u64),
+    /// This share of the calls that name a path, in percent.
+    Percent(f64),
+}
+
+impl std::fmt::Display for FailOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FailOn::Any => f.write_str("any"),
+            FailOn::Calls(calls) => write!(f, "{calls}"),
+            FailOn::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+pub(super) fn budget(text: &str) -> Result<FailOn, String> {
+    let wrong = || "wants any, a number of calls (1000), or a percentage (5%)".to_owned();
+    match text.strip_suffix('%') {
+        _ if text == "any" => Ok(FailOn::Any),
+        Some(number) => super::percent(number).map(FailOn::Percent).map_err(|_| wrong()),
+        None => text.parse().map(FailOn::Calls).map_err(|_| wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets() {
+        assert_eq!(budget("any"), Ok(FailOn::Any));
+        assert_eq!(budget("0"), Ok(FailOn::Calls(0)));
+        assert_eq!(budget("2.5%"), Ok(FailOn::Percent(2.5)));
+        for wrong in ["", "%", "-1", "1.5", "x", "101%"] {
+            assert!(budget(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What comes after the rules: suppressions and the baseline.
+
+use super::profile;
+use crate::{
+    Date, Glob, Ignore, Known, NotChecked, Options, Verdict, check, leave_out_known, suppress,
+};
+use needless_model::{Fact, Profile};
+
+const TODAY: Date = Date { year: 2026, month: 11, day: 21 };
+
+/// Two programs that search the same list in vain: one finding.
+fn two_programs() -> (Profile, Verdict) {
+    let asks = |pid: u32, name: &str| {
+        format!(
+            "{pid} execve(\"/usr/bin/{name}\", [\"{name}\"], 0x7 /* 2 vars */) = 0\n\
+             {pid} access(\"/opt/x/icons\", F_OK) = -1 ENOENT (No such file or directory) x20\n\
+             {pid} +++ exited with 0 +++\n"
+        )
+    };
+    let env = "env XDG_DATA_DIRS=/opt/x:/usr/share\n";
+    let profile = profile(&format!("{}{}{env}", asks(11, "one"), asks(12, "two")));
+    let verdict = check(&profile, &Options::default());
+    assert_eq!(verdict.findings.len(), 1, "{verdict:?}");
+    assert_eq!(verdict.findings[0].processes.len(), 2);
+    (profile, verdict)
+}
+
+fn ignore(program: &str, until: Option<Date>) -> Ignore {
+    Ignore {
+        rule: "data-directories".to_owned(),
+        program: Some(Glob::new(program).unwrap()),
+        path: None,
+        unit: None,
+        reason: "r".to_owned(),
+        until,
+        place: "f:1".to_owned(),
+    }
+}
+
+#[test]
+fn a_part_of_a_finding_is_not_suppressed() {
+    for (program, suppressed, said) in [
+        ("*", 1, None),
+        ("/usr/bin/*", 1, None),
+        ("one", 0, Some("fits only a part of a finding")),
+        ("three", 0, Some("unused-ignore: f:1: ")),
+    ] {
+        let (profile, mut verdict) = two_programs();
+        let ignores = [ignore(program, None)];
+        suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+        assert_eq!(verdict.suppressed.len(), suppressed, "{program}");
+        assert_eq!(verdict.findings.len(), 1 - suppressed, "{program}");
+        assert_eq!(verdict.notices.len(), usize::from(said.is_some()), "{:?}", verdict.notices);
+        assert!(said.is_none_or(|said| verdict.notices[0].contains(said)), "{:?}", verdict.notices);
+    }
+}
+
+#[test]
+fn a_suppression_holds_on_its_last_day_and_not_after() {
+    for (day, suppressed) in [(21, 1), (20, 0)] {
+        let (profile, mut verdict) = two_programs();
+        let ignores = [ignore("*", Some(Date { day, ..TODAY }))];
+        suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+        assert_eq!(verdict.suppressed.len(), suppressed, "{day}");
+        assert_eq!(verdict.notices.is_empty(), suppressed == 1, "{:?}", verdict.notices);
+    }
+}
+
+#[test]
+fn what_was_not_looked_for_is_not_unused() {
+    let (profile, _) = two_programs();
+    let ignores = [ignore("three", None)];
+    let only = Options { only: vec!["perl-path".to_owned()], ..Options::default() };
+    let quiet = Options { ignore: vec![crate::UNUSED_IGNORE.to_owned()], ..Options::default() };
+    for options in [only, quiet] {
+        let mut verdict = Verdict::default();
+        suppress(&mut verdict, &profile, &ignores, &options, TODAY);
+        assert_eq!(verdict.notices, Vec::<String>::new());
+    }
+    let skipped = NotChecked { rule: "data-directories", missing: vec![Fact::Paths] };
+    let mut verdict = Verdict { not_checked: vec![skipped], ..Verdict::default() };
+    suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+    assert_eq!(verdict.notices, Vec::<String>::new());
+}
+
+#[test]
+fn worse_is_more_by_over_a_tenth_per_second_where_both_know() {
+    let (_, whole) = two_programs();
+    let needless = whole.findings[0].needless;
+    for (before, per_second, window_s, known) in [
+        (needless, None, None, true),
+        (needless * 10 / 11 + 1, None, None, true),
+        (needless / 2, None, None, false),
+        // Twice the calls in twice the time.
+        (needless / 2, Some(needless as f64), Some(1.0), true),
+        (needless, Some(needless as f64), Some(0.5), false),
+        (needless, None, Some(0.5), true),
+    ] {
+        let (profile, mut verdict) = two_programs();
+        let programs = ["one", "two", "three"].map(str::to_owned).into();
+        let rule = "data-directories".to_owned();
+        let was = Known { rule, service: None, programs, needless: before, per_second };
+        leave_out_known(&mut verdict, &profile, &[was.clone()], window_s);
+        assert_eq!(verdict.known.len(), usize::from(known), "{before} {per_second:?} {window_s:?}");
+        assert_eq!(verdict.findings.len(), usize::from(!known));
+        let (profile, mut verdict) = two_programs();
+        let less = Known { programs: ["one".to_owned()].into(), ..was };
+        leave_out_known(&mut verdict, &profile, &[less], window_s);
+        assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 1), "a program is new");
+    }
+}
