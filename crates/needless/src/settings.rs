@@ -2,7 +2,9 @@
 
 use crate::cli::{self, Action, Cli};
 use crate::output;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use needless_config::{Config, find};
 use needless_rules::{Declared, Ignore};
 use std::os::unix::fs::MetadataExt;
@@ -61,12 +63,13 @@ pub(crate) fn load(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-/// Looks that there are rules of the names that the command line mentions.
-pub(crate) fn check_names(cli: &Cli) -> Result<()> {
+/// Looks that there are rules of the names that the command line mentions; a usage error where not.
+pub(crate) fn check_names(cli: &Cli) {
     let config = get().config();
-    match named(&cli.action).unwrap_or_default().into_iter().find(|name| !config.knows(name)) {
-        None => Ok(()),
-        Some(unknown) => bail!("{unknown}: no such rule; `needless rules` lists them"),
+    let mut names = named(&cli.action).unwrap_or_default().into_iter();
+    if let Some(unknown) = names.find(|name| !config.knows(name)) {
+        let what = format!("{unknown}: no such rule; `needless rules` lists them");
+        Cli::command().error(ErrorKind::InvalidValue, what).exit();
     }
 }
 

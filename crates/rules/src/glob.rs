@@ -11,6 +11,8 @@ pub struct Glob {
     text: String,
     /// How all that fits begins: what is in the pattern before the first wildcard.
     start: String,
+    /// And how it ends: what is behind the last one. Most texts do not fit by this already.
+    end: String,
     rest: Vec<Token>,
 }
 
@@ -58,18 +60,28 @@ impl Glob {
         };
         let start: String = tokens.iter().map_while(literal).collect();
         let rest = tokens.split_off(start.chars().count());
-        Ok(Glob { text: text.to_owned(), start, rest })
+        let last = rest.iter().rposition(|token| literal(token).is_none());
+        // The slash behind directories goes with them where there are none.
+        let slash = last.is_some_and(|at| rest[at] == Token::Directories);
+        let end = rest.iter().skip(last.map_or(0, |at| at + 1 + usize::from(slash)));
+        let end = end.filter_map(literal).collect();
+        Ok(Glob { text: text.to_owned(), start, end, rest })
     }
 
     /// Whether all of `text` fits.
     pub fn fits(&self, text: &str) -> bool {
+        if !text.ends_with(&self.end) {
+            return false;
+        }
         let Some(text) = text.strip_prefix(&self.start) else { return false };
         // Which tokens may come next: never more work than characters times tokens.
-        let mut at = vec![false; self.rest.len() + 1];
+        let none = vec![false; self.rest.len() + 1];
+        let (mut at, mut next, mut stays) = (none.clone(), none.clone(), none);
         at[0] = true;
-        self.skip(&mut at, &[]);
+        self.skip(&mut at, &stays);
         for c in text.chars() {
-            let (mut next, mut stays) = (vec![false; at.len()], vec![false; at.len()]);
+            next.fill(false);
+            stays.fill(false);
             for (n, token) in self.rest.iter().enumerate().filter(|(n, _)| at[*n]) {
                 match token {
                     Token::Char(wanted) => next[n + 1] |= *wanted == c,
@@ -79,7 +91,7 @@ impl Glob {
                 }
             }
             self.skip(&mut next, &stays);
-            at = next;
+            std::mem::swap(&mut at, &mut next);
             if !at.contains(&true) {
                 return false;
             }
@@ -99,11 +111,10 @@ impl Glob {
     /// stand for something already.
     fn skip(&self, at: &mut [bool], stays: &[bool]) {
         for (n, token) in self.rest.iter().enumerate() {
-            let stays = stays.get(n) == Some(&true);
             if at[n] && *token == Token::Directories {
                 at[n + 2] = true;
             }
-            at[n] |= stays;
+            at[n] |= stays[n];
             if at[n] && matches!(token, Token::Name | Token::Any | Token::Directories) {
                 at[n + 1] = true;
             }
@@ -139,6 +150,7 @@ mod tests {
     fn directories_between_slashes_may_be_none() {
         assert!(fits("/**/.git", "/.git") && fits("/**/.git", "/a/b/.git"));
         assert!(!fits("/**/.git", "/a/x.git") && !fits("/home/**/x", "/homex"));
+        assert!(fits("/**/**/x", "/x") && fits("/a/**/", "/a/") && !fits("/a/**/", "/a"));
         assert!(fits("/home/**/x", "/home/x") && fits("/home/**/x", "/home/a/x"));
     }
 

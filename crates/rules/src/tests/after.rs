@@ -100,7 +100,7 @@ fn worse_is_more_by_over_a_tenth_per_second_where_both_know() {
         let programs = ["one", "two", "three"].map(str::to_owned).into();
         let rule = "data-directories".to_owned();
         let was = Known { rule, service: None, programs, needless: before, per_second };
-        leave_out_known(&mut verdict, &profile, &[was.clone()], window_s);
+        leave_out_known(&mut verdict, &profile, std::slice::from_ref(&was), window_s);
         assert_eq!(verdict.known.len(), usize::from(known), "{before} {per_second:?} {window_s:?}");
         assert_eq!(verdict.findings.len(), usize::from(!known));
         let (profile, mut verdict) = two_programs();
