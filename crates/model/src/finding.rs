@@ -116,6 +116,9 @@ pub struct Finding {
     pub service: Option<String>,
     /// Calls that could go.
     pub needless: u64,
+    /// Calls that go with them, without being counted one by one (a file that is not opened is neither read
+    /// nor closed); negative if others come in their place. With `needless` it is what the remedy saves.
+    pub besides: i64,
     /// How often the question was put, the needed first time included.
     pub of: u64,
     /// Kernel time of the needless calls, nanoseconds: measured or estimated.

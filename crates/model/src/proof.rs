@@ -109,8 +109,7 @@ pub struct Counted {
 pub struct Prediction {
     /// The rule ("tz-unset").
     pub rule: &'static str,
-    /// Calls that it said would go: those that it finds needless without the change, but for those in the
-    /// train of others, which cannot be told apart when they are gone.
+    /// Calls that it said would go: those that it finds needless without the change.
     pub predicted: u64,
     /// By how much the rows that the finding is about fell; negative if they rose. Other calls may
     /// have gone besides.

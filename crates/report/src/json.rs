@@ -133,6 +133,7 @@ fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
         },
         service: finding.service.as_deref(),
         needless: finding.needless,
+        besides: finding.besides,
         of: finding.of,
         per_second: window::length(report).map(|ns| finding.needless as f64 / seconds(ns)),
         share: tell::share(finding, profile.totals.path_calls),

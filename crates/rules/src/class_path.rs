@@ -26,24 +26,6 @@
 //! manual
 //! ```
 //!
-//! As Java 17 asks for each:
-//!
-//! ```trace
-//! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
-//! readlink("/opt", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument) x20
-//! readlink("/opt/lib", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument) x20
-//! readlink("/opt/lib/old0.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
-//! readlink("/opt/lib/old1.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
-//! readlink("/opt/lib/old2.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
-//! readlink("/opt/lib/old3.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
-//! readlink("/opt/lib/old4.jar", 0x7ffc0c0a3ee0, 1023) = -1 ENOENT (No such file or directory)
-//! runtime java
-//! ```
-//! ```finding
-//! class-path: 25 of 25
-//! manual
-//! ```
-//!
 //! ## Not a finding
 //!
 //! A few optional ones:
@@ -104,7 +86,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         Ask::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),
         _ => 1,
     };
-    let mut cases = tally::cases_with(view, claims, java, part, calls);
+    let mut cases = tally::cases(view, claims, java, part);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.collect::<BTreeSet<_>>().len() >= FEWEST_ARCHIVES
@@ -120,6 +102,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "Take the missing archives out of CLASSPATH, or of the script that starts the program",
             "One that is installed later is then not used.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, calls);
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

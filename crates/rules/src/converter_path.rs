@@ -20,7 +20,7 @@
 //! end
 //! ```
 //! ```finding
-//! converter-path: 69 of 69
+//! converter-path: 6 of 6
 //! unset GCONV_PATH
 //! ```
 //!
@@ -105,19 +105,20 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => CALLS_LONG,
         false => CALLS,
     };
-    let cases = tally::cases_with(view, claims, set, part, calls);
+    let cases = tally::cases(view, claims, set, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} calls read lists of character sets instead of one cache",
+            "{} opens of lists of character sets instead of one cache",
             number(merged.needless)
         );
         let why = format!(
-            "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone.{}",
-            tally::IN_THEIR_TRAIN
+            "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone."
         );
         let caveat = "Converters that are only in that directory are then not found.";
         let remedies = vec![tally::unset("GCONV_PATH", caveat)];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, calls);
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

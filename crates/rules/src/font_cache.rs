@@ -29,7 +29,7 @@
 //! openat(AT_FDCWD, "/usr/share/fonts/f11.ttf", O_RDONLY|O_CLOEXEC) = 3
 //! ```
 //! ```finding
-//! font-cache: 74 of 74
+//! font-cache: 12 of 12
 //! manual
 //! ```
 //!
@@ -110,15 +110,18 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A program that draws opens a few fonts.
 const FEWEST: u64 = 10;
+
 /// open, close on exec, a look, mmap, close and munmap.
 const CALLS: u64 = 6;
+/// open, a look, two reads and close of a directory.
+const CALLS_DIRECTORY: u64 = 5;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("fontconfig") {
         return;
     }
     let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
-    let without = |id: ProcId| -> bool {
+    let without = |id: ProcId| {
         let caches = || {
             let rows = view.rows_of(id).map(|(_, row)| row);
             rows.filter(|row| is_cache(view.profile.path(row)))
@@ -127,31 +130,37 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let wrote = |row: &Row| row.ok() && row.ask.changes();
         caches().any(tally::absent) && !caches().any(|row| has(row) || wrote(row))
     };
-    if !view.ids().any(without) {
-        return;
-    }
+    let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && is_font(path) {
+        true => Part::Needless,
+        false => Part::Not,
+    };
+    let cases = tally::cases(view, claims, without, part);
     let fonts = view.rows_where(is_font).into_iter().map(|(_, row)| view.profile.path(row));
     let above: HashSet<&str> =
         fonts.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
-    let part = |row: &Row, path: &str| match row.ask {
-        // Each directory is read for the fonts in it, besides once for the directories in it.
-        Ask::Open if row.ok() && above.contains(path.trim_end_matches('/')) => Part::Again,
-        Ask::Open | Ask::Stat if row.ok() && is_font(path) => Part::Needless,
-        // It looks for the cache, and for a place for one, before and after.
-        _ if path.contains("fontconfig") && of_a_cache(path) && !row.ok() => Part::Needless,
-        _ => Part::Not,
+    // It looks for the cache, and for a place for one, before and after; and reads each directory for the
+    // fonts in it, besides once for the directories in it.
+    let more = |(_, row): (usize, &Row)| {
+        let path = view.profile.path(row);
+        match row.ask {
+            Ask::Stat if row.ok() && is_font(path) => row.count,
+            Ask::Open if row.ok() && above.contains(path.trim_end_matches('/')) => {
+                (row.count - 1) * CALLS_DIRECTORY
+            }
+            _ if path.contains("fontconfig") && of_a_cache(path) && !row.ok() => row.count,
+            _ => 0,
+        }
     };
-    let cases = tally::cases_with(view, claims, without, part, tally::per_open(CALLS));
-    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        let more: u64 = cases.iter().flat_map(|case| view.rows_of(case.process)).map(more).sum();
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} calls look at font files and read them at the start",
+            "{} times a font file is opened and read at the start",
             number(merged.needless)
         );
         let why = format!(
             "fontconfig, which {program} uses, found no cache of the fonts and wrote none: there \
-             is no directory that it may write.{}",
-            tally::IN_THEIR_TRAIN
+             is no directory that it may write."
         );
         let remedies = vec![
             tally::by_hand(
@@ -163,7 +172,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                 "Other programs that inherit it put their caches there, too.",
             ),
         ];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS)) + more as i64;
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }
 

@@ -16,7 +16,7 @@
 //! end
 //! ```
 //! ```finding
-//! host-aliases: 80 of 80
+//! host-aliases: 20 of 20
 //! unset HOSTALIASES
 //! ```
 //!
@@ -61,6 +61,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A few look-ups are no storm.
 const FEWEST: u64 = 10;
+
 /// open, a look, a read and close.
 const CALLS: u64 = 4;
 
@@ -74,18 +75,20 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             true => Part::Needless,
             false => Part::Not,
         };
-        cases.extend(tally::cases_with(view, claims, |other| other == id, part, |_, _| CALLS));
+        cases.extend(tally::cases(view, claims, |other| other == id, part));
     }
-    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} times the file that HOSTALIASES names is read, once per query",
-            number(merged.needless / CALLS)
+            "{} opens of the file that HOSTALIASES names, one per query",
+            number(merged.needless)
         );
         let why =
             format!("HOSTALIASES is set, and {program} reads its file at each name it looks up.");
         let caveat = "The aliases in the file are then no longer known.";
         let remedies = vec![tally::unset("HOSTALIASES", caveat)];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

@@ -19,7 +19,7 @@
 //! end
 //! ```
 //! ```finding
-//! hosts-reread: 693 of 700
+//! hosts-reread: 198 of 200
 //! manual
 //! ```
 //!
@@ -67,6 +67,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Programs that look up fewer names are not worth a change of code.
 const FEWEST: u64 = 100;
+
 /// open, a look, to the start, two reads and close.
 const CALLS: u64 = 6;
 
@@ -80,7 +81,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let switch = row.ask == Ask::Stat && path == "/etc/nsswitch.conf";
         if hosts(row, path) || switch { Part::Again } else { Part::Not }
     };
-    let cases = tally::cases_with(view, claims, reads, part, tally::per_open(CALLS));
+    let cases = tally::cases(view, claims, reads, part);
     for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
@@ -89,14 +90,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         );
         let why = format!(
             "{program} calls getaddrinfo() many times. Each call opens and reads /etc/hosts, and \
-             asks whether /etc/nsswitch.conf has changed.{}",
-            tally::IN_THEIR_TRAIN
+             asks whether /etc/nsswitch.conf has changed."
         );
         let remedies = vec![tally::by_hand(
             "Keep the address or the connection in the program, or let nscd or systemd-resolved answer from memory",
             "Only the program's authors can say how old an address may be; nscd and systemd-resolved \
              answer with what they have until it expires.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

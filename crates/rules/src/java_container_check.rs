@@ -22,7 +22,7 @@
 //! runtime java
 //! ```
 //! ```finding
-//! java-container-check: 160 of 160
+//! java-container-check: 40 of 40
 //! manual
 //! ```
 //!
@@ -78,22 +78,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases_with(view, claims, java, part, |_, _| CALLS);
+    let cases = tally::cases(view, claims, java, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} calls read files of control groups at the start of Java",
+            "{} opens of files of control groups at the start of Java",
             number(merged.needless)
         );
-        let why = format!(
-            "{program} reads the limits of the container that it may run in.{}",
-            tally::IN_THEIR_TRAIN
-        );
+        let why = format!("{program} reads the limits of the container that it may run in.");
         let remedies = vec![tally::by_hand(
             "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
             "Within a container Java would take the whole machine for its own, and may be killed for \
              want of memory.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

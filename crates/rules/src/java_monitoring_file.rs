@@ -21,7 +21,7 @@
 //! runtime java
 //! ```
 //! ```finding
-//! java-monitoring-file: 51 of 51
+//! java-monitoring-file: 9 of 9
 //! set JAVA_TOOL_OPTIONS=-XX:-UsePerfData
 //! ```
 //!
@@ -76,7 +76,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases_with(view, claims, java, part, tally::per_open(CALLS));
+    let cases = tally::cases(view, claims, java, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let options = view.process(cases[0].process).env.value("JAVA_TOOL_OPTIONS").unwrap_or("");
         let value = format!("{options} -XX:-UsePerfData");
@@ -84,14 +84,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let starts =
             count(merged.processes.len() as u64, "start of Java makes", "starts of Java make");
         let what = format!("{starts} a file for monitoring: {} calls", number(merged.needless));
-        let why = format!(
-            "{program} keeps counters in a file below /tmp for jps and jstat to read.{}",
-            tally::IN_THEIR_TRAIN
-        );
+        let why =
+            format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
         let price =
             "jps, jstat and agents that find Java by these files no longer see the program.";
         let remedies =
             vec![tally::set("JAVA_TOOL_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

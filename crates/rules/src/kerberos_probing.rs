@@ -23,7 +23,7 @@
 //! end
 //! ```
 //! ```finding
-//! kerberos-probing: 21 of 21
+//! kerberos-probing: 12 of 12
 //! set PGGSSENCMODE=disable
 //! ```
 //!
@@ -101,13 +101,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => 2,
         false => 1,
     };
-    let cases = tally::cases_with(view, claims, libpq, part, calls);
+    let cases = tally::cases(view, claims, libpq, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
         let merged = tally::merged(view, cases);
-        let what = format!(
-            "{} calls look for Kerberos in vain before connecting",
-            number(merged.needless)
-        );
+        let what =
+            format!("{} failed calls look for Kerberos before connecting", number(merged.needless));
         let why = format!(
             "{program} uses libpq, which tries GSSAPI before each connection; this machine has no \
              configuration of Kerberos."
@@ -116,6 +114,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
         let remedies =
             vec![tally::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, calls);
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

@@ -5,7 +5,7 @@
 //! ## Why it happens
 //!
 //! For each message the C library makes a socket, connects to /dev/log, fails, and closes it: three
-//! calls for a message that is lost, where one would do that sends it.
+//! calls for a message that is lost.
 //!
 //! ## Example
 //!
@@ -14,7 +14,7 @@
 //! connect(3, {sa_family=AF_UNIX, sun_path="/dev/log"}, 110) = -1 ENOENT (No such file or directory) x100
 //! ```
 //! ```finding
-//! log-socket-missing: 200 of 300
+//! log-socket-missing: 300 of 300
 //! manual
 //! ```
 //!
@@ -59,9 +59,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A few messages are lost without harm.
 const FEWEST: u64 = 50;
-/// socket, connect and close; and what remains where the message arrives: it is sent.
+/// socket, connect and close.
 const CALLS: u64 = 3;
-const REMAIN: u64 = 1;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     let mut cases = Vec::new();
@@ -70,13 +69,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let failed = rows.iter().filter(|(_, row)| matches!(row.outcome, Some(Err(_))));
         let vain: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
-        let needless = vain.iter().map(|(_, count)| (CALLS - REMAIN) * count).sum();
+        let needless = vain.iter().map(|(_, count)| CALLS * count).sum();
         if needless > 0 {
             let rows = vain.into_iter().map(|(at, _)| at).collect();
             cases.push(Case { process: id, needless, of: CALLS * of, rows });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, (CALLS - REMAIN) * FEWEST) {
+    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
             "{} calls for messages to /dev/log, where nobody listens",
@@ -89,6 +88,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "Let the program log to its standard error, or give it /dev/log of a logger",
             "With a logger, messages that were lost are kept; they may be many.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        // Where a message arrives, it is sent.
+        let besides = -((merged.needless / CALLS) as i64);
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

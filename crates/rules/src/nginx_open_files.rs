@@ -17,7 +17,7 @@
 //! end
 //! ```
 //! ```finding
-//! nginx-open-files: 1196 of 1200
+//! nginx-open-files: 598 of 600
 //! manual
 //! ```
 //!
@@ -62,6 +62,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// How often one file is asked for, at least.
 const FEWEST_EACH: u64 = 100;
+
 /// open, a look and close.
 const CALLS: u64 = 3;
 
@@ -72,25 +73,26 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         Ask::Open | Ask::Stat if row.count >= FEWEST_EACH => Part::Again,
         _ => Part::Not,
     };
-    let mut cases = tally::cases_with(view, claims, nginx, part, tally::per_open(CALLS));
+    let mut cases = tally::cases(view, claims, nginx, part);
     // What it asks about the time zone is another matter.
     cases.retain(|case| case.needless >= FEWEST_EACH);
     for (_, cases) in tally::by_program(view, cases, FEWEST_EACH) {
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} of {} calls look for and open files served before",
+            "{} of {} opens and stats of files served before",
             number(merged.needless),
             number(merged.of)
         );
-        let why = format!(
-            "nginx has no open_file_cache, so each request opens its file, and looks for those of \
-             try_files, anew.{}",
-            tally::IN_THEIR_TRAIN
-        );
+        let why =
+            "nginx has no open_file_cache, so each request opens its file, and looks for those \
+                   of try_files, anew."
+                .to_owned();
         let remedies = vec![tally::by_hand(
             "Set open_file_cache, with open_file_cache_errors on for what try_files does not find",
             "A file that was replaced or deleted is served on for as long as open_file_cache_valid says.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

@@ -28,7 +28,7 @@
 //! openat(AT_FDCWD, "/srv/app/f.py", O_RDONLY|O_CLOEXEC) = 3
 //! ```
 //! ```finding
-//! python-bytecode: 6 of 12
+//! python-bytecode: 12 of 12
 //! stage explained
 //! unset PYTHONDONTWRITEBYTECODE
 //! ```
@@ -112,7 +112,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// A few modules are compiled in no time.
-const FEWEST: u64 = 5;
+const FEWEST: u64 = 10;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention(".pyc") {
@@ -135,12 +135,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let both = missed.iter().filter_map(|(source, at)| Some([*at, *sources.get(&**source)?]));
         let mut rows: Vec<usize> = both.flatten().collect();
         rows.sort_unstable();
-        let of: u64 = rows.iter().map(|at| view.profile.rows[*at].count).sum();
-        // With the compiled form there it is read, and not the source.
-        let needless = rows.iter().map(|at| &view.profile.rows[*at]);
-        let needless: u64 = needless.filter(|row| !row.ok()).map(|row| row.count).sum();
+        let needless: u64 = rows.iter().map(|at| view.profile.rows[*at].count).sum();
         if !writes && needless > 0 {
-            cases.push(Case { process: id, needless, of, rows });
+            cases.push(Case { process: id, needless, of: needless, rows });
         }
     }
     for (program, cases) in tally::by_program(view, cases, FEWEST) {
@@ -148,7 +145,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let first = view.process(cases[0].process);
         let forbidden = first.env.value(variable).is_some_and(|value| !value.is_empty());
         let merged = tally::merged(view, cases);
-        let modules = count(merged.needless, "module is", "modules are");
+        let modules = count(merged.needless / 2, "module is", "modules are");
         let cause = match (forbidden, &first.env) {
             (true, _) => format!("{variable} is set, so it is not written"),
             (false, Env::Unknown) => format!("perhaps since {variable} is set"),
@@ -171,7 +168,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             remedies.insert(0, tally::unset(variable, caveat));
         }
         let stage = if forbidden { Stage::Explained } else { Stage::Seen };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+        // The compiled form is opened in the source's place.
+        let besides = -((merged.needless / 2) as i64);
+        let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }
 

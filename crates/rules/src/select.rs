@@ -231,6 +231,7 @@ impl Merged {
             processes: self.processes,
             service: None,
             needless: self.needless,
+            besides: 0,
             of: self.of,
             kernel_ns: None,
             estimated: false,

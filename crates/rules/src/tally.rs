@@ -26,18 +26,6 @@ pub(crate) fn cases(
     whose: impl Fn(ProcId) -> bool,
     part: impl Fn(&Row, &str) -> Part,
 ) -> Vec<Case> {
-    cases_with(view, claims, whose, part, |_, _| 1)
-}
-
-/// As [`cases`], where each call that names a path has others in its train that name none (an open is
-/// followed by a look at the file, reads, a close): `calls` of it, with them.
-pub(crate) fn cases_with(
-    view: &View<'_>,
-    claims: &Claims,
-    whose: impl Fn(ProcId) -> bool,
-    part: impl Fn(&Row, &str) -> Part,
-    calls: impl Fn(&Row, &str) -> u64,
-) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids().filter(|id| whose(*id)) {
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
@@ -52,9 +40,8 @@ pub(crate) fn cases_with(
                 Part::Again => row.count - 1,
                 Part::Needless => row.count,
             };
-            let each = calls(row, path);
-            case.of += each * row.count;
-            case.needless += each * needless;
+            case.of += row.count;
+            case.needless += needless;
             if needless > 0 {
                 case.rows.push(at);
             }
@@ -67,19 +54,18 @@ pub(crate) fn cases_with(
 }
 
 /// Reads of the same file again and again: the opens that succeed of a file that is `wanted`, of which
-/// each process that is `whose` needs one. With those in its train each open stands for `calls`.
+/// each process that is `whose` needs one.
 pub(crate) fn rereads(
     view: &View<'_>,
     claims: &Claims,
     whose: impl Fn(ProcId) -> bool,
     wanted: impl Fn(&str) -> bool,
-    calls: u64,
 ) -> Vec<Case> {
     let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && wanted(path) {
         true => Part::Again,
         false => Part::Not,
     };
-    cases_with(view, claims, whose, part, |_, _| calls)
+    cases(view, claims, whose, part)
 }
 
 /// Cases of the same executable together, as far as one executable has `least` needless calls.
@@ -96,13 +82,27 @@ pub(crate) fn by_program<'p>(
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()
 }
 
-/// Calls for `each` row that is an open that succeeded, 1 for another.
+/// `each` calls for an open that succeeded, itself among them; 1 for another.
 pub(crate) fn per_open(each: u64) -> impl Fn(&Row, &str) -> u64 {
     move |row, _| if row.ask == Ask::Open && row.ok() { each } else { 1 }
 }
 
-/// What a finding says of calls that only follow from those that were seen.
-pub(crate) const IN_THEIR_TRAIN: &str = " The calls that follow each open are counted with it, as many as such a program usually makes.";
+/// Calls that go with those that name a path, and name none themselves: an open is followed by a look at
+/// the file, reads, a close. `calls` of a row's question, itself among them.
+pub(crate) fn train(view: &View<'_>, merged: &Merged, calls: impl Fn(&Row, &str) -> u64) -> i64 {
+    let (mut seen, mut train) = (0, 0);
+    for row in merged.rows.iter().map(|at| &view.profile.rows[*at]) {
+        seen += row.count;
+        train += row.count * calls(row, view.profile.path(row)).saturating_sub(1);
+    }
+    // Of what is asked again, the first time is needed, and its train.
+    (train * merged.needless).checked_div(seen).unwrap_or(0) as i64
+}
+
+/// The finding with what else goes (or, negative, comes) when its calls go.
+pub(crate) fn beside(finding: Finding, besides: i64) -> Finding {
+    Finding { besides, ..finding }
+}
 
 /// The sums of cases, the evidence by directory where it would else fill the report.
 pub(crate) fn merged(view: &View<'_>, cases: Vec<Case>) -> Merged {

@@ -18,7 +18,7 @@
 //! end
 //! ```
 //! ```finding
-//! user-lookup: 1794 of 1800
+//! user-lookup: 299 of 300
 //! manual
 //! ```
 //!
@@ -47,10 +47,10 @@
 //! * `man 3 getpwnam`
 //! * `man 8 nscd`
 
-use crate::tally::{self, Part};
+use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use needless_model::{Ask, Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "user-lookup",
@@ -65,39 +65,38 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Programs that look up fewer are not worth a change.
 const FEWEST: u64 = 200;
-/// open, a look, to the start, a read and close.
-const CALLS: u64 = 5;
+
+/// A look at the list of sources; open, a look, to the start, a read and close.
+const CALLS: u64 = 6;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("/etc/") {
         return;
     }
-    let again = |row: &Row, path: &str| {
-        row.ask == Ask::Open && row.ok() && (path == "/etc/passwd" || path == "/etc/group")
-    };
-    let asks = |id: ProcId| view.rows_of(id).any(|(_, row)| again(row, view.profile.path(row)));
-    // Before each look-up glibc asks whether the list of sources has changed.
-    let part = |row: &Row, path: &str| {
-        let switch = row.ask == Ask::Stat && path == "/etc/nsswitch.conf";
-        if switch || again(row, path) { Part::Again } else { Part::Not }
-    };
-    let cases = tally::cases_with(view, claims, asks, part, tally::per_open(CALLS));
-    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
+    let wanted = |path: &str| path == "/etc/passwd" || path == "/etc/group";
+    let cases = tally::rereads(view, claims, |_| true, wanted);
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        for (at, row) in cases.iter().flat_map(|case| view.rows_of(case.process)) {
+            if row.ask == Ask::Stat && view.profile.path(row) == "/etc/nsswitch.conf" {
+                claims.explain(&[at]);
+            }
+        }
         let merged = tally::merged(view, cases);
         let what = format!(
-            "{} of {} calls read the list of users or groups from its start again",
+            "{} of {} times the list of users or groups is read from its start",
             number(merged.needless),
             number(merged.of)
         );
         let why = format!(
             "{program} looks up users or groups one by one; libc keeps nothing from one look-up to \
-             the next, and no nscd answers for it.{}",
-            tally::IN_THEIR_TRAIN
+             the next, and no nscd answers for it."
         );
         let remedies = vec![tally::by_hand(
             "Look up each user once in the program, or start nscd",
             "What is remembered is old when an account changes; nscd's answers are, too, until they expire.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

@@ -158,21 +158,20 @@ fn cpu_ns(profile: &Profile) -> Option<u64> {
 fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
     let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
     let timed: u64 = rows().map(|row| row.timed).sum();
-    let count: u64 = rows().map(|row| row.count).sum();
     // Calls in the train of others are no dearer than a question of status.
-    let seen = finding.needless.min(count);
     let stat_ns = profile.host.costs.map_or(0, |costs| costs.stat_ns);
-    let unseen = (finding.needless - seen).saturating_mul(stat_ns);
+    let train = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(stat_ns);
     if timed > 0 {
         let sum: u64 = rows().map(|row| row.kernel_ns).sum();
-        return (Some(scale(sum, seen, timed).saturating_add(unseen)), unseen > 0);
+        return (Some(scale(sum, finding.needless, timed).saturating_add(train)), train > 0);
     }
+    let count: u64 = rows().map(|row| row.count).sum();
     let Some(costs) = profile.host.costs else { return (None, true) };
     if count == 0 {
         return (None, true);
     }
     let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.ask, row.ok())).sum();
-    (Some(scale(sum, seen, count).saturating_add(unseen)), true)
+    (Some(scale(sum, finding.needless, count).saturating_add(train)), true)
 }
 
 /// Calibrated kernel time of one call.

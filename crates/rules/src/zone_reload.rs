@@ -15,7 +15,7 @@
 //! runtime go
 //! ```
 //! ```finding
-//! zone-reload: 796 of 800
+//! zone-reload: 199 of 200
 //! manual
 //! ```
 //!
@@ -95,22 +95,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         view.process(id).runtime == Runtime::Go
             || view.lineage(id).any(|up| marked.contains_key(&up))
     };
-    let cases = tally::rereads(view, claims, go, |path| zone::zone_name(path).is_some(), CALLS);
-    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
+    let cases = tally::rereads(view, claims, go, |path| zone::zone_name(path).is_some());
+    for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let merged = tally::merged(view, cases);
         let what = format!(
             "{} of {} times a time zone is read that was read before",
-            number(merged.needless / CALLS),
-            number(merged.of / CALLS)
+            number(merged.needless),
+            number(merged.of)
         );
-        let why = format!(
-            "{program} calls time.LoadLocation each time; it keeps nothing.{}",
-            tally::IN_THEIR_TRAIN
-        );
+        let why = format!("{program} calls time.LoadLocation each time; it keeps nothing.");
         let remedies = vec![tally::by_hand(
             "Load each zone once, and keep the *time.Location",
             "A change of code; an update of the tz database is then seen at the next start.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }

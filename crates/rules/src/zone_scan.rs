@@ -25,7 +25,7 @@
 //! zone file Europe/Athens
 //! ```
 //! ```finding
-//! zone-scan: 720 of 726
+//! zone-scan: 120 of 121
 //! set TZ=Europe/Athens
 //! ```
 //!
@@ -91,6 +91,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A program that reads fewer zones wants these zones.
 const FEWEST: u64 = 100;
+
 /// Node opens each file, looks at it twice, goes to its start, reads and closes it.
 const CALLS: u64 = 6;
 
@@ -114,7 +115,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         matches!(process.runtime, Runtime::Java | Runtime::Node)
             && process.env.value("TZ").is_none()
     };
-    let cases = tally::cases_with(view, claims, searches, part, tally::per_open(CALLS));
+    let cases = tally::cases(view, claims, searches, part);
     for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let first = cases[0].process;
         let merged = tally::merged(view, cases);
@@ -124,8 +125,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         );
         let why = format!(
             "{program} wants the name of the zone. /etc/localtime is no symbolic link, whose text \
-             would tell, so it is compared with the files of the database one by one.{}",
-            tally::IN_THEIR_TRAIN
+             would tell, so it is compared with the files of the database one by one."
         );
         let link = tally::by_hand(
             "Make /etc/localtime a symbolic link into the zone database: timedatectl set-timezone, \
@@ -133,7 +133,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "Changes the system; where the file is mounted from outside, what mounts it must change.",
         );
         let remedies = vec![zone::set_tz(view, first), link];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        let besides = tally::train(view, &merged, tally::per_open(CALLS));
+        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        claims.find(tally::beside(finding, besides));
     }
 }
 

@@ -187,7 +187,7 @@ impl Stage {
         Ok(total.split_whitespace().nth(3).context("no total")?.parse()?)
     }
 
-    /// The rules that find something, with their needless calls.
+    /// The rules that find something, with the calls that their remedies would save.
     pub(super) fn judge(
         &self,
         run: &Run,
@@ -223,7 +223,9 @@ impl Stage {
             bail!("a report without findings")
         };
         let told = findings.iter().map(|f| {
-            (f["rule"].as_str().unwrap_or("?").to_owned(), f["needless"].as_u64().unwrap_or(0))
+            let needless = f["needless"].as_u64().unwrap_or(0);
+            let saved = needless.saturating_add_signed(f["besides"].as_i64().unwrap_or(0));
+            (f["rule"].as_str().unwrap_or("?").to_owned(), saved)
         });
         Ok(told.collect())
     }

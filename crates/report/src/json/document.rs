@@ -98,6 +98,10 @@ pub(super) struct FindingOut<'a> {
     pub(super) service: Option<&'a str>,
     /// Calls that could go.
     pub(super) needless: u64,
+    /// Calls that go with them, without being counted one by one (a file that is not opened is neither
+    /// read nor closed); negative if others come in their place. Absent where there are none.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(super) besides: i64,
     /// How often the question was put, the needed first time included.
     pub(super) of: u64,
     /// `needless` per second of the window, where `source.kind` is `attach` or `host`.
@@ -305,4 +309,8 @@ impl From<Fact> for Need {
             Fact::Details => Need::Details,
         }
     }
+}
+
+fn is_none(calls: &i64) -> bool {
+    *calls == 0
 }

@@ -91,6 +91,7 @@ fn tz_unset(processes: usize, needless: u64) -> Finding {
         needless,
         of: needless + 1,
         kernel_ns: Some(needless * 1_030),
+        besides: 0,
         estimated: true,
         what: "9 of 10 time conversions stat /etc/localtime".to_owned(),
         why: "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether \
@@ -164,6 +165,7 @@ pub(crate) fn tree() -> Sample {
         needless: 34,
         of: 34,
         kernel_ns: None,
+        besides: 0,
         estimated: true,
         what: "34 failed opens: the locale \"greek\" is looked for under other names".to_owned(),
         why: "LANG=greek is an alias.".to_owned(),
