@@ -25,6 +25,22 @@
 //! manual
 //! ```
 //!
+//! Up to glibc 2.36 there are more subdirectories, and each is asked for once:
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 2
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/tls/haswell/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/lib/x86_64-linux-gnu/tls/haswell", 0x7ffe03e66140, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! loader-cache: 6 of 8
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The cache is there:

@@ -19,6 +19,18 @@
 //! manual
 //! ```
 //!
+//! A log does not tell that a program is in Go, but what its runtime reads first; Debian's Miller:
+//!
+//! ```trace
+//! execve("/usr/bin/mlr", ["mlr"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo//Asia/Tokyo", O_RDONLY) = 3 x300
+//! ```
+//! ```finding
+//! zone-reload: 299 of 300
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A program in C that switches TZ, which is how it converts to several zones; and a Go program
