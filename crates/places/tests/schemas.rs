@@ -47,7 +47,10 @@ fn python(script: &str, input: &Value) -> Option<Value> {
     let wheels = std::fs::read_dir(tools().join("schemas")).into_iter().flatten().flatten();
     let mut path: Vec<PathBuf> = wheels.map(|wheel| wheel.path()).collect();
     path.retain(|wheel| wheel.extension().is_some_and(|ending| ending == "whl"));
-    path.insert(0, modules().join("usr/lib/python3/dist-packages"));
+    // Packages of modules, and parts of the standard library that Debian packages for themselves.
+    let lib = modules().join("usr/lib");
+    path.extend(std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|dir| dir.path()));
+    path.insert(0, lib.join("python3/dist-packages"));
     let mut child = Command::new("/usr/bin/python3")
         .args(["-W", "ignore", "-c", script])
         .env("PYTHONPATH", std::env::join_paths(path).unwrap())
@@ -92,6 +95,12 @@ fn changed(place: &Place, text: &str, parts: &[&str]) -> Vec<(String, String, St
 /// `$` stands for.
 const COMPOSE_READER: &str = r#"
 import json, os, sys, tempfile
+try:
+    # Debian packages most of it for itself, into the folder of the rest; Python 3.12 has none.
+    import distutils
+    distutils.__path__ += [os.path.join(path, "distutils") for path in sys.path]
+except ImportError:
+    pass
 try:
     from compose.config.config import ConfigDetails, ConfigFile, load
     from compose.config.environment import Environment
