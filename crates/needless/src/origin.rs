@@ -47,7 +47,10 @@ pub(crate) fn of_process(pid: u32, variable: &str) -> Result<(Vec<Kin>, places::
 
 pub(crate) fn of_stopped_unit(unit: &str, variable: &str) -> Result<places::Origin> {
     let root = Root::own().context("cannot open /")?;
-    Ok(places::origin_of_unit(&places::unit_name(unit), variable, &root))
+    let name = places::unit_name(unit);
+    places::origin_of_unit(&name, variable, &root).with_context(|| {
+        format!("there is no unit {name}: `systemctl list-unit-files` tells their names")
+    })
 }
 
 pub(crate) fn check_name(variable: &str) -> Result<()> {

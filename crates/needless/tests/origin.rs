@@ -240,6 +240,8 @@ fn bad_words_are_one_line() {
     for (args, says) in [
         (&["origin", "T=Z", "1"][..], "no name of a variable"),
         (&["origin", "TZ", "4294967290"], "there is no process"),
+        (&["origin", "TZ", "--unit", "nosuch"], "there is no unit nosuch.service"),
+        (&["fix", "--unit", "nosuch", "--set", "TZ=UTC"], "there is no unit nosuch.service"),
         (&["fix", "/nonexistent.json"], "cannot read /nonexistent.json"),
         (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "no place that is known"),
     ] {

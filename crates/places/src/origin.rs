@@ -38,8 +38,9 @@ pub fn origin(chain: &[Kin], variable: &str, root: &Root) -> Origin {
     Origin { story: Story { variable, answer, or, steps, mentions, belongs, unread }, spots }
 }
 
-/// The story of a unit that does not run: its files only.
-pub fn origin_of_unit(name: &str, variable: &str, root: &Root) -> Origin {
+/// The story of a unit that does not run: its files only. `None`: there is no unit of that name.
+pub fn origin_of_unit(name: &str, variable: &str, root: &Root) -> Option<Origin> {
+    crate::unit::read(root, name, variable, None).fragment?;
     let channel = Channel::Unit { name: name.to_owned(), how: Started::Directly };
     let mut sources = Sources::new(root, variable, &channel, 0);
     sources.look();
@@ -55,7 +56,7 @@ pub fn origin_of_unit(name: &str, variable: &str, root: &Root) -> Origin {
     let spots = spots(root, &[], variable, &channel);
     let belongs = spots.iter().map(Spot::told).collect();
     let (variable, or, steps) = (variable.to_owned(), Vec::new(), Vec::new());
-    Origin { story: Story { variable, answer, or, steps, mentions, belongs, unread }, spots }
+    Some(Origin { story: Story { variable, answer, or, steps, mentions, belongs, unread }, spots })
 }
 
 /// What the files of the unit say, and which of it holds: the value, and the file with its line.

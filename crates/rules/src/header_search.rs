@@ -1,6 +1,7 @@
 //! ## What it finds
 //!
-//! Directories of CPATH in which the C and C++ compilers look for each header, and find none.
+//! Directories of CPATH, C_INCLUDE_PATH or CPLUS_INCLUDE_PATH in which the C and C++ compilers look for each
+//! header, and find none.
 //!
 //! ## Why it happens
 //!
@@ -23,6 +24,24 @@
 //! ```finding
 //! header-search: 6 of 6
 //! unset CPATH
+//! ```
+//!
+//! A list for one language likewise:
+//!
+//! ```trace
+//! env C_INCLUDE_PATH=/opt/a/include
+//! execve("/usr/bin/cc1", ["cc1"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/include/stdio.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/stdlib.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/string.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/errno.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/math.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/include/time.h", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/include/stdio.h", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! header-search: 6 of 6
+//! unset C_INCLUDE_PATH
 //! ```
 //!
 //! ## Not a finding
@@ -51,12 +70,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset CPATH, or leave only directories with headers that are used. A header that exists in two
+//! Unset the variable, or leave only directories with headers that are used. A header that exists in two
 //! places is then taken from the other.
 //!
 //! ## References
 //!
-//! * `man 1 gcc`, CPATH
+//! * `man 1 gcc`, CPATH, C_INCLUDE_PATH, CPLUS_INCLUDE_PATH
 
 use crate::search::{self, Infer, Search, Words, of_the_system};
 use crate::{Claims, Rule, View};
@@ -64,33 +83,40 @@ use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
     name: "header-search",
-    summary: "CPATH lists directories that hold none of the headers that are included",
+    summary: "CPATH and its kin list directories that hold none of the headers that are included",
     needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &["CPATH"],
+    variables: &["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"],
     correctness: false,
     pedantic: false,
     page: include_str!("header_search.rs"),
     check,
 };
 
-const SEARCH: Search = Search {
-    rule: RULE.name,
-    variable: "CPATH",
-    who: |_, _| true,
-    file: |_| true,
-    usual: of_the_system,
-    base: |dir| dir,
-    infer: Infer::No,
-};
-
-const WORDS: Words = Words {
-    things: "headers",
-    why: "They come before the directories of the system, for each header of each compilation.",
-    manual: "Find the CPATH with these directories, and take them out",
-    caveat: "A compilation that was not observed may use headers of these directories.",
-    by_hand: false,
-};
+/// The list of both languages, then those of one.
+const LISTS: [(&str, &str); 3] = [
+    ("CPATH", "Find the CPATH with these directories, and take them out"),
+    ("C_INCLUDE_PATH", "Find the C_INCLUDE_PATH with these directories, and take them out"),
+    ("CPLUS_INCLUDE_PATH", "Find the CPLUS_INCLUDE_PATH with these directories, and take them out"),
+];
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    search::check(view, claims, &SEARCH, &WORDS);
+    for (variable, manual) in LISTS {
+        let search = Search {
+            rule: RULE.name,
+            variable,
+            who: |_, _| true,
+            file: |_| true,
+            usual: of_the_system,
+            base: |dir| dir,
+            infer: Infer::No,
+        };
+        let words = Words {
+            things: "headers",
+            why: "They come before the directories of the system, for each header of each compilation.",
+            manual,
+            caveat: "A compilation that was not observed may use headers of these directories.",
+            by_hand: false,
+        };
+        search::check(view, claims, &search, &words);
+    }
 }
