@@ -139,12 +139,29 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
         Some(report) => {
             let text = std::fs::read_to_string(report)
                 .with_context(|| format!("cannot read {}", report.display()))?;
-            places::wanted(&text, &asked.rules)
-                .map_err(|why| anyhow!("{}: {why}", report.display()))?
+            let wanted = places::wanted(&text, &asked.rules)
+                .map_err(|why| anyhow!("{}: {why}", report.display()))?;
+            for wanted in &wanted {
+                is_an_advice(wanted).with_context(|| report.display().to_string())?;
+            }
+            wanted
         }
         None => look(asked)?,
     };
     Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, asked)).collect())
+}
+
+/// A report may come from elsewhere: what no rule of ours advises is not made from one, nor is code loaded
+/// into a program because a report says so.
+fn is_an_advice(wanted: &Wanted) -> Result<()> {
+    let Wanted { rule, variable, value, .. } = wanted;
+    let loads = value.is_some() && matches!(variable.as_str(), "LD_PRELOAD" | "LD_AUDIT");
+    if loads || !crate::settings::get().watched.contains(&variable.as_str()) {
+        bail!(
+            "no rule advises {variable} as {rule} does there: to have it all the same, say --set"
+        );
+    }
+    Ok(())
 }
 
 /// A remedy for each process of its finding that still runs, else for its unit.

@@ -252,6 +252,27 @@ fn bad_words_are_one_line() {
     }
 }
 
+/// What a report from elsewhere asks for is not made because it says so.
+#[test]
+fn a_report_has_no_code_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json");
+    for (variable, refused) in [("LD_PRELOAD", true), ("BASH_ENV", true), ("TZ", false)] {
+        let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": "/x.so",
+            "caveat": "c", "safety": "safe" });
+        let process = serde_json::json!({ "pid": 1, "exe": null });
+        let finding = serde_json::json!({ "rule": "preload-missing", "service": null,
+            "process": process, "remedies": [remedy] });
+        let report = serde_json::json!({ "schema": "needless.report/1",
+            "source": { "kind": "run" }, "findings": [finding] });
+        std::fs::write(&file, report.to_string()).unwrap();
+        let done = needless(&["fix", file.to_str().unwrap(), "--yes"]);
+        assert_eq!(done.status.code(), Some(2), "{variable}");
+        let said = stderr(&done);
+        assert_eq!(said.contains("no rule advises"), refused, "{variable}: {said}");
+    }
+}
+
 /// A process with mounts of its own: its files are looked into, not ours, and none is changed.
 #[test]
 fn the_files_are_those_that_the_process_sees() {

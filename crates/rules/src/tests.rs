@@ -43,6 +43,10 @@ fn reads_well(finding: &Finding) {
     for remedy in remedies {
         let sentence = remedy.safety.sentence();
         assert!(sentence.ends_with('.') && !sentence.contains("  "), "{rule}: {sentence}");
+        // `fix` takes no other from a report.
+        if let Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } = &remedy.change {
+            assert!(crate::watched_variables().contains(&variable.as_str()), "{rule}: {variable}");
+        }
         if let Change::SetEnv { variable, value: Some(value) } = &remedy.change
             && variable == "TZ"
         {
