@@ -66,6 +66,31 @@
 //! nothing
 //! ```
 //!
+//! The directories of LD_LIBRARY_PATH, each with a library that is needed:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/a:/opt/b:/opt/c:/opt/d:/opt/e
+//! execve("/usr/bin/ld", ["ld"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/libnil.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/a/libone.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/libone.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/c/libone.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/d/libone.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/e/libone.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/a/libtwo.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/libtwo.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/c/libtwo.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/d/libtwo.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/a/libsix.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/libsix.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/c/libsix.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/a/libten.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/libten.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! Ruby's own list of directories, in which it looks for sources and for its extensions:
 //!
 //! ```trace
@@ -187,12 +212,15 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let found: HashSet<&str> = found().map(tally::file_name).collect();
     // Where Ruby misses sources it looks for its extensions, too: that list is its own.
     let rubys = |path: &str| ruby.iter().any(|dir| path.starts_with(dir));
+    let listed = view.process(id).env.value("LD_LIBRARY_PATH").unwrap_or_default();
+    let listed: HashSet<&str> =
+        listed.split([':', ';']).map(|dir| dir.trim_end_matches('/')).collect();
     opens
         .iter()
         .filter(|(row, path)| tally::absent(row) && found.contains(tally::file_name(path)))
         .filter(|(_, path)| !rubys(path))
         .map(|(_, path)| base(parent(path)))
-        .filter(|dir| !dir.is_empty() && !of_the_system(dir))
+        .filter(|dir| !dir.is_empty() && !of_the_system(dir) && !listed.contains(dir))
         .collect()
 }
 
