@@ -12,6 +12,7 @@ use crate::step::strptime;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
+use needless_localtime::Civil;
 
 /// The values of `getdate_err` (getdate(3)).
 const NO_DATEMSK: c_int = 1;
@@ -161,7 +162,7 @@ fn complete(mut tm: Tm) -> Option<Tm> {
         if tm.year == UNSET {
             tm.year = now.year + c_int::from(tm.mon < now.mon);
         }
-        tm.mday = first(tm.year, tm.mon, tm.wday)?;
+        tm.mday = first(tm.year, tm.mon, tm.wday);
         sound = true;
     }
     if no_clock {
@@ -184,7 +185,7 @@ fn complete(mut tm: Tm) -> Option<Tm> {
     }
     or(&mut tm.year, now.year);
     or(&mut tm.mon, now.mon);
-    if !sound && !(1..=days(tm.year, tm.mon)?).contains(&tm.mday) {
+    if !sound && !exists(tm.year, tm.mon, tm.mday) {
         return None;
     }
     // SAFETY: a structure of our own.
@@ -192,24 +193,22 @@ fn complete(mut tm: Tm) -> Option<Tm> {
     (t != -1).then_some(tm)
 }
 
-/// The length of a month; `None` if there is no such month.
-fn days(year: c_int, mon: c_int) -> Option<c_int> {
-    const DAYS: [c_int; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let year = i64::from(year) + 1900;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    Some(DAYS.get(usize::try_from(mon).ok()?)? + c_int::from(leap && mon == 1))
+/// Whether there is such a day: the calendar leaves it as it is.
+fn exists(year: c_int, mon: c_int, mday: c_int) -> bool {
+    let day = Civil { year, mon, mday, ..Civil::default() };
+    let shown = needless_localtime::timegm(&day).and_then(needless_localtime::gmtime);
+    shown.is_some_and(|shown| (shown.year, shown.mon, shown.mday) == (year, mon, mday))
 }
 
 /// The first day of a month that falls on a weekday, or simply the first.
-fn first(year: c_int, mon: c_int, wday: c_int) -> Option<c_int> {
+fn first(year: c_int, mon: c_int, wday: c_int) -> c_int {
     if wday == UNSET {
-        return Some(1);
+        return 1;
     }
-    let mut tm = Tm { sec: 0, min: 0, hour: 0, mday: 1, mon, year, wday: 0, ..NOTHING };
-    tm.isdst = 0;
+    let mut tm = Tm { sec: 0, min: 0, hour: 0, mday: 1, mon, year, wday: 0, isdst: 0, ..NOTHING };
     // SAFETY: a structure of our own.
     unsafe { mktime(&raw mut tm) };
-    Some(1 + (wday - tm.wday + 7) % 7)
+    1 + (wday - tm.wday + 7) % 7
 }
 
 fn now() -> Option<Tm> {

@@ -7,13 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-static unsigned long long state;
-static unsigned below(unsigned n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (state >> 20) % n;
-}
+#include "random.h"
 /* Up to four conversions, with all flags, widths and modifiers, and some text between them. */
 static void some_format(char *at) {
     static const char conversions[] = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%+QvfEO";

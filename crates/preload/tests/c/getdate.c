@@ -6,13 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
-static unsigned long long state;
-static unsigned below(unsigned n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (state >> 20) % n;
-}
+#include "random.h"
 /* Up to five conversions, and a text that mostly fits them. */
 static void some(char *template, char *text) {
     static const char *conversions[] = {"%Y", "%m", "%d", "%H", "%M", "%S", "%a", "%A", "%B", "%b", "%y", "%C", "%I %p",
