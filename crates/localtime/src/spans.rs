@@ -206,11 +206,11 @@ impl Index {
             return Index::search(times, 0, times.len(), t);
         };
         let (from, until) = (from as usize, until as usize);
-        match (until - from, times.get(from)) {
-            (0, _) => from,
-            (1, Some(&time)) => from + usize::from(time <= t),
-            _ => Index::search(times, from, until, t),
+        if until - from > 1 {
+            return Index::search(times, from, until, t);
         }
+        // If there is none in the stretch, the next one is behind it: no need to ask, and nothing to guess.
+        from + usize::from(times.get(from).is_some_and(|&time| time <= t))
     }
 
     /// As `count`, among those between two.

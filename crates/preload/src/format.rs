@@ -3,13 +3,15 @@
 //! What is usual is written here (conversions.rs), the rest handed to the C library. Its `%s` and `%Z` may
 //! look at the zone file, so those two are answered beforehand (handed.rs).
 
-use crate::conversions::{Out, Words, whole};
+use crate::conversions::{Out, whole};
 use crate::convert::{carried, carry, mktime};
 use crate::elf::hand_over;
 use crate::gate;
 use crate::handed::with_prepared;
 use crate::imports::Tm;
+use crate::words::Words;
 use core::ffi::{c_char, c_void};
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 /// Decimal digits of any `i64`, right-aligned.
@@ -53,9 +55,7 @@ fn usual(tm: &Tm) -> bool {
         && (0..366).contains(&tm.yday)
 }
 
-/// Writes it here, if possible.
-///
-/// `locale` is null for that of the calling thread.
+/// The text in `room` bytes, if it can be written here.
 ///
 /// # Safety
 /// As strftime(3).
@@ -63,9 +63,9 @@ fn usual(tm: &Tm) -> bool {
 unsafe fn try_ours(
     at: *mut u8,
     room: usize,
-    format: *const c_char,
+    format: *const u8,
     tm: *const Tm,
-    locale: *mut c_void,
+    words: Words,
 ) -> Option<usize> {
     if room == 0 || tm.is_null() || !gate::is_ours() {
         return None;
@@ -78,8 +78,7 @@ unsafe fn try_ours(
     let out = Out { at, last: at.wrapping_add(room - 1) };
     let before = carried();
     // SAFETY: the caller's.
-    let Some(Out { at: end, .. }) = (unsafe { whole(out, format.cast(), tm, Words(locale), 0) })
-    else {
+    let Some(Out { at: end, .. }) = (unsafe { whole(out, format, tm, words, 0) }) else {
         // The whole format is done again: its `%s` is to be the first time.
         carry(before);
         return None;
@@ -87,6 +86,10 @@ unsafe fn try_ours(
     // SAFETY: `whole` leaves the last byte of the room.
     unsafe { end.write(0) };
     Some(end as usize - at as usize)
+}
+
+fn narrow(locale: *mut c_void) -> Words {
+    Words { locale, wide: false }
 }
 
 /// strftime(3).
@@ -101,7 +104,7 @@ pub unsafe extern "C" fn strftime(
     tm: *const Tm,
 ) -> usize {
     // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format, tm, null_mut()) } {
+    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, narrow(null_mut())) } {
         return len;
     }
     let call = |format, tm| {
@@ -132,7 +135,7 @@ pub unsafe extern "C" fn strftime_l(
     locale: *mut c_void,
 ) -> usize {
     // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format, tm, locale) } {
+    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, narrow(locale)) } {
         return len;
     }
     let call = |format, tm| {
@@ -167,7 +170,83 @@ pub unsafe extern "C" fn __strftime_l(
     unsafe { strftime_l(at, room, format, tm, locale) }
 }
 
-/// wcsftime(3): the C library's, kept from asking for the zone.
+/// The longest format of wide characters, and the longest text, that is written here: CPython, the greatest user
+/// of wcsftime, gives short ones.
+const WIDE: usize = 256;
+
+/// As `try_ours`, for wcsftime(3): through bytes, if each is a character, or if they are UTF-8.
+///
+/// # Safety
+/// As wcsftime(3).
+#[inline(always)]
+unsafe fn try_wide(
+    at: *mut u32,
+    room: usize,
+    format: *const u32,
+    tm: *const Tm,
+    locale: *mut c_void,
+) -> Option<usize> {
+    let mut bytes = [const { MaybeUninit::<u8>::uninit() }; WIDE];
+    let mut length = 0;
+    loop {
+        // SAFETY: nothing behind the NUL is read.
+        let unit = unsafe { *format.add(length) };
+        let byte = u8::try_from(unit).ok().filter(u8::is_ascii)?;
+        bytes.get_mut(length)?.write(byte);
+        if byte == 0 {
+            break;
+        }
+        length += 1;
+    }
+    let words = Words { locale, wide: true };
+    let mut text = [const { MaybeUninit::<u8>::uninit() }; WIDE];
+    let before = carried();
+    // SAFETY: the format has just been copied with its NUL; the rest is the caller's.
+    let length =
+        unsafe { try_ours(text.as_mut_ptr().cast(), WIDE, bytes.as_ptr().cast(), tm, words)? };
+    // SAFETY: just written.
+    let text = unsafe { core::slice::from_raw_parts(text.as_ptr().cast::<u8>(), length) };
+    // SAFETY: the caller's.
+    let written = unsafe { widen(text, words, at, room) };
+    if written.is_none() {
+        carry(before);
+    }
+    written
+}
+
+/// Writes a text of the locale in wide characters, if that is possible here and there is room.
+///
+/// # Safety
+/// `at` must be writable for `room` characters.
+#[inline(always)]
+unsafe fn widen(text: &[u8], words: Words, at: *mut u32, room: usize) -> Option<usize> {
+    if text.len() < room {
+        let ascii = text.iter().take_while(|byte| byte.is_ascii());
+        let mut length = 0;
+        for byte in ascii {
+            // SAFETY: there is room.
+            unsafe { at.add(length).write(u32::from(*byte)) };
+            length += 1;
+        }
+        if length == text.len() {
+            // SAFETY: as above.
+            unsafe { at.add(length).write(0) };
+            return Some(length);
+        }
+    }
+    let text = core::str::from_utf8(text).ok().filter(|_| words.are_utf8())?;
+    let length = text.chars().count();
+    if length >= room {
+        return None;
+    }
+    for (n, letter) in text.chars().chain(Some('\0')).enumerate() {
+        // SAFETY: there is room.
+        unsafe { at.add(n).write(u32::from(letter)) };
+    }
+    Some(length)
+}
+
+/// wcsftime(3).
 ///
 /// # Safety
 /// As [`strftime`], in wide characters.
@@ -178,6 +257,10 @@ pub unsafe extern "C" fn wcsftime(
     format: *const u32,
     tm: *const Tm,
 ) -> usize {
+    // SAFETY: the caller's.
+    if let Some(len) = unsafe { try_wide(at, room, format, tm, null_mut()) } {
+        return len;
+    }
     let call = |format, tm| {
         hand_over!(
             c"wcsftime",
@@ -205,6 +288,10 @@ pub unsafe extern "C" fn wcsftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
+    // SAFETY: the caller's.
+    if let Some(len) = unsafe { try_wide(at, room, format, tm, locale) } {
+        return len;
+    }
     let call = |format, tm| {
         hand_over!(
             c"wcsftime_l",

@@ -32,6 +32,7 @@ mod convert;
 mod elf;
 mod environment;
 mod file;
+mod flags;
 mod format;
 mod gate;
 mod getdate;
@@ -39,10 +40,12 @@ mod handed;
 mod imports;
 #[cfg(panic = "abort")]
 mod memory;
+mod numbers;
 mod once;
 mod step;
 mod text;
 mod thread;
+mod words;
 mod zones;
 
 pub use convert::*;

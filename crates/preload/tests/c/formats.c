@@ -1,5 +1,5 @@
-/* Random formats, structures and buffer sizes: strftime and strftime_l as they are called here beside the C
- * library's own, which dlsym finds in it. Usage: formats LOCALE COUNT. */
+/* Random formats, structures and buffer sizes: strftime, strftime_l, wcsftime and wcsftime_l as they are called here
+ * beside the C library's own, which dlsym finds in it. Usage: formats LOCALE COUNT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <locale.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <wchar.h>
 #include "random.h"
 /* Up to four conversions, with all flags, widths and modifiers, and some text between them. */
 static void some_format(char *at) {
@@ -37,28 +38,50 @@ static struct tm some_time(void) {
     if (!below(20)) tm.tm_gmtoff = (long)below(200000) - 100000;
     return tm;
 }
+static size_t (*plain)(char *, size_t, const char *, const struct tm *);
+static size_t (*with_locale)(char *, size_t, const char *, const struct tm *, locale_t);
+static size_t (*wide)(wchar_t *, size_t, const wchar_t *, const struct tm *);
+static size_t (*wide_with_locale)(wchar_t *, size_t, const wchar_t *, const struct tm *, locale_t);
+static locale_t locale;
+/* Whether bytes come out alike. */
+static int same_bytes(const char *format, const struct tm *tm, size_t room) {
+    char theirs[300] = "", ours[300] = "";
+    int by_locale = below(2);
+    size_t want = by_locale ? with_locale(theirs, room, format, tm, locale) : plain(theirs, room, format, tm);
+    size_t got = by_locale ? strftime_l(ours, room, format, tm, locale) : strftime(ours, room, format, tm);
+    if (want == got && (!want || !memcmp(theirs, ours, want + 1))) return 1;
+    printf("%zu \"%.*s\", ours %zu \"%.*s\"", want, (int)want, theirs, got, (int)got, ours);
+    return 0;
+}
+/* Whether wide characters do. */
+static int same_letters(const char *format, const struct tm *tm, size_t room) {
+    wchar_t theirs[300] = L"", ours[300] = L"", letters[80];
+    mbstowcs(letters, format, 80);
+    int by_locale = below(2);
+    size_t want = by_locale ? wide_with_locale(theirs, room, letters, tm, locale) : wide(theirs, room, letters, tm);
+    size_t got = by_locale ? wcsftime_l(ours, room, letters, tm, locale) : wcsftime(ours, room, letters, tm);
+    if (want == got && (!want || !wmemcmp(theirs, ours, want + 1))) return 1;
+    printf("%zu \"%ls\", ours %zu \"%ls\" of wide characters", want, want ? theirs : L"", got, got ? ours : L"");
+    return 0;
+}
 int main(int argc, char **argv) {
     if (!setlocale(LC_ALL, argv[1])) { printf("no locale %s\n", argv[1]); return 2; }
-    locale_t locale = newlocale(LC_ALL_MASK, argv[1], 0);
+    locale = newlocale(LC_ALL_MASK, argv[1], 0);
     void *libc = dlopen("libc.so.6", RTLD_NOW);
-    size_t (*plain)(char *, size_t, const char *, const struct tm *) = dlsym(libc, "strftime");
-    size_t (*with_locale)(char *, size_t, const char *, const struct tm *, locale_t) = dlsym(libc, "strftime_l");
+    plain = dlsym(libc, "strftime"), with_locale = dlsym(libc, "strftime_l");
+    wide = dlsym(libc, "wcsftime"), wide_with_locale = dlsym(libc, "wcsftime_l");
     if (plain == strftime) { puts("strftime is not another one"); return 2; }
     long differences = 0, count = atol(argv[2]);
     state = 88172645463325252ull + count;
-    for (long i = 0; i < count; i++) {
-        char format[80], theirs[300] = "", ours[300] = "";
+    for (long i = 0; i < count && differences < 10; i++) {
+        char format[80];
         some_format(format);
         struct tm tm = some_time();
-        size_t room = below(4) ? sizeof ours : below(30);
-        int by_locale = below(2);
-        size_t want = by_locale ? with_locale(theirs, room, format, &tm, locale) : plain(theirs, room, format, &tm);
-        size_t got = by_locale ? strftime_l(ours, room, format, &tm, locale) : strftime(ours, room, format, &tm);
-        if (want == got && (!want || !memcmp(theirs, ours, want + 1))) continue;
-        if (differences++ < 10)
-            printf("\"%s\" room %zu year %d month %d day %d hour %d wday %d yday %d isdst %d: %zu \"%.*s\", ours %zu \"%.*s\"\n",
-                format, room, tm.tm_year, tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_wday, tm.tm_yday, tm.tm_isdst,
-                want, (int)want, theirs, got, (int)got, ours);
+        size_t room = below(4) ? 300 : below(30);
+        if (below(2) ? same_bytes(format, &tm, room) : same_letters(format, &tm, room)) continue;
+        differences++;
+        printf(": \"%s\" room %zu year %d month %d day %d hour %d wday %d yday %d isdst %d\n",
+            format, room, tm.tm_year, tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_wday, tm.tm_yday, tm.tm_isdst);
     }
     printf("%ld differences\n", differences);
     return differences != 0;
