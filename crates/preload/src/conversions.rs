@@ -52,7 +52,7 @@ impl Out {
 }
 
 /// Locales' own formats name others; deeper than this, the C library may sort it out.
-const DEEPEST: u32 = 3;
+const DEEPEST: u8 = 3;
 
 /// The whole format, if nothing in it needs the C library, without a NUL.
 ///
@@ -63,8 +63,7 @@ pub(crate) unsafe fn whole(
     mut out: Out,
     mut format: *const u8,
     tm: &Tm,
-    words: Words,
-    depth: u32,
+    words: &Words,
 ) -> Option<Out> {
     // SAFETY: nothing behind the NUL is read: a NUL is no conversion.
     unsafe {
@@ -117,11 +116,11 @@ pub(crate) unsafe fn whole(
                     format = format.add(3);
                     continue;
                 }
-                let (end, rest) = flagged(out, format.add(1), tm, words, depth);
+                let (end, rest) = flagged(out, format.add(1), tm, words);
                 (out, format) = (Out { at: end?.as_ptr(), ..out }, rest);
                 continue;
             }
-            out = one(out, conversion, tm, words, depth)?;
+            out = one(out, conversion, tm, words)?;
             format = format.add(2);
         }
     }
@@ -164,7 +163,7 @@ pub(crate) fn field(tm: &Tm, which: u8) -> i32 {
 
 /// All other conversions. The fields are in their ranges (`usual`).
 #[inline(always)]
-pub(crate) fn one(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
+pub(crate) fn one(out: Out, conversion: u8, tm: &Tm, words: &Words) -> Option<Out> {
     // Else the compiler works out all conversions before the loop over the format, to have them at hand.
     let tm = core::hint::black_box(tm);
     let year = tm.year + 1900;
@@ -209,13 +208,13 @@ pub(crate) fn one(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -
         b'n' => out.put(*b"\n"),
         b't' => out.put(*b"\t"),
         b'%' => out.put(*b"%"),
-        _ => other(out, conversion, tm, words, depth),
+        _ => other(out, conversion, tm, words),
     }
 }
 
 /// What takes words of the locale or of the zone.
 #[inline(never)]
-pub(crate) fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
+pub(crate) fn other(out: Out, conversion: u8, tm: &Tm, words: &Words) -> Option<Out> {
     let half = item::AM + i32::from(tm.hour >= 12);
     match conversion {
         b'p' => out.text(words.get(half)?.to_bytes()),
@@ -226,8 +225,8 @@ pub(crate) fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32)
             }
             Some(out)
         }
-        b'c' | b'x' | b'X' => inner(out, words.get(formats(conversion)?.1)?, tm, words, depth),
-        b'r' => inner(out, words.get(item::TIME_12)?, tm, words, depth),
+        b'c' | b'x' | b'X' => inner(out, words.get(formats(conversion)?.1)?, tm, words),
+        b'r' => inner(out, words.get(item::TIME_12)?, tm, words),
         // In which encoding a zone's name is, nobody says.
         b'Z' if words.wide && !zone_name(tm).is_ascii() => None,
         b'Z' => out.text(zone_name(tm)),
@@ -241,12 +240,13 @@ pub(crate) fn other(out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32)
 }
 
 /// A format within a format. An empty one has a default that is the C library's.
-pub(crate) fn inner(out: Out, format: &CStr, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
-    if depth == DEEPEST || format.is_empty() {
+pub(crate) fn inner(out: Out, format: &CStr, tm: &Tm, words: &Words) -> Option<Out> {
+    if words.depth == DEEPEST || format.is_empty() {
         return None;
     }
+    let words = &Words { depth: words.depth + 1, ..*words };
     // SAFETY: a text ends with a NUL.
-    unsafe { whole(out, format.as_ptr().cast(), tm, words, depth + 1) }
+    unsafe { whole(out, format.as_ptr().cast(), tm, words) }
 }
 
 /// Whether the time does not say the name of its zone.

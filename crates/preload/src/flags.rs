@@ -29,22 +29,15 @@ pub(crate) unsafe fn flagged(
     out: Out,
     mut format: *const u8,
     tm: &Tm,
-    words: Words,
-    depth: u32,
+    words: &Words,
 ) -> (Option<NonNull<u8>>, *const u8) {
-    let end = flags_and_conversion(out, &mut format, tm, words, depth);
+    let end = flags_and_conversion(out, &mut format, tm, words);
     (end.and_then(|out| NonNull::new(out.at)), format)
 }
 
 /// As `flagged`.
 #[inline(always)]
-fn flags_and_conversion(
-    out: Out,
-    format: &mut *const u8,
-    tm: &Tm,
-    words: Words,
-    depth: u32,
-) -> Option<Out> {
+fn flags_and_conversion(out: Out, format: &mut *const u8, tm: &Tm, words: &Words) -> Option<Out> {
     let mut flags = Flags::default();
     let mut next = || {
         // SAFETY: nothing behind the NUL is read: it is neither flag nor digit, so it is the last.
@@ -84,7 +77,7 @@ fn flags_and_conversion(
                     return None;
                 }
                 let own = Some(words.get(own)?).filter(|format| !format.is_empty());
-                return inner(out, own.or(words.get(usual))?, tm, words, depth);
+                return inner(out, own.or(words.get(usual))?, tm, words);
             }
             if !words.are_plain(modifier, conversion) {
                 return None;
@@ -95,7 +88,7 @@ fn flags_and_conversion(
     };
     match number(conversion, tm) {
         Some(number) => flags.number(out, number),
-        None => flags.word(out, conversion, tm, words, depth),
+        None => flags.word(out, conversion, tm, words),
     }
 }
 
@@ -144,10 +137,10 @@ impl Flags {
     }
 
     /// All others: as they are without flags, in the case that is asked for, to the right.
-    fn word(&self, out: Out, conversion: u8, tm: &Tm, words: Words, depth: u32) -> Option<Out> {
+    fn word(&self, out: Out, conversion: u8, tm: &Tm, words: &Words) -> Option<Out> {
         let end = match conversion {
-            b'p' | b'Z' | b'c' | b'x' | b'X' | b'r' => other(out, conversion, tm, words, depth)?,
-            b'D' | b'F' | b'T' | b'R' => one(out, conversion, tm, words, depth)?,
+            b'p' | b'Z' | b'c' | b'x' | b'X' | b'r' => other(out, conversion, tm, words)?,
+            b'D' | b'F' | b'T' | b'R' => one(out, conversion, tm, words)?,
             _ => {
                 let Simple::Name(of, base) = SIMPLE[usize::from(conversion)] else { return None };
                 words.put::<false>(base, field(tm, of), out)?

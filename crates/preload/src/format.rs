@@ -65,7 +65,7 @@ unsafe fn try_ours(
     room: usize,
     format: *const u8,
     tm: *const Tm,
-    words: Words,
+    words: &Words,
 ) -> Option<usize> {
     if room == 0 || tm.is_null() || !gate::is_ours() {
         return None;
@@ -78,7 +78,7 @@ unsafe fn try_ours(
     let out = Out { at, last: at.wrapping_add(room - 1) };
     let before = carried();
     // SAFETY: the caller's.
-    let Some(Out { at: end, .. }) = (unsafe { whole(out, format, tm, words, 0) }) else {
+    let Some(Out { at: end, .. }) = (unsafe { whole(out, format, tm, words) }) else {
         // The whole format is done again: its `%s` is to be the first time.
         carry(before);
         return None;
@@ -89,7 +89,7 @@ unsafe fn try_ours(
 }
 
 fn narrow(locale: *mut c_void) -> Words {
-    Words { locale, wide: false }
+    Words { locale, wide: false, depth: 0 }
 }
 
 /// strftime(3).
@@ -104,7 +104,8 @@ pub unsafe extern "C" fn strftime(
     tm: *const Tm,
 ) -> usize {
     // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, narrow(null_mut())) } {
+    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, &narrow(null_mut())) }
+    {
         return len;
     }
     let call = |format, tm| {
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn strftime_l(
     locale: *mut c_void,
 ) -> usize {
     // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, narrow(locale)) } {
+    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, &narrow(locale)) } {
         return len;
     }
     let call = |format, tm| {
@@ -198,7 +199,7 @@ unsafe fn try_wide(
         }
         length += 1;
     }
-    let words = Words { locale, wide: true };
+    let words = &Words { locale, wide: true, depth: 0 };
     let mut text = [const { MaybeUninit::<u8>::uninit() }; WIDE];
     let before = carried();
     // SAFETY: the format has just been copied with its NUL; the rest is the caller's.
@@ -219,7 +220,7 @@ unsafe fn try_wide(
 /// # Safety
 /// `at` must be writable for `room` characters.
 #[inline(always)]
-unsafe fn widen(text: &[u8], words: Words, at: *mut u32, room: usize) -> Option<usize> {
+unsafe fn widen(text: &[u8], words: &Words, at: *mut u32, room: usize) -> Option<usize> {
     if text.len() < room {
         let ascii = text.iter().take_while(|byte| byte.is_ascii());
         let mut length = 0;

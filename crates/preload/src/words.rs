@@ -5,13 +5,14 @@ use crate::imports;
 use core::ffi::{CStr, c_void};
 
 /// The words of a locale.
-#[derive(Clone, Copy)]
 pub(crate) struct Words {
     /// Of newlocale(3); null for the calling thread's.
     pub(crate) locale: *mut c_void,
     /// Whether the text is for wcsftime(3), to which a letter of more than one byte is one that has cases and
     /// takes one column.
     pub(crate) wide: bool,
+    /// How many of the locale's own formats this one is in.
+    pub(crate) depth: u8,
 }
 
 /// Items of nl_langinfo(3) as in glibc's langinfo.h, without `LC_TIME` in the upper half.
@@ -36,19 +37,19 @@ pub(crate) mod item {
 const LC_TIME: i32 = 0x2_0000;
 
 impl Words {
-    pub(crate) fn get(self, item: i32) -> Option<&'static CStr> {
+    pub(crate) fn get(&self, item: i32) -> Option<&'static CStr> {
         let text = imports::langinfo(LC_TIME + item, self.locale);
         // SAFETY: not null, nl_langinfo(3) gives a text that stays while the locale does.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
     }
 
     /// Whether all are in UTF-8.
-    pub(crate) fn are_utf8(self) -> bool {
+    pub(crate) fn are_utf8(&self) -> bool {
         self.get(item::CODESET) == Some(c"UTF-8")
     }
 
     /// Whether a number is written with this modifier as without: the locale has no eras, or no digits of its own.
-    pub(crate) fn are_plain(self, modifier: u8, conversion: u8) -> bool {
+    pub(crate) fn are_plain(&self, modifier: u8, conversion: u8) -> bool {
         let lacks = |item| {
             let text = imports::langinfo(LC_TIME + item, self.locale);
             // SAFETY: as in `get`.
@@ -66,7 +67,7 @@ impl Words {
 
     /// Writes the word so many behind `base`. They are short: to look for their end first takes longer.
     #[inline(always)]
-    pub(crate) fn put<const UPPER: bool>(self, base: u8, n: i32, out: Out) -> Option<Out> {
+    pub(crate) fn put<const UPPER: bool>(&self, base: u8, n: i32, out: Out) -> Option<Out> {
         let mut text = imports::langinfo(LC_TIME + i32::from(base) + n, self.locale).cast::<u8>();
         if text.is_null() {
             return None;
@@ -101,7 +102,7 @@ pub(crate) fn formats(conversion: u8) -> Option<(i32, i32)> {
 
 /// A byte in upper or lower case. ASCII's letters have ASCII's cases in every locale, but for Turkish i.
 #[inline(always)]
-pub(crate) fn in_case(upper: bool, byte: u8, words: Words) -> Option<u8> {
+pub(crate) fn in_case(upper: bool, byte: u8, words: &Words) -> Option<u8> {
     match byte {
         b'i' | b'I' | 0x80.. if words.wide => None,
         b'i' | b'I' | 0x80.. => imports::in_case(upper, byte, words.locale),
