@@ -111,6 +111,9 @@ fn rates_and_calls_without_a_path() {
     let counted = run_in(folder.path(), &["--all"], &dd);
     // The dynamic linker reads, too.
     assert!((12_000..12_010).contains(&needless_of(&counted, "dd-tiny-blocks")), "{counted:#}");
+    // What it found, no built-in rule finds again.
+    let all = counted["findings"].as_array().unwrap();
+    assert!(all.iter().all(|one| one["rule"] != "unbuffered-output"), "{counted:#}");
     let without = run_in(folder.path(), &[], &dd);
     let skipped = without["not_checked"].as_array().unwrap();
     let skipped = skipped.iter().find(|one| one["rule"] == "dd-tiny-blocks").unwrap();

@@ -95,6 +95,14 @@ impl<'p> View<'p> {
         self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
     }
 
+    /// Leaves rows out of [`View::details_of`] that a rule found or explained: those who ask it do not
+    /// ask what is taken, for no two built-in rules are about the same detail.
+    pub(crate) fn forget_details(&mut self, claims: &Claims) {
+        for rows in self.details.values_mut() {
+            rows.retain(|row| !claims.taken(*row as usize));
+        }
+    }
+
     /// Whether `part` may occur in a path. Asked by rules that would else look at every row.
     pub(crate) fn may_mention(&self, part: &str) -> bool {
         self.profile.strings.may_mention(part)

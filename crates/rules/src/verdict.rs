@@ -77,7 +77,7 @@ pub struct NotChecked {
 /// Rules that `options` leave out are asked all the same and their findings dropped: what they can
 /// explain is not to come back under the name of a more general rule.
 pub fn check(profile: &Profile, options: &Options) -> Verdict {
-    let view = View::new(profile);
+    let mut view = View::new(profile);
     let mut claims = Claims::new(profile.rows.len());
     let mut verdict = Verdict::default();
     for rule in options.declared {
@@ -88,6 +88,7 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
             verdict.not_checked.push(NotChecked { rule: rule.name, missing });
         }
     }
+    view.forget_details(&claims);
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {
