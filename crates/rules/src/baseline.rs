@@ -36,12 +36,7 @@ pub fn leave_out_known(
     let findings = mem::take(&mut verdict.findings);
     for finding in findings {
         let programs = programs(&finding, profile);
-        let same = |known: &&Known| {
-            known.rule == finding.rule
-                && known.service == finding.service
-                && programs.is_subset(&known.programs)
-        };
-        let fits = left.iter().enumerate().filter(|(_, known)| same(known));
+        let fits = left.iter().enumerate().filter(|(_, known)| known.is(&finding, &programs));
         let most = fits.max_by_key(|(_, known)| known.needless).map(|(at, _)| at);
         let known = most.map(|at| left.remove(at));
         match known {
@@ -49,13 +44,25 @@ pub fn leave_out_known(
             _ => verdict.findings.push(finding),
         }
     }
-    // One that was not looked for is not gone.
+    // One that was not looked for is not gone, nor is one that became too small to be told.
     let checked = |known: &&Known| !verdict.not_checked.iter().any(|s| s.rule == known.rule);
-    let gone = left.into_iter().filter(checked).count();
+    let small = |known: &Known| {
+        verdict.below.iter().any(|finding| known.is(finding, &programs(finding, profile)))
+    };
+    let gone = left.into_iter().filter(checked).filter(|known| !small(known)).count();
     if gone > 0 {
         let are =
             if gone == 1 { "finding of the baseline is" } else { "findings of the baseline are" };
         verdict.notices.push(format!("{gone} {are} not here: --save-baseline writes it anew"));
+    }
+}
+
+impl Known {
+    /// Whether it is this finding, of these programs, at an earlier time.
+    fn is(&self, finding: &Finding, programs: &BTreeSet<String>) -> bool {
+        self.rule == finding.rule
+            && self.service == finding.service
+            && programs.is_subset(&self.programs)
     }
 }
 

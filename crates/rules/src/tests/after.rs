@@ -109,3 +109,17 @@ fn worse_is_more_by_over_a_tenth_per_second_where_both_know() {
         assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 1), "a program is new");
     }
 }
+
+#[test]
+fn what_became_too_small_to_be_told_is_not_gone() {
+    let (profile, mut verdict) = two_programs();
+    let programs = ["one", "two"].map(str::to_owned).into();
+    let rule = "data-directories".to_owned();
+    let was = [Known { rule, service: None, programs, needless: 1_000, per_second: None }];
+    verdict.below = std::mem::take(&mut verdict.findings);
+    leave_out_known(&mut verdict, &profile, &was, None);
+    assert_eq!(verdict.notices, Vec::<String>::new());
+    verdict.below.clear();
+    leave_out_known(&mut verdict, &profile, &was, None);
+    assert_eq!(verdict.notices.len(), 1);
+}
