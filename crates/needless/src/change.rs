@@ -23,6 +23,7 @@ struct Wish {
     whom: Whom,
 }
 
+#[derive(Clone)]
 enum Whom {
     Process(u32),
     Unit(String),
@@ -123,14 +124,8 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
             None => (set.as_str(), None),
         };
         check_name(variable)?;
-        let whom = match (&asked.place, &asked.unit, asked.pid) {
-            (Some(file), ..) => {
-                let file = std::path::absolute(file).context("no working directory")?;
-                Whom::File(file, asked.part.clone())
-            }
-            (_, Some(unit), _) => Whom::Unit(places::unit_name(unit)),
-            (.., Some(pid)) => Whom::Process(pid),
-            _ => bail!("--set wants --unit, --pid or --in to say for whom"),
+        let Some(whom) = named(asked)? else {
+            bail!("--set wants --unit, --pid or --in to say for whom");
         };
         let variable = variable.to_owned();
         return Ok(vec![Wish { rule: None, variable, value, caveat: None, whom }]);
@@ -148,7 +143,21 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
         }
         None => look(asked)?,
     };
-    Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, asked)).collect())
+    let whom = named(asked)?;
+    Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, whom.as_ref())).collect())
+}
+
+/// For whom the command line says that a change is to be.
+fn named(asked: &cli::Fix) -> Result<Option<Whom>> {
+    Ok(match (&asked.place, &asked.unit, asked.pid) {
+        (Some(file), ..) => {
+            let file = std::path::absolute(file).context("no working directory")?;
+            Some(Whom::File(file, asked.part.clone()))
+        }
+        (_, Some(unit), _) => Some(Whom::Unit(places::unit_name(unit))),
+        (.., Some(pid)) => Some(Whom::Process(pid)),
+        _ => None,
+    })
 }
 
 /// A report may come from elsewhere: what no rule of ours advises is not made from one, nor is code loaded
@@ -164,19 +173,19 @@ fn is_an_advice(wanted: &Wanted) -> Result<()> {
     Ok(())
 }
 
-/// A remedy for each process of its finding that still runs, else for its unit.
-fn wishes_of(wanted: Wanted, asked: &cli::Fix) -> Vec<Wish> {
+/// A remedy for whom the command line names, else for each process of its finding that still runs, else
+/// for its unit.
+fn wishes_of(wanted: Wanted, named: Option<&Whom>) -> Vec<Wish> {
     let alive = |(pid, exe): &&(u32, Option<String>)| {
         let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
         now.is_some() && now.as_deref().and_then(Path::to_str) == exe.as_deref()
     };
-    let whom = match (&asked.unit, asked.pid, &wanted.service) {
-        (Some(unit), ..) => vec![Whom::Unit(places::unit_name(unit))],
-        (_, Some(pid), _) => vec![Whom::Process(pid)],
+    let whom = match (named, &wanted.service) {
+        (Some(whom), _) => vec![whom.clone()],
         _ if wanted.of_run => vec![Whom::Nobody(
             "the report is of a command that was run: start it so, or name what runs it (--unit, --pid, --in)".into(),
         )],
-        (.., service) => {
+        (_, service) => {
             let running = wanted.processes.iter().filter(alive).map(|(pid, _)| Whom::Process(*pid));
             let running: Vec<Whom> = running.collect();
             match service {

@@ -324,3 +324,22 @@ fn a_budget_makes_the_status() {
     assert_eq!((read("any").status.code(), read("9").status.code()), (Some(1), Some(0)));
     assert_eq!(read("x").status.code(), Some(2));
 }
+
+#[test]
+fn a_report_of_a_run_is_put_into_the_file_that_is_named() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    needless_in(folder.path(), &["run", "-o", "report.json", "--", &sample, "100"]);
+    let fix = |file: &str| {
+        fs::write(folder.path().join("Dockerfile"), file).unwrap();
+        let place = ["--in", "Dockerfile", "--rule", "tz-unset", "--diff"];
+        needless_in(folder.path(), &[&["fix", "report.json"], &place[..]].concat())
+    };
+    let done = fix("FROM debian\n");
+    assert!(stdout(&done).contains("\n+ENV TZ="), "{}{}", stdout(&done), stderr(&done));
+    assert!(done.status.success());
+    let done = fix("# needless: ignore tz-unset: polled once a day\nFROM debian\n");
+    let said = "Dockerfile:1 says to ignore tz-unset: polled once a day";
+    assert!(stderr(&done).contains(said), "{}", stderr(&done));
+    assert_eq!((done.status.code(), stdout(&done)), (Some(2), String::new()));
+}
