@@ -1,14 +1,17 @@
 //! `cargo xtask cases [PART]`: real programs in a bad and a mended environment, beside strace.
 //!
 //! Prints for each what strace counted, what needless found, and how far its prediction is off; then
-//! healthy programs, in which nothing may be found. What is not installed is said to be skipped; with
+//! healthy programs, in which nothing may be found. With `--write`, what was measured goes into the table
+//! from which the pages of rules take their proof. What is not installed is said to be skipped; with
 //! CI=1 that is a failure, for `scripts/install cases` brings all of it.
 
 mod stage;
+mod written;
 
 use anyhow::{Result, ensure};
-use needless_rules::RULES;
+use needless_rules::{Measured, RULES};
 use stage::{Backend, Stage};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A program in two environments, one with something needless and one without.
@@ -38,6 +41,11 @@ struct Case {
     environment: bool,
     /// Whether the rule is shown only on demand (`--pedantic`).
     pedantic: bool,
+    /// What runs, Markdown, for the page of the rule; "" where the command and `bad` say it.
+    program: &'static str,
+    /// What is different in the mended run, Markdown ("with it"); "" where `good` says it, or where
+    /// it is without `bad`.
+    mended: &'static str,
 }
 
 /// What most cases have: nothing of all this.
@@ -52,6 +60,8 @@ const PLAIN: Case = Case {
     beside: "",
     environment: false,
     pedantic: false,
+    program: "",
+    mended: "",
 };
 
 /// A program in which nothing may be found. The texts are as those of [`Case`].
@@ -83,10 +93,13 @@ struct Sums {
     skipped: u32,
     failed: u32,
     worst: f64,
+    measured: Vec<Measured>,
 }
 
-/// Runs the table, or the part of it whose rules or programs contain `part`.
-pub(crate) fn run(root: &Path, part: Option<&str>) -> Result<()> {
+/// Runs the table, or the part of it whose rules or programs contain `part`. With `write`, what the
+/// cases measured replaces their rows in `cases/measured.tsv`, from which pages of rules take their
+/// proof.
+pub(crate) fn run(root: &Path, part: Option<&str>, write: bool) -> Result<()> {
     let needless = match std::env::var_os("NEEDLESS") {
         Some(path) => PathBuf::from(path),
         None => root.join("target/release/needless"),
@@ -117,13 +130,16 @@ pub(crate) fn run(root: &Path, part: Option<&str>) -> Result<()> {
             println!("{rule:21} has no case: {reason}");
         }
     }
-    let Sums { found, runs, healthy, wrong, skipped, failed, worst } = sums;
+    let Sums { found, runs, healthy, wrong, skipped, failed, worst, measured } = sums;
     println!(
         "\n{} rules, {} without a case; recall {found} of {runs}; healthy runs {healthy}; \
          wrong findings {wrong}; worst error {worst:.1} %; skipped {skipped}; failed {failed}",
         RULES.len(),
         WITHOUT.len(),
     );
+    if write {
+        written::write(root, &measured)?;
+    }
     ensure!(failed == 0, "some case could not be run");
     ensure!(found == runs && wrong == 0, "some case was not judged as it should be");
     ensure!(worst <= MOST_ERROR, "a prediction is off by {worst:.1} % of the calls");
@@ -144,7 +160,10 @@ impl Case {
         let bad = stage.run_of(folder.path(), "bad", self.bad, self.command, self.around);
         let good = stage.run_of(folder.path(), "good", self.good, self.command, self.around);
         let before = stage.count(&bad)?;
-        let saved = before.saturating_sub(stage.count(&good)?);
+        let after = stage.count(&good)?;
+        let saved = before.saturating_sub(after);
+        let mut all_predicted = Vec::new();
+        let mut beside = BTreeSet::new();
         for backend in [Backend::Ptrace, Backend::Ebpf, Backend::Log(self.environment)] {
             let bad = stage.judge(&bad, backend, self.pedantic)?;
             let good = stage.judge(&good, backend, self.pedantic)?;
@@ -155,14 +174,16 @@ impl Case {
             let predicted = all(&bad).saturating_sub(all(&good));
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
             let ok = told > 0 && !good.iter().any(|(rule, _)| any(self.rule, rule));
-            let others = bad.iter().chain(&good).filter(|(rule, _)| !any(self.rule, rule));
-            let wrong: Vec<String> = others
+            all_predicted.push(predicted);
+            let others = || bad.iter().chain(&good).filter(|(rule, _)| !any(self.rule, rule));
+            beside.extend(others().map(|(rule, _)| rule.clone()));
+            let wrong: Vec<String> = others()
                 .filter(|(rule, _)| !any(self.beside, rule))
                 .map(|(rule, n)| format!("{rule}:{n}"))
                 .collect();
             println!(
                 "{:21} {:7} {before:8} {saved:8} {told:8} {error:6.1}%{}{}",
-                self.rule.split(' ').next().unwrap_or(""),
+                self.name(),
                 backend.name(),
                 if ok { "" } else { "  MISSED" },
                 if wrong.is_empty() {
@@ -176,7 +197,42 @@ impl Case {
             sums.wrong += u32::from(!wrong.is_empty());
             sums.worst = sums.worst.max(error);
         }
+        if let [ptrace, ebpf, log] = all_predicted[..] {
+            sums.measured.push(Measured {
+                rule: self.name().to_owned(),
+                program: self.program(),
+                mended: self.mended(),
+                before,
+                after,
+                predicted: [ptrace, ebpf, log],
+                beside: beside.into_iter().collect(),
+                machine: written::machine()?,
+            });
+        }
         Ok(())
+    }
+
+    /// The rule whose case it is.
+    fn name(&self) -> &'static str {
+        self.rule.split(' ').next().unwrap_or("")
+    }
+
+    /// What runs, for the page of the rule.
+    fn program(&self) -> String {
+        match (self.program, self.bad) {
+            ("", "") => format!("`{}`", self.command),
+            ("", bad) => format!("`{}` with `{bad}`", self.command),
+            (program, _) => program.to_owned(),
+        }
+    }
+
+    /// What is different in the mended run, for the page of the rule.
+    fn mended(&self) -> String {
+        match (self.mended, self.good) {
+            ("", "") => "without it".to_owned(),
+            ("", good) => format!("with `{good}`"),
+            (mended, _) => mended.to_owned(),
+        }
     }
 }
 
@@ -238,10 +294,29 @@ mod tests {
         }
     }
 
+    /// What the pages say was measured is what the cases do: a case that changes is measured anew.
+    #[test]
+    fn each_case_is_in_the_table_of_proofs() {
+        let rows = needless_rules::measured();
+        let rows = |case: &Case| {
+            rows.iter().any(|row| {
+                (&*row.rule, &row.program, &row.mended)
+                    == (case.name(), &case.program(), &case.mended())
+            })
+        };
+        for case in CASES {
+            assert!(rows(case), "{}: cargo xtask cases --write, then gen", case.program());
+            // Nothing of the notation of cases is shown.
+            let words = [case.program(), case.mended()].concat();
+            assert!(!["@", "ARM", "TWENTY"].iter().any(|mark| words.contains(mark)), "{words}");
+        }
+        assert_eq!(needless_rules::measured().len(), CASES.len());
+    }
+
     #[test]
     fn pedantic_rules_are_asked_for() {
         for case in CASES {
-            let rule = needless_rules::by_name(case.rule.split(' ').next().unwrap_or(""));
+            let rule = needless_rules::by_name(case.name());
             assert!(rule.is_some_and(|rule| rule.pedantic == case.pedantic), "{}", case.rule);
         }
     }

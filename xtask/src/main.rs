@@ -19,7 +19,8 @@ usage: cargo xtask new-rule NAME   begin a rule from the template
        cargo xtask bench time      the latter alone
        cargo xtask bench WORD      observing the programs whose name contains WORD
        cargo xtask bench-rules     what judging 100,000 rows takes
-       cargo xtask cases [PART]    real programs, healthy and not, beside strace";
+       cargo xtask cases [PART] [--write]  real programs, healthy and not, beside strace; written
+                                   into the table from which the pages take their proof";
 
 fn main() -> ExitCode {
     match run() {
@@ -45,7 +46,8 @@ fn run() -> Result<()> {
             time_bench::bench()?;
         }
         ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
-        ["cases", ref part @ ..] => cases::run(&root, part.first().copied())?,
+        ["cases", ref part @ .., "--write"] => cases::run(&root, part.first().copied(), true)?,
+        ["cases", ref part @ ..] => cases::run(&root, part.first().copied(), false)?,
         ["bench-rules"] => evaluate::bench()?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;

@@ -1,10 +1,20 @@
 //! A rule's page: the `//!` comment at the head of its file.
 
-use crate::Rule;
+use crate::{Rule, measured};
 
 /// The sections of every page, in this order.
-pub const SECTIONS: [&str; 6] =
-    ["What it finds", "Why it happens", "Example", "Not a finding", "Fix and caveat", "References"];
+pub const SECTIONS: [&str; 7] = [
+    "What it finds",
+    "Why it happens",
+    "Example",
+    "Not a finding",
+    "Fix and caveat",
+    PROOF,
+    "References",
+];
+
+/// The section that is not in the rule's source: it comes from what was measured.
+const PROOF: &str = "Proof";
 
 /// A rule's page in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +52,7 @@ impl Page {
     }
 }
 
-/// The page of `rule`, taken from its source.
+/// The page of `rule`: taken from its source, and the proof from what was measured.
 pub fn page(rule: &Rule) -> Page {
     let mut sections: Vec<Section> = Vec::new();
     for line in rule.page.lines().map_while(|line| line.strip_prefix("//!")) {
@@ -56,6 +66,10 @@ pub fn page(rule: &Rule) -> Page {
     }
     for section in &mut sections {
         section.text = section.text.trim().to_owned();
+    }
+    if let Some(text) = measured::proof(rule.name) {
+        let end = sections.len().saturating_sub(1);
+        sections.insert(end, Section { title: PROOF.to_owned(), text });
     }
     Page { name: rule.name, summary: rule.summary, sections }
 }

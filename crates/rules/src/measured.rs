@@ -1,0 +1,179 @@
+//! What the remedies of the rules saved in real programs: the table `cases/measured.tsv`, which
+//! `cargo xtask cases --write` makes, and the proof on each rule's page.
+
+use crate::text::{list, number, wrapped};
+use std::fmt::Write as _;
+
+/// A program run as it is and mended, under strace both times, and what was predicted of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The rule's name.
+    pub rule: String,
+    /// What ran, Markdown: "`ls /` with `LD_PRELOAD=libgone.so.0`".
+    pub program: String,
+    /// What the second run had different, Markdown: "without it".
+    pub mended: String,
+    /// System calls of the first run, counted by strace.
+    pub before: u64,
+    /// System calls of the second run, counted by strace.
+    pub after: u64,
+    /// How many fewer the findings in the first run had predicted: under ptrace, under eBPF, from
+    /// strace's log.
+    pub predicted: [u64; 3],
+    /// Other rules whose findings are part of the prediction.
+    pub beside: Vec<String>,
+    /// The C library, the kernel and the architecture: "glibc 2.36, Linux 6.18, x86_64".
+    pub machine: String,
+}
+
+/// The table that is checked in, in its order.
+pub fn measured() -> Vec<Measured> {
+    include_str!("../../../cases/measured.tsv").lines().filter_map(Measured::from_line).collect()
+}
+
+impl Measured {
+    /// The row that a line of the table holds; nothing for a comment and for what is no row.
+    pub fn from_line(line: &str) -> Option<Measured> {
+        if line.starts_with('#') {
+            return None;
+        }
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [rule, program, mended, before, after, ptrace, ebpf, log, beside, machine] = cells[..]
+        else {
+            return None;
+        };
+        let count = |cell: &str| cell.parse::<u64>().ok();
+        Some(Measured {
+            rule: rule.to_owned(),
+            program: program.to_owned(),
+            mended: mended.to_owned(),
+            before: count(before)?,
+            after: count(after)?,
+            predicted: [count(ptrace)?, count(ebpf)?, count(log)?],
+            beside: beside.split_whitespace().map(str::to_owned).collect(),
+            machine: machine.to_owned(),
+        })
+    }
+
+    /// The row as a line of the table.
+    pub fn line(&self) -> String {
+        let Measured { rule, program, mended, before, after, predicted, beside, machine } = self;
+        let [ptrace, ebpf, log] = predicted;
+        format!(
+            "{rule}\t{program}\t{mended}\t{before}\t{after}\t{ptrace}\t{ebpf}\t{log}\t{}\t{machine}",
+            beside.join(" "),
+        )
+    }
+
+    /// The row in a sentence or three.
+    fn sentences(&self) -> String {
+        let saved = match self.before.checked_sub(self.after) {
+            Some(0) => "none saved".to_owned(),
+            Some(saved) => format!("{} fewer", number(saved)),
+            None => format!("{} more", number(self.after - self.before)),
+        };
+        let mut out = format!(
+            "{}: strace counts {} calls, and {} {}: {saved}. needless had predicted ",
+            self.program,
+            number(self.before),
+            number(self.after),
+            self.mended,
+        );
+        out += &match self.after < self.before {
+            true => self.prediction(),
+            false => {
+                format!("that {} would go; what comes instead it does not count", self.prediction())
+            }
+        };
+        if !self.beside.is_empty() {
+            let names: Vec<&str> = self.beside.iter().map(String::as_str).collect();
+            let _ = write!(out, ", the part of {} included", list(&names));
+        }
+        out + "."
+    }
+
+    fn prediction(&self) -> String {
+        let [ptrace, ebpf, log] = self.predicted;
+        match (ptrace == ebpf, ebpf == log) {
+            (true, true) => number(ptrace),
+            (true, false) => format!("{} live, {} from strace's log", number(ptrace), number(log)),
+            _ => format!(
+                "{} under ptrace, {} under eBPF and {} from strace's log",
+                number(ptrace),
+                number(ebpf),
+                number(log)
+            ),
+        }
+    }
+}
+
+/// As wide as the rest of a page.
+const COLUMNS: usize = 96;
+
+/// The proof on the page of this rule; nothing where no program of it was measured.
+pub(crate) fn proof(rule: &str) -> Option<String> {
+    let rows: Vec<Measured> = measured().into_iter().filter(|row| row.rule == rule).collect();
+    let first = rows.first()?;
+    let mut out = String::new();
+    for row in &rows {
+        let _ = writeln!(out, "{}\n", wrapped(&row.sentences(), COLUMNS));
+    }
+    let end = format!(
+        "`cargo xtask cases {rule}`, in a checkout of needless, measures it again. These figures are \
+         of {}.",
+        first.machine
+    );
+    Some(out + &wrapped(&end, COLUMNS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> Measured {
+        Measured {
+            rule: "tz-unset".to_owned(),
+            program: "`date`".to_owned(),
+            mended: "with `TZ=UTC`".to_owned(),
+            before: 2212,
+            after: 213,
+            predicted: [1999, 1999, 1999],
+            beside: Vec::new(),
+            machine: "glibc 2.36".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_row_survives_the_table() {
+        let with_others = Measured { beside: vec!["a".to_owned(), "b".to_owned()], ..row() };
+        for row in [row(), with_others] {
+            assert_eq!(Measured::from_line(&row.line()), Some(row));
+        }
+        assert_eq!(Measured::from_line("# a comment"), None);
+        assert_eq!(Measured::from_line(&row().line().replace("213", "few")), None);
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_a_row() {
+        let lines = include_str!("../../../cases/measured.tsv").lines();
+        assert_eq!(lines.filter(|line| !line.starts_with('#')).count(), measured().len());
+    }
+
+    #[test]
+    fn rows_are_told_in_sentences() {
+        assert_eq!(
+            row().sentences(),
+            "`date`: strace counts 2,212 calls, and 213 with `TZ=UTC`: 1,999 fewer. needless had \
+             predicted 1,999."
+        );
+        let dearer = Measured { after: 2213, predicted: [1, 1, 3], ..row() };
+        let end = "1 more. needless had predicted that 1 live, 3 from strace's log would go; what \
+                   comes instead it does not count.";
+        assert!(dearer.sentences().ends_with(end), "{}", dearer.sentences());
+        let beside = vec!["a".to_owned(), "b".to_owned()];
+        let three = Measured { predicted: [1, 2, 3], beside, ..row() };
+        let end =
+            "1 under ptrace, 2 under eBPF and 3 from strace's log, the part of a and b included.";
+        assert!(three.sentences().ends_with(end), "{}", three.sentences());
+    }
+}
