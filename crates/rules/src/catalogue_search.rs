@@ -75,8 +75,9 @@
 //!
 //! ## References
 //!
+//! * `man 3 gettext`
 //! * <https://www.gnu.org/software/gettext/manual/html_node/The-LANGUAGE-variable.html>
-//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>: C.UTF-8, searched for no longer
 
 use crate::locale;
 use crate::select::{About, Case, Merged, merge_by};

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that make a system call for the time: thirty times as dear as what the kernel provides
-//! in each process.
+//! Programs that make a system call to get the time. What the kernel provides in each process to get
+//! it without one is several times cheaper: 0.13 instead of 0.9 µs on one virtual machine.
 //!
 //! ## Why it happens
 //!
@@ -61,10 +61,10 @@
 //!
 //! ## Fix and caveat
 //!
-//! Look at /sys/devices/system/clocksource/clocksource0/current_clocksource. Where it is not tsc
-//! and the machine has a stable one, choose that; on some virtual machines it is called dangerous,
-//! since time may jump when the machine moves. Where the clock source is right, it is the program:
-//! let it call the C library.
+//! Look at /sys/devices/system/clocksource/clocksource0/current_clocksource. Where that is not tsc
+//! and the machine has a stable one, choose tsc. Not on a virtual machine that is moved from host to
+//! host: its time may jump. Where the clock source is right, it is the program: let it call the C
+//! library.
 //!
 //! ## References
 //!
@@ -127,7 +127,7 @@ const READABLE: [&str; 7] = [
 
 /// How sure, why, and what to do, by the machine's clock source where it is known.
 fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
-    let jumps = "A clock source that is not stable makes time jump, on virtual machines that move above all.";
+    let jumps = "A clock source that is not stable makes time jump, above all where a virtual machine is moved.";
     match source {
         Some(source) if READABLE.contains(&source) => (
             Stage::Explained,

@@ -1,13 +1,14 @@
 //! ## What it finds
 //!
-//! Directories of PATH in which programs are looked for at each start, and none is found: of
-//! version managers, of other systems' programs, of packages that are gone.
+//! Directories of PATH in which every program that is started is looked for, and none is found:
+//! those of version managers, of packages that are gone, of another system (Windows, under WSL).
 //!
 //! ## Why it happens
 //!
-//! execvp() tries execve in each directory in turn; shells ask with stat and remember; env, xargs,
-//! make and interpreters do not. One directory on a slow file system can take most of the time. The
-//! directories of the system itself are not counted.
+//! execvp() tries execve in each directory in turn. Shells ask with stat, and remember the answer;
+//! env, xargs, make and interpreters do not. One directory on a slow file system can take most of
+//! the time: in one measurement 100 failed calls of execve were 2 % of all calls, and 76 % of the
+//! time. The directories of the system itself are not counted.
 //!
 //! ## Example
 //!
@@ -72,7 +73,7 @@
 //! ## References
 //!
 //! * `man 3 execvp`
-//! * <https://github.com/microsoft/WSL/issues/5696>
+//! * <https://github.com/microsoft/WSL/issues/5696>: a prompt that took two seconds
 
 use crate::search::Found;
 use crate::search::{self, Infer, Search, Words};
@@ -105,9 +106,9 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "programs",
-    why: "Each start of a program by its bare name asks all of them in turn.",
-    manual: "Find the PATH with these directories, and drop them or put them behind those of the system",
-    caveat: "The order decides which of two programs of one name runs, and what is dropped is no longer found: look what these directories are for.",
+    why: "Each start of a program by its bare name asks all of the list in turn, up to the right directory.",
+    manual: "Find where PATH lists these directories, and drop them or put them behind those of the system",
+    caveat: "The order decides which of two programs of one name runs, and what is dropped is no longer found: find out first what these directories are for.",
     by_hand: true,
 };
 

@@ -54,13 +54,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset GCONV_PATH. Converters in a directory of one's own are then not found; `iconvconfig` can
-//! put them into the cache.
+//! Unset GCONV_PATH. Not where it names converters of one's own, which are then not found: put them
+//! into the cache with `iconvconfig` first.
 //!
 //! ## References
 //!
 //! * `man 8 iconvconfig`
 //! * `man 1 iconv`, GCONV_PATH
+//! * glibc, `iconv/gconv_cache.c`
 
 use crate::search;
 use crate::tally::{self, Part};

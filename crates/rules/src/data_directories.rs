@@ -53,12 +53,13 @@
 //!
 //! ## Fix and caveat
 //!
-//! Take the directories out of XDG_DATA_DIRS. Programs installed there later are not found in menus
-//! until it is set again: a person should know whether that is meant to happen.
+//! Take the directories out of XDG_DATA_DIRS. Not where programs are to be installed there: menus do
+//! not show them until the variable is set again.
 //!
 //! ## References
 //!
 //! * <https://specifications.freedesktop.org/basedir-spec/latest/>
+//! * <https://github.com/NixOS/nixpkgs/issues/131159>: 10,000 opens at one start
 
 use crate::search::{self, Infer, Search, Words, of_the_system};
 use crate::{Claims, Rule, View};
@@ -87,8 +88,8 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "data of the desktop",
-    why: "Each kind of data is looked for in each of them.",
-    manual: "Find the XDG_DATA_DIRS with these directories, and take them out",
+    why: "Each kind of data is looked for in each directory of the list.",
+    manual: "Find where XDG_DATA_DIRS lists these directories, and take them out",
     caveat: "Programs that are installed below these directories later are not found in menus.",
     by_hand: false,
 };

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that read every font file at their start, since fontconfig has no cache that is up to
-//! date and no place to write one.
+//! Programs that read every font file at their start, since fontconfig has no up-to-date cache and
+//! no place to write one.
 //!
 //! ## Why it happens
 //!
@@ -83,8 +83,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! Run `fc-cache -f` when the image is built, or give the program a directory for caches that it
-//! may write: XDG_CACHE_HOME, which other programs use, too. The first start after that fills it.
+//! Run `fc-cache -f` when the image is built, and again when fonts are added. Or give the program a
+//! directory for caches that it may write: XDG_CACHE_HOME, which other programs use, too. The first
+//! start after that fills it. Of no use where that directory ends with the container.
 //!
 //! ## References
 //!

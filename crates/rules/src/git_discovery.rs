@@ -56,13 +56,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! GIT_CEILING_DIRECTORIES with the directory that holds one's repositories ends the search below
-//! it; GIT_DIR and GIT_WORK_TREE name one repository. A repository above the ceiling is then not
-//! found.
+//! Set GIT_CEILING_DIRECTORIES to the directory that holds one's repositories: the search ends below
+//! it. Or name one repository by GIT_DIR and GIT_WORK_TREE. Not where a repository lies above the
+//! ceiling: it is then not found.
 //!
 //! ## References
 //!
 //! * `man 1 git`, GIT_CEILING_DIRECTORIES
+//! * <https://github.com/starship/starship/pull/3591>: a prompt on a network file system
 
 use crate::tally::{self, Part};
 use crate::text::number;
@@ -105,7 +106,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             number(merged.needless)
         );
         let why = format!(
-            "{program} was started in none, or far below one, and asks in each directory up to the root."
+            "{program} was started outside of any repository, or far below one, and asks in each directory up to the root."
         );
         let remedies = vec![tally::by_hand(
             "Set GIT_CEILING_DIRECTORIES to the directory above one's repositories",

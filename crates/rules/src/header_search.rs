@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Directories of CPATH, C_INCLUDE_PATH or CPLUS_INCLUDE_PATH in which the C and C++ compilers look for each
-//! header, and find none.
+//! Directories of CPATH, C_INCLUDE_PATH or CPLUS_INCLUDE_PATH in which the C and C++ compilers look
+//! for each header, and find none.
 //!
 //! ## Why it happens
 //!
@@ -70,8 +70,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset the variable, or leave only directories with headers that are used. A header that exists in two
-//! places is then taken from the other.
+//! Unset the variable, or leave only directories with headers that are used. Not where another build,
+//! which was not observed, takes headers from them: it would fail, or take a header of the same name
+//! from elsewhere.
 //!
 //! ## References
 //!
@@ -94,9 +95,12 @@ pub(crate) const RULE: Rule = Rule {
 
 /// The list of both languages, then those of one.
 const LISTS: [(&str, &str); 3] = [
-    ("CPATH", "Find the CPATH with these directories, and take them out"),
-    ("C_INCLUDE_PATH", "Find the C_INCLUDE_PATH with these directories, and take them out"),
-    ("CPLUS_INCLUDE_PATH", "Find the CPLUS_INCLUDE_PATH with these directories, and take them out"),
+    ("CPATH", "Find where CPATH lists these directories, and take them out"),
+    ("C_INCLUDE_PATH", "Find where C_INCLUDE_PATH lists these directories, and take them out"),
+    (
+        "CPLUS_INCLUDE_PATH",
+        "Find where CPLUS_INCLUDE_PATH lists these directories, and take them out",
+    ),
 ];
 
 fn check(view: &View<'_>, claims: &mut Claims) {
@@ -112,7 +116,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         };
         let words = Words {
             things: "headers",
-            why: "They come before the directories of the system, for each header of each compilation.",
+            why: "The list comes before the directories of the system, for each header of each compilation.",
             manual,
             caveat: "A compilation that was not observed may use headers of these directories.",
             by_hand: false,

@@ -35,12 +35,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset HOSTALIASES and put the names into /etc/hosts, or use the full names. Aliases in the file
-//! are then no longer known.
+//! Unset HOSTALIASES and put the names into /etc/hosts, or use the full names. Not before: aliases
+//! that are only in the file are then no longer known.
 //!
 //! ## References
 //!
-//! * `man 7 hostname`
+//! * `man 7 hostname`, HOSTALIASES
 
 use crate::search;
 use crate::tally::{self, Part};

@@ -6,8 +6,8 @@
 //! ## Why it happens
 //!
 //! getaddrinfo() keeps nothing from one call to the next: it asks whether /etc/nsswitch.conf has
-//! changed, opens /etc/hosts, reads it and closes it; and where the name is not in it, asks the
-//! name server.
+//! changed, opens /etc/hosts, reads it and closes it, eight calls in all with glibc 2.36. Where the
+//! name is not in the file, it asks the name server.
 //!
 //! ## Example
 //!
@@ -40,14 +40,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! No variable stops it. The program can keep the address, or the connection; nscd or
-//! systemd-resolved (with `resolve` before `files` in /etc/nsswitch.conf) answer from memory. An
-//! address that is kept is wrong when the name moves.
+//! No variable stops this. The program can keep the address, or the connection; nscd or
+//! systemd-resolved (with `resolve` before `files` in /etc/nsswitch.conf) answer from memory. Not
+//! where names move: an address that is kept is then wrong.
 //!
 //! ## References
 //!
-//! * `man 3 getaddrinfo`
-//! * `man 5 nsswitch.conf`
+//! * `man 3 getaddrinfo`, `man 5 nsswitch.conf`
+//! * glibc, `nss/nss_database.c`
 
 use crate::tally::{self, Part};
 use crate::text::number;

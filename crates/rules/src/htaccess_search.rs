@@ -6,8 +6,8 @@
 //! ## Why it happens
 //!
 //! Where overrides are allowed, a `.htaccess` may lie in any directory above the file and may
-//! change at any time: Apache opens it for each request. Also where the document root forbids them,
-//! the directories above it are asked unless `<Directory />` forbids them, too.
+//! change at any time: Apache tries to open it for each request. Where only the document root forbids
+//! overrides, the directories above it are still asked, until `<Directory />` forbids them, too.
 //!
 //! ## Example
 //!
@@ -42,8 +42,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! `AllowOverride None` for `<Directory />` and for trees that need no overrides. Applications that
-//! bring a `.htaccess` (WordPress and others) rely on it, for access rules, too: move its
+//! `AllowOverride None` for `<Directory />` and for trees that need no overrides. Not where an
+//! application brings a `.htaccess` (WordPress and others do, for access rules, too): move its
 //! directives into the server's configuration first.
 //!
 //! ## References
@@ -83,7 +83,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     for (_, cases) in tally::by_program(view, cases, FEWEST) {
         let merged = tally::merged(view, cases);
         let what =
-            format!("{} failed opens of .htaccess, some per request", number(merged.needless));
+            format!("{} failed opens of .htaccess, several per request", number(merged.needless));
         let why =
             "AllowOverride lets any directory have a .htaccess, so Apache looks for one in each \
                    directory of the path of each request."

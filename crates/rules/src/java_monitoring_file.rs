@@ -5,9 +5,9 @@
 //!
 //! ## Why it happens
 //!
-//! The virtual machine keeps its counters in a file that `jps`, `jstat` and others can map. To make
-//! it, the directory is looked through for files of processes that are gone. The calls are few; but
-//! where /tmp is slow, writing the mapped pages stops all threads for a moment, at any time.
+//! The virtual machine keeps its counters in a file that `jps`, `jstat` and others can map. Before it
+//! makes the file, it looks through the directory for those of processes that are gone. The calls are
+//! few; but where /tmp is slow, writing the mapped pages stops all threads for a moment, at any time.
 //!
 //! ## Example
 //!
@@ -39,13 +39,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all that is started below. `jps`, `jstat` and
-//! agents that find processes by these files no longer see the program.
+//! `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all that is started below. Not where somebody
+//! monitors the program: `jps`, `jstat` and agents that find processes by these files no longer see
+//! it.
 //!
 //! ## References
 //!
-//! * <https://www.evanjones.ca/jvm-mmap-pause.html>
 //! * `man 1 java`, UsePerfData
+//! * <https://www.evanjones.ca/jvm-mmap-pause.html>
 
 use crate::tally::{self, Part};
 use crate::text::{count, number};

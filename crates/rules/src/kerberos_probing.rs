@@ -52,12 +52,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! PGGSSENCMODE=disable where no server asks for Kerberos; encryption by TLS is not touched by it.
-//! Never PGSSLMODE=disable: that would give up encryption for a few calls.
+//! Set PGGSSENCMODE=disable. Not where a server asks for GSSAPI: it then refuses the connection.
+//! Encryption by TLS is not touched. Never PGSSLMODE=disable: that would give up encryption for a few
+//! calls.
 //!
 //! ## References
 //!
 //! * <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-GSSENCMODE>
+//! * <https://github.com/psycopg/psycopg2/issues/1049>: 111 ms per connection, 3 ms without
 
 use crate::tally::{self, Part};
 use crate::text::number;

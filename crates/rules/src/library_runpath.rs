@@ -6,9 +6,9 @@
 //! ## Why it happens
 //!
 //! DT_RUNPATH is a list of directories, searched in order for each library, and each library has
-//! one of its own. With 30 prefixes that is 900 opens at most at each program start, and in each
-//! directory the subdirectories for processor variants besides. Where the environment was not seen
-//! (a log), the directories may be those of LD_LIBRARY_PATH.
+//! one of its own. With 30 libraries in 30 prefixes that is up to 900 opens at each program start,
+//! and in each directory the subdirectories for processor variants besides. Where the environment was
+//! not seen (a log), the directories may be those of LD_LIBRARY_PATH.
 //!
 //! ## Example
 //!
@@ -127,14 +127,17 @@
 //! ## Fix and caveat
 //!
 //! Absolute names in DT_NEEDED (`patchelf --replace-needed`, Nix's shrinkwrap), one directory of
-//! symbolic links, or a cache of the loader for the prefix (Guix). For a person who builds the
-//! package: the files change. Where LD_LIBRARY_PATH is the cause, unset it.
+//! symbolic links, or a cache of the loader for the prefix (Guix). The program's files change, so
+//! this is for whoever builds the package; a library with an absolute name can no longer be replaced
+//! by LD_LIBRARY_PATH. Where LD_LIBRARY_PATH is the cause, unset it.
 //!
 //! ## References
 //!
 //! * `man 8 ld.so`
+//! * glibc, `elf/dl-load.c`
 //! * <https://guix.gnu.org/blog/2021/taming-the-stat-storm-with-a-loader-cache/>
 //! * <https://github.com/NixOS/nixpkgs/issues/24844>
+//! * <https://github.com/NixOS/nixpkgs/issues/367683>
 
 use crate::library_search::{base, is_library};
 use crate::search::of_the_system;
@@ -246,7 +249,7 @@ fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
         ),
         why: format!(
             "The loader searches the directories of {name}'s RUNPATH in order for each library, \
-             and each library is in another."
+             and each library lies in another of them."
         ),
         remedies: vec![Remedy {
             change: Change::Manual(manual.to_owned()),

@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! The loader takes the places of libraries from the cache that `ldconfig` writes. Without it (in
-//! images that were made by copying files) it tries every directory, with the subdirectories for
+//! The loader takes the places of libraries from the cache that `ldconfig` writes. Without a cache
+//! (in images that were made by copying files) it tries every directory, with the subdirectories for
 //! processor variants, for each library of each program.
 //!
 //! ## Example
@@ -56,12 +56,13 @@
 //!
 //! ## Fix and caveat
 //!
-//! Run `ldconfig` in the image. From then on a library that is copied into it is found only after
-//! `ldconfig` ran again, if it is in none of the default directories.
+//! Run `ldconfig` in the image, after the last library was put there. A library that is added later,
+//! in a directory that is not one of the loader's own, is found only once `ldconfig` has run again.
 //!
 //! ## References
 //!
-//! * `man 8 ldconfig`
+//! * `man 8 ldconfig`, `man 8 ld.so`
+//! * glibc, `elf/dl-load.c`
 
 use crate::library_search::is_library;
 use crate::search::of_the_system;

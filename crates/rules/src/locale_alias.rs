@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! A locale asked for by an alias (`LANG=greek`), which stands for a name that is installed under
-//! yet another one, so that each program start opens many files that are not there.
+//! A locale asked for by an alias (`LANG=greek`) that stands for a name under which the locale is not
+//! installed, so that each program start tries to open many files that are not there.
 //!
 //! ## Why it happens
 //!
@@ -50,11 +50,12 @@
 //! ## Fix and caveat
 //!
 //! Set the variable to the name of the installed locale, of the same encoding: the same locale is
-//! loaded. Not to the UTF-8 variant of it: that changes the bytes the program reads and writes.
+//! loaded. Not to the UTF-8 variant of it: that changes the bytes that the program reads and writes.
 //!
 //! ## References
 //!
 //! * `man 5 locale`, `/usr/share/locale/locale.alias`
+//! * glibc, `intl/localealias.c`, `locale/findlocale.c`
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{Group, groups};

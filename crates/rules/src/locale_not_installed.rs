@@ -8,7 +8,8 @@
 //! A `Dockerfile` sets `LC_ALL=en_US.UTF-8`, ssh hands on the variables of another machine, or the
 //! locale was never generated. `setlocale()` opens the locale archive and up to six names
 //! (`en_US.UTF-8`, `en_US.utf8`, `en_US`, `en.UTF-8`, `en.utf8`, `en`), fails at the first category,
-//! and the program runs in C. Shells and Perl try again, category by category.
+//! and the program runs in C. bash and Perl try again, in other ways: 37 and 19 failed opens instead
+//! of 7 on Debian 12.
 //!
 //! ## Example
 //!
@@ -57,6 +58,7 @@
 //! ## References
 //!
 //! * `man 3 setlocale`, `man 1 localedef`, `man 8 locale-gen`
+//! * glibc, `locale/setlocale.c`, `locale/findlocale.c`
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};

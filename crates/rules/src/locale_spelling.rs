@@ -1,14 +1,16 @@
 //! ## What it finds
 //!
-//! A locale that is installed under another spelling than the one asked for, so that each program
-//! start opens a file that is not there for each of twelve categories before it finds the right one.
+//! A locale that is installed under another spelling than the one asked for. For each of twelve
+//! categories, each program start tries to open a file that is not there, before it finds the right
+//! one.
 //!
 //! ## Why it happens
 //!
 //! The directory of a locale bears the normalised name (`C.utf8`), people write the usual one
 //! (`C.UTF-8`). glibc tries the name as written first, category by category. In a locale archive
-//! any spelling is found without opening a file, but `C.utf8` is a directory on every system, and
-//! so are all locales where no archive is built (Fedora's language packs, NixOS, many images).
+//! any spelling is found without opening a file. But `C.utf8` is a directory on nearly every system
+//! (Debian 11 called it `C.UTF-8`), and so are all locales where no archive is built: with Fedora's
+//! language packs, on NixOS, in many images.
 //!
 //! ## Example
 //!
@@ -56,13 +58,15 @@
 //! ## Fix and caveat
 //!
 //! Write the name as `locale -a` prints it (`C.utf8`). The same locale is loaded; only the
-//! variable's text differs, which some programs search for "UTF-8" and which ssh hands on to other
-//! hosts. A link `/usr/lib/locale/C.UTF-8` to `C.utf8` does as well and leaves the variable alone:
-//! `needless fix --locale C.UTF-8` makes it.
+//! variable's text differs. Not where a program searches that text for "UTF-8", or where ssh hands it
+//! on to a host that knows the other spelling only. There a link `/usr/lib/locale/C.UTF-8` to `C.utf8`
+//! does as well, and leaves the variable alone: `needless fix --locale C.UTF-8` makes it.
 //!
 //! ## References
 //!
 //! * `man 7 locale`, `man 1 locale`, `man 1 localedef`
+//! * glibc, `locale/findlocale.c`, `intl/l10nflist.c`
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=17318>: how C.UTF-8 came to glibc
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{Group, groups, unset_locpath};

@@ -33,11 +33,14 @@
 //! ## Fix and caveat
 //!
 //! Have the program log to its standard error, or mount the host's /dev/log into the container.
-//! With the socket, messages that were lost are kept: they may be many.
+//! Either way messages that were lost until now are kept: look first how many they are, and what they
+//! say of users.
 //!
 //! ## References
 //!
 //! * `man 3 syslog`
+//! * glibc, `misc/syslog.c`
+//! * <https://github.com/docker-library/golang/issues/252>: why images have no logger
 
 use crate::details;
 use crate::select::Case;

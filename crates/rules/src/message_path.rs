@@ -5,9 +5,9 @@
 //!
 //! ## Why it happens
 //!
-//! `catopen()` tries each template of NLSPATH with the parts of the locale's name filled in. Hardly
-//! any program of today has such catalogues; the variable is left over from installations of old
-//! Unix software.
+//! `catopen()` tries each template of NLSPATH with the parts of the locale's name filled in. Few
+//! programs of today have such catalogues; the variable is left over from installations of old Unix
+//! software.
 //!
 //! ## Example
 //!
@@ -24,7 +24,7 @@
 //! unset NLSPATH
 //! ```
 //!
-//! It has one where libc itself looks:
+//! The program has a catalogue, in the directory in which the C library looks by itself:
 //!
 //! ```trace
 //! env NLSPATH=/opt/a/%L/%N.cat:/opt/b/%L/%N.cat LANG=C.utf8
@@ -58,8 +58,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset NLSPATH. A program that was not observed may have catalogues there; its messages are then
-//! in English.
+//! Unset NLSPATH. Not where a program that was not observed has catalogues there: its messages would
+//! then be in English.
 //!
 //! ## References
 //!

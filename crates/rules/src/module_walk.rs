@@ -6,8 +6,8 @@
 //! ## Why it happens
 //!
 //! `require("x")` asks for `node_modules` in the directory of the file that requires, in the one
-//! above it, and so on to the root. For the type of each file Node looks for a `package.json` on
-//! the same way.
+//! above it, and so on to the root. To learn the type of each file, Node looks for a `package.json` in
+//! the same directories.
 //!
 //! ## Example
 //!
@@ -62,13 +62,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! Start the program from a file beside its `node_modules`, put a `package.json` beside it, or
-//! bundle it into one file. Which copy of a package is loaded may change: this is for who builds
-//! the program.
+//! Start the program from a file beside its `node_modules`, put a `package.json` beside that file, or
+//! bundle the program into one file. Which copy of a package is loaded may change: this is for
+//! whoever builds the program.
 //!
 //! ## References
 //!
 //! * <https://nodejs.org/api/modules.html#loading-from-node_modules-folders>
+//! * <https://github.com/nodejs/node/pull/60425>: what it costs on a slow file system
 
 use crate::tally::{self, Part};
 use crate::text::number;

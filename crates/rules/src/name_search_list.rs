@@ -7,7 +7,7 @@
 //!
 //! `ndots:5` in /etc/resolv.conf, which Kubernetes writes, has every name with fewer than five dots
 //! tried with each domain of the list before it is tried as it is. With four domains that is five
-//! queries for each look-up, each with its answer from the network to wait for.
+//! queries for each look-up, and the answer to each has to be waited for.
 //!
 //! ## Example
 //!
@@ -48,8 +48,9 @@
 //! ## Fix and caveat
 //!
 //! RES_OPTIONS=ndots:1, or `dnsConfig` with `ndots: "1"` in the pod, or a dot at the end of the
-//! name. Short names of services with a dot in them (`db.other-namespace`) are then tried as they
-//! are first, and found one query later.
+//! name. Short names of services with a dot in them (`db.other-namespace`) are then first tried as
+//! they are, and found one query later. Not where such a name could exist outside, too: the program
+//! would then reach that one.
 //!
 //! ## References
 //!

@@ -37,8 +37,8 @@
 //! ## Fix and caveat
 //!
 //! `open_file_cache max=1000 inactive=60s; open_file_cache_errors on;` with `open_file_cache_valid`
-//! as long as an old file may be served. A file that was replaced or deleted is served on until
-//! then.
+//! as long as an old file may be served: one that was replaced or deleted is served on until then.
+//! Not where that may never happen.
 //!
 //! ## References
 //!

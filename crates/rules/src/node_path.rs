@@ -5,9 +5,10 @@
 //!
 //! ## Why it happens
 //!
-//! They come after all `node_modules` directories. For each name that is not found there Node asks
-//! in each directory for the package, its `package.json` and three endings. Optional packages that
-//! are not installed are looked for by many programs.
+//! They come after all `node_modules` directories. For each name that is not found there, Node asks
+//! in each directory for the package, its `package.json` and three endings: six calls where the
+//! directory exists, one where it does not. Many programs look for optional packages that are not
+//! installed.
 //!
 //! ## Example
 //!
@@ -70,8 +71,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset NODE_PATH, or leave only directories that hold packages. Node's authors advise against the
-//! variable: install dependencies beside the program.
+//! Unset NODE_PATH, or leave only directories that hold packages. Not where a program that was not
+//! observed loads packages from them. Node's authors advise against the variable: install
+//! dependencies beside the program.
 //!
 //! ## References
 //!
@@ -107,8 +109,8 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "packages",
-    why: "Node asks in each of them, by five names, for every package that no node_modules directory holds.",
-    manual: "Find the NODE_PATH with these directories and unset it",
+    why: "Node asks in each directory of the list, by five names, for every package that no node_modules directory holds.",
+    manual: "Find where NODE_PATH lists these directories, and unset it there",
     caveat: "A program that was not observed may load packages from these directories.",
     by_hand: false,
 };

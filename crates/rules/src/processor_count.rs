@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
-//! Programs that ask how many processors there are many times.
+//! Programs that ask, many times, how many processors there are.
 //!
 //! ## Why it happens
 //!
 //! `sysconf(_SC_NPROCESSORS_ONLN)` and `get_nprocs()` open, read and close
-//! /sys/devices/system/cpu/online at each call in most versions of glibc. Allocators and thread
-//! pools that ask at each decision pay for it.
+//! /sys/devices/system/cpu/online at each call, in every recent version of glibc but 2.34. Allocators
+//! and thread pools that ask at each decision pay for it.
 //!
 //! ## Example
 //!
@@ -33,9 +33,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! The program, or the library that asks, must remember the number. For some a variable gives it:
-//! OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, GOMAXPROCS, RAYON_NUM_THREADS. Processors that come and
-//! go are then not seen.
+//! The program, or the library that asks, has to remember the number. Some take it from a variable
+//! and then do not ask: OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, RAYON_NUM_THREADS. Not where
+//! processors come and go (virtual machines that are resized): the number then stays what it was.
 //!
 //! ## References
 //!

@@ -7,7 +7,8 @@
 //!
 //! With PYTHONDONTWRITEBYTECODE, set in many container images, or where the directory cannot be
 //! written, Python looks for the compiled form of each module in vain, reads the source and
-//! compiles it. The calls are few beside the time of compiling.
+//! compiles it. The calls are few; compiling is what takes the time. In the container of the second
+//! reference it was nearly half of a start: 3.36 s, and 1.85 s with the modules compiled.
 //!
 //! ## Example
 //!
@@ -85,13 +86,14 @@
 //! ## Fix and caveat
 //!
 //! Compile when the image is built (`python3 -m compileall`): the variable may then stay. Or unset
-//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names a
-//! writable place where that one is not.
+//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names another
+//! place where those directories cannot be written. The image grows, by about as much as the sources
+//! take; a file system that must stay as it is wants the first way.
 //!
 //! ## References
 //!
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONDONTWRITEBYTECODE>
-//! * <https://github.com/hardbyte/netchecks/pull/73>
+//! * <https://github.com/juspay/clairvoyance/pull/1125>: what it cost in a container
 
 use crate::select::Case;
 use crate::tally;
@@ -147,13 +149,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let merged = tally::merged(view, cases);
         let modules = count(merged.needless / 2, "module is", "modules are");
         let cause = match (forbidden, &first.env) {
-            (true, _) => format!("{variable} is set, so it is not written"),
-            (false, Env::Unknown) => format!("perhaps since {variable} is set"),
-            (false, _) => "and it could not be written".to_owned(),
+            (true, _) => format!("is not written, since {variable} is set"),
+            (false, Env::Unknown) => format!("is not written, perhaps since {variable} is set"),
+            (false, _) => "could not be written".to_owned(),
         };
         let why = format!(
-            "The compiled form of each module is missing, {cause}. {program} looks for it in vain, \
-             reads the source and compiles it at each start."
+            "The compiled form of each module is missing, and {cause}. {program} looks for it in \
+             vain, reads the source and compiles it at each start."
         );
         let what = format!("{modules} compiled anew at each start: no cached bytecode");
         let compile =

@@ -82,14 +82,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PYTHONPATH, or leave only the directories that hold modules. What belongs to one program
-//! is better installed into its virtual environment, or named in a `.pth` file, which puts it
-//! behind the standard library.
+//! Unset PYTHONPATH, or leave only the directories that hold modules. Not where a program that was
+//! not observed imports from them. What belongs to one program is better installed into its virtual
+//! environment, or named in a `.pth` file, which puts it behind the standard library.
 //!
 //! ## References
 //!
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPATH>
-//! * <https://github.com/dials/dials/issues/288>
+//! * <https://github.com/dials/dials/issues/288>: start-up over a network
 
 use crate::search::{self, Infer, Search, Words, named, of_the_system};
 use std::collections::HashSet;
@@ -121,7 +121,7 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "Python modules",
-    why: "They come before the standard library, so every import asks all of them first.",
+    why: "The list comes before the standard library, so every import asks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",
     caveat: "A program that was not observed may import modules from these directories.",
     by_hand: false,

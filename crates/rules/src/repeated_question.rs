@@ -6,9 +6,9 @@
 //!
 //! ## Why it happens
 //!
-//! Mostly because a library looks for itself at every call (a configuration file, a directory of
-//! plug-ins, a time zone) where the caller took it for cheap. The finding says what is asked; why
-//! only the program's code can tell.
+//! Mostly a library looks at every call for something that hardly changes (a configuration file, a
+//! directory of plug-ins, a time zone), while its caller takes the call for cheap. The finding says
+//! what is asked; only the program's code can tell why.
 //!
 //! ## Example
 //!
@@ -76,9 +76,10 @@
 //! nothing
 //! ```
 //!
-//! Also not: fewer than 200 repetitions of one question, less than three in four of the times it was
-//! put, or less than 5 % of the program's calls that name a path; anything about a path relative to a directory that is not known; repetitions
-//! more than a millisecond apart.
+//! Nor is it a finding where a question is repeated fewer than 200 times, or in less than three in
+//! four of the times that it is put; where its repetitions are less than 5 % of the program's calls
+//! that name a path, or more than a millisecond apart; or where the path is relative to a directory
+//! that is not known.
 //!
 //! ## Fix and caveat
 //!
@@ -89,6 +90,7 @@
 //! ## References
 //!
 //! * `man 7 inotify`
+//! * <https://www.sqlite.org/lockingv3.html>: why a database asks again, and has to
 
 use crate::select::{Case, merge};
 use crate::text::{count, number};

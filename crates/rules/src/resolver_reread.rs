@@ -28,7 +28,7 @@
 //!
 //! ## Not a finding
 //!
-//! A handful of look-ups; and a program that watches the file, once in a second:
+//! A handful of look-ups; and a program that watches the file, once a second:
 //!
 //! ```trace
 //! env -RES_OPTIONS
@@ -54,7 +54,7 @@
 //! ## References
 //!
 //! * `man 5 resolv.conf`, no-reload
-//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=984>
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=984>: why glibc looks
 
 use crate::tally::{self, Part};
 use crate::text::number;

@@ -51,12 +51,13 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset RUBYLIB, or leave only the directories that hold something; `-I` at the one program that
-//! needs them spares the others.
+//! Unset RUBYLIB, or leave only the directories that hold something. Not where a program that was not
+//! observed requires files from them: `-I` for that program spares the others.
 //!
 //! ## References
 //!
 //! * `man 1 ruby`, RUBYLIB
+//! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
 use crate::search::{self, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
@@ -85,7 +86,7 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "Ruby files",
-    why: "They come before Ruby's own directories, so each `require` asks all of them first.",
+    why: "The list comes before Ruby's own directories, so each `require` asks all of it first.",
     manual: "Find out what puts these directories on $LOAD_PATH: RUBYLIB, -I or code",
     caveat: "A program that was not observed may require files from these directories.",
     by_hand: false,

@@ -268,7 +268,8 @@ pub(crate) fn of_the_system(dir: &str) -> bool {
 pub(crate) struct Words {
     /// "Python modules".
     pub(crate) things: &'static str,
-    /// Why the search is made, after the sentence that names the variable.
+    /// Why the search is made, after the sentence that names the variable and the directories. It fits
+    /// one directory and many.
     pub(crate) why: &'static str,
     /// What to do where the variable is not known.
     pub(crate) manual: &'static str,
@@ -284,11 +285,13 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
     let variable = search.variable;
     let dirs = count(vain.len() as u64, "directory", "directories");
     let who: Vec<&str> = programs.into_iter().take(3).collect();
-    let shown: Vec<&str> = vain.iter().copied().take(3).collect();
-    let more = if vain.len() > shown.len() { " and others" } else { "" };
+    let hold = if vain.len() == 1 { "holds" } else { "hold" };
+    let mut shown: Vec<&str> = vain.iter().copied().take(3).collect();
+    shown.extend((vain.len() > shown.len()).then_some("others"));
+    let things = words.things;
     let cause = match value {
-        Some(_) => format!("{variable} lists {dirs} without any"),
-        None => format!("{dirs} without any come before the right one"),
+        Some(_) => format!("{variable} lists {dirs} that {hold} none of the {things}"),
+        None => format!("{dirs} {hold} none of the {things}"),
     };
     let safety = match words.by_hand {
         true => Safety::Manual(words.caveat.to_owned()),
@@ -308,16 +311,10 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
     Finding {
         stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
         what: format!(
-            "{} calls look for {} in {dirs} that hold none",
-            number(merged.needless),
-            words.things
+            "{} calls look for {things} in {dirs} that {hold} none",
+            number(merged.needless)
         ),
-        why: format!(
-            "{cause} that {} asked for: {}{more}. {}",
-            list(&who),
-            list(&shown),
-            words.why
-        ),
+        why: format!("{cause} that {} asked for: {}. {}", list(&who), list(&shown), words.why),
         remedies: vec![Remedy { change, safety }],
         ..merged.finding(search.rule)
     }

@@ -67,14 +67,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset TERMINFO_DIRS, or leave only directories that hold descriptions. A terminal whose description is only
-//! in one of them is then not found: where the variable was set for such a terminal, install the
-//! description.
+//! Unset TERMINFO_DIRS, or leave only directories that hold descriptions. Not where a terminal of
+//! other users has its description only there: install that description first.
 //!
 //! ## References
 //!
-//! * `man 5 terminfo`
-//! * `man 3 curs_terminfo`
+//! * `man 5 terminfo`, `man 3 curs_terminfo`
 
 use crate::search::{self, Infer, Search, Words};
 use crate::tally::absent;
@@ -109,8 +107,8 @@ const SEARCH: Search = Search {
 
 const WORDS: Words = Words {
     things: "terminal descriptions",
-    why: "ncurses asks each of them at each start of a program.",
-    manual: "Find the TERMINFO_DIRS with these directories, and take them out",
+    why: "ncurses asks the whole list at each start of a program.",
+    manual: "Find where TERMINFO_DIRS lists these directories, and take them out",
     caveat: "A terminal whose description is only below one of these directories, on another \
              machine perhaps, is not found without it.",
     by_hand: false,

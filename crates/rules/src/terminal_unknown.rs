@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! A terminal type in TERM that no directory of descriptions on the machine holds: as after `ssh`
-//! from a terminal of its own kind.
+//! A type of terminal in TERM that no directory on the machine has a description of, as after `ssh`
+//! from a terminal with a type of its own (kitty, foot, alacritty).
 //!
 //! ## Why it happens
 //!
@@ -46,11 +46,12 @@
 //! ## Fix and caveat
 //!
 //! Install the description (the package of the terminal, or of ncurses: `ncurses-term`; or copy it
-//! with `infocmp | ssh HOST tic -x -`), or set TERM to a type that is known and near enough.
+//! with `infocmp | ssh HOST tic -x -`), or set TERM to a type that is known and near enough. Not to
+//! one that is too far off: a program that believes it garbles the screen.
 //!
 //! ## References
 //!
-//! * `man 1 infocmp`, `man 1 tic`
+//! * `man 5 terminfo`, `man 1 infocmp`, `man 1 tic`
 
 use crate::select::Case;
 use crate::tally;

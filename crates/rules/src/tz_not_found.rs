@@ -23,8 +23,8 @@
 //! set TZ
 //! ```
 //!
-//! Without tzdata, the same from a log: the environment is not known, but only glibc looks for one
-//! name in one directory and for nothing else.
+//! Without tzdata, and from a log. The environment is not known, but only glibc looks for one name in
+//! one directory and for nothing else.
 //!
 //! ```trace
 //! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
@@ -74,11 +74,12 @@
 //! ## Fix and caveat
 //!
 //! Correct the name (`ls /usr/share/zoneinfo` where the program runs), or install tzdata there. The
-//! program's times change from UTC to that zone.
+//! program's times change from UTC to that zone: look first whether somebody relies on UTC.
 //!
 //! ## References
 //!
 //! * `man 3 tzset`
+//! * glibc, `time/tzset.c`
 
 use crate::posix_tz::posix_tz;
 use crate::select::{Case, merge};

@@ -58,17 +58,18 @@
 //! ## Fix and caveat
 //!
 //! Set TZ to the name of the zone (`Europe/Berlin`), or write the rule out
-//! (`CET-1CEST,M3.5.0,M10.5.0/3`; C programs only, Go takes such a string for UTC). The program's
-//! times will change on the days on which they are wrong now.
+//! (`CET-1CEST,M3.5.0,M10.5.0/3`; for C programs only: Go takes such a string for UTC, Java for a
+//! fixed offset). The program's times will change on the days on which they are wrong now.
 //!
 //! ## References
 //!
 //! * `man 3 tzset`
+//! * glibc, `time/tzset.c`, `time/tzfile.c`
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=19253>
 
 use crate::posix_tz::{PosixTz, posix_tz};
 use crate::select::{Case, merge};
-use crate::text::number;
+use crate::text::count;
 use crate::zone::{self, positions, sum};
 use crate::{Claims, Rule, View};
 use needless_model::{Ask, Change, Errno, Fact, Finding, ProcId, Remedy, Row, Safety, Stage};
@@ -142,12 +143,12 @@ fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
         kernel_ns: kernel_ns(view, merged.needless / CALLS),
         estimated: true,
         what: format!(
-            "TZ={value} takes nine calls per conversion ({} of them), and US daylight saving dates",
-            number(conversions)
+            "{} at nine calls each under TZ={value}, with the US dates of daylight saving",
+            count(conversions, "time conversion", "time conversions")
         ),
         why: format!(
             "TZ={value} has daylight saving but no rule for its dates. glibc takes those of \
-             /usr/share/zoneinfo/posixrules, as a rule America/New_York, and reads that file anew \
+             /usr/share/zoneinfo/posixrules, mostly those of America/New_York, and reads it anew \
              at every conversion. Outside North America the times are an hour wrong for some weeks \
              in spring and autumn."
         ),

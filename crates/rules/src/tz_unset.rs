@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! A program that looks at `/etc/localtime` (a `stat` of whatever name the architecture has for
-//! it) each time it converts a time, because the variable TZ is not set.
+//! A program that looks at `/etc/localtime` each time it converts a time (by `stat`, `newfstatat` or
+//! `statx`, whichever the architecture has), because the variable TZ is not set.
 //!
 //! ## Why it happens
 //!
@@ -12,7 +12,7 @@
 //! once and never asks.
 //!
 //! bash (`printf '%(…)T'`, `\t` in the prompt) and Perl (`POSIX::strftime`, `POSIX::mktime`) ask
-//! twice per conversion. GLib does its own looking: `g_date_time_new_now_local()` reads the link
+//! twice per conversion. GLib looks for itself: `g_date_time_new_now_local()` reads the link
 //! `/etc/localtime`, looks at the file behind it and at `/usr/share/zoneinfo`, at every call.
 //!
 //! ## Example
@@ -114,28 +114,32 @@
 //! nothing
 //! ```
 //!
-//! Also not: looks that come less than twice a second for five seconds and more (a watcher, or
-//! too little to matter), and looks from a place in the program that calls `stat` itself.
+//! Nor are looks a finding that come less than twice a second, over five seconds or more (a watcher,
+//! or too little to matter), or that come from a place in the program that calls `stat` itself.
 //!
 //! ## Fix and caveat
 //!
 //! Set TZ to the *name* of the zone (`TZ=Europe/Athens`), which every language runtime
-//! understands. The price: the program then sees a change of the zone, and an update of the tz
-//! database, only when it is restarted. Not `TZ=:/etc/localtime` where Java or Node may inherit
-//! it: they take it for a fixed offset and lose daylight saving. Never a POSIX string: Go takes it
-//! for UTC.
+//! understands but PHP's, which has a setting of its own. The price: the program then sees a change
+//! of the zone, and an update of the tz database, only when it is restarted. Not
+//! `TZ=:/etc/localtime` where Java or Node may inherit it: they take it for a fixed offset and lose
+//! daylight saving. Never a POSIX string: Go takes it for UTC.
 //!
-//! Where the zone must follow a change without a restart: `needless preload -- COMMAND` runs a program with
-//! time functions that look once a second at most. Its price is 30 to 60 µs per program started, so it is for
-//! a service and not for a whole system. It needs a program linked dynamically with glibc.
+//! Where the zone must follow a change without a restart: `needless preload -- COMMAND` runs a
+//! program with time functions that look once a second at most. Its price is 30 to 60 µs per program
+//! started, so it is for a service and not for a whole system. It needs a program linked dynamically
+//! with glibc.
 //!
 //! In a program of your own: call `tzset()` once and `localtime_r()` afterwards.
 //!
 //! ## References
 //!
-//! * <https://blog.packagecloud.io/set-environment-variable-save-thousands-of-system-calls/>
-//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=5186>
 //! * `man 3 tzset`, `man 3 localtime`
+//! * POSIX.1-2024, `localtime()`, `tzset()`; glibc, `time/tzset.c`
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=5186>: why glibc looks
+//! * <https://blog.packagecloud.io/set-environment-variable-save-thousands-of-system-calls/>
+//! * <https://github.com/luanti-org/luanti/issues/12079>: a program that was hit
+//! * <https://github.com/nodejs/node/issues/37271>: what Node makes of `:/etc/localtime`
 
 use crate::select::{Case, merge};
 use crate::text::number;
@@ -333,11 +337,11 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
                 .to_owned(),
         ),
         (_, "bash") => (
-            looks + ": two per time that bash prints",
-            format!("{WHY} bash's printf '%(…)T' and \\t in its prompt ask twice per time."),
+            looks + ": two for each time that bash prints",
+            format!("{WHY} bash's printf '%(…)T' and \\t in its prompt ask twice."),
         ),
         (_, "perl") => (
-            looks + ": one to three per time that Perl converts",
+            looks + ": one to three for each time that Perl converts",
             format!(
                 "{WHY} Perl calls tzset() before each localtime(), and POSIX::strftime and \
                      POSIX::mktime ask twice."

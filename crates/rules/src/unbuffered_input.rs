@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! Each byte costs a call. It is needed where several programs share one input and none may take
-//! more than its part, as shells do: they are not reported.
+//! Each byte costs a call. That is needed only where several programs share one input and none may
+//! take more than its part. Shells read so for this reason, and are not reported.
 //!
 //! ## Example
 //!
@@ -44,12 +44,13 @@
 //! ## Fix and caveat
 //!
 //! `dd bs=64K`, with `iflag=skip_bytes,count_bytes` where bytes are counted; no `-u`; a buffer in
-//! the program. What is read ahead is gone for a program that reads the same input afterwards.
+//! the program. Not where another program reads the same input afterwards: what was read ahead is
+//! gone.
 //!
 //! ## References
 //!
 //! * `man 1 dd`
-//! * POSIX.1-2024, read(2) and the shell's `read`
+//! * POSIX.1-2024, `read()`, and the shell's `read`
 
 use crate::details;
 use crate::tally;

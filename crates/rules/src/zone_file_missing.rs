@@ -77,11 +77,14 @@
 //!
 //! `TZ=UTC`: without a zone file the program is in UTC already, so its times stay the same. If
 //! local times are wanted, install tzdata and give the image or the container its
-//! `/etc/localtime`, or set TZ to the zone's name.
+//! `/etc/localtime`, or set TZ to the zone's name. Not where the file is to appear later: with TZ
+//! set, the program would never look at it.
 //!
 //! ## References
 //!
 //! * `man 3 tzset`
+//! * glibc, `time/tzset.c`, `time/tzfile.c`
+//! * <https://github.com/bottlerocket-os/bottlerocket/pull/3465>: a system without the file
 
 use crate::select::{Case, merge};
 use crate::text::number;
@@ -95,7 +98,7 @@ use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "zone-file-missing",
-    summary: "/etc/localtime is missing or no zone, so each time conversion tries to read it again",
+    summary: "/etc/localtime is missing or holds no zone, so each time conversion tries to read it again",
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: false,

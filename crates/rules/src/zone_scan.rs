@@ -6,8 +6,10 @@
 //! ## Why it happens
 //!
 //! They need the name of the zone, not its rules. Where /etc/localtime is a symbolic link, its text
-//! tells; where it is a regular file (a copy, as many container images have it, or a bind mount)
-//! they compare it with every file of the database until one is alike: thousands of calls.
+//! tells. Where it is a regular file (a copy, as many container images have it, or a bind mount)
+//! they compare it with the files of the database until one is alike. How many calls that takes
+//! depends on the zone: 1,446 in one start of Java 17, 2,791 in one of Node 20, over 6,000 in the
+//! proof below.
 //!
 //! ## Example
 //!
@@ -47,7 +49,7 @@
 //! nothing
 //! ```
 //!
-//! Another program:
+//! A program that is neither, and that was never seen to ask for the link:
 //!
 //! ```trace
 //! execve("/usr/bin/worldclock", ["worldclock"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -66,11 +68,15 @@
 //! ## Fix and caveat
 //!
 //! Make /etc/localtime a symbolic link into the database, as `timedatectl set-timezone` does, or
-//! set TZ to the name of the zone. With TZ, a change of the zone is seen at the next start.
+//! set TZ to the name of the zone. With TZ, a change of the zone is seen only at the next start. The
+//! link leads nowhere in a container without tzdata: there, TZ has to name a zone that the runtime
+//! brings itself.
 //!
 //! ## References
 //!
 //! * <https://www.freedesktop.org/software/systemd/man/latest/localtime.html>
+//! * <https://github.com/nodejs/node/issues/26880>: the comparison, told by an author of ICU
+//! * <https://github.com/dotnet/corefx/issues/2489>: the same in .NET, mended
 
 use crate::tally::{self, Part};
 use crate::text::number;
