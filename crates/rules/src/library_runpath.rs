@@ -145,7 +145,7 @@ use crate::select::{About, Case, merge_by};
 use crate::tally;
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Row, Safety};
+use needless_model::{Ask, Change, Env, Fact, Finding, ProcId, Remedy, Row, Safety};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -236,10 +236,20 @@ fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
         true => About::below(base(parent(path))),
         false => About::path(base(path)),
     });
-    let name = view.process(merged.processes[0]).name();
-    let manual = "Have the program name its libraries by absolute paths (patchelf \
-                  --replace-needed), or put links to them into one directory; if LD_LIBRARY_PATH \
-                  lists these directories, unset it";
+    let first = view.process(merged.processes[0]);
+    let name = first.name();
+    let rebuild = "Have the program name its libraries by absolute paths (patchelf \
+                   --replace-needed), or put links to them into one directory";
+    let (whose, manual) = match first.env {
+        Env::Known(_) => (format!("of {name}'s RUNPATH"), rebuild.to_owned()),
+        Env::Unknown => (
+            format!(
+                "of LD_LIBRARY_PATH or of {name}'s RUNPATH (which of them, nothing here tells; \
+                 readelf -d shows a RUNPATH)"
+            ),
+            format!("If LD_LIBRARY_PATH lists these directories, unset it. Else: {rebuild}"),
+        ),
+    };
     Finding {
         what: format!(
             "{} of {} calls that look for libraries find none: {} to search",
@@ -248,11 +258,11 @@ fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
             count(dirs, "directory", "directories"),
         ),
         why: format!(
-            "The loader searches the directories of {name}'s RUNPATH in order for each library, \
-             and each library lies in another of them."
+            "The loader searches the directories {whose} in order for each library, and each \
+             library is in another or in none."
         ),
         remedies: vec![Remedy {
-            change: Change::Manual(manual.to_owned()),
+            change: Change::Manual(manual),
             safety: Safety::Manual(
                 "The program's files change; its package must be built or patched anew.".to_owned(),
             ),

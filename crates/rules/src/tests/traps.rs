@@ -322,3 +322,25 @@ fn an_empty_zone_file_is_known_by_the_host_or_by_many_reads_without_a_seek() {
     expect(&reads(100, "lseek(3, -60, SEEK_CUR) = 54"), "nothing");
     expect(&reads(100, "").replace("bin/app", "bin/python3"), "nothing");
 }
+
+/// A log without the environment shows the same calls for both.
+#[test]
+fn which_list_the_loader_searched_is_not_said_where_nothing_tells() {
+    let open = |dir: char, name: usize, answer: &str| {
+        format!("openat(AT_FDCWD, \"/opt/{dir}/lib{name}.so.1\", O_RDONLY|O_CLOEXEC) = {answer}\n")
+    };
+    let mut opens = String::new();
+    for (name, found) in ['b', 'c', 'd', 'e', 'f'].into_iter().enumerate() {
+        for dir in 'a'..found {
+            opens += &open(dir, name, "-1 ENOENT (No such file or directory)");
+        }
+        opens += &open(found, name, "3");
+    }
+    for (env, may_be_the_variable) in [("", true), ("env -LD_LIBRARY_PATH\n", false)] {
+        let verdict =
+            verdict(&format!("{env}execve(\"/usr/bin/curl\", [\"curl\"], 0x7) = 0\n{opens}"));
+        let [finding] = verdict.findings.as_slice() else { panic!("{verdict:?}") };
+        assert_eq!(finding.rule, "library-runpath");
+        assert_eq!(finding.why.contains("LD_LIBRARY_PATH or"), may_be_the_variable, "{finding:?}");
+    }
+}
