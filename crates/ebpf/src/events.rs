@@ -138,6 +138,7 @@ impl Events {
             Some(Event::Seen(event)) => {
                 let mut process = Process::new(event.pid, None, Born::Seen);
                 process.own_root = event.own_root;
+                known_of(&mut process, &event);
                 self.begin(event.image, event.pid, process, None, true);
                 self.belongs(event);
             }
@@ -229,6 +230,7 @@ impl Events {
         let mut process = Process::new(event.pid, former.as_ref().map(|f| f.0), Born::Exec);
         process.own_root = event.own_root;
         process.secure = Some(event.secure);
+        known_of(&mut process, &event);
         if event.environ_whole {
             process.env = Env::Known(needless_tracee::watched(event.environ, self.watch));
         }
@@ -356,9 +358,11 @@ impl Events {
             };
             let process = self.builder.process_mut(image.id);
             if process.born == Born::Seen {
-                let known = (process.own_root, process.secure);
+                let known = (process.command.take(), process.open_files);
                 needless_tracee::look(process, self.watch);
-                process.own_root = known.0;
+                // It may have ended meanwhile, and the kernel told these.
+                process.command = known.0.or(process.command.take());
+                process.open_files = known.1.or(process.open_files);
                 process.own_root = Root::of(&pid.to_string()) == self.own_root;
                 if image.directory.is_none() && !image.moved {
                     image.directory =
@@ -380,6 +384,12 @@ impl Events {
             }
         }
     }
+}
+
+/// What the kernel tells of a process as it is first seen, or executes.
+fn known_of(process: &mut Process, event: &ProcessEvent<'_>) {
+    process.command = Some(String::from_utf8_lossy(event.command).into_owned());
+    process.open_files = Some(event.open_files);
 }
 
 /// CPU time of a live process from /proc/PID/stat (proc(5)), to a hundredth of a second: in user

@@ -8,6 +8,7 @@ use needless_model::{Ask, Tally};
 const CALLS: usize = 512;
 pub(crate) const SETTINGS: usize = 32 + 2 * CALLS * CALL;
 const CALL: usize = 16;
+const COMMAND: usize = 16;
 pub(crate) const SHARED: usize = 12 * 8;
 pub(crate) const ROW_KEY: usize = 24;
 pub(crate) const ROW: usize = 64;
@@ -280,6 +281,10 @@ pub(crate) struct ProcessEvent<'a> {
     /// exact sum.
     pub(crate) times: [u64; 3],
     pub(crate) cgroup: u64,
+    /// The soft limit of open files.
+    pub(crate) open_files: u64,
+    /// The name of a process that was seen or executed.
+    pub(crate) command: &'a [u8],
     pub(crate) exit_code: i32,
     pub(crate) own_root: bool,
     pub(crate) secure: bool,
@@ -386,7 +391,9 @@ impl Event<'_> {
 fn process(image: u32, mut fields: Fields<'_>) -> ProcessEvent<'_> {
     let (pid, former) = (fields.u32(), fields.u32());
     let times = [fields.u64(), fields.u64(), fields.u64()];
-    let (cgroup, exit_code) = (fields.u64(), fields.u32() as i32);
+    let (cgroup, open_files) = (fields.u64(), fields.u64());
+    let command = fields.bytes(COMMAND);
+    let exit_code = fields.u32() as i32;
     let mut flag = || fields.u8() != 0;
     let [own_root, secure, moved, by_descriptor] = [flag(), flag(), flag(), flag()];
     let lengths = [fields.u32(), fields.u32(), fields.u32()];
@@ -398,6 +405,8 @@ fn process(image: u32, mut fields: Fields<'_>) -> ProcessEvent<'_> {
         former,
         times,
         cgroup,
+        open_files,
+        command: command.split(|byte| *byte == 0).next().unwrap_or_default(),
         exit_code,
         own_root,
         secure,

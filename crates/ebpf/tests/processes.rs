@@ -3,9 +3,12 @@
 mod common;
 
 use common::*;
-use needless_ebpf::Options;
-use needless_model::{Ask, Born, Env, Exit, Fact, ProcId, Profile};
+use needless_ebpf::{Options, Session};
+use needless_model::{Ask, Born, Detail, Env, Exit, Fact, ProcId, Profile, Target};
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -214,4 +217,58 @@ fn a_child_that_outlives_the_command_is_counted() {
     let Some(profile) = of_sh("(sleep 0.2; test -e /missing/late) & exit 2") else { return };
     assert_eq!(profile.processes[0].exit, Some(Exit::Code(2)));
     assert_eq!(sum(&profile, Ask::Stat, "/missing/late").0, 1);
+}
+
+#[test]
+fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
+    let Some(sh) = needed(program("sh")) else { return };
+    let Some(profile) = of_sh(needless_testees::NAMED_SCRIPT) else { return };
+    let exe = sh.canonicalize().unwrap();
+    let named = |name| profile.processes.iter().rfind(|p| p.command.as_deref() == Some(name));
+    let script = named("a-script-of-a-l").unwrap();
+    assert_eq!((script.born, script.open_files), (Born::Exec, Some(300)));
+    assert_eq!(script.exe.as_deref(), exe.to_str());
+    assert_eq!(script.script(), Some("a-script-of-a-l"));
+    // It went down to 300 itself, after its exec.
+    let shell = named("sh").unwrap();
+    assert_eq!((shell.born, shell.open_files), (Born::Fork, Some(400)));
+    assert_eq!(profile.process(shell.parent.unwrap()).open_files, Some(400));
+    assert_ne!(profile.processes[0].open_files, Some(400));
+    assert!(profile.processes.iter().all(|p| p.command.is_some() && p.open_files.is_some()));
+}
+
+#[test]
+fn a_process_that_ran_already_has_its_name_and_its_limit() {
+    let Some(sh) = needed(program("sh")).filter(|_| possible()) else { return };
+    let folder = folder();
+    let mut command = command(sh, folder.path());
+    command.args(["-c", "ulimit -Sn 400; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = spawn(&mut command);
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answer = || {
+        input.write_all(b"x").unwrap();
+        output.read_exact(&mut [0]).unwrap();
+    };
+    // It is cat when it answers.
+    answer();
+    let mut session = Session::start(&needless_ebpf::Target::Chosen, &options()).unwrap();
+    assert!(session.observe(child.id()).unwrap());
+    answer();
+    session.drain(Duration::ZERO);
+    drop(input);
+    child.wait().unwrap();
+    let profile = session.finish().profile;
+    let [cat] = &profile.processes[..] else { panic!("{:?}", profile.processes) };
+    assert_eq!((cat.born, cat.command.as_deref()), (Born::Seen, Some("cat")));
+    assert_eq!(cat.open_files, Some(400));
+}
+
+#[test]
+fn output_to_dev_null_is_told_from_output_to_a_file_and_a_pipe() {
+    let Some(profile) = of_sh(needless_testees::THREE_OUTPUTS) else { return };
+    let of = |detail| {
+        let rows = profile.rows.iter().filter(|row| row.target == Target::Detail(detail));
+        rows.filter(|row| row.count == 50).count()
+    };
+    assert_eq!((of(Detail::DiscardedOutput), of(Detail::SmallOutput)), (1, 2));
 }

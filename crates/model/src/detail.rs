@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Detail {
-    /// `write` of fewer than [`SMALL_OUTPUT`] bytes to standard output, where that is no terminal.
+    /// `write` of fewer than [`SMALL_OUTPUT`] bytes to standard output, where that is neither a terminal
+    /// nor known to be /dev/null.
     /// Repeated: written less than a millisecond after another, with no wait, and no read of a
     /// standard input that may depend on it, in between.
     SmallOutput,
@@ -22,6 +23,8 @@ pub enum Detail {
     NameServer,
     /// `connect` to /dev/log.
     SystemLog,
+    /// As [`Detail::SmallOutput`], where standard output is known to be /dev/null.
+    DiscardedOutput,
 }
 
 /// More bytes than these are a buffer that was full, or a message of its own.
@@ -36,7 +39,7 @@ pub const VDSO_CLOCKS: u32 = 1 | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 
 
 impl Detail {
     /// All, in declaration order.
-    pub const ALL: [Detail; 8] = [
+    pub const ALL: [Detail; 9] = [
         Detail::SmallOutput,
         Detail::TinyInput,
         Detail::HeapGrows,
@@ -45,6 +48,7 @@ impl Detail {
         Detail::Clock,
         Detail::NameServer,
         Detail::SystemLog,
+        Detail::DiscardedOutput,
     ];
 
     /// What stands for the path in lists of evidence.
@@ -58,6 +62,7 @@ impl Detail {
             Detail::Clock => "a clock of the vDSO",
             Detail::NameServer => "a name server",
             Detail::SystemLog => "/dev/log",
+            Detail::DiscardedOutput => "standard output, which is /dev/null, a few bytes",
         }
     }
 }

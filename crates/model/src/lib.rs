@@ -28,7 +28,7 @@ pub use host::{Costs, Host, LocaleProbe, Spelling, Zone, ZoneFile};
 pub use intern::{Interner, StrId};
 pub use origin::{Belongs, Confidence, Mention, Reaches, Step, Story, Value};
 pub use part::Part;
-pub use process::{Born, Env, Exit, Libc, ProcId, Process, Runtime};
+pub use process::{Born, COMMAND_BYTES, Env, Exit, Libc, ProcId, Process, Runtime, command_of};
 pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};
 pub use proof::{Counted, Measure, Outcome, Prediction, Proof, Quantity, Usage};
 pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};

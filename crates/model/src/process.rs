@@ -118,6 +118,10 @@ pub struct Process {
     pub born: Born,
     /// The executable's path, as resolved by the kernel where known, else as given to exec.
     pub exe: Option<String>,
+    /// The name that the kernel gave it at exec (`comm`, proc(5)): the file name of what was executed, of a
+    /// script its own and not its interpreter's, at most [`COMMAND_BYTES`] bytes. Of a process that ran
+    /// already, the name it had when first seen. Nothing else of its command line is ever read.
+    pub command: Option<String>,
     /// Watched variables at exec.
     pub env: Env,
     /// C library.
@@ -137,7 +141,13 @@ pub struct Process {
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
     pub cpu_sys_ns: Option<u64>,
-    /// Whether its root directory and mount namespace are the observer's own.
+    /// The soft limit of open files (`RLIMIT_NOFILE`, getrlimit(2)) that it was started with, at exec; of a
+    /// process that ran already, when it was first seen. What it set itself later is not in it. Never
+    /// without bound: the kernel allows no more than /proc/sys/fs/nr_open.
+    pub open_files: Option<u64>,
+    /// Whether its root directory and its mount namespace are the observer's own, both: then the same path
+    /// is the same file to both. Where it is false, what is said of a path is said of the process's own
+    /// tree, and nothing may be looked up or changed under that path in ours. A log does not tell: `true`.
     pub own_root: bool,
     /// How it ended, where seen.
     pub exit: Option<Exit>,
@@ -151,6 +161,7 @@ impl Process {
             parent,
             born,
             exe: None,
+            command: None,
             env: Env::Unknown,
             libc: Libc::Unknown,
             runtime: Runtime::Native,
@@ -159,6 +170,7 @@ impl Process {
             wide: None,
             cpu_user_ns: None,
             cpu_sys_ns: None,
+            open_files: None,
             own_root: true,
             exit: None,
         }
@@ -181,5 +193,72 @@ impl Process {
     pub fn name(&self) -> &str {
         let exe = self.exe.as_deref().unwrap_or("?");
         exe.rsplit('/').next().unwrap_or(exe)
+    }
+
+    /// The command's name where it tells another program than the executable's does: a script by its own
+    /// name where an interpreter runs it, an applet of busybox. Not where one is the start of the other, as
+    /// of `python3` and python3.11 or of a name that was cut.
+    pub fn script(&self) -> Option<&str> {
+        let (command, name) = (self.command.as_deref()?, self.name());
+        let same = name.starts_with(command) || command.starts_with(name);
+        (self.exe.is_some() && !same).then_some(command)
+    }
+
+    /// The program as people call it: `ts (perl)`, `awk (busybox)`, `perl`, "?" where it is not known.
+    pub fn title(&self) -> String {
+        match (self.script(), &self.exe, &self.command) {
+            (Some(script), ..) => format!("{script} ({})", self.name()),
+            (None, None, Some(command)) => command.clone(),
+            _ => self.name().to_owned(),
+        }
+    }
+}
+
+/// Most bytes of a command's name that the kernel keeps (`TASK_COMM_LEN` without its NUL).
+pub const COMMAND_BYTES: usize = 15;
+
+/// The name that the kernel gives a process which executes `file`: what follows the last slash, cut.
+pub fn command_of(file: &[u8]) -> String {
+    let name = file.rsplit(|byte| *byte == b'/').next().unwrap_or(file);
+    String::from_utf8_lossy(&name[..name.len().min(COMMAND_BYTES)]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(exe: Option<&str>, command: Option<&str>) -> Process {
+        let (exe, command) = (exe.map(str::to_owned), command.map(str::to_owned));
+        Process { exe, command, ..Process::new(1, None, Born::Exec) }
+    }
+
+    #[test]
+    fn a_command_is_told_where_it_tells_another_program() {
+        let title = |exe, command| process(exe, command).title();
+        assert_eq!(title(Some("/usr/bin/perl"), Some("ts")), "ts (perl)");
+        assert_eq!(title(Some("/bin/busybox"), Some("awk")), "awk (busybox)");
+        assert_eq!(title(Some("/usr/bin/python3.11"), Some("python3")), "python3.11");
+        assert_eq!(
+            title(Some("/opt/a-name-of-many-bytes"), Some("a-name-of-many-")),
+            "a-name-of-many-bytes"
+        );
+        assert_eq!(title(Some("/usr/bin/perl"), None), "perl");
+        assert_eq!(title(None, Some("ts")), "ts");
+        assert_eq!(title(None, None), "?");
+    }
+
+    #[test]
+    fn a_name_is_cut_as_the_kernel_cuts_it() {
+        assert_eq!(command_of(b"/usr/bin/annotate-output-of-all"), "annotate-output");
+        assert_eq!(command_of(b"ts"), "ts");
+        assert_eq!(command_of("/x/äääääääää".as_bytes()), "äääääää\u{fffd}");
+    }
+
+    #[test]
+    fn a_fork_has_its_parents_name_and_limit() {
+        let parent =
+            Process { open_files: Some(4096), ..process(Some("/usr/bin/perl"), Some("ts")) };
+        let child = parent.forked(2, ProcId(0));
+        assert_eq!((child.title().as_str(), child.open_files), ("ts (perl)", Some(4096)));
     }
 }

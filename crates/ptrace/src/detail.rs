@@ -17,6 +17,8 @@ pub(crate) struct Details {
 #[derive(Clone, Debug, Default)]
 struct Output {
     terminal: bool,
+    /// Whether it is /dev/null.
+    discarded: bool,
     /// Whether standard input is a pipe or a socket: who writes there may wait for our output.
     peer: bool,
     /// Small writes so far.
@@ -54,8 +56,11 @@ impl Details {
             }
             Told::Peer => peer(tid, args[1], args[2]).and_then(plain),
             Told::Output => {
-                let turn = self.output.get_or_insert_with(|| Output::of(tid)).turn(tid)?;
-                Some(Seen { detail: Detail::SmallOutput, turn: Some(turn) })
+                let output = self.output.get_or_insert_with(|| Output::of(tid));
+                let turn = Some(output.turn(tid)?);
+                let discarded = output.discarded;
+                let detail = if discarded { Detail::DiscardedOutput } else { Detail::SmallOutput };
+                Some(Seen { detail, turn })
             }
         }
     }
@@ -64,15 +69,17 @@ impl Details {
 impl Output {
     fn of(tid: Tid) -> Output {
         let stream = |fd: u8| std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).ok();
-        let terminal = |file: &std::fs::Metadata| {
-            let device = file.rdev();
-            file.file_type().is_char_device()
-                && (libc::major(device).into(), libc::minor(device).into()) != NULL
+        let device = |file: &std::fs::Metadata| file.file_type().is_char_device();
+        let null = |file: &std::fs::Metadata| {
+            let number = file.rdev();
+            device(file) && (libc::major(number).into(), libc::minor(number).into()) == NULL
         };
         let waits =
             |file: &std::fs::Metadata| file.file_type().is_fifo() || file.file_type().is_socket();
+        let output = stream(1);
         Output {
-            terminal: stream(1).as_ref().is_none_or(terminal),
+            terminal: output.as_ref().is_none_or(|file| device(file) && !null(file)),
+            discarded: output.as_ref().is_some_and(null),
             peer: stream(0).as_ref().is_some_and(waits),
             ..Output::default()
         }

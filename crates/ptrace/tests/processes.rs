@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use needless_launch::{Launch, Stdio};
-use needless_model::{Ask, Born, Env, Exit, Fact, Limits, Profile};
+use needless_model::{Ask, Born, Detail, Env, Exit, Fact, Limits, Profile, Target};
 use needless_ptrace::{Error, Options, Traced, trace};
 use std::ffi::OsString;
 use std::path::Path;
@@ -287,4 +287,33 @@ fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
     assert_eq!(traced.profile.lost["calls_unfinished"], 1);
     let killed = traced.profile.processes.iter().filter(|p| p.exit == Some(Exit::Signal(9)));
     assert_eq!(killed.count(), 1);
+}
+
+#[test]
+fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
+    let Some(sh) = needed(program("sh")) else { return };
+    let profile = traced(&sh, &["-c", needless_testees::NAMED_SCRIPT]).profile;
+    let exe = sh.canonicalize().unwrap();
+    let named = |name| profile.processes.iter().rfind(|p| p.command.as_deref() == Some(name));
+    let script = named("a-script-of-a-l").unwrap();
+    assert_eq!((script.born, script.open_files), (Born::Exec, Some(300)));
+    assert_eq!(script.exe.as_deref(), exe.to_str());
+    assert_eq!(script.script(), Some("a-script-of-a-l"));
+    // It went down to 300 itself, after its exec.
+    let shell = named("sh").unwrap();
+    assert_eq!((shell.born, shell.open_files), (Born::Fork, Some(400)));
+    assert_eq!(profile.process(shell.parent.unwrap()).open_files, Some(400));
+    assert_ne!(profile.processes[0].open_files, Some(400));
+    assert!(profile.processes.iter().all(|p| p.command.is_some() && p.open_files.is_some()));
+}
+
+#[test]
+fn output_to_dev_null_is_told_from_output_to_a_file_and_a_pipe() {
+    let Some(sh) = needed(program("sh")) else { return };
+    let profile = traced(&sh, &["-c", needless_testees::THREE_OUTPUTS]).profile;
+    let of = |detail| {
+        let rows = profile.rows.iter().filter(|row| row.target == Target::Detail(detail));
+        rows.filter(|row| row.count == 50).count()
+    };
+    assert_eq!((of(Detail::DiscardedOutput), of(Detail::SmallOutput)), (1, 2));
 }

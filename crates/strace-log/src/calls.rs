@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Chdir,
     Fchdir,
     Getcwd,
+    /// Asks for a limit of the process, or sets one.
+    Limit,
     /// Memory and descriptors: every program makes some of these at its start.
     Startup,
 }
@@ -271,6 +273,7 @@ fn kind(name: &str) -> Kind {
         "chdir" => Kind::Chdir,
         "fchdir" => Kind::Fchdir,
         "getcwd" => Kind::Getcwd,
+        "prlimit64" | "prlimit" | "getrlimit" | "ugetrlimit" | "setrlimit" => Kind::Limit,
         "mmap" | "mmap2" | "old_mmap" | "munmap" | "mprotect" | "brk" | "close" | "read" => {
             Kind::Startup
         }

@@ -33,6 +33,8 @@ pub(crate) struct Streams {
     heap: u64,
     /// Whether standard output is a terminal, as far as a line told.
     terminal: bool,
+    /// Whether it is /dev/null, as far as a line told.
+    discarded: bool,
     /// Whether standard input is a pipe, a socket or a terminal.
     peer: bool,
     /// Counts the reads that an answer may have been waited for.
@@ -82,8 +84,12 @@ impl Streams {
             Told::Nothing => None,
             Told::Output => {
                 let length = last_number(args)?;
-                let small = length < u64::from(SMALL_OUTPUT) && !self.to_terminal(args);
-                small.then_some((Detail::SmallOutput, Some(self.turns)))
+                if length >= u64::from(SMALL_OUTPUT) || self.to_terminal(args) {
+                    return None;
+                }
+                let discarded = self.is_discarded(args);
+                let detail = if discarded { Detail::DiscardedOutput } else { Detail::SmallOutput };
+                Some((detail, Some(self.turns)))
             }
             Told::Input => {
                 let tiny = last_number(args)? < u64::from(TINY_INPUT);
@@ -123,9 +129,11 @@ impl Streams {
             }
             Told::Status => {
                 let has = |part: &[u8]| memmem::find(args, part).is_some();
-                let device = has(b"{st_mode=S_IFCHR") && !has(b"makedev(0x1, 0x3)");
+                // strace 4 wrote the number in decimal.
+                let null = has(b"makedev(0x1, 0x3)") || has(b"makedev(1, 3)");
+                let device = has(b"{st_mode=S_IFCHR") && !null;
                 if args[0] == b'1' {
-                    self.terminal = device;
+                    (self.terminal, self.discarded) = (device, null);
                 } else {
                     self.peer = device || has(b"{st_mode=S_IFIFO") || has(b"{st_mode=S_IFSOCK");
                 }
@@ -136,6 +144,15 @@ impl Streams {
 
     fn to_terminal(self, args: &[u8]) -> bool {
         self.terminal || args.starts_with(b"1</dev/pts/") || args.starts_with(b"1</dev/tty")
+    }
+
+    fn is_discarded(self, args: &[u8]) -> bool {
+        match args.strip_prefix(b"1<") {
+            // -xx: the name is all escapes.
+            None | Some([b'\\', ..]) => self.discarded,
+            // -y, -yy
+            Some(file) => file.starts_with(b"/dev/null>") || file.starts_with(b"/dev/null<"),
+        }
     }
 }
 
@@ -181,6 +198,26 @@ mod tests {
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(2))));
         assert_eq!(see(s, "fstat", "1, {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0)}"), None);
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None);
+    }
+
+    #[test]
+    fn output_to_dev_null_is_told_where_a_line_says_so() {
+        let s = &mut Streams::default();
+        let detail = |s: &mut Streams, args| see(s, "write", args).map(|(detail, _)| detail);
+        let (small, discarded) = (Some(Detail::SmallOutput), Some(Detail::DiscardedOutput));
+        assert_eq!(detail(s, r#"1, "a\n", 2"#), small);
+        assert_eq!(detail(s, r#"1</dev/null>, "a\n", 2"#), discarded);
+        assert_eq!(detail(s, r#"1</dev/null<char 1:3>>, "a\n", 2"#), discarded);
+        assert_eq!(detail(s, r#"1</dev/nullx>, "a\n", 2"#), small);
+        for null in ["makedev(0x1, 0x3)", "makedev(1, 3)"] {
+            let status = format!("1, {{st_mode=S_IFCHR|0666, st_rdev={null}, ...}}");
+            assert_eq!(see(s, "fstat", &status), None);
+            assert_eq!(detail(s, r#"1, "a\n", 2"#), discarded);
+            assert_eq!(detail(s, r#"1<\x2f\x64>, "\x61", 1"#), discarded);
+            assert_eq!(detail(s, r#"1</tmp/o>, "a\n", 2"#), small);
+            assert_eq!(see(s, "fstat", "1, {st_mode=S_IFREG|0644, st_size=0, ...}"), None);
+            assert_eq!(detail(s, r#"1, "a\n", 2"#), small);
+        }
     }
 
     #[test]

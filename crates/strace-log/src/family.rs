@@ -3,6 +3,7 @@
 mod forks;
 
 use crate::detail::Streams;
+use crate::limit::Limit;
 use needless_model::{Born, Builder, Exit, ProcId, Process, Runtime};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -59,6 +60,8 @@ pub(crate) struct State {
     pub glibc: bool,
     /// What calls without a path told of its streams and heap.
     pub streams: Streams,
+    /// What calls told of its limit of open files.
+    pub limit: Limit,
 }
 
 /// A child that a fork told of and that has not been seen yet.
@@ -283,12 +286,15 @@ impl Family {
         let mut new = Process::new(was.pid, Some(old), Born::Exec);
         new.own_root = was.own_root;
         self.describe_exec(&mut new, exe);
+        let before = self.state(old);
+        let (cwd, limit) = (before.cwd.clone(), before.limit.now);
+        before.replaced = true;
+        new.open_files = limit;
         let new = builder.process(new);
-        let cwd = self.state(old).cwd.clone();
-        self.state(old).replaced = true;
         self.move_thread(at, new);
         let state = self.state(new);
         state.cwd = cwd;
+        state.limit.now = limit;
         state.whole = true;
         new
     }

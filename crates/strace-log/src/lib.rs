@@ -15,6 +15,7 @@ mod error;
 mod family;
 mod files;
 mod input;
+mod limit;
 mod lines;
 pub mod notation;
 mod path;

@@ -1,5 +1,7 @@
 //! A call that ended, counted.
 
+mod image;
+
 use crate::cache::{self, Asker, Known};
 use crate::calls::{Kind, Shape, does_not_wait};
 use crate::detail::Told;
@@ -8,7 +10,7 @@ use crate::payload::{self, Returned};
 use crate::reader::{Begun, Reader, makes_thread};
 use crate::text::{self, unescape};
 use foldhash::fast::FixedState;
-use needless_model::{Answer, Ask, Env, Errno, Libc, Loss, ProcId, Question};
+use needless_model::{Answer, Ask, Errno, Libc, Loss, ProcId, Question};
 use std::hash::BuildHasher;
 
 impl Reader<'_> {
@@ -60,6 +62,7 @@ impl Reader<'_> {
         self.detail_or_count(process, call, if whole { args } else { b"" }, answer);
         match kind {
             Kind::Startup => self.family.state(process).startup = true,
+            Kind::Limit if outcome.is_ok() && whole => self.limit(process, call, args),
             Kind::Fork => {
                 if let (Ok(()), Some(child)) = (outcome, payload::child(ret)) {
                     let is_thread = makes_thread(args);
@@ -319,56 +322,6 @@ impl Reader<'_> {
     pub(crate) fn asker(&self, process: ProcId, call: u16) -> Asker {
         let cwd_changes = self.family.states().get(process.index()).map_or(0, |s| s.cwd_changes);
         Asker { process, cwd_changes, call, ask: None }
-    }
-
-    /// The C library shows in the libraries that the dynamic linker opens: which one this path is.
-    fn libc_of(&mut self, raw: &[u8]) -> Option<Libc> {
-        self.piece.clear();
-        unescape(raw, &mut self.piece); // -xx: the name is all escapes
-        let path = self.piece.as_slice();
-        let name = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
-        match name {
-            b"libc.so.6" | b"libc.so.6.1" | b"libc.so.0.3" => Some(Libc::Glibc(None)),
-            _ if name.starts_with(b"ld-musl-") || name.starts_with(b"libc.musl-") => {
-                Some(Libc::Musl)
-            }
-            _ => {
-                let version = name.strip_prefix(b"libc-2.")?.strip_suffix(b".so")?;
-                Some(Libc::Glibc(Some(format!("2.{}", String::from_utf8_lossy(version)))))
-            }
-        }
-    }
-
-    fn exe(&mut self, found: &Path<'_>, process: ProcId) -> String {
-        match found {
-            Path::Found(found) => {
-                self.absolute(process, found);
-                String::from_utf8_lossy(&self.path).into_owned()
-            }
-            _ => "?".to_owned(),
-        }
-    }
-
-    /// What an exec tells of the image it makes.
-    fn image(&mut self, process: ProcId, found: &Path<'_>) {
-        let Path::Found(found) = found else {
-            self.builder.process_mut(process).exe = None;
-            return;
-        };
-        let Some(variables) = path::environment(found.rest, self.options.watch) else { return };
-        if variables.iter().any(|v| v.cut) {
-            self.seen.cut_variables = true;
-            return;
-        }
-        self.seen.environment = true;
-        let value = |raw: &[u8]| {
-            let mut value = Vec::new();
-            unescape(raw, &mut value);
-            String::from_utf8_lossy(&value).into_owned()
-        };
-        // The first of two variables of one name is the one that getenv finds.
-        let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
-        self.builder.process_mut(process).env = Env::Known(known);
     }
 }
 

@@ -30,6 +30,21 @@ pub fn path(name: &str) -> Result<PathBuf, String> {
     built.map(PathBuf::from).map_err(|why| format!("testee {name}: {why}"))
 }
 
+/// For `sh -c`: a script by `#!`, started by a shell that was itself started with a limit of 400 open
+/// files and has lowered it to 300.
+pub const NAMED_SCRIPT: &str = r##"
+    folder=$(mktemp -d) && script=$folder/a-script-of-a-long-name &&
+    printf '#!/bin/sh\n:\n' >"$script" && chmod +x "$script" && ulimit -Sn 400 &&
+    exec sh -c 'ulimit -Sn 300; "$0"; rm -r "${0%/*}"' "$script"
+"##;
+
+/// For `sh -c`: three shells that write 50 lines each: to /dev/null, to a file, to a pipe.
+pub const THREE_OUTPUTS: &str = r#"
+    lines='i=0; while [ $i -lt 50 ]; do echo line; i=$((i+1)); done'
+    file=$(mktemp) && sh -c "$lines" >/dev/null && sh -c "$lines" >"$file" &&
+    sh -c "$lines" | wc -c >"$file" && rm "$file"
+"#;
+
 /// What a test needs of the machine: a program, a testee, a right. `None` if it is missing; the test
 /// is then to return, and is skipped with the reason on standard error.
 ///

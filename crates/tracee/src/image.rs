@@ -44,6 +44,22 @@ pub fn look(process: &mut Process, watch: &[&str]) {
         Err(_) => Env::Unknown,
     };
     process.secure = secure(pid);
+    process.command = command(pid);
+    process.open_files = open_files(pid);
+}
+
+/// The name of process `pid`, which is that of its first thread.
+fn command(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The soft limit of open files of process `pid` (proc(5), /proc/PID/limits).
+fn open_files(pid: u32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let fields = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    fields.split_whitespace().next()?.parse().ok()
 }
 
 /// The working directory of thread `tid`, where it has a name.
@@ -167,6 +183,10 @@ mod tests {
         assert_eq!(me.exe.as_deref(), std::env::current_exe().unwrap().to_str());
         assert_eq!(me.env, Env::Known(BTreeMap::new()));
         assert_eq!(me.secure, Some(false));
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        assert_eq!(me.open_files, limit.current);
+        let name = needless_model::command_of(me.exe.as_deref().unwrap().as_bytes());
+        assert_eq!(me.command, Some(name));
         assert!(!privilege_withheld(&me));
         assert_eq!(Root::of("self"), Root::of(&std::process::id().to_string()));
     }

@@ -7,6 +7,7 @@
 /* proc.stdio */
 #define LOOKED 1
 #define TERMINAL 2	/* standard output is one */
+#define DISCARDED 8	/* standard output is /dev/null */
 #define PARTNER 4	/* standard input is a pipe or a socket: who writes there may wait for an answer */
 
 #define S_IFMT 0170000
@@ -28,8 +29,10 @@ static __always_inline __u32 streams(struct task_struct *task)
 {
 	struct inode *in = stream(task, 0), *out = stream(task, 1);
 	__u32 known = LOOKED;
-	if (!out || ((BPF_CORE_READ(out, i_mode) & S_IFMT) == S_IFCHR && BPF_CORE_READ(out, i_rdev) != NULL_DEVICE))
+	if (!out)
 		known |= TERMINAL;
+	else if ((BPF_CORE_READ(out, i_mode) & S_IFMT) == S_IFCHR)
+		known |= BPF_CORE_READ(out, i_rdev) == NULL_DEVICE ? DISCARDED : TERMINAL;
 	__u32 kind = in ? BPF_CORE_READ(in, i_mode) & S_IFMT : 0;
 	if (kind == S_IFIFO || kind == S_IFSOCK)
 		known |= PARTNER;
@@ -70,7 +73,7 @@ static __always_inline __u8 detail_of(const volatile struct call *call, const st
 			return NONE;
 		if (proc->stdio & PARTNER && bpf_core_field_exists(task->ioac.syscr))
 			*turn += BPF_CORE_READ(task, ioac.syscr);
-		return SMALL_OUTPUT;
+		return proc->stdio & DISCARDED ? DISCARDED_OUTPUT : SMALL_OUTPUT;
 	}
 	if (told == HEAP) {
 		__u64 before = proc->heap;

@@ -120,8 +120,12 @@ struct mm_struct {
 struct sched_entity {
 	__u64 sum_exec_runtime;
 };
+struct rlimit {
+	unsigned long rlim_cur;
+};
 struct signal_struct {
 	atomic_t live;
+	struct rlimit rlim[16];
 	int nr_threads;
 	int group_exit_code;
 	__u64 utime, stime;
@@ -151,6 +155,7 @@ struct task_struct {
 	struct task_io_accounting ioac;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	char comm[16];
 };
 struct linux_binprm {
 	unsigned int secureexec : 1;

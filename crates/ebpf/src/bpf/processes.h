@@ -45,6 +45,14 @@ static __always_inline void head(struct process *event, __u32 kind, __u32 image,
 	event->cgroup = bpf_get_current_cgroup_id();
 	event->own_root = has_own_root(task);
 	event->pid = tgid_here(task);
+	event->open_files = BPF_CORE_READ(task, signal, rlim[NOFILE].rlim_cur);
+}
+
+/* The name of the process that `task` is of: its first thread's. */
+static __always_inline void name(struct process *event, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	bpf_core_read_str(event->command, sizeof(event->command), &leader->comm);
 }
 
 /* A number for a process image, unlike those of the last million on this CPU. 0 is none. */
@@ -83,6 +91,7 @@ static __noinline struct proc *first_seen(__u32 tgid)
 	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST) == 0) {
 		struct process event = {};
 		head(&event, SEEN, fresh.image, task);
+		name(&event, task);
 		if (!send(&event, sizeof(event)))
 			bump(&shared.events_lost);
 	}
@@ -136,6 +145,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 	proc->stdio = 0;
 	proc->heap = 0;
 	head(event, EXECUTED, proc->image, task);
+	name(event, task);
 	times(event, proc, task);
 	event->moved = proc->moved;
 	event->secure = BPF_CORE_READ_BITFIELD(binprm, secureexec);

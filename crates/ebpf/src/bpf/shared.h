@@ -9,6 +9,8 @@
 #define STACK 4096
 #define PATH_BYTES 2048
 #define COMPONENT 256
+#define COMMAND 16	/* TASK_COMM_LEN */
+#define NOFILE 7	/* RLIMIT_NOFILE, asm-generic/resource.h */
 
 /* What is to be done about a call: needless-abi's table. */
 enum kind { PLAIN, PATH, WAIT, MOVES, URING, BIRTH, TELLS };
@@ -20,7 +22,7 @@ enum moves { NOTHING, DIRECTORY, ROOT };
 enum ask { ASK_STAT, ASK_LSTAT, ASK_OPEN, ASK_OPEN_WRITE, ASK_ACCESS, ASK_READLINK, ASK_EXEC, ASK_CHANGE, ASK_OTHER, ASK_NO_PATH };
 #define NONE 0xff
 /* needless_model::Detail, in its order, as far as it is named here; and what only the arguments decide. */
-enum detail { SMALL_OUTPUT = 0, HEAP_GROWS = 2, HEAP_SHRINKS = 3, NAME_SERVER = 6, SYSTEM_LOG = 7 };
+enum detail { SMALL_OUTPUT = 0, HEAP_GROWS = 2, HEAP_SHRINKS = 3, NAME_SERVER = 6, SYSTEM_LOG = 7, DISCARDED_OUTPUT = 8 };
 enum told { OUTPUT = 0x40, HEAP, PEER };
 
 struct call {
@@ -153,6 +155,8 @@ struct process {
 	__u32 former;		/* the image it was, or its parent's */
 	__u64 utime, stime, runtime;	/* of the process so far */
 	__u64 cgroup;
+	__u64 open_files;	/* the soft limit */
+	char command[COMMAND];	/* its name, of SEEN and EXECUTED */
 	__s32 exit_code;
 	__u8 own_root;
 	__u8 secure;

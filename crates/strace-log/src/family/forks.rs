@@ -1,6 +1,6 @@
 //! Who made whom, where lines come in an order that hides it.
 
-use super::{Expected, Family};
+use super::{Expected, Family, State};
 use needless_model::{Born, Builder, Process};
 
 impl Family {
@@ -83,6 +83,8 @@ impl Family {
         child.env = up.env;
         child.libc = up.libc;
         child.runtime = up.runtime;
+        child.command = child.command.take().or(up.command);
+        child.open_files = child.open_files.or(up.open_files);
     }
 
     /// An exec by thread `from` goes on under the tid of its process's first thread, `to`.
@@ -126,9 +128,10 @@ impl Family {
             Some(Expected { parent, thread: false }) => {
                 let child = builder.process_ref(parent).forked(tid, parent);
                 let process = builder.process(child);
-                let cwd = self.state(parent).cwd.clone();
+                let State { cwd, limit, .. } = self.state(parent);
+                let (cwd, limit) = (cwd.clone(), *limit);
                 let state = self.state(process);
-                state.cwd = cwd;
+                (state.cwd, state.limit) = (cwd, limit);
                 state.whole = true;
                 process
             }
