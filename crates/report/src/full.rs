@@ -2,7 +2,7 @@
 
 use crate::text::{Tint, clean, count, duration, number, percent, wrap};
 use crate::{Report, Source, Style, tell, window};
-use needless_model::{Change, Evidence, Fact, Finding, Profile, Safety, Stage, Totals};
+use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage, Totals};
 use std::io::{self, Write};
 
 pub(crate) const NAME: &str = "full";
@@ -114,7 +114,7 @@ fn print_finding(
     for (label, figure) in figures {
         prose(out, label, figure)?;
     }
-    prose(out, "who", &who(finding, profile))?;
+    prose(out, "who", &(who(finding, profile) + elsewhere(finding, profile)))?;
     prose(out, "why", &clean(&finding.why))?;
     for (at, from) in origins(finding, profile).iter().enumerate() {
         exact(out, if at == 0 { "from" } else { "" }, from, None)?;
@@ -201,24 +201,35 @@ fn stage(stage: Stage) -> &'static str {
 /// The processes: the first by name, the executables if there are several processes.
 fn who(finding: &Finding, profile: &Profile) -> String {
     let exes = tell::exes(finding, profile);
-    let name = |exe: Option<&str>| clean(exe.unwrap_or("an unknown program")).into_owned();
     if let [one] = finding.processes[..] {
-        return format!("{}, {}", tell::process(one, profile), name(exes[0].0));
+        // Its script is in its name.
+        let exe = tell::Program { script: None, ..exes[0].0 };
+        return format!("{}, {}", tell::process(one, profile), exe.words());
     }
     let most = tell::process(finding.processes[0], profile);
     let all = number(finding.processes.len() as u64);
     if let [(exe, _)] = exes[..] {
-        return format!("{all} processes of {}, most calls by {most}", name(exe));
+        return format!("{all} processes of {}, most calls by {most}", exe.words());
     }
     let mut groups: Vec<String> = exes
         .iter()
         .take(SHOWN)
-        .map(|(exe, n)| format!("{} × {}", number(*n), name(*exe)))
+        .map(|(exe, n)| format!("{} × {}", number(*n), exe.words()))
         .collect();
     if exes.len() > SHOWN {
         groups.push(count((exes.len() - SHOWN) as u64, "other program", "other programs"));
     }
     format!("{all} processes: {}; most calls by {most}", groups.join(", "))
+}
+
+/// What to know of paths where they are not this machine's.
+fn elsewhere(finding: &Finding, profile: &Profile) -> &'static str {
+    let own = |id: &ProcId| profile.process(*id).own_root;
+    match (finding.processes.iter().all(own), finding.processes.iter().any(own)) {
+        (true, _) => "",
+        (_, false) => "; in a root or mount namespace of its own: paths are those there",
+        _ => "; some in a root or mount namespace of their own: their paths are those there",
+    }
 }
 
 /// Call sites, then what the variables were that the remedies are about.

@@ -112,7 +112,7 @@ fn suppressed<'a>(one: &'a needless_rules::Suppressed, profile: &'a model::Profi
     Suppressed {
         rule: one.finding.rule,
         service: one.finding.service.as_deref(),
-        process: Process { pid: first.pid, exe: first.exe.as_deref() },
+        process: process(first),
         needless: one.finding.needless,
         reason: &one.reason,
         until: one.until.map(|day| day.to_string()),
@@ -139,10 +139,10 @@ fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
         share: tell::share(finding, profile.totals.path_calls),
         kernel_us: finding.kernel_ns.map(|ns| ns as f64 / 1e3),
         estimated: finding.estimated && finding.kernel_ns.is_some(),
-        process: Process { pid: first.pid, exe: first.exe.as_deref() },
+        process: process(first),
         whom: whom(finding, profile),
         processes: finding.processes.len() as u64,
-        exes: exes.into_iter().map(|(exe, processes)| Exe { exe, processes }).collect(),
+        exes: exes.into_iter().map(exe).collect(),
         what: &finding.what,
         why: &finding.why,
         sites: &finding.sites,
@@ -160,6 +160,10 @@ fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
     }
 }
 
+fn exe<'a>((program, processes): (tell::Program<'a>, u64)) -> Exe<'a> {
+    Exe { exe: program.exe, script: program.script, processes }
+}
+
 /// How many processes of a finding are listed.
 const LISTED: usize = 256;
 
@@ -168,7 +172,16 @@ fn whom<'a>(finding: &Finding, profile: &'a model::Profile) -> Vec<Process<'a>> 
     let mut seen = std::collections::BTreeSet::new();
     let all = finding.processes.iter().map(|id| profile.process(*id));
     let once = all.filter(|process| seen.insert(process.pid)).take(LISTED);
-    once.map(|process| Process { pid: process.pid, exe: process.exe.as_deref() }).collect()
+    once.map(process).collect()
+}
+
+fn process(process: &model::Process) -> Process<'_> {
+    Process {
+        pid: process.pid,
+        exe: process.exe.as_deref(),
+        command: process.command.as_deref(),
+        open_files: process.open_files,
+    }
 }
 
 fn remedy(remedy: &model::Remedy) -> Remedy<'_> {

@@ -1,7 +1,7 @@
 //! What needless wrote before, read again.
 
 use crate::profile::PROFILE_SCHEMA;
-use needless_model::{Change, Snapshot};
+use needless_model::{Born, Change, Process, Snapshot};
 use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -110,6 +110,7 @@ struct FindingIn {
 #[derive(Deserialize)]
 struct ExeIn {
     exe: Option<String>,
+    script: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -184,15 +185,14 @@ impl From<ReportIn> for Saved {
 }
 
 fn known(finding: &FindingIn) -> Known {
-    // As `Process::name` gives it.
-    let name = |exe: &ExeIn| {
-        let exe = exe.exe.as_deref().unwrap_or("?");
-        exe.rsplit('/').next().unwrap_or(exe).to_owned()
+    let title = |program: &ExeIn| {
+        let (exe, command) = (program.exe.clone(), program.script.clone());
+        Process { exe, command, ..Process::new(0, None, Born::Seen) }.title()
     };
     Known {
         rule: finding.rule.clone(),
         service: finding.service.clone(),
-        programs: finding.exes.iter().map(name).collect(),
+        programs: finding.exes.iter().map(title).collect(),
         needless: finding.needless,
         per_second: finding.per_second,
     }

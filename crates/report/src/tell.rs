@@ -51,17 +51,39 @@ pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
     }
 }
 
-/// `sample[4711]`.
+/// `sample[4711]`, `ts (perl)[4711]`.
 pub(crate) fn process(id: ProcId, profile: &Profile) -> String {
     let process = profile.process(id);
-    format!("{}[{}]", clean(process.name()), process.pid)
+    format!("{}[{}]", clean(&process.title()), process.pid)
 }
 
-/// Executables of a finding's processes with how many processes ran each, most first.
-pub(crate) fn exes<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Option<&'a str>, u64)> {
-    let mut by_exe: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+/// What processes run: an executable, and the script or applet that it runs where that is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Program<'a> {
+    /// Path of the executable, where known.
+    pub(crate) exe: Option<&'a str>,
+    /// As [`Process::script`](needless_model::Process::script).
+    pub(crate) script: Option<&'a str>,
+}
+
+impl Program<'_> {
+    /// `/usr/bin/perl`, `ts (/usr/bin/perl)`.
+    pub(crate) fn words(&self) -> String {
+        let exe = clean(self.exe.unwrap_or("an unknown program"));
+        match self.script {
+            Some(script) => format!("{} ({exe})", clean(script)),
+            None => exe.into_owned(),
+        }
+    }
+}
+
+/// Programs of a finding's processes with how many processes ran each, most first.
+pub(crate) fn exes<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Program<'a>, u64)> {
+    let mut by_exe: BTreeMap<Program<'_>, u64> = BTreeMap::new();
     for id in &finding.processes {
-        *by_exe.entry(profile.process(*id).exe.as_deref()).or_default() += 1;
+        let process = profile.process(*id);
+        let program = Program { exe: process.exe.as_deref(), script: process.script() };
+        *by_exe.entry(program).or_default() += 1;
     }
     let mut exes: Vec<_> = by_exe.into_iter().collect();
     exes.sort_by_key(|(_, processes)| std::cmp::Reverse(*processes));

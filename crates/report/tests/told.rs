@@ -5,7 +5,7 @@ mod samples;
 use insta::assert_snapshot;
 use needless_model::Change;
 use needless_report::{Format, Style};
-use samples::{Sample, healthy, hostile, localtime, log, reopened, tree};
+use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 
 #[test]
 fn full_for_one_finding() {
@@ -31,6 +31,44 @@ fn full_for_one_finding() {
     not checked:  nothing
     try:          TZ=Europe/Athens needless run -- ./sample …
     "#);
+}
+
+#[test]
+fn a_script_is_told_by_its_name_and_whose_paths_it_has() {
+    let full = script().told(Format::Full);
+    let who = "
+  who     ts (perl)[4711], /usr/bin/perl; in a root or mount namespace of its own: paths are those
+          there
+";
+    assert!(full.contains(who), "{full}");
+    let concise = script().told(Format::Concise);
+    assert!(concise.contains("ts (perl)[4711]"), "{concise}");
+    let report: serde_json::Value = serde_json::from_str(&script().told(Format::Json)).unwrap();
+    let finding = &report["findings"][0];
+    let process = serde_json::json!(
+        {"pid": 4711, "exe": "/usr/bin/perl", "command": "ts", "open_files": 1_048_576}
+    );
+    assert_eq!((&finding["process"], &finding["whom"][0]), (&process, &process));
+    let exe = serde_json::json!({"exe": "/usr/bin/perl", "script": "ts", "processes": 1});
+    assert_eq!(finding["exes"], serde_json::json!([exe]));
+}
+
+#[test]
+fn a_report_comes_back_with_its_programs_also_one_from_before_scripts_were_told() {
+    let programs = |text: &str| {
+        let saved = needless_report::read_saved(text).unwrap();
+        saved.known.unwrap()[0].programs.iter().cloned().collect::<Vec<_>>()
+    };
+    let now = script().told(Format::Json);
+    assert_eq!(programs(&now), ["ts (perl)"]);
+    let mut before: serde_json::Value = serde_json::from_str(&now).unwrap();
+    for list in ["whom", "exes"] {
+        let fields = before["findings"][0][list][0].as_object_mut().unwrap();
+        fields.retain(|name, _| !["script", "command", "open_files"].contains(&name.as_str()));
+    }
+    let before = before.to_string();
+    assert!(!before.contains("script"));
+    assert_eq!(programs(&before), ["perl"]);
 }
 
 #[test]

@@ -175,13 +175,25 @@ pub(super) struct Process<'a> {
     pub(super) pid: u32,
     /// Path of the executable, where known.
     pub(super) exe: Option<&'a str>,
+    /// The name that the kernel gave it at exec, at most 15 bytes: of a script its own, where `exe` is its
+    /// interpreter. Absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<&'a str>,
+    /// The soft limit of open files that it was started with, or had when it was first seen. Absent where
+    /// it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) open_files: Option<u64>,
 }
 
-/// An executable and how many processes ran it.
+/// A program and how many processes ran it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Exe<'a> {
     /// Path of the executable, where known.
     pub(super) exe: Option<&'a str>,
+    /// The script or applet that it ran, by the name that the kernel gave it, where that is another than
+    /// the executable's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) script: Option<&'a str>,
     /// Processes of the finding that ran it.
     #[schemars(range(min = 1))]
     pub(super) processes: u64,

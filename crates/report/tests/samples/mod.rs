@@ -41,7 +41,7 @@ impl Sample {
 
     /// Every sample, for what must hold of all reports.
     pub(crate) fn all() -> Vec<Sample> {
-        let mut all = vec![localtime(), healthy(), tree(), reopened(), log(), hostile()];
+        let mut all = vec![localtime(), healthy(), tree(), reopened(), log(), hostile(), script()];
         all.extend([windows::host(), windows::attached(), windows::no_time()]);
         all.extend([windows::healthy_host(), windows::hostile_services()]);
         all
@@ -126,6 +126,17 @@ pub(crate) fn localtime() -> Sample {
     let profile = builder.finish(backend, facts, Window { length_ns: Some(12_500_000) });
     let source = Source::Run("./sample".to_owned());
     Sample { profile, verdict: verdict(vec![tz_unset(1, 9)]), source, top: None }
+}
+
+/// A script in a container, with all that is known of a process.
+pub(crate) fn script() -> Sample {
+    let mut sample = localtime();
+    let process = &mut sample.profile.processes[0];
+    process.exe = Some("/usr/bin/perl".to_owned());
+    process.command = Some("ts".to_owned());
+    process.open_files = Some(1_048_576);
+    process.own_root = false;
+    sample
 }
 
 /// Nothing to find, everything known.
