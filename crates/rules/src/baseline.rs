@@ -1,7 +1,7 @@
 //! Findings that are known: what of a verdict is new, or worse than it was.
 
 use crate::Verdict;
-use needless_model::{Finding, Profile};
+use needless_model::{Finding, Process, Profile};
 use std::collections::BTreeSet;
 use std::mem;
 
@@ -12,7 +12,8 @@ pub struct Known {
     pub rule: String,
     /// Its service, where services were told apart.
     pub service: Option<String>,
-    /// File names of the executables that it concerned.
+    /// The programs that it concerned, by their titles ([`Process::title`](needless_model::Process::title));
+    /// of a report from before there were such, by the file names of their executables.
     pub programs: BTreeSet<String>,
     /// Calls that could have gone.
     pub needless: u64,
@@ -35,8 +36,7 @@ pub fn leave_out_known(
     let mut left: Vec<&Known> = baseline.iter().collect();
     let findings = mem::take(&mut verdict.findings);
     for finding in findings {
-        let programs = programs(&finding, profile);
-        let fits = left.iter().enumerate().filter(|(_, known)| known.is(&finding, &programs));
+        let fits = left.iter().enumerate().filter(|(_, known)| known.is(&finding, profile));
         let most = fits.max_by_key(|(_, known)| known.needless).map(|(at, _)| at);
         let known = most.map(|at| left.remove(at));
         match known {
@@ -46,9 +46,7 @@ pub fn leave_out_known(
     }
     // One that was not looked for is not gone, nor is one that became too small to be told.
     let checked = |known: &&Known| !verdict.not_checked.iter().any(|s| s.rule == known.rule);
-    let small = |known: &Known| {
-        verdict.below.iter().any(|finding| known.is(finding, &programs(finding, profile)))
-    };
+    let small = |known: &Known| verdict.below.iter().any(|finding| known.is(finding, profile));
     let gone = left.into_iter().filter(checked).filter(|known| !small(known)).count();
     if gone > 0 {
         let are =
@@ -58,11 +56,14 @@ pub fn leave_out_known(
 }
 
 impl Known {
-    /// Whether it is this finding, of these programs, at an earlier time.
-    fn is(&self, finding: &Finding, programs: &BTreeSet<String>) -> bool {
+    /// Whether it is this finding, of these programs or some of them, at an earlier time.
+    fn is(&self, finding: &Finding, profile: &Profile) -> bool {
+        let has = |process: &Process| {
+            self.programs.contains(&process.title()) || self.programs.contains(process.name())
+        };
         self.rule == finding.rule
             && self.service == finding.service
-            && programs.is_subset(&self.programs)
+            && finding.processes.iter().all(|id| has(profile.process(*id)))
     }
 }
 
@@ -73,8 +74,4 @@ fn is_worse(finding: &Finding, known: &Known, window_s: Option<f64>) -> bool {
         _ => (needless, known.needless as f64),
     };
     now > before * (1.0 + CHANCE)
-}
-
-fn programs(finding: &Finding, profile: &Profile) -> BTreeSet<String> {
-    finding.processes.iter().map(|id| profile.process(*id).name().to_owned()).collect()
 }

@@ -109,7 +109,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             number(merged.needless)
         );
         let source = view.profile.host.clock_source.as_deref();
-        let (stage, why, remedy) = told(program, source);
+        let (stage, why, remedy) = told(&program, source);
         claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
     }
 }

@@ -12,6 +12,19 @@
 //! ## Example
 //!
 //! ```trace
+//! prlimit64(0, RLIMIT_NOFILE, {rlim_cur=20000, rlim_max=20000}, NULL) = 0
+//! execve("/usr/bin/python2", ["python2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! close(19999) = -1 EBADF (Bad file descriptor) x19744
+//! ```
+//! ```finding
+//! close-storm: 18976 of 19744
+//! stage explained
+//! manual
+//! ```
+//!
+//! Where nothing tells the limit:
+//!
+//! ```trace
 //! execve("/usr/bin/python2", ["python2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! close(256) = -1 EBADF (Bad file descriptor) x40
 //! close(257) = -1 EBADF (Bad file descriptor) x40
@@ -66,6 +79,21 @@
 //! ```
 //! ```finding
 //! close-storm: 1232 of 2000
+//! manual
+//! ```
+//!
+//! A limit of 1,024 is not the cause: here the program raised it itself, and advice to lower it where it
+//! is started would be wrong.
+//!
+//! ```trace
+//! prlimit64(0, RLIMIT_NOFILE, NULL, {rlim_cur=1024, rlim_max=512*1024}) = 0
+//! execve("/usr/sbin/server", ["server"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! prlimit64(0, RLIMIT_NOFILE, {rlim_cur=8*1024, rlim_max=512*1024}, NULL) = 0
+//! close(8191) = -1 EBADF (Bad file descriptor) x7936
+//! ```
+//! ```finding
+//! close-storm: 7168 of 7936
+//! stage explained
 //! manual
 //! ```
 //!
@@ -144,7 +172,8 @@
 //!
 //! Lower the soft limit where the program is started: `LimitNOFILE=1024:524288`, `--ulimit
 //! nofile=1024:524288`, `ulimit -Sn 1024`; a server that needs more raises it itself, up to the
-//! hard limit. Newer versions of most programs use close_range().
+//! hard limit. Newer versions of most programs use close_range(). Where the limit that the program was
+//! started with is known, and was 1,024 or less or was not reached, only the newer version is advised.
 //!
 //! ## References
 //!
@@ -156,7 +185,8 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Detail, Errno, Fact, Row, Stage};
+use needless_model::{Born, Detail, Errno, Fact, Remedy, Row, Stage};
+use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "close-storm",
@@ -175,8 +205,69 @@ const FEWEST: u64 = 500;
 /// lower ones are not counted.
 const USUAL: u64 = 1024 - 256;
 
+/// What the limit of open files that a process was started with says of its closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    Unknown,
+    /// It was as low as usual: the process closes again and again, or raised it itself.
+    Usual,
+    /// The closes go up to it.
+    Reached,
+    /// It was higher than what was closed.
+    NotReached,
+}
+
+impl Limit {
+    fn of(view: &View<'_>, case: &Case) -> Limit {
+        match view.process(case.process).open_files {
+            None => Limit::Unknown,
+            Some(..=1024) => Limit::Usual,
+            // A few are open, or were left out: a tenth at most.
+            Some(limit) if case.of.saturating_add(256) >= limit / 10 * 9 => Limit::Reached,
+            Some(_) => Limit::NotReached,
+        }
+    }
+
+    /// Why `program` closes what is not open, where the highest limit was `most`, and `since` when.
+    fn why(self, program: &str, most: &str, since: &str) -> String {
+        match self {
+            Limit::Unknown => format!(
+                "{program} closes all descriptors up to the limit of open files (RLIMIT_NOFILE), and \
+                 hardly any is open."
+            ),
+            Limit::Usual => format!(
+                "{program} closes descriptors one by one, and hardly any is open. Its soft limit of open \
+                 files was {most} {since}, which is usual: it raised the limit itself, or closes them again \
+                 and again."
+            ),
+            Limit::Reached => format!(
+                "{program} closes all descriptors up to the soft limit of open files (RLIMIT_NOFILE), \
+                 which was {most} {since}, and hardly any is open."
+            ),
+            Limit::NotReached => format!(
+                "{program} closes descriptors one by one, and hardly any is open. It does not go up to the \
+                 soft limit of open files, which was {most} {since}."
+            ),
+        }
+    }
+
+    fn remedies(self) -> Vec<Remedy> {
+        let newer = "Use a version of it that calls close_range(), which closes all with one call";
+        let newer = tally::by_hand(newer, "It needs Linux 5.9, and a program that knows the call.");
+        let lower = tally::by_hand(
+            "Lower the soft limit of open files where it is started: LimitNOFILE=1024:524288, or \
+             ulimit -Sn 1024; or use a version with close_range()",
+            "A program that needs more descriptors and does not raise the limit itself then runs out of them.",
+        );
+        match self {
+            Limit::Unknown | Limit::Reached => vec![lower],
+            Limit::Usual | Limit::NotReached => vec![newer],
+        }
+    }
+}
+
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut cases = Vec::new();
+    let mut cases: BTreeMap<Limit, Vec<Case>> = BTreeMap::new();
     for id in view.ids() {
         let rows = details::rows_of(view, id, Detail::HighDescriptor);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
@@ -186,21 +277,29 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let needless = closes.saturating_sub(USUAL);
         if needless > 0 {
             let rows = vain.iter().map(|(at, _)| *at).collect();
-            cases.push(Case { process: id, needless, of, rows });
+            let case = Case { process: id, needless, of, rows };
+            cases.entry(Limit::of(view, &case)).or_default().push(case);
         }
     }
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
-        let what = format!("{} closes of descriptors that are not open", number(merged.needless));
-        let why = format!(
-            "{program} closes all descriptors up to the limit of open files (RLIMIT_NOFILE), and \
-             hardly any is open."
-        );
-        let remedies = vec![tally::by_hand(
-            "Lower the soft limit of open files where it is started: LimitNOFILE=1024:524288, or \
-             ulimit -Sn 1024; or use a version with close_range()",
-            "A program that needs more descriptors and does not raise the limit itself then runs out of them.",
-        )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+    for (limit, cases) in cases {
+        for (program, cases) in tally::by_program(view, cases, FEWEST) {
+            let processes = cases.iter().map(|case| case.process);
+            let most = processes.clone().filter_map(|id| view.process(id).open_files).max();
+            let mut images = processes.map(|id| view.process(view.image(id)).born);
+            let since = match images.any(|born| born == Born::Seen) {
+                true => "when it was first seen",
+                false => "when it was started",
+            };
+            let merged = tally::merged(view, cases);
+            let closes = number(merged.needless);
+            let mut what = format!("{closes} closes of descriptors that are not open");
+            if let (Some(most), Limit::Reached) = (most, limit) {
+                what += &format!(", up to a limit of {}", number(most));
+            }
+            let why = limit.why(&program, &number(most.unwrap_or(0)), since);
+            let stage = if limit == Limit::Unknown { Stage::Seen } else { Stage::Explained };
+            let remedies = limit.remedies();
+            claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+        }
     }
 }

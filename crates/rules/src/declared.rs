@@ -19,7 +19,8 @@ pub struct Declared {
     pub except: Vec<Glob>,
     /// Outcomes, of which one has to be; any where empty.
     pub outcomes: Vec<Outcome>,
-    /// The executable's file name, or its path where the pattern has a slash; any where empty.
+    /// The executable's file name, a script's own, or the executable's path where the pattern has a
+    /// slash; any where empty.
     pub programs: Vec<Glob>,
     /// What variables of the process have to be; all of it.
     pub env: Vec<(&'static str, Variable)>,

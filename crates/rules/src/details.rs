@@ -10,11 +10,12 @@ pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: Detail) -> Vec<(u
     view.details_of(id).filter(|(_, row)| is(row)).collect()
 }
 
-/// Calls of a detail that repeat the one before, where they are nearly all of it.
-pub(crate) fn storms(view: &View<'_>, detail: Detail, least: u64) -> Vec<Case> {
+/// Calls of these details that repeat the one before, where they are nearly all of them.
+pub(crate) fn storms(view: &View<'_>, details: &[Detail], least: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids() {
-        let rows = rows_of(view, id, detail);
+        let rows = details.iter().flat_map(|detail| rows_of(view, id, *detail));
+        let rows: Vec<(usize, &Row)> = rows.collect();
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let needless: u64 = rows.iter().map(|(_, row)| row.repeated).sum();
         if needless >= least && needless * 10 >= of * 9 {

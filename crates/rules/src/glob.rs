@@ -99,11 +99,15 @@ impl Glob {
         at[self.rest.len()]
     }
 
-    /// Whether the executable fits: its file name or, where the pattern has a slash, its path.
+    /// Whether the program fits: the executable's file name or the name that the kernel gave it (a script's
+    /// own) or, where the pattern has a slash, the executable's path.
     pub(crate) fn fits_program(&self, process: &Process) -> bool {
         match self.text.contains('/') {
             true => process.exe.as_deref().is_some_and(|exe| self.fits(exe)),
-            false => self.fits(process.name()),
+            false => {
+                self.fits(process.name())
+                    || process.command.as_deref().is_some_and(|name| self.fits(name))
+            }
         }
     }
 
@@ -134,6 +138,18 @@ mod tests {
 
     fn fits(pattern: &str, text: &str) -> bool {
         Glob::new(pattern).unwrap().fits(text)
+    }
+
+    #[test]
+    fn a_program_is_its_executable_or_its_script() {
+        let process = Process {
+            exe: Some("/usr/bin/perl".to_owned()),
+            command: Some("ts".to_owned()),
+            ..Process::new(1, None, needless_model::Born::Exec)
+        };
+        let fits = |pattern: &str| Glob::new(pattern).unwrap().fits_program(&process);
+        assert!(fits("perl") && fits("ts") && fits("/usr/bin/*"));
+        assert!(!fits("/usr/bin/ts") && !fits("pe"));
     }
 
     #[test]

@@ -68,15 +68,18 @@ pub(crate) fn rereads(
     cases(view, claims, whose, part)
 }
 
-/// Cases of the same executable together, as far as one executable has `least` needless calls.
-pub(crate) fn by_program<'p>(
-    view: &View<'p>,
+/// Cases of the same program together, as far as one program has `least` needless calls; scripts of one
+/// interpreter are programs of their own. With the name that people call it by ([`Process::title`]).
+///
+/// [`Process::title`]: needless_model::Process::title
+pub(crate) fn by_program(
+    view: &View<'_>,
     cases: Vec<Case>,
     least: u64,
-) -> Vec<(&'p str, Vec<Case>)> {
-    let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+) -> Vec<(String, Vec<Case>)> {
+    let mut groups: BTreeMap<String, Vec<Case>> = BTreeMap::new();
     for case in cases {
-        groups.entry(view.process(case.process).name()).or_default().push(case);
+        groups.entry(view.process(case.process).title()).or_default().push(case);
     }
     let many = |cases: &[Case]| cases.iter().map(|case| case.needless).sum::<u64>() >= least;
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()

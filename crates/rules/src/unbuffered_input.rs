@@ -75,7 +75,7 @@ const FEWEST: u64 = 500;
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "mksh", "zsh", "busybox", "ash"];
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut cases = details::storms(view, Detail::TinyInput, FEWEST);
+    let mut cases = details::storms(view, &[Detail::TinyInput], FEWEST);
     cases.retain(|case| !SHELLS.contains(&view.process(case.process).name()));
     for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let merged = tally::merged(view, cases);

@@ -1,7 +1,8 @@
 //! ## What it finds
 //!
 //! Programs that write many small pieces to standard output, to a file or a pipe, one right after
-//! the other: without a buffer, or with one that is emptied at each line.
+//! the other: without a buffer, or with one that is emptied at each line. To /dev/null only where the
+//! environment is why.
 //!
 //! ## Why it happens
 //!
@@ -35,7 +36,44 @@
 //! manual
 //! ```
 //!
+//! What the environment does to a program is also found where the output goes to /dev/null: other
+//! runs of it write to a file.
+//!
+//! ```trace
+//! env PYTHONUNBUFFERED=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(1, "", {st_mode=S_IFCHR|0666, st_rdev=makedev(0x1, 0x3), ...}, AT_EMPTY_PATH) = 0
+//! write(1, "line\n", 5) = 5 x3000
+//! ```
+//! ```finding
+//! unbuffered-output: 2999 of 3000
+//! unset PYTHONUNBUFFERED
+//! ```
+//!
 //! ## Not a finding
+//!
+//! A program's own way of writing, where the output goes to /dev/null: nobody's loss.
+//!
+//! ```trace
+//! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(1, "", {st_mode=S_IFCHR|0666, st_rdev=makedev(0x1, 0x3), ...}, AT_EMPTY_PATH) = 0
+//! write(1, "line\n", 5) = 5 x3000
+//! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1</dev/null>, "line\n", 5) = 5 x3000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A program whose whole job is to pass each line on as it comes:
+//!
+//! ```trace
+//! execve("/usr/bin/ts", ["ts"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1, "Nov 22 02:30:11 line\n", 21) = 21 x3000
+//! ```
+//! ```finding
+//! nothing
+//! ```
 //!
 //! A partner of a dialogue, who has to answer each question at once, and needs the variable for it:
 //!
@@ -81,10 +119,12 @@
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONUNBUFFERED>
 
 use crate::details;
+use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Change, Detail, Fact, Stage};
+use needless_model::{Change, Detail, Fact, Process, Remedy, Stage};
+use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "unbuffered-output",
@@ -99,39 +139,87 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Fewer pieces are written in no time.
 const FEWEST: u64 = 500;
+/// Programs whose whole job is to pass each line on as it comes, by the name they are started under: `ts`
+/// (moreutils) stamps lines with the time at which they came, and sets `$|` for it. Others of the kind need
+/// no name here: `tee` and `annotate-output` read between their writes, `tai64n` and `logsave` have a
+/// buffer.
+const RELAYS: [&str; 1] = ["ts"];
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    let cases = details::storms(view, Detail::SmallOutput, FEWEST);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let first = view.process(cases[0].process);
-        let merged = tally::merged(view, cases);
-        let what = format!(
-            "{} writes of a few bytes to standard output, one after the other",
-            number(merged.needless)
-        );
-        let set = |name: &str| first.env.value(name).filter(|value| !value.is_empty());
-        let python = program.starts_with("python") || program.starts_with("pypy");
-        let (cause, remedy) = if python && set("PYTHONUNBUFFERED").is_some() {
-            ("PYTHONUNBUFFERED is set".to_owned(), tally::unset("PYTHONUNBUFFERED", PRICE))
-        } else if let Some(mode) = set("_STDBUF_O") {
-            (format!("stdbuf -o{mode} is in force (_STDBUF_O)"), tally::unset("_STDBUF_O", PRICE))
-        } else {
-            let drop = tally::by_hand(
+/// Who takes the buffer away.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    Python,
+    /// stdbuf, with its mode.
+    Stdbuf(String),
+    /// The program: an option, or its code.
+    Own,
+}
+
+impl Cause {
+    fn of(process: &Process) -> Cause {
+        let set = |name: &str| process.env.value(name).filter(|value| !value.is_empty());
+        let python = ["python", "pypy"].iter().any(|name| process.name().starts_with(name));
+        match (set("PYTHONUNBUFFERED"), set("_STDBUF_O")) {
+            (Some(_), _) if python => Cause::Python,
+            (_, Some(mode)) => Cause::Stdbuf(mode.to_owned()),
+            _ => Cause::Own,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Cause::Python => "PYTHONUNBUFFERED is set".to_owned(),
+            Cause::Stdbuf(mode) => format!("stdbuf -o{mode} is in force (_STDBUF_O)"),
+            Cause::Own => "an option, the environment or its code says so".to_owned(),
+        }
+    }
+
+    fn remedy(&self) -> Remedy {
+        match self {
+            Cause::Python => tally::unset("PYTHONUNBUFFERED", PRICE),
+            Cause::Stdbuf(_) => tally::unset("_STDBUF_O", PRICE),
+            Cause::Own => tally::by_hand(
                 "Drop the option that takes the buffer away (-u, --line-buffered), or the flush after \
                  each line, where nobody waits for it",
                 PRICE,
+            ),
+        }
+    }
+}
+
+fn check(view: &View<'_>, claims: &mut Claims) {
+    let cause = |case: &Case| Cause::of(view.process(case.process));
+    let command = |case: &Case| view.process(case.process).command.as_deref();
+    let relays = |case: &Case| command(case).is_some_and(|name| RELAYS.contains(&name));
+    // What a program itself writes to /dev/null costs it little, and is soon to go elsewhere.
+    let own = details::storms(view, &[Detail::SmallOutput], FEWEST).into_iter();
+    let own = own.filter(|case| cause(case) == Cause::Own && !relays(case));
+    let both = [Detail::SmallOutput, Detail::DiscardedOutput];
+    let caused = details::storms(view, &both, FEWEST).into_iter();
+    let caused = caused.filter(|case| cause(case) != Cause::Own);
+    let mut by_cause: BTreeMap<Cause, Vec<Case>> = BTreeMap::new();
+    for case in own.chain(caused) {
+        by_cause.entry(cause(&case)).or_default().push(case);
+    }
+    for (cause, cases) in by_cause {
+        for (program, cases) in tally::by_program(view, cases, FEWEST) {
+            let merged = tally::merged(view, cases);
+            let what = format!(
+                "{} writes of a few bytes to standard output, one after the other",
+                number(merged.needless)
             );
-            ("an option, the environment or its code says so".to_owned(), drop)
-        };
-        let why = format!(
-            "{program} writes each piece by itself instead of gathering some kilobytes: {cause}. \
-             Nothing was read or waited for in between."
-        );
-        let stage = match remedy.change {
-            Change::UnsetEnv { .. } => Stage::Explained,
-            _ => Stage::Seen,
-        };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+            let why = format!(
+                "{program} writes each piece by itself instead of gathering some kilobytes: {}. \
+                 Nothing was read or waited for in between.",
+                cause.words()
+            );
+            let remedy = cause.remedy();
+            let stage = match remedy.change {
+                Change::UnsetEnv { .. } => Stage::Explained,
+                _ => Stage::Seen,
+            };
+            claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+        }
     }
 }
 
