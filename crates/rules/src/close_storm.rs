@@ -245,8 +245,8 @@ impl Limit {
                  which was {most} {since}, and hardly any is open."
             ),
             Limit::NotReached => format!(
-                "{program} closes descriptors one by one, and hardly any is open. It does not go up to the \
-                 soft limit of open files, which was {most} {since}."
+                "{program} closes descriptors one by one, and hardly any is open. As far as was seen it \
+                 does not go up to the soft limit of open files, which was {most} {since}."
             ),
         }
     }
@@ -287,7 +287,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             let most = processes.clone().filter_map(|id| view.process(id).open_files).max();
             let mut images = processes.map(|id| view.process(view.image(id)).born);
             let since = match images.any(|born| born == Born::Seen) {
-                true => "when it was first seen",
+                true => "when it was first seen (whether it had raised it itself is not known)",
                 false => "when it was started",
             };
             let merged = tally::merged(view, cases);
@@ -297,7 +297,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                 what += &format!(", up to a limit of {}", number(most));
             }
             let why = limit.why(&program, &number(most.unwrap_or(0)), since);
-            let stage = if limit == Limit::Unknown { Stage::Seen } else { Stage::Explained };
+            let stage = match limit {
+                Limit::Unknown | Limit::NotReached => Stage::Seen,
+                Limit::Usual | Limit::Reached => Stage::Explained,
+            };
             let remedies = limit.remedies();
             claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
         }

@@ -6,6 +6,7 @@ use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
 
 mod after;
+mod limits;
 mod locales;
 mod services;
 mod traps;
