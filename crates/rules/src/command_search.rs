@@ -63,6 +63,24 @@
 //! nothing
 //! ```
 //!
+//! Directories behind those of the system: they are asked for nothing but what is nowhere, as by a
+//! configure script that tries one name after another.
+//!
+//! ```trace
+//! env PATH=/usr/bin:/home/me/bin:/opt/rust/bin:/opt/go/bin
+//! execve("/usr/bin/cmake", ["cmake"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/usr/bin/cc", {st_mode=S_IFREG|0755, st_size=60, ...}, 0) = 0
+//! repeat 20
+//! newfstatat(AT_FDCWD, "/usr/bin/gmake", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/bin/gmake", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/rust/bin/gmake", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/go/bin/gmake", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
 //! Take the directories out of PATH where the program is started, or put them behind those of the
@@ -126,8 +144,14 @@ const FEWEST_DIRS: usize = 3;
 const FEWEST_EACH: u64 = 10;
 
 fn worth_it(found: &Found<'_>) -> bool {
-    found.vain.len() >= FEWEST_DIRS
-        && found.merged.needless >= FEWEST_EACH * found.vain.len() as u64
+    let listed: Vec<&str> = found.value.into_iter().flat_map(search::entries).collect();
+    let vain = |dir: &&str| found.vain.contains(dir);
+    // Those behind the last that holds something are asked for what is nowhere, wherever they stood.
+    let before = match listed.iter().rposition(|dir| !vain(dir)) {
+        Some(last) => listed[..last].iter().filter(|dir| vain(dir)).count(),
+        None => found.vain.len(),
+    };
+    before >= FEWEST_DIRS && found.merged.needless >= FEWEST_EACH * found.vain.len() as u64
 }
 
 fn usual(dir: &str) -> bool {

@@ -76,6 +76,21 @@
 //! nothing
 //! ```
 //!
+//! Python's importer, which asks before each module whether a directory that it listed has changed:
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 300
+//! newfstatat(AT_FDCWD, "/usr/lib/python3.11", {st_mode=S_IFDIR|0755, st_size=20480, ...}, 0) = 0
+//! end
+//! openat(AT_FDCWD, "/usr/lib/python3.11/__pycache__/json.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/python3.11/email/__pycache__/utils.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = 3
+//! facts +answers
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! Nor is it a finding where a question is repeated fewer than 200 times, or in less than three in
 //! four of the times that it is put; where its repetitions are less than 5 % of the program's calls
 //! that name a path, or more than a millisecond apart; or where the path is relative to a directory
@@ -92,6 +107,7 @@
 //! * `man 7 inotify`
 //! * <https://www.sqlite.org/lockingv3.html>: why a database asks again, and has to
 
+use crate::search::named;
 use crate::select::{Case, merge};
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
@@ -132,7 +148,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             continue;
         }
         let image = view.image(row.process);
-        if repeated * SHARE >= path_calls[&image] && !is_component(view, row) {
+        let by_design = || is_component(view, row) || is_imported_from(view, row);
+        if repeated * SHARE >= path_calls[&image] && !by_design() {
             let case =
                 Case { process: row.process, needless: repeated, of: row.count, rows: vec![at] };
             images.entry(image).or_default().push(case);
@@ -162,6 +179,21 @@ fn is_component(view: &View<'_>, row: &Row) -> bool {
     let below = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     links(row.ask)
         && view.rows_of(row.process).any(|(_, r)| links(r.ask) && below(view.profile.path(r)))
+}
+
+/// Whether this is a directory of Python modules: the importer keeps a listing of each, and asks for its
+/// age before each module. No variable stops that.
+fn is_imported_from(view: &View<'_>, row: &Row) -> bool {
+    let path = view.profile.path(row);
+    let module = |other: &str| {
+        let below = other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        below && [".pyc", ".py", ".so"].iter().any(|end| other.ends_with(end))
+    };
+    row.ask == Ask::Stat
+        && named(view, row.process, &["python", "pypy"])
+        && view
+            .rows_of(row.process)
+            .any(|(_, r)| r.ask == Ask::Open && r.ok() && module(view.profile.path(r)))
 }
 
 fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
