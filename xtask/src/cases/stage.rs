@@ -60,6 +60,8 @@ pub(super) struct Stage {
     unpacked: PathBuf,
     /// Where PostgreSQL keeps its programs, each with a colon before it.
     postgres: String,
+    /// Where cargo and rustc themselves lie, not a launcher that looks for them; a colon before it.
+    rust: String,
 }
 
 /// A program in one of its environments.
@@ -81,13 +83,20 @@ impl Stage {
             .filter_map(|version| Some(version.ok()?.path().join("bin")))
             .filter(|bin| bin.join("postgres").exists());
         let postgres = places.map(|bin| format!(":{}", bin.display())).collect();
-        Stage { needless, unpacked, postgres }
+        let cargo = std::env::var_os("CARGO").map(PathBuf::from);
+        let rust = cargo.as_deref().and_then(Path::parent);
+        let rust = rust.map(|bin| format!(":{}", bin.display())).unwrap_or_default();
+        Stage { needless, unpacked, postgres, rust }
     }
 
-    /// The usual directories, and those of what is unpacked.
+    /// The usual directories, those of what is unpacked, and that of the compiler that built this.
     fn path(&self) -> String {
-        let unpacked = self.unpacked.display();
-        format!("/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{unpacked}/usr/sbin{}", self.postgres)
+        let (unpacked, rust) = (self.unpacked.display(), &self.rust);
+        let postgres = &self.postgres;
+        format!(
+            "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:\
+             {unpacked}/usr/sbin:{unpacked}/usr/bin{rust}{postgres}"
+        )
     }
 
     /// Why this cannot be run here.
