@@ -140,8 +140,12 @@ fn moment(lead: impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, carried: i6
     let start = wall.saturating_add(carried);
     let at = |distance: i64| lead(wall.saturating_add(distance));
     let mut shown = None;
-    // The usual ones first. Where the flag is not found with them: a rule's season may last for hours.
-    let usual = [lead(start)].into_iter().chain(AROUND.map(at));
+    // The usual ones first, of them that at the start of a search, and where that leads: where the hour is there
+    // twice, it matters which of them is met first. Where the flag is not found with them: a rule's season may
+    // last for hours.
+    let first = lead(start);
+    let second = first.and_then(|(ahead, _)| lead(wall.saturating_sub(ahead)));
+    let usual = [first, second].into_iter().chain(AROUND.map(at));
     let others = (-26..=26).map(|hours| at(hours * HOUR));
     for (ahead, _) in usual.chain(others).flatten() {
         let t = wall.saturating_sub(ahead);
@@ -231,5 +235,19 @@ mod tests {
             assert!(!found(steps * STEP + HOUR) && !found(-steps * STEP - HOUR), "{steps}");
         }
         assert!(!found((STEPS + 1) * STEP) && !found(-(STEPS + 1) * STEP));
+    }
+
+    /// As in right/Pacific/Kosrae, where the clock went back half a day before a leap second: a search that
+    /// starts behind both lands a second beside the later of the two hours, and ends there.
+    #[test]
+    fn of_an_hour_that_is_there_twice_the_one_is_meant_that_the_search_meets() {
+        let (back, leap) = (1_000_000_000, 1_000_000_000 + 12 * HOUR);
+        let lead = |t: i64| {
+            let offset = if t < back { 12 * HOUR } else { 11 * HOUR };
+            Some((offset - if t < leap { 21 } else { 22 }, false))
+        };
+        let wall = back + 11 * HOUR + 600;
+        assert_eq!(moment(lead, wall, -1, 13 * HOUR), Some(back + 621));
+        assert_eq!(moment(lead, wall, -1, -12 * HOUR), Some(back + 621 - HOUR));
     }
 }
