@@ -295,6 +295,13 @@ pub(crate) fn corrupted(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bad
 }
 
+/// Whether the file has no local time type: glibc then takes what is in memory for one.
+pub(crate) fn has_no_types(bytes: &[u8]) -> bool {
+    let (start, _) = tables(bytes);
+    bytes.get(start - 44..start).is_some_and(|header| header.starts_with(b"TZif"))
+        && number(bytes, start - 44 + 36) == 0
+}
+
 /// Files with which glibc reads what is not theirs, or depends on where its search starts.
 pub(crate) fn is_undefined_file(bytes: &[u8]) -> bool {
     let (start, width) = tables(bytes);
