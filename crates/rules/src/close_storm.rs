@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that close every descriptor that could be open before they start another, thousands or
-//! a thousand million of them, nearly all of which are not.
+//! Programs that close every descriptor that could be open before they start another program:
+//! thousands of them, or a thousand million, of which hardly any is open.
 //!
 //! ## Why it happens
 //!
@@ -172,7 +172,8 @@
 //!
 //! Lower the soft limit where the program is started: `LimitNOFILE=1024:524288`, `--ulimit
 //! nofile=1024:524288`, `ulimit -Sn 1024`; a server that needs more raises it itself, up to the
-//! hard limit. Newer versions of most programs use close_range(). Where the limit that the program was
+//! hard limit. Not for a program that needs more than 1,024 and does not raise the limit itself: it
+//! then runs out of them. Newer versions of most programs use close_range(). Where the limit that the program was
 //! started with is known, and was 1,024 or less or was not reached, only the newer version is advised.
 //!
 //! ## References

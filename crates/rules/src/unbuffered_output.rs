@@ -27,6 +27,8 @@
 //! unset PYTHONUNBUFFERED
 //! ```
 //!
+//! Where no variable is seen to be the cause:
+//!
 //! ```trace
 //! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! write(1, "line\n", 5) = 5 x3000
@@ -75,7 +77,7 @@
 //! nothing
 //! ```
 //!
-//! A partner of a dialogue, who has to answer each question at once, and needs the variable for it:
+//! A program that answers questions, each at once, and needs the variable for it:
 //!
 //! ```trace
 //! env PYTHONUNBUFFERED=1
@@ -108,9 +110,9 @@
 //! ## Fix and caveat
 //!
 //! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option, and flush where a line must be seen at
-//! once (`print(..., flush=True)`). What is in the buffer when a program is killed is lost, and a
-//! log is seen only when the buffer is full: keep it for programs whose output somebody reads as it
-//! comes, or waits for.
+//! once (`print(..., flush=True)`). Not where somebody reads the output as it comes, or waits for an
+//! answer; and not where the last lines before a crash matter, as in a log: what is in the buffer when
+//! a program is killed is lost.
 //!
 //! ## References
 //!
@@ -224,5 +226,5 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 }
 
 /// Why it may have been asked for.
-const PRICE: &str = "Output is then seen, and kept when the program is killed, some kilobytes at a time: \
-                     not where somebody reads it as it comes, or answers it.";
+const PRICE: &str = "Output then comes some kilobytes at a time, and what is in the buffer is lost when the program is \
+                     killed: not where somebody reads it as it comes, or waits for an answer.";
