@@ -117,6 +117,7 @@ const SEARCH: Search = Search {
     variable: "PATH",
     who: |_, _| true,
     file: |_| true,
+    asks: |_, _, _| true,
     usual,
     base: |dir| dir,
     infer: Infer::By(dirs),

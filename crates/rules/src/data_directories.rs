@@ -81,6 +81,7 @@ const SEARCH: Search = Search {
     variable: "XDG_DATA_DIRS",
     who: |_, _| true,
     file: |_| true,
+    asks: |_, _, _| true,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,

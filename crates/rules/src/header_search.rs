@@ -110,6 +110,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             variable,
             who: |_, _| true,
             file: |_| true,
+            asks: |_, _, _| true,
             usual: of_the_system,
             base: |dir| dir,
             infer: Infer::No,

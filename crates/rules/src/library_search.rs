@@ -76,6 +76,20 @@
 //! nothing
 //! ```
 //!
+//! A directory in which a program looks for its own files, as a compiler does that follows the way to each:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/work/target/deps
+//! execve("/usr/bin/gcc", ["gcc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 300
+//! readlink("/work/target/deps", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! readlink("/work/target/deps/one.o", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A set-user-ID program ignores the variable: what it looks for, it looks for by itself.
 //!
 //! ```trace
@@ -110,7 +124,7 @@
 
 use crate::search::{self, Infer, Search, Words};
 use crate::{Claims, Rule, View};
-use needless_model::Fact;
+use needless_model::{Ask, Fact};
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-search",
@@ -128,6 +142,7 @@ const SEARCH: Search = Search {
     variable: "LD_LIBRARY_PATH",
     who: |view, id| search::heeds_variables(view.process(id)),
     file: is_library,
+    asks: loader_asks,
     usual: |dir| dir == "/",
     base,
     infer: Infer::No,
@@ -143,6 +158,16 @@ const WORDS: Words = Words {
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     search::check(view, claims, &SEARCH, &WORDS);
+}
+
+/// The loader opens libraries, and asks once for the status of a directory and of its subdirectories for
+/// processor variants. All else is the program's own: a compiler follows the way to each of its files.
+fn loader_asks(ask: Ask, path: &str, dir: &str) -> bool {
+    match ask {
+        Ask::Open => is_library(path),
+        Ask::Stat => base(path.trim_end_matches('/')) == dir || dir.starts_with(path),
+        _ => false,
+    }
 }
 
 const VARIANTS: [&str; 9] =

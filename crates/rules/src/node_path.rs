@@ -102,6 +102,7 @@ const SEARCH: Search = Search {
     variable: "NODE_PATH",
     who: |view, id| node(view, id),
     file: |_| true,
+    asks: |_, _, _| true,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::By(dirs),

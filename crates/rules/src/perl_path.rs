@@ -100,6 +100,7 @@ const SEARCH: Search = Search {
             || !path.contains('.')
             || path.contains("5.")
     },
+    asks: |_, _, _| true,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,

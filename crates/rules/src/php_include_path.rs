@@ -79,6 +79,7 @@ const SEARCH: Search = Search {
     variable: "",
     who: |view, id| named(view, id, &["php", "apache2", "httpd"]),
     file: |path| path.ends_with(".php") || path.ends_with(".inc"),
+    asks: |_, _, _| true,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,

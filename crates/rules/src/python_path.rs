@@ -114,6 +114,7 @@ const SEARCH: Search = Search {
     variable: "PYTHONPATH",
     who: |view, id| named(view, id, &["python", "pypy"]),
     file: |_| true,
+    asks: |_, _, _| true,
     usual: own,
     base: |dir| dir,
     infer: Infer::By(dirs),

@@ -79,6 +79,7 @@ const SEARCH: Search = Search {
     variable: "RUBYLIB",
     who: |view, id| ruby(view, id),
     file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
+    asks: |_, _, _| true,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,

@@ -20,6 +20,8 @@ pub(crate) struct Search {
     pub(crate) who: fn(&View<'_>, ProcId) -> bool,
     /// Whether a file of this path, missed, may be searched for; `""` is the directory itself.
     pub(crate) file: fn(&str) -> bool,
+    /// Whether the searcher may have made a call of this kind with this path, in or below the directory.
+    pub(crate) asks: fn(Ask, &str, &str) -> bool,
     /// Directories that every system searches: not reported, whoever lists them.
     pub(crate) usual: fn(&str) -> bool,
     /// The directory of the list that a directory belongs to: without what the searcher appends.
@@ -119,6 +121,9 @@ pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) ->
             // Who finds a directory missing may ask for the one above it.
             let above = || parents.get(path).filter(|_| absent(row)).map(|dir| (*dir, ""));
             let Some((dir, rest)) = dirs.below(path).or_else(above) else { continue };
+            if !(search.asks)(row.ask, path, dir) {
+                continue;
+            }
             let tried = list.dirs.entry(dir).or_default();
             of += row.count;
             tried.hit |= row.ok() && !rest.is_empty();

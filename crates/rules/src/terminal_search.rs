@@ -100,6 +100,7 @@ const SEARCH: Search = Search {
     who: |view, id| view.rows_of(id).any(|(_, row)| reads(view, row)),
     file: |_| true,
     // Searched whatever the variable says.
+    asks: |_, _, _| true,
     usual: |dir| ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"].contains(&dir),
     base: |dir| dir,
     infer: Infer::By(missing),
