@@ -7,8 +7,9 @@ use std::time::Instant;
 /// Loops of each kind; their median is taken, so that an interrupt in one of them does not count.
 const LOOPS: usize = 5;
 
-/// Calls in one loop: some 0.1 ms of a slow machine.
-const CALLS: u32 = 40;
+/// Calls in one loop: some 0.1 ms of a slow machine; with all loops fewer than a rule tells of (`needless host`
+/// sees other runs of needless, too).
+const CALLS: u32 = 30;
 
 /// Measures the calls that rules count most, each in five short loops. Takes under 2 ms.
 pub fn calibrate() -> Costs {
