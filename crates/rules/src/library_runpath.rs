@@ -95,17 +95,17 @@
 //!
 //! ```trace
 //! execve("/opt/app/bin/rustc", ["rustc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
-//! openat(AT_FDCWD, "/work/deps/libone.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/deps/libone.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/libone.so", O_RDONLY|O_CLOEXEC) = 3
-//! openat(AT_FDCWD, "/work/deps/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/deps/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/../lib/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/../lib/../lib/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
-//! openat(AT_FDCWD, "/work/deps/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/deps/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/../lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/../lib/../lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
-//! openat(AT_FDCWD, "/work/deps/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/deps/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/opt/app/bin/../lib/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
 //! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3

@@ -79,11 +79,11 @@
 //! A directory in which a program looks for its own files, as a compiler does that follows the way to each:
 //!
 //! ```trace
-//! env LD_LIBRARY_PATH=/work/target/deps
+//! env LD_LIBRARY_PATH=/build/target/deps
 //! execve("/usr/bin/gcc", ["gcc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! repeat 300
-//! readlink("/work/target/deps", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
-//! readlink("/work/target/deps/one.o", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! readlink("/build/target/deps", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
+//! readlink("/build/target/deps/one.o", 0x7ffc0c0a3ee0, 1023) = -1 EINVAL (Invalid argument)
 //! end
 //! ```
 //! ```finding
