@@ -34,14 +34,16 @@ fn look(pid: u32, variable: &str) -> Result<Value, String> {
     }
     let memory = File::open(format!("/proc/{pid}/mem"))
         .map_err(|error| refused("/proc/PID/mem", pid, &error))?;
-    let mut found = false;
+    let (mut found, mut program_read) = (false, false);
     for image in images(&maps, pid) {
-        for address in symbols(&image) {
+        let Some(symbols) = symbols(&image) else { continue };
+        program_read |= image.is_program;
+        for address in symbols {
             found = true;
             // Twice alike, or the program was changing it.
             for _ in 0..8 {
-                let (first, again) =
-                    (read(&memory, address, variable), read(&memory, address, variable));
+                let look = || read(&memory, address, variable, program_read);
+                let (first, again) = (look(), look());
                 match (first, again) {
                     (Some(first), Some(again)) if first == again => return Ok(first),
                     (None, None) => break,
@@ -51,6 +53,9 @@ fn look(pid: u32, variable: &str) -> Result<Value, String> {
         }
     }
     Err(match found {
+        true if !program_read => {
+            "its program, which may have an environ of its own, cannot be read".into()
+        }
         true => "its environ holds no variables that can be read".into(),
         false => "no C library's environ was found in it (Go, static and stripped, or another \
                   architecture)"
@@ -61,6 +66,8 @@ fn look(pid: u32, variable: &str) -> Result<Value, String> {
 /// A mapped file that may define `environ`.
 struct Image {
     file: File,
+    /// Not a library.
+    is_program: bool,
     /// The lowest address it is mapped at, of its first page.
     start: u64,
     offset: u64,
@@ -68,8 +75,7 @@ struct Image {
 
 /// The program first, then libraries that may be a C library.
 fn images(maps: &str, pid: u32) -> Vec<Image> {
-    let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
-    let exe = exe.map(|exe| exe.to_string_lossy().into_owned()).unwrap_or_default();
+    let headers = program_headers(pid);
     let mut seen: Vec<&str> = Vec::new();
     let mut images = Vec::new();
     let mut library = Vec::new();
@@ -84,8 +90,14 @@ fn images(maps: &str, pid: u32) -> Vec<Image> {
             continue;
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        let is_exe = path == exe;
-        if !is_exe
+        let Some((start, end)) = range.split_once('-') else { continue };
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let (Some(first), Some(end), Some(offset)) = (number(start), number(end), number(offset))
+        else {
+            continue;
+        };
+        let is_program = headers.is_some_and(|headers| (first..end).contains(&headers));
+        if !is_program
             && !name.starts_with("libc.")
             && !name.starts_with("libc-")
             && !name.starts_with("ld-musl")
@@ -93,30 +105,39 @@ fn images(maps: &str, pid: u32) -> Vec<Image> {
             continue;
         }
         seen.push(path);
-        let Some((start, _)) = range.split_once('-') else { continue };
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let (Some(first), Some(offset)) = (number(start), number(offset)) else { continue };
         // The very file that is mapped, also where it was deleted or lies in another mount
         // namespace; without the right to that, the one of that name below the process's root.
-        let file = File::open(format!("/proc/{pid}/map_files/{range}")).or_else(|_| match is_exe {
-            true => File::open(format!("/proc/{pid}/exe")),
-            false => File::open(format!("/proc/{pid}/root{path}")),
-        });
+        let file =
+            File::open(format!("/proc/{pid}/map_files/{range}")).or_else(|_| match is_program {
+                true => File::open(format!("/proc/{pid}/exe")),
+                false => File::open(format!("/proc/{pid}/root{path}")),
+            });
         if let Ok(file) = file {
-            let image = Image { file, start: first, offset };
-            if is_exe { &mut images } else { &mut library }.push(image);
+            let image = Image { file, is_program, start: first, offset };
+            if is_program { &mut images } else { &mut library }.push(image);
         }
     }
     images.append(&mut library);
     images
 }
 
-/// Where `environ` lies in the process, by the symbols of one image.
-fn symbols(image: &Image) -> Vec<u64> {
+/// Where the kernel put the program's headers: which mapping is the program's. Names do not tell: of a
+/// file of an overlay, in a process of another root, /proc/PID/exe and /proc/PID/maps give different ones.
+/// getauxval(3), of 64-bit programs.
+fn program_headers(pid: u32) -> Option<u64> {
+    const AT_PHDR: u64 = 3;
+    let vector = std::fs::read(format!("/proc/{pid}/auxv")).ok()?;
+    let words = vector.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+    let words: Vec<u64> = words.collect();
+    words.as_chunks::<2>().0.iter().find(|entry| entry[0] == AT_PHDR).map(|entry| entry[1])
+}
+
+/// Where `environ` lies in the process, by the symbols of one image; `None` where it cannot be read.
+fn symbols(image: &Image) -> Option<Vec<u64>> {
     let cache = ReadCache::new(&image.file);
-    let Ok(elf) = object::File::parse(&cache) else { return Vec::new() };
+    let elf = object::File::parse(&cache).ok()?;
     if !elf.is_64() || !elf.is_little_endian() {
-        return Vec::new();
+        return None;
     }
     // The load bias: where the file's page is mapped, less where the file says it would be.
     let page = |n: u64| n & !0xfff;
@@ -124,8 +145,7 @@ fn symbols(image: &Image) -> Vec<u64> {
         let (offset, _) = segment.file_range();
         (page(offset) == page(image.offset)).then(|| page(segment.address()))
     });
-    let Some(stated) = stated else { return Vec::new() };
-    let bias = image.start.wrapping_sub(stated);
+    let bias = image.start.wrapping_sub(stated?);
     let mut found: Vec<u64> = elf
         .dynamic_symbols()
         .chain(elf.symbols())
@@ -135,7 +155,7 @@ fn symbols(image: &Image) -> Vec<u64> {
         .collect();
     found.sort_unstable();
     found.dedup();
-    found
+    Some(found)
 }
 
 /// A symbol's name without its version.
@@ -143,8 +163,9 @@ fn plain(name: &str) -> &str {
     name.split('@').next().unwrap_or(name)
 }
 
-/// Reads the array that `environ` at `address` points to; `None` where it is no environment.
-fn read(memory: &File, address: u64, variable: &str) -> Option<Value> {
+/// Reads the array that `environ` at `address` points to; `None` where it is no environment, or might be
+/// none: of a library, where the program was not asked first (`!program_read`).
+fn read(memory: &File, address: u64, variable: &str, program_read: bool) -> Option<Value> {
     let word = |at: u64| {
         let mut bytes = [0; 8];
         memory.read_exact_at(&mut bytes, at).ok()?;
@@ -153,8 +174,8 @@ fn read(memory: &File, address: u64, variable: &str) -> Option<Value> {
     let array = word(address)?;
     if array == 0 {
         // clearenv(3) leaves this. A library's symbol that the program took over is null as well,
-        // but then the program's own was found first.
-        return Some(Value::Unset);
+        // but then the program's own was found first, if the program was read.
+        return program_read.then_some(Value::Unset);
     }
     let wanted = [variable.as_bytes(), b"="].concat();
     for at in 0..MOST {
@@ -188,4 +209,19 @@ fn text(memory: &File, mut at: u64) -> Option<String> {
         at += room as u64;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a library's own `environ` is in a program that has another.
+    #[test]
+    fn a_null_environ_says_unset_only_beside_a_program_that_was_read() {
+        let memory = File::open("/proc/self/mem").unwrap();
+        let null = 0_u64;
+        let address = std::ptr::from_ref(&null).addr() as u64;
+        assert_eq!(read(&memory, address, "TZ", true), Some(Value::Unset));
+        assert_eq!(read(&memory, address, "TZ", false), None);
+    }
 }

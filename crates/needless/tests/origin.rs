@@ -273,6 +273,33 @@ fn a_report_has_no_code_loaded() {
     }
 }
 
+/// In a root of its own that is an overlay of an overlay, /proc/PID/exe and /proc/PID/maps name the
+/// program differently: its environment is read all the same, and not taken for removed.
+#[test]
+fn a_variable_is_read_in_a_root_of_overlays() {
+    let (Some(perl), Some(unshare)) = (program("perl"), own_mounts()) else { return };
+    // Where / is an overlay itself, one more is enough, and the kernel allows no third.
+    let enter = "set -e; mount -t tmpfs none /mnt; cd /mnt; root=/; for n in 1 2; do mkdir u$n w$n m$n; \
+                 options=lowerdir=$root,upperdir=/mnt/u$n,workdir=/mnt/w$n; \
+                 mount -t overlay overlay -o $options m$n || [ $n = 2 ]; \
+                 if mountpoint -q m$n; then root=/mnt/m$n; fi; done; \
+                 : >>$root/dev/null; exec chroot $root \"$@\"";
+    for (script, said) in [
+        (READY.to_owned(), "TZ is Asia/Tokyo in perl["),
+        (format!("delete $ENV{{TZ}}; {READY}"), "TZ is not set in perl["),
+    ] {
+        let mut inside = command(unshare[0]);
+        inside.args(&unshare[1..]).args(["sh", "-c", enter, "sh"]).arg(&perl).args(["-e", &script]);
+        let running = start(inside.env("TZ", "Asia/Tokyo"));
+        let pid = running.0.id();
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+        assert!(!maps.contains(&format!(" {}\n", exe.display())), "the names do not differ");
+        let told = story(&running);
+        assert!(told.starts_with(said), "{told}");
+    }
+}
+
 /// A process with mounts of its own: its files are looked into, not ours, and none is changed.
 #[test]
 fn the_files_are_those_that_the_process_sees() {
