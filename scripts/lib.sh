@@ -41,3 +41,25 @@ use_cargo() {
     fi
     return 1
 }
+
+# Makes the file to which each skipped test appends its reason, a tab and its name (crates/testees).
+count_skipped() {
+    NEEDLESS_SKIPPED=$(mktemp)
+    export NEEDLESS_SKIPPED
+    trap 'rm -f "$NEEDLESS_SKIPPED"' EXIT
+}
+
+# The last line: how many tests were skipped, and how many for which reason; one that lacks two things
+# has two reasons. Fails where CI is set and there is any.
+say_skipped() {
+    tests=$(cut -f 2 "$NEEDLESS_SKIPPED" | sort -u | wc -l)
+    if [ "$tests" = 0 ]; then
+        printf '\nskipped: none\n'
+        return
+    fi
+    [ "$tests" = 1 ] && plural= || plural=s
+    reasons=$(sort -u "$NEEDLESS_SKIPPED" | cut -f 1 | uniq -c | sort -k 1,1nr -k 2 \
+        | awk '{ count = $1; $1 = ""; printf "%s%d%s", comma, count, $0; comma = ", " }')
+    printf '\nskipped: %d test%s: %s\n' "$tests" "$plural" "$reasons"
+    [ -z "${CI-}" ]
+}

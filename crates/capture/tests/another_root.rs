@@ -4,6 +4,7 @@ use needless_capture::{Roots, enrich};
 use needless_launch::{Launch, Stdio};
 use needless_model::{Libc, ZoneFile};
 use needless_ptrace::{Options, trace};
+use needless_testees::skipped;
 use std::fs;
 use std::process::Command;
 
@@ -40,8 +41,7 @@ fn a_chrooted_program_has_the_zone_of_its_root() {
     };
     let traced = trace(launch, &Options::default()).unwrap();
     if traced.exit != needless_model::Exit::Code(7) {
-        assert!(std::env::var_os("CI").is_none(), "chroot is needed under CI: {:?}", traced.exit);
-        return eprintln!("skipped: neither root nor a user namespace");
+        return skipped("neither root nor a user namespace");
     }
     let mut profile = traced.profile;
     enrich(&mut profile, &Roots::new(traced.roots).unwrap());

@@ -1,7 +1,8 @@
 //! `probe` on this host: its figures are those of strace.
 
 use needless_capture::probe;
-use needless_model::Spelling;
+use needless_model::{LocaleProbe, Spelling};
+use needless_testees::{needed, skipped};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,20 +17,19 @@ fn strace(name: &str) -> Option<Vec<String>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     strace.env_clear().env("PATH", path).arg("-o").arg(log.path());
     strace.args(["-E", "PATH", "-E", &format!("LC_ALL={name}"), "/usr/bin/locale", "charmap"]);
-    if let Err(error) = strace.output() {
-        assert!(std::env::var_os("CI").is_none(), "strace is needed under CI: {error}");
-        eprintln!("skipped: strace: {error}");
-        return None;
-    }
+    needed(strace.output().map_err(|error| format!("strace: {error}")))?;
     let text = std::fs::read_to_string(log.path()).unwrap();
     Some(text.lines().map(str::to_owned).filter(|line| line.contains(" = ")).collect())
+}
+
+fn probed(name: &str) -> Option<LocaleProbe> {
+    needed(probe(name).ok_or("no /usr/bin/locale".to_owned()))
 }
 
 #[test]
 fn figures_are_those_of_strace() {
     if !Path::new("/usr/bin/locale").exists() {
-        eprintln!("skipped: no /usr/bin/locale");
-        return;
+        return skipped("no /usr/bin/locale");
     }
     let probed = probe("C.UTF-8").expect("locale can be traced");
     assert_eq!(probed.requested, "C.UTF-8");
@@ -50,10 +50,7 @@ fn figures_are_those_of_strace() {
 
 #[test]
 fn a_locale_that_is_not_there_is_not_accepted() {
-    let Some(probed) = probe("xx_YY.UTF-8") else {
-        eprintln!("skipped: no locale program");
-        return;
-    };
+    let Some(probed) = probed("xx_YY.UTF-8") else { return };
     let first = &probed.spellings[0];
     assert!(!first.accepted);
     assert_eq!(first.charmap, "");
@@ -66,6 +63,6 @@ fn a_locale_that_is_not_there_is_not_accepted() {
 
 #[test]
 fn what_is_tried_comes_in_the_same_order_each_time() {
-    let (Some(first), Some(second)) = (probe("C.UTF-8"), probe("C.UTF-8")) else { return };
+    let (Some(first), Some(second)) = (probed("C.UTF-8"), probed("C.UTF-8")) else { return };
     assert_eq!(first, second);
 }

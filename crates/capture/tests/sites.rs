@@ -4,6 +4,7 @@ use needless_capture::{Roots, fill, resolve};
 use needless_launch::{Launch, Stdio};
 use needless_model::{CallSite, Fact, Profile};
 use needless_ptrace::{Options, trace};
+use needless_testees::skipped;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -180,8 +181,7 @@ func main() {
     };
     match build("-ldflags=") {
         Ok(status) => assert!(status.success()),
-        // Go is not required of a machine.
-        Err(error) => return eprintln!("skipped: go: {error}"),
+        Err(error) => return skipped(format!("go: {error}")),
     }
     assert_eq!(only_site(&run(&program, &[])), "main.ask+N");
     assert!(build("-ldflags=-s -w").unwrap().success());

@@ -101,7 +101,7 @@ fn a_zone_with_summer_time_but_no_rule_is_wrong_too() {
     let Some(sample) = testee("packagecloud") else { return };
     let posixrules = Path::new("/usr/share/zoneinfo/posixrules");
     if !posixrules.exists() {
-        return eprintln!("skipped: there is no {}", posixrules.display());
+        return skipped(format!("no {}", posixrules.display()));
     }
     let report = run(&[("TZ", "CET-1CEST")], &[&sample, "10"]);
     assert_eq!(found(&report), [("tz-rule-missing", 81, 90)]);
@@ -159,7 +159,7 @@ fn a_locale_that_is_not_installed() {
 #[test]
 fn the_spelling_of_the_c_locale() {
     if !Path::new("/usr/lib/locale/C.utf8").is_dir() {
-        return eprintln!("skipped: no /usr/lib/locale/C.utf8 here");
+        return skipped("no /usr/lib/locale/C.utf8");
     }
     let report = run(&[("LANG", "C.UTF-8")], &["ls", "-z"]);
     assert_eq!(needless_of(&report, "locale-spelling"), 12, "{report:#}");
@@ -241,7 +241,7 @@ fn a_zone_that_changes_is_read_again_for_a_reason() {
     let Some(switch) = testee("zone_switch") else { return };
     let words = [switch.as_str(), "/usr/share/zoneinfo/Europe/Athens"];
     if command(words[0]).arg(words[1]).output().unwrap().status.code() == Some(77) {
-        return eprintln!("skipped: no mount namespace of our own here");
+        return skipped("mounts of our own are not allowed");
     }
     let report = run_with(&["--min-saving", "0"], &[], &words);
     // Four conversions: the first read, a needless look, the look that saw the change and the

@@ -12,10 +12,8 @@ const SHOW: &str = "id; echo; env | grep -v -e '^_=' -e '^NEEDLESS_' | sort; ech
 /// Runs `script` as nobody, who may use sudo there and only there; `None`, and said, without the
 /// means.
 fn as_nobody(folder: &Path, script: &str) -> Option<Output> {
-    if !is_root() {
-        eprintln!("skipped: only root can let somebody use sudo for a moment");
-        return None;
-    }
+    // Only root can let somebody use sudo for a moment.
+    root()?;
     program("sudo")?;
     program("setpriv")?;
     let unshare = own_mounts()?;

@@ -1,6 +1,8 @@
 //! `needless attach` and `needless host`: what runs already, observed for a while.
 
 mod common;
+#[path = "common/machine.rs"]
+mod machine;
 use common::*;
 use serde_json::Value;
 use std::process::{Child, Stdio};
@@ -123,4 +125,40 @@ fn whom_to_observe_must_be_there() {
     for args in [&["attach"][..], &["attach", "x"], &["host", "--for", "never"]] {
         assert_eq!(needless(args).status.code(), Some(2), "{args:?}");
     }
+}
+
+/// Units by their names, where systemd is PID 1.
+#[test]
+fn units_of_systemd() {
+    let Some(machine) = machine::Machine::boot(&[]) else { return };
+    if !observes_others() {
+        return;
+    }
+    let attach =
+        |unit: &str| machine.run(&format!("needless attach --unit {unit} --for 1s --format json"));
+    let refused = |unit: &str, says: &str| {
+        let done = attach(unit);
+        assert_eq!(done.status.code(), Some(2), "{unit}: {}", stdout(&done));
+        assert!(assert_one_line(&done).contains(says), "{}", stderr(&done));
+    };
+    // Never runs on a machine that runs tests.
+    refused(
+        "systemd-poweroff",
+        "systemd-poweroff.service is not running here (inactive): \
+         `systemctl start systemd-poweroff.service` starts it",
+    );
+    refused("systemd-journald.socket", "systemd-journald.socket is active but has no processes: ");
+    assert!(attach("systemd-journald").status.success());
+
+    machine.ok("systemd-run --unit needless-run@a.service \
+                perl -e 'while (1) { @t = localtime; select undef, undef, undef, 0.01 }'");
+    for unit in ["needless-run@a", "needless-run@a.service", "needless-run@"] {
+        let done = attach(unit);
+        assert!(done.status.success(), "{unit}: {}", stderr(&done));
+        let seen: Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!(seen["findings"][0]["service"], "needless-run@a.service", "{unit}: {seen:#}");
+    }
+    refused("needless-run", "no unit needless-run.service here");
+    machine.ok("systemctl stop needless-run@a");
+    refused("needless-run@a", "no unit needless-run@a.service here");
 }

@@ -1,12 +1,13 @@
 //! Against the strace of this machine: the log of a run has the very calls that its table counts.
 //!
-//! Without strace these tests are skipped, and say so; in CI (`CI` set) they fail.
+//! Without strace these tests are skipped.
 
 mod common;
 
 use common::{OPTIONS, counts, table};
 use needless_model::Fact;
 use needless_strace_log::{read, read_files};
+use needless_testees::{needed, referee, skipped};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -18,19 +19,13 @@ fn no_strace() -> bool {
         .status()
         .is_ok_and(|status| status.success());
     if !found {
-        assert!(std::env::var_os("CI").is_none(), "strace is missing, or may not trace");
-        eprintln!("skipped: strace is missing, or may not trace");
+        skipped("strace is missing, or may not trace");
     }
     !found
 }
 
 fn has(program: &str) -> bool {
-    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .any(|dir| dir.join(program).is_file());
-    if !found {
-        eprintln!("skipped: no {program}");
-    }
-    found
+    needed(referee::program(program)).is_some()
 }
 
 /// Traces `command` with `options` into a file, with the table behind it.
@@ -88,6 +83,8 @@ fn programs() -> Vec<Vec<&'static str>> {
     }
     if std::path::Path::new("/usr/bin/perl").exists() {
         list.push(vec!["/usr/bin/perl", "-e", "for (1..9) { my @t = localtime; my $p = fork // die; exit 0 unless $p; waitpid $p, 0 }"]);
+    } else {
+        skipped("no /usr/bin/perl");
     }
     list
 }
@@ -134,10 +131,7 @@ fn threads_are_their_process() {
     let python = ["/usr/bin/python3", "/usr/local/bin/python3"]
         .into_iter()
         .find(|p| std::path::Path::new(p).exists());
-    let Some(python) = python else {
-        eprintln!("skipped: no python3 but a wrapper");
-        return;
-    };
+    let Some(python) = python else { return skipped("no python3 but a wrapper") };
     for options in [&[][..], &["-ttt", "-T"]] {
         let log = trace(options, &[python, "-c", script]);
         let want = table(&String::from_utf8_lossy(&log)).unwrap();

@@ -1,5 +1,5 @@
 //! Small programs that make known system calls and print the counts they expect; and what a test
-//! does where the machine lacks something ([`needed`]).
+//! does where the machine lacks something ([`needed`], [`skipped`]).
 //!
 //! What a testee prints on its stdout are lines `QUESTION PATH OUTCOME COUNT`, where QUESTION is
 //! `stat`, `open`, `access`, `readlink` or `exec` whatever the call's name is on the architecture, and
@@ -10,7 +10,9 @@
 //! `NAME-musl` (static) and `NAME-stripped`.
 
 pub mod referee;
+mod skip;
 
+pub use skip::{FILE as SKIPPED_FILE, must_run, needed, skipped};
 use std::path::PathBuf;
 
 const BUILT: &[(&str, Result<&str, &str>)] = include!(concat!(env!("OUT_DIR"), "/built.rs"));
@@ -44,24 +46,6 @@ pub const THREE_OUTPUTS: &str = r#"
     file=$(mktemp) && sh -c "$lines" >/dev/null && sh -c "$lines" >"$file" &&
     sh -c "$lines" | wc -c >"$file" && rm "$file"
 "#;
-
-/// What a test needs of the machine: a program, a testee, a right. `None` if it is missing; the test
-/// is then to return, and is skipped with the reason on standard error.
-///
-/// # Panics
-///
-/// If it is missing where the variable `CI` is set: there every test must run, so that none is
-/// skipped without anybody noticing.
-pub fn needed<T>(what: Result<T, String>) -> Option<T> {
-    match what {
-        Ok(what) => Some(what),
-        Err(why) if std::env::var_os("CI").is_some() => panic!("needed in CI: {why}"),
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
-}
 
 /// One line of what a testee expects of itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -31,7 +31,7 @@ impl Machine {
 
     fn try_boot(programs: &[(&str, &str)], debs: &str) -> Result<Machine, String> {
         if !is_root() {
-            return Err("only root can boot a machine in namespaces".into());
+            return Err("not root".into());
         }
         if !Path::new("/lib/systemd/systemd").exists() {
             return Err("systemd is not installed".into());

@@ -1,7 +1,7 @@
 //! What the tests share: running the binary, reading its reports, and saying what is missing.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-pub(crate) use needless_testees::needed;
+pub(crate) use needless_testees::{needed, skipped};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,11 @@ pub(crate) fn is_root() -> bool {
     id.stdout == b"0\n"
 }
 
+/// `None`, and the test counts as skipped, unless we are root.
+pub(crate) fn root() -> Option<()> {
+    needed(is_root().then_some(()).ok_or("not root".to_owned()))
+}
+
 /// Whether eBPF is allowed here; said where not.
 pub(crate) fn observes_others() -> bool {
     let done = command(NEEDLESS)
@@ -41,13 +46,14 @@ pub(crate) fn observes_others() -> bool {
         .args(["run", "--backend", "ebpf", "--", "true"])
         .output()
         .unwrap();
-    let refused = String::from_utf8_lossy(&done.stderr).into_owned();
-    needed(if done.status.success() { Ok(()) } else { Err(refused) }).is_some()
+    let said = stderr(&done);
+    let why = said.lines().next().unwrap_or("no eBPF").trim_start_matches("needless: ");
+    needed(done.status.success().then_some(()).ok_or(why.to_owned())).is_some()
 }
 
 /// The words that run a command with mounts of its own; `None`, and said, without the right to.
 pub(crate) fn own_mounts() -> Option<Vec<&'static str>> {
-    installed("unshare").map_err(|why| eprintln!("skipped: {why}")).ok()?;
+    program("unshare")?;
     let rights: &[&str] = if is_root() { &["-m"] } else { &["-r", "-m"] };
     let words = [&["unshare"], rights, &["--propagation", "private"]].concat();
     let mut mount = command(words[0]);
@@ -55,9 +61,29 @@ pub(crate) fn own_mounts() -> Option<Vec<&'static str>> {
     if mount.output().unwrap().status.success() {
         return Some(words);
     }
-    // No package brings rights: this is no failure in CI either.
-    eprintln!("skipped: mounts of our own are not allowed here");
-    None
+    needed(Err("mounts of our own are not allowed".to_owned()))
+}
+
+/// What runs a command as an ordinary user: words for it, or none where we are one. `None` without them.
+pub(crate) fn as_ordinary_user() -> Option<&'static [&'static str]> {
+    if !is_root() {
+        return Some(&[]);
+    }
+    program("setpriv")?;
+    Some(&["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
+}
+
+/// A folder that every user may look into.
+pub(crate) fn open_folder() -> tempfile::TempDir {
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    tempfile::Builder::new().permissions(mode).tempdir_in("/tmp").unwrap()
+}
+
+/// `command`, of words, in the environment of the tests.
+pub(crate) fn command_of(words: &[&str]) -> Command {
+    let mut first = command(words[0]);
+    first.args(&words[1..]);
+    first
 }
 
 /// Copies a program. Not by ourselves: a file that another test's child inherits open for writing

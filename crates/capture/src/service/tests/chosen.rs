@@ -4,7 +4,7 @@ use super::groups::group;
 use crate::service::ask::ask;
 use crate::service::choose::{Told, choose_container, told, unit_name};
 use crate::service::hierarchy::hierarchies;
-use crate::service::{Service, find_container, find_unit, processes_of_cgroup};
+use crate::service::{find_container, find_unit};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -260,54 +260,4 @@ fn asking() {
     assert_eq!(shell("printf '\\n \\033[1mno.\\n' >&2; exit 1", long), Err("[1mno".into()));
     let missing = ask(Command::new("/nowhere/docker"), long).unwrap_err();
     assert_eq!(missing, "No such file or directory (os error 2)");
-}
-
-/// Where systemd is PID 1: a unit of its own, asked of systemctl.
-#[test]
-fn units_of_systemd() {
-    if !Path::new("/run/systemd/system").is_dir() {
-        eprintln!("skipped: systemd is not PID 1 here");
-        return;
-    }
-    // Never runs on a machine that runs tests.
-    assert_eq!(
-        find_unit("systemd-poweroff").unwrap_err(),
-        "systemd-poweroff.service is not running here (inactive): \
-         `systemctl start systemd-poweroff.service` starts it"
-    );
-    let socket = find_unit("systemd-journald.socket").unwrap_err();
-    assert!(
-        socket.starts_with("systemd-journald.socket is active but has no processes: "),
-        "{socket}"
-    );
-    let journal = find_unit("systemd-journald").unwrap();
-    let pids = processes_of_cgroup(&journal).unwrap();
-    let names: Vec<_> = pids.iter().map(|pid| Service::of_pid(*pid).unwrap().to_string()).collect();
-    assert_eq!(names, ["systemd-journald.service"]);
-
-    let unit = format!("needless-test-{}-run@a.service", std::process::id());
-    let systemd = |program: &str, args: &[&str]| {
-        let done = Command::new(program).args(args).output();
-        done.map_err(|error| error.to_string()).and_then(|done| match done.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
-        })
-    };
-    let sleep = ["--no-ask-password", "--unit", &unit, "sleep", "1000"];
-    if let Err(error) = systemd("systemd-run", &sleep) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "systemd-run: {error}");
-        eprintln!("skipped: no right to start a unit: {error}");
-        return;
-    }
-    let found = find_unit(unit.trim_end_matches(".service"));
-    let template = find_unit(unit.split_once('@').unwrap().0);
-    let bare = find_unit(&unit.replace("@a", "@"));
-    let pids = found.as_deref().map(processes_of_cgroup);
-    systemd("systemctl", &["stop", &unit]).unwrap();
-    let dir = found.as_ref().unwrap();
-    assert_eq!(dir.file_name().unwrap().to_str(), Some(unit.as_str()));
-    assert_eq!(&bare.unwrap(), dir);
-    assert!(template.unwrap_err().starts_with("no unit "));
-    assert_eq!(pids.unwrap().unwrap().len(), 1);
-    assert!(find_unit(&unit).unwrap_err().starts_with("no unit "));
 }

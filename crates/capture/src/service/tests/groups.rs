@@ -4,6 +4,7 @@ use crate::service::hierarchy::{hierarchies, hierarchies_in};
 use crate::service::{
     Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, processes_of_cgroup,
 };
+use needless_testees::{needed, skipped};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,55 +21,45 @@ pub(super) struct Group {
     mounted: Option<PathBuf>,
 }
 
-/// `None`, with the reason printed, where this machine does not allow it; with `CI=true` a failure
-/// unless there is no cgroup v2 at all.
+/// `None`, and the test counts as skipped, where this machine does not allow it.
 pub(super) fn group(name: &str) -> Option<Group> {
     let name = format!("needless-test-{}-{name}", std::process::id());
-    let mount = hierarchies().into_iter().find(|h| h.v2).map(|h| h.dir);
-    let (root, mounted) = match mount {
+    let (root, mounted) = match hierarchies().into_iter().find(|h| h.v2).map(|h| h.dir) {
         Some(dir) => (dir, None),
-        None => match mount_v2(&name) {
-            Ok(dir) => (dir.clone(), Some(dir)),
-            Err(error) => {
-                let found = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-                let found = found.replace('\n', " ");
-                eprintln!("skipped: no cgroup v2 is mounted, nor can it be: {error}; {found}");
-                return None;
-            }
-        },
+        None => {
+            let dir = needed(mount(&name, &["-t", "cgroup2", "cgroup2"]))?;
+            (dir.clone(), Some(dir))
+        }
     };
     let mut group = Group { dir: root.join(&name), name, children: Vec::new(), mounted };
     let allowed = fs::create_dir(&group.dir)
         .map_err(|error| format!("mkdir {}: {error}", group.dir.display()))
         .and_then(|()| group.try_child("").map(drop));
-    match allowed {
-        Ok(()) => {
-            group.end_children();
-            Some(group)
-        }
-        Err(error) if std::env::var("CI").is_ok_and(|ci| ci == "true") => {
-            panic!("no right to make a cgroup: {error}: run the tests as root")
-        }
-        Err(error) => {
-            eprintln!("skipped: no right to make a cgroup: {error}");
-            None
-        }
-    }
+    needed(allowed.map_err(no_right))?;
+    group.end_children();
+    Some(group)
 }
 
-fn mount_v2(name: &str) -> Result<PathBuf, String> {
+/// Without what the error says of it, which differs from test to test.
+fn no_right(error: String) -> String {
+    eprintln!("{error}");
+    "no right to make a cgroup".to_owned()
+}
+
+/// A mount of a cgroup file system, for this test alone.
+fn mount(name: &str, what: &[&str]) -> Result<PathBuf, String> {
     let dir = std::env::temp_dir().join(name);
     fs::create_dir(&dir).map_err(|error| error.to_string())?;
     let mut mount = Command::new("mount");
-    mount.args(["-t", "cgroup2", "cgroup2"]).arg(&dir);
+    mount.args(what).arg(&dir);
     match mount.output() {
         Ok(done) if done.status.success() => Ok(dir),
         done => {
             let _ = fs::remove_dir(&dir);
-            Err(done.map_or_else(
+            Err(no_right(done.map_or_else(
                 |error| error.to_string(),
                 |done| String::from_utf8_lossy(&done.stderr).trim().to_owned(),
-            ))
+            )))
         }
     }
 }
@@ -179,24 +170,29 @@ fn processes_of_another_namespace() {
     assert!(done.status.success() && out.contains("1 passed"), "{out}{err}");
 }
 
-/// v1 has the same files.
+/// v1 has the same files; where none is mounted, one without controllers is.
 #[test]
 fn processes_of_v1() {
-    let Some(v1) = hierarchies().into_iter().find(|h| !h.v2) else {
-        eprintln!("skipped: no cgroup v1 is mounted here");
-        return;
-    };
     let name = format!("needless-test-{}-v1", std::process::id());
-    let dir = v1.dir.join(&name);
+    let (root, mounted) = match hierarchies().into_iter().find(|h| !h.v2) {
+        Some(v1) => (v1.dir, None),
+        None => {
+            let options = format!("none,name={name}");
+            let what = ["-t", "cgroup", "-o", options.as_str(), "cgroup"];
+            let Some(dir) = needed(mount(&name, &what)) else { return };
+            (dir.clone(), Some(dir))
+        }
+    };
+    assert_eq!(cgroup_id(&root).unwrap_err().kind(), ErrorKind::InvalidInput, "of v2 only");
     // cpuset takes no process before it is told its processors; name=systemd and others do.
-    let mut group = Group { dir, name, children: Vec::new(), mounted: None };
+    let mut group = Group { dir: root.join(&name), name, children: Vec::new(), mounted };
     let allowed = fs::create_dir(&group.dir)
         .and_then(|()| fs::create_dir(group.dir.join("sub")))
         .map_err(|error| error.to_string())
         .and_then(|()| group.try_child("sub"));
     match allowed {
         Ok(pid) => assert_eq!(processes_of_cgroup(&group.dir).unwrap(), [pid]),
-        Err(error) => eprintln!("skipped: no right to make a cgroup of v1: {error}"),
+        Err(error) => skipped(no_right(error)),
     }
 }
 
@@ -257,9 +253,6 @@ fn ids_of_v2_only() {
     let error = cgroup_id(Path::new("/nowhere")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("/nowhere: "), "{error}");
-    for v1 in hierarchies().iter().filter(|h| !h.v2) {
-        assert_eq!(cgroup_id(&v1.dir).unwrap_err().kind(), ErrorKind::InvalidInput);
-    }
 }
 
 /// Any directory tree will do for the bound.
@@ -276,18 +269,22 @@ fn bounded() {
 #[test]
 fn service_of_a_process() {
     let Some(mut group) = group("pid") else { return };
-    let systemd = fs::read_to_string("/proc/self/cgroup").unwrap();
-    if systemd.lines().any(|l| l.contains(":name=systemd:/") && !l.ends_with(":/")) {
-        eprintln!("skipped: here name=systemd tells the service, not cgroup v2");
-        return;
-    }
+    // Where name=systemd, of v1, names a service, that counts more than cgroup v2: out of that.
+    let systemd = hierarchies().into_iter().find(|h| !h.v2 && h.dir.ends_with("systemd"));
+    let leave = |pid: u32| {
+        if let Some(systemd) = &systemd {
+            fs::write(systemd.dir.join("cgroup.procs"), pid.to_string()).unwrap();
+        }
+    };
     group.sub("dnsmasq.service");
     let pid = group.child("dnsmasq.service");
+    leave(pid);
     let expected = Service { kind: ServiceKind::Unit, name: "dnsmasq.service".into() };
     assert_eq!(Service::of_pid(pid).unwrap(), expected);
 
     group.sub("cron.service");
     let job = group.child("cron.service");
+    leave(job);
     assert_eq!(Service::of_pid(job).unwrap().kind, ServiceKind::Cron);
 
     group.end_children();
@@ -295,10 +292,23 @@ fn service_of_a_process() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Threads of the kernel have no executable but a name, which may look like a path.
+/// Threads of the kernel have no executable but a name, which may look like a path. So has a process
+/// that has ended and was not waited for; other PID namespaces than the first see none but these.
 #[test]
 fn service_without_executable() {
-    let mut seen = 0;
+    let script = "printf kworker/9:1 >/proc/$$/comm";
+    let mut ended = Command::new("sh").args(["-c", script]).spawn().unwrap();
+    let state = || fs::read_to_string(format!("/proc/{}/stat", ended.id())).unwrap();
+    while !state().contains(") Z ") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(fs::read_link(format!("/proc/{}/exe", ended.id())).is_err());
+    let (ours, its) = (Service::of_pid(std::process::id()), Service::of_pid(ended.id()).unwrap());
+    match ours.unwrap() {
+        ours if ours.kind == ServiceKind::Executable => assert_eq!(its.to_string(), "kworker/9:1"),
+        ours => assert_eq!(its, ours),
+    }
+    ended.wait().unwrap();
     for pid in 2..200 {
         let comm = fs::read_to_string(format!("/proc/{pid}/comm"));
         let Ok(comm) = comm.map(|name| name.trim_end().to_owned()) else { continue };
@@ -312,10 +322,6 @@ fn service_without_executable() {
         let Ok(service) = Service::of_pid(pid) else { continue };
         let shown = service.to_string();
         assert!(shown == "kthreadd" || shown.starts_with("kworker/"), "{comm}: {shown}");
-        seen += 1;
-    }
-    if seen == 0 {
-        eprintln!("skipped: no thread of the kernel is seen from this PID namespace");
     }
 }
 
