@@ -86,6 +86,7 @@ mod with {
             stacks: true,
             watch: options.watch,
             limits: options.limits,
+            room: needless_ebpf::Room::default(),
         }
     }
 
