@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use needless_ebpf::{Options, Room, Session};
 use needless_model::{Ask, Fact, Limits, Loss, Profile, Target};
-use std::process::Command;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::time::Duration;
 
 fn tiny(all: bool) -> Options {
@@ -106,19 +106,13 @@ fn a_path_that_found_no_room_is_sent_when_it_is_asked_for_again() {
     let mut command = command(testee, folder.path());
     command.args([&PATHS.to_string(), "3", "0", "stops"]);
     let (mut session, child) = start(&options(), &mut command);
-    let (status, pid) = (format!("/proc/{}/status", child.id()), child.id().to_string());
-    for round in 1..=3 {
-        let stopped =
-            || std::fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tT"));
-        while !stopped() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // Nobody has taken anything so far; from here on somebody does after each round.
+    let pid = Pid::from_child(&child);
+    for _ in 0..3 {
+        // Nobody takes anything until it has stopped.
+        let (_, status) = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(status.stopped());
         session.drain(Duration::ZERO);
-        assert!(spawn(Command::new("kill").args(["-CONT", &pid])).wait().unwrap().success());
-        while round < 3 && stopped() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        kill_process(pid, Signal::CONT).unwrap();
     }
     let profile = finish(session, child).profile;
     assert_eq!(profile.lost.get(Loss::NO_PATH.0), None, "{:?}", profile.lost);
