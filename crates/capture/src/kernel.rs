@@ -11,7 +11,6 @@ pub(crate) enum Refused {
     /// For this reason.
     Because(String),
     /// It was used, and the command could not be run or observed.
-    #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing is run"))]
     Failed(Failure),
 }
 

@@ -167,6 +167,19 @@ fn processes_that_find_no_room_are_counted_as_lost() {
 }
 
 #[test]
+fn children_that_find_no_room_are_counted_as_lost() {
+    let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // The parent, and one child at a time; each child asks one question.
+    let room = Room { processes: 2, ..Room::default() };
+    let options = Options { room, ..options() };
+    let profile = observed(&options, command(&testee, folder.path()).arg("500")).profile;
+    let asked = sum(&profile, Ask::Access, "/missing/fork_storm").0;
+    assert!(asked < 500, "{asked}");
+    assert_eq!(asked + profile.lost[Loss::PROCESSES.0], 500, "{:?}", profile.lost);
+}
+
+#[test]
 fn images_without_a_number_of_their_own_are_counted_together_and_said() {
     let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
