@@ -7,13 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most names of locales that are tried on the host. Each takes a tenth of a second.
 const LOCALES: usize = 4;
 
-/// Completes `profile` with facts of the host it was taken on: C libraries and runtimes of its
-/// programs, the time zone if any program asked for one, locales that were searched for in vain,
-/// the
-/// source of time if any asked the kernel for it, and the cost of calls.
+/// Completes `profile` with facts of the host it was taken on: C libraries and runtimes of its programs, and facts of the
+/// machine.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
-    profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     image::fill(profile, roots);
+    machine(profile, roots);
+}
+
+/// Adds the time zone if any program asked for one, locales that were searched for and not found, the source of time if
+/// any asked the kernel for it, and the cost of calls.
+pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
+    profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);
     locales(profile);
     profile.host.clock_source = clock_source(profile);

@@ -3,32 +3,39 @@
 use crate::run::{Captured, Failure, Options};
 use needless_launch::Launch;
 
-/// Why eBPF cannot be used here; nothing was run then.
+/// Why eBPF cannot be used here: nothing was run then; or what failed.
 pub(crate) enum Refused {
-    /// For want of rights, as for most users.
+    /// For lack of rights, as for most users.
     #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing asks for rights"))]
     Rights,
     /// For this reason.
     Because(String),
+    /// It was used, and the command could not be run or observed.
+    Failed(Failure),
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused::Failed(failure)
+    }
 }
 
 impl Refused {
-    /// One line for whoever insists.
-    pub(crate) fn message(self) -> String {
+    /// For whoever insists.
+    pub(crate) fn failure(self) -> Failure {
+        let needs = "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo (`needless run --elevate` does), or see `needless doctor`";
         match self {
-            Refused::Rights => {
-                "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo (`needless run --elevate` does), or see `needless doctor`"
-                    .into()
-            }
-            Refused::Because(why) => why,
+            Refused::Rights => Failure::new(Failure::OURS, needs),
+            Refused::Because(why) => Failure::new(Failure::OURS, why),
+            Refused::Failed(failure) => failure,
         }
     }
 }
 
 /// Without the feature there is nothing to try.
 #[cfg(not(feature = "ebpf"))]
-pub(crate) fn run(_: &Launch, _: &Options) -> Result<Result<Captured, Refused>, Failure> {
-    Ok(Err(Refused::Because("eBPF was not used: this needless was built without it".into())))
+pub(crate) fn run(_: &Launch, _: &Options) -> Result<Captured, Refused> {
+    Err(Refused::Because("eBPF was not used: this needless was built without it".into()))
 }
 
 #[cfg(feature = "ebpf")]
@@ -37,36 +44,32 @@ pub(crate) use with::{for_session, run};
 #[cfg(feature = "ebpf")]
 mod with {
     use super::{Captured, Failure, Launch, Options, Refused};
+    use crate::rights::{self, Rights};
     use crate::run::complete;
     use needless_ebpf::{Session, Target};
     use needless_launch::{Original, Prepared, Watch, supervise};
     use std::os::fd::RawFd;
     use std::time::Duration;
 
-    /// Runs and observes the command. The inner error: nothing was run.
-    pub(crate) fn run(
-        launch: &Launch,
-        options: &Options,
-    ) -> Result<Result<Captured, Refused>, Failure> {
+    /// Runs and observes the command.
+    pub(crate) fn run(launch: &Launch, options: &Options) -> Result<Captured, Refused> {
         // An ordinary user is not made to wait for the kernel's answer.
         if needless_ebpf::BUILT && !needless_ebpf::allowed() {
-            return Ok(Err(Refused::Rights));
+            return Err(Refused::Rights);
         }
-        let session = match Session::start(&Target::Launched, &for_session(options)) {
-            Ok(session) => session,
-            Err(error) => {
-                return Ok(Err(Refused::Because(format!("eBPF was not used: {error}"))));
-            }
-        };
+        let session = Session::start(&Target::Launched, &for_session(options))
+            .map_err(|error| Refused::Because(format!("eBPF was not used: {error}")))?;
         let failed =
             |error: needless_launch::Error| Failure::new(error.status(), error.to_string());
         let start = |errno| failed(needless_launch::Error::Start { what: "sigprocmask", errno });
         let original = Original::record_and_block().map_err(start)?;
         let prepared = Prepared::new(launch, Vec::new(), original).map_err(failed)?;
-        let mut observing = Observing(session);
+        let mut observing = Observing { session, rights: options.rights, given_up: Ok(()) };
         let ended = supervise(prepared, original, &mut observing).map_err(failed)?;
-        let observed = observing.0.finish();
-        let mut profile = complete(observed.profile, &observed.stacks, observed.roots)?;
+        let observed = observing.session.finish();
+        let mut profile =
+            complete(observed.profile, &observed.stacks, observed.roots, options.rights)?;
+        rights::note(observing.given_up, &mut profile.notes);
         let (user, system) = ended.cpu_ns;
         profile.totals.cpu_user_ns = Some(user);
         profile.totals.cpu_sys_ns = Some(system);
@@ -76,7 +79,7 @@ mod with {
                     .into(),
             );
         }
-        Ok(Ok(Captured { profile, exit: ended.exit }))
+        Ok(Captured { profile, exit: ended.exit })
     }
 
     pub(crate) fn for_session(options: &Options) -> needless_ebpf::Options {
@@ -86,26 +89,35 @@ mod with {
             stacks: true,
             watch: options.watch,
             limits: options.limits,
+            room: needless_ebpf::Room::default(),
         }
     }
 
-    struct Observing(Session);
+    struct Observing {
+        session: Session,
+        rights: Rights,
+        given_up: rustix::io::Result<()>,
+    }
 
     impl Watch for Observing {
+        fn forked(&mut self) {
+            self.given_up = self.rights.observe();
+        }
+
         fn readable(&self) -> Option<RawFd> {
-            Some(self.0.readable())
+            Some(self.session.readable())
         }
 
         fn look(&mut self) {
-            self.0.drain(Duration::ZERO);
+            self.session.drain(Duration::ZERO);
         }
 
         fn others_live(&mut self) -> bool {
-            self.0.live() > 0
+            self.session.live() > 0
         }
 
         fn is_ours(&self, pid: u32) -> bool {
-            self.0.observes(pid)
+            self.session.observes(pid)
         }
     }
 }

@@ -13,6 +13,7 @@ mod live;
 mod locale;
 mod module;
 mod preload;
+mod rights;
 mod root;
 mod run;
 mod service;
@@ -32,6 +33,7 @@ pub use image::{fill, inspect};
 pub use locale::probe;
 pub use needless_launch::Caller;
 pub use preload::{preload, preload_library, preloaded};
+pub use rights::{Rights, without_capabilities};
 pub use root::{Root, Roots};
 pub use run::{Backend, Captured, Failure, Options, count, launch, run};
 pub use service::{

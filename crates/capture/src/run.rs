@@ -1,6 +1,7 @@
 //! From the words of a command line to a profile with all its facts.
 
 use crate::kernel::Refused;
+use crate::rights::{self, Rights};
 use crate::{Roots, enrich, image, kernel, sites};
 use needless_launch::{Caller, Launch, Stdio};
 use needless_model::{Exit, Limits, ProcId, Profile};
@@ -38,6 +39,8 @@ pub struct Options {
     pub watch: &'static [&'static str],
     /// Bounds of the profile.
     pub limits: Limits,
+    /// Which capabilities this process gives up on the way.
+    pub rights: Rights,
 }
 
 /// Why a command was not observed: one line, and the exit status that says it, as GNU env's.
@@ -103,10 +106,11 @@ pub fn run(
             return Err(Failure::new(Failure::OURS, message));
         }
         Backend::Ptrace => None,
-        Backend::Best | Backend::Ebpf => match kernel::run(&launch, options)? {
+        Backend::Best | Backend::Ebpf => match kernel::run(&launch, options) {
             Ok(captured) => return Ok(captured),
+            Err(Refused::Failed(failure)) => return Err(failure),
             Err(refused) if options.backend == Backend::Ebpf || options.latency => {
-                return Err(Failure::new(Failure::OURS, refused.message()));
+                return Err(refused.failure());
             }
             Err(refused) => Some(refused),
         },
@@ -117,7 +121,7 @@ pub fn run(
             let backend = captured.profile.backend.trim_end_matches(')');
             captured.profile.backend = format!("{backend}, no rights for eBPF)");
         }
-        Some(refused) => captured.profile.notes.push(refused.message()),
+        Some(refused) => captured.profile.notes.push(refused.failure().message),
         None => {}
     }
     Ok(captured)
@@ -134,7 +138,7 @@ fn ptrace(launch: Launch, options: &Options) -> Result<Captured, Failure> {
         },
     )
     .map_err(|e| Failure::new(e.status(), e.to_string()))?;
-    let profile = complete(traced.profile, &traced.stacks, traced.roots)?;
+    let profile = complete(traced.profile, &traced.stacks, traced.roots, options.rights)?;
     Ok(Captured { profile, exit: traced.exit })
 }
 
@@ -146,11 +150,10 @@ fn ptrace(launch: Launch, options: &Options) -> Result<Captured, Failure> {
 pub fn count(launch: Launch, options: &Options) -> Result<Captured, Failure> {
     let options = Options { all: true, ..*options };
     if options.backend != Backend::Ptrace {
-        match kernel::run(&launch, &options)? {
+        match kernel::run(&launch, &options) {
             Ok(captured) => return Ok(captured),
-            Err(refused) if options.backend == Backend::Ebpf => {
-                return Err(Failure::new(Failure::OURS, refused.message()));
-            }
+            Err(Refused::Failed(failure)) => return Err(failure),
+            Err(refused) if options.backend == Backend::Ebpf => return Err(refused.failure()),
             Err(_) => {}
         }
     }
@@ -162,23 +165,27 @@ pub fn count(launch: Launch, options: &Options) -> Result<Captured, Failure> {
     };
     let traced = needless_ptrace::trace(launch, &how)
         .map_err(|e| Failure::new(e.status(), e.to_string()))?;
-    let profile = complete(traced.profile, &traced.stacks, traced.roots)?;
+    let profile = complete(traced.profile, &traced.stacks, traced.roots, options.rights)?;
     Ok(Captured { profile, exit: traced.exit })
 }
 
-/// Adds what is looked up after the run.
+/// Adds what is looked up after the run, with the rights that takes.
 pub(crate) fn complete(
     mut profile: Profile,
     stacks: &[Stack],
     roots: Vec<(ProcId, OwnedFd)>,
+    rights: Rights,
 ) -> Result<Profile, Failure> {
+    rights::note(rights.read(), &mut profile.notes);
     let roots = Roots::new(roots)
         .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
+    // Which frames are the C library's depends on what it is.
     image::fill(&mut profile, &roots);
     sites::resolve(stacks, &mut profile);
     // Stacks know their rows by position: only now may these move.
     profile.sort_by_process();
-    enrich(&mut profile, &roots);
+    enrich::machine(&mut profile, &roots);
+    rights::note(rights.write(), &mut profile.notes);
     Ok(profile)
 }
 

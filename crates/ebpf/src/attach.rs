@@ -4,7 +4,7 @@ use crate::wire::{self, Here};
 use crate::{Error, Options, Target};
 use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, PrintLevel};
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
@@ -60,11 +60,11 @@ fn sizes_agree(object: &Object) -> bool {
     object.maps().all(|map| {
         let (key, value) = (map.key_size() as usize, map.value_size() as usize);
         match map.name().to_str() {
-            Some("procs") => (key, value) == (4, wire::PROC),
-            Some("rows") => (key, value) == (wire::ROW_KEY, wire::ROW),
-            Some("hots") => value == wire::HOT,
-            Some("plains" | "folded") => (key, value) == (wire::PLAIN_KEY, wire::PLAIN),
-            Some(name) if name.ends_with(".bss") => value == wire::SHARED,
+            Some("procs") => (key, value) == (4, wire::PROC_SIZE),
+            Some("rows") => (key, value) == (wire::ROW_KEY_SIZE, wire::ROW_SIZE),
+            Some("hots") => value == wire::HOT_SIZE,
+            Some("plains" | "folded") => (key, value) == (wire::PLAIN_KEY_SIZE, wire::PLAIN_SIZE),
+            Some(name) if name.ends_with(".bss") => value == wire::SHARED_SIZE,
             _ => true,
         }
     })
@@ -72,7 +72,7 @@ fn sizes_agree(object: &Object) -> bool {
 
 fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
-    let settings = wire::settings(*target, options, &here());
+    let settings = wire::settings(*target, options, &here()?);
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name.ends_with(".rodata.settings") {
@@ -82,6 +82,10 @@ fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
             map.set_max_entries(rows.clamp(1, 65_536))?;
         } else if (name == "entered" && !options.latency) || (name == "plains" && !options.all) {
             map.set_max_entries(1)?;
+        } else if name == "procs" {
+            map.set_max_entries(options.room.processes)?;
+        } else if name == "entered" {
+            map.set_max_entries(options.room.threads)?;
         }
     }
     for mut program in open.progs_mut() {
@@ -92,14 +96,20 @@ fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
     open.load()
 }
 
-pub(crate) fn here() -> Here {
-    let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino());
-    Here {
-        // Keyed anew in each process from the kernel's randomness.
-        seed: RandomState::new().build_hasher().finish(),
+fn here() -> libbpf_rs::Result<Here> {
+    // Two outputs of a keyed hash, whose key comes from the kernel's source of random numbers.
+    let random = RandomState::new();
+    Ok(Here {
+        key: [random.hash_one(0), random.hash_one(1)],
         pid: std::process::id(),
-        pid_namespace: namespace as u32,
-    }
+        pid_namespace: pid_namespace(),
+        cpus: libbpf_rs::num_possible_cpus()? as u32,
+    })
+}
+
+/// The inode number of our own.
+pub(crate) fn pid_namespace() -> u32 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino() as u32)
 }
 
 /// Why libbpf failed, in words of what would help.

@@ -57,6 +57,7 @@ pub(crate) struct Events {
     /// At which of them images ended.
     settling: Vec<u64>,
     watch: &'static [&'static str],
+    latency: bool,
     own_root: Option<Root>,
     own_directory: Option<Rc<str>>,
     images: Map<u32, Image>,
@@ -92,6 +93,7 @@ impl Events {
             looks: 0,
             settling: Vec::new(),
             watch: options.watch,
+            latency: options.latency,
             own_root: Root::of("self"),
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
@@ -157,7 +159,7 @@ impl Events {
             Some(Event::Sampled(sample)) => self.sampled(sample),
             Some(Event::Mapped(mapping)) => self.mapped(mapping),
             Some(Event::Late { key, row }) => {
-                self.rows.add(key, wire::row(row, self.started_ns));
+                self.rows.add(key, wire::row(row, self.started_ns, self.latency));
             }
             None => {}
         }

@@ -68,6 +68,26 @@ pub struct Options {
     pub watch: &'static [&'static str],
     /// Bounds of the profile.
     pub limits: Limits,
+    /// Bounds of what is observed at a time.
+    pub room: Room,
+}
+
+/// How much the kernel keeps at a time; what finds no room is counted as lost. Smaller in tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Processes observed.
+    pub processes: u32,
+    /// Threads that are in a call, where calls are timed.
+    pub threads: u32,
+    /// Programs that processes have been, each exec and fork a new one.
+    pub images: u32,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        // Images that we number ourselves count down from the end: see `Session::observe`.
+        Room { processes: 16_384, threads: 16_384, images: 0xffff_0000 }
+    }
 }
 
 /// What was observed.

@@ -4,7 +4,9 @@ use crate::events::{Events, Map};
 use crate::wire::{PlainKey, RowKey};
 use crate::{Observed, Options};
 use needless_abi::{Abi, abis};
-use needless_model::{Ask, CallId, Detail, Errno, Fact, Facts, ProcId, QuestionId, Tally, Window};
+use needless_model::{
+    Ask, CallId, Detail, Errno, Fact, Facts, Loss, ProcId, QuestionId, Tally, Window,
+};
 use std::collections::HashMap;
 
 /// What the kernel counted.
@@ -27,6 +29,7 @@ impl Rows {
         known.first_ns = known.first_ns.min(tally.first_ns);
         known.last_ns = known.last_ns.max(tally.last_ns);
         known.kernel_ns += tally.kernel_ns;
+        known.timed = known.timed.wrapping_add(tally.timed);
     }
 
     pub(crate) fn add_plain(&mut self, key: PlainKey, tally: Tally) {
@@ -42,7 +45,7 @@ impl Rows {
 pub(crate) fn finish(mut events: Events, options: &Options, length_ns: u64) -> Observed {
     events.book_live();
     events.count_execs();
-    let rows = Placed::all(&mut events, options);
+    let rows = Placed::all(&mut events);
     let mut facts = Facts::of(&[
         Fact::Paths,
         Fact::Outcomes,
@@ -64,18 +67,17 @@ pub(crate) fn finish(mut events: Events, options: &Options, length_ns: u64) -> O
 /// Puts the kernel's rows into the profile.
 struct Placed<'a> {
     events: &'a mut Events,
-    latency: bool,
     abis: Vec<Abi>,
     names: HashMap<(u16, bool), CallId>,
 }
 
 impl Placed<'_> {
     /// Puts all in, and returns at which row those with snapshots are.
-    fn all(events: &mut Events, options: &Options) -> HashMap<RowKey, usize> {
+    fn all(events: &mut Events) -> HashMap<RowKey, usize> {
         let rows = std::mem::take(&mut events.rows);
         let mut sampled = events.sampled_rows();
         let names = HashMap::new();
-        let mut placed = Placed { events, latency: options.latency, abis: abis(), names };
+        let mut placed = Placed { events, abis: abis(), names };
         let mut with_path: Vec<(RowKey, Tally)> = rows.rows.into_iter().collect();
         with_path
             .sort_by_key(|(key, tally)| (key.image, tally.first_ns, key.path, key.nr, key.err));
@@ -106,9 +108,14 @@ impl Placed<'_> {
                 .and_then(|detail| self.events.detail(key.image, call, *detail)),
             _ => self.events.question_by_hash(key.image, about, key.moved, key.path),
         };
-        // Of a process or path that found no room in the ring, which is said.
+        // A process or a path that found no room in the ring. Of lost processes the kernel's program has counted how many
+        // there were.
+        let process = self.events.process(key.image);
+        if question.is_none() && process.is_some() {
+            self.events.builder.lost(Loss::NO_PATH, tally.count);
+        }
         let question =
-            question.unwrap_or_else(|| self.events.builder.without_path(None, call, key.ask));
+            question.unwrap_or_else(|| self.events.builder.without_path(process, call, key.ask));
         self.tally(question, key.err, tally)
     }
 
@@ -125,8 +132,7 @@ impl Placed<'_> {
         self.tally(question, key.err, tally);
     }
 
-    fn tally(&mut self, question: QuestionId, err: u16, mut tally: Tally) -> usize {
-        tally.timed = if self.latency { tally.count } else { 0 };
+    fn tally(&mut self, question: QuestionId, err: u16, tally: Tally) -> usize {
         let outcome = if err == 0 { Ok(()) } else { Err(Errno(err)) };
         self.events.builder.tally(question, Some(outcome), tally)
     }

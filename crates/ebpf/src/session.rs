@@ -1,12 +1,13 @@
 //! An observation from start to finish.
 
-use crate::attach::{Attached, attach, here};
+use crate::attach::{Attached, attach, pid_namespace};
 use crate::events::Events;
 use crate::wire::{self, PlainKey, RowKey, Shared};
 use crate::{Error, Observed, Options, Target};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct Session {
     started_ns: u64,
     /// How many processes were given to us.
     chosen: u32,
+    /// Processes that were given to us and found no room.
+    refused: HashSet<u32>,
 }
 
 impl std::fmt::Debug for Session {
@@ -53,30 +56,38 @@ impl Session {
         };
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
-        let (options, chosen) = (*options, 0);
-        Ok(Session { attached, ring, events, options, started_ns, chosen })
+        let (options, chosen, refused) = (*options, 0, HashSet::new());
+        Ok(Session { attached, ring, events, options, started_ns, chosen, refused })
     }
 
     /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
-    /// observed already.
+    /// observed already, or finds no room: that is counted as lost.
     ///
     /// # Errors
-    /// When there is no room for more.
+    /// When the kernel refuses.
     pub fn observe(&mut self, pid: u32) -> Result<bool, Error> {
         if self.observes(pid) {
             return Ok(false);
         }
         // The kernel numbers from 1 upwards.
         let image = u32::MAX - self.chosen;
-        let mut value = [0; wire::PROC];
+        if image == self.options.room.images {
+            self.refused.insert(pid);
+            return Ok(false);
+        }
+        let mut value = [0; wire::PROC_SIZE];
         value[..4].copy_from_slice(&image.to_ne_bytes());
-        let translated = here().pid_namespace != wire::INITIAL_PID_NAMESPACE;
+        let translated = pid_namespace() != wire::INITIAL_PID_NAMESPACE;
         let (name, value) =
             if translated { ("wanted", &value[..4]) } else { ("procs", &value[..]) };
         let chosen = map(&self.attached.object, name);
         match chosen.update(&pid.to_ne_bytes(), value, MapFlags::NO_EXIST) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::TooBig => {
+                self.refused.insert(pid);
+                return Ok(false);
+            }
             Err(error) => return Err(Error(format!("cannot observe process {pid}: {error}"))),
         }
         self.chosen += 1;
@@ -140,8 +151,9 @@ impl Session {
         let lost = &mut observed.profile.lost;
         for (loss, n) in [
             (Loss::FOLDED, shared.folded),
-            (Loss::NO_PATH, shared.unreadable + shared.texts_lost),
-            (Loss::PROCESSES, shared.events_lost),
+            (Loss::NO_PATH, shared.unreadable),
+            (Loss::PROCESSES, shared.events_lost + self.refused.len() as u64),
+            (Loss::UNTIMED, shared.untimed),
             (Loss::STACKS, shared.stacks_lost),
             (Loss::UNCOUNTED, shared.uncounted + misses),
         ] {
@@ -192,13 +204,15 @@ impl Session {
             events.rows.removed += rows.len() as u64;
         }
         for (key, value) in rows {
-            events.rows.add(RowKey::read(&key), wire::row(&value, self.started_ns));
+            events
+                .rows
+                .add(RowKey::read(&key), wire::row(&value, self.started_ns, self.options.latency));
         }
         for (key, value) in plains {
-            events.rows.add_plain(PlainKey::read(&key), wire::plain(&value));
+            events.rows.add_plain(PlainKey::read(&key), wire::plain(&value, self.options.latency));
         }
         for (key, value) in folded {
-            events.rows.add_folded(PlainKey::read(&key), wire::plain(&value));
+            events.rows.add_folded(PlainKey::read(&key), wire::plain(&value, self.options.latency));
         }
     }
 
@@ -208,9 +222,9 @@ impl Session {
         for at in 0..hots.max_entries() {
             let each = hots.lookup_percpu(&at.to_ne_bytes(), MapFlags::ANY).ok().flatten();
             for value in each.unwrap_or_default() {
-                let (key, row) = (RowKey::read(&value), &value[wire::ROW_KEY..]);
+                let (key, row) = (RowKey::read(&value), &value[wire::ROW_KEY_SIZE..]);
                 if key.image != 0 {
-                    let row = wire::row(row, self.started_ns);
+                    let row = wire::row(row, self.started_ns, self.options.latency);
                     self.events.borrow_mut().rows.add(key, row);
                 }
             }

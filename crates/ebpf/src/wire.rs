@@ -4,20 +4,38 @@ use crate::{Options, Target};
 use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, Told, When, abis};
 use needless_model::{Ask, Tally};
 
-/// `CALLS`, `TEXT` and the sizes of the structures of shared.h.
-const CALLS: usize = 512;
-pub(crate) const SETTINGS: usize = 32 + 2 * CALLS * CALL;
-const CALL: usize = 16;
-const COMMAND: usize = 16;
-pub(crate) const SHARED: usize = 12 * 8;
-pub(crate) const ROW_KEY: usize = 24;
-pub(crate) const ROW: usize = 64;
-pub(crate) const HOT: usize = ROW_KEY + ROW + 16;
-pub(crate) const PLAIN_KEY: usize = 12;
-pub(crate) const PLAIN: usize = 16;
-pub(crate) const PROC: usize = 56;
+/// Names and values of shared.h, which a test reads there.
+macro_rules! shared {
+    ($($type:ty: $($name:ident = $value:literal),+;)+) => {
+        $($(pub(crate) const $name: $type = $value;)+)+
+        #[cfg(test)]
+        const AGREED: &[(&str, u64)] = &[$($((stringify!($name), $value)),+),+];
+    };
+}
 
-const NONE: u8 = 0xff;
+shared! {
+    usize: CALLS = 512, COMMAND = 16;
+    usize: CALL_SIZE = 16, SETTINGS_HEAD = 48, SHARED_SIZE = 96, PROC_SIZE = 56;
+    usize: ROW_KEY_SIZE = 24, ROW_SIZE = 72, HOT_SIZE = 112, PLAIN_KEY_SIZE = 12, PLAIN_SIZE = 24;
+    u8: NONE = 0xff;
+    // enum kind
+    u8: PLAIN = 0, PATH = 1, WAIT = 2, MOVES = 3, URING = 4, BIRTH = 5, TELLS = 6;
+    // enum decider
+    u8: NAME = 0, OPEN_FLAGS = 1, OPEN_HOW = 2, AT_FLAGS = 3;
+    // enum reply
+    u8: NO_REPLY = 0, STAT = 1, STAT64_I386 = 2, STAT64_ARM = 3, STATX = 5, LINK = 6;
+    // enum when
+    u8: ALWAYS = 0, NON_ZERO = 1, WITHOUT = 2, AT_LEAST = 3, STREAM = 4, ONE_OF = 5;
+    // enum moves
+    u8: NOTHING = 0, DIRECTORY = 1, ROOT = 2;
+    // enum told
+    u8: OUTPUT = 0x40, HEAP = 0x41, PEER = 0x42;
+    // enum event_kind
+    u32: SEEN = 1, FORKED = 2, EXECUTED = 3, EXITED = 4, MOVED = 5;
+    u32: NAMED = 6, SAMPLED = 7, MAPPED = 8, LATE = 9;
+}
+
+const SETTINGS_SIZE: usize = SETTINGS_HEAD + 2 * CALLS * CALL_SIZE;
 
 /// [`Ask`]s as shared.h numbers them.
 const ASKS: [Ask; 10] = [
@@ -38,16 +56,19 @@ pub(crate) const INITIAL_PID_NAMESPACE: u32 = 0xeffffffc;
 
 /// What only the machine knows.
 pub(crate) struct Here {
-    pub(crate) seed: u64,
+    /// Of the hash of paths.
+    pub(crate) key: [u64; 2],
     pub(crate) pid: u32,
     pub(crate) pid_namespace: u32,
+    /// How many CPUs there may be.
+    pub(crate) cpus: u32,
 }
 
 /// `struct settings`.
 pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8> {
     let (launch, everyone) = (target == Target::Launched, target == Target::Everyone);
-    let mut bytes = Vec::with_capacity(SETTINGS);
-    bytes.extend(here.seed.to_ne_bytes());
+    let mut bytes = Vec::with_capacity(SETTINGS_SIZE);
+    bytes.extend(here.key.map(u64::to_ne_bytes).as_flattened());
     bytes.extend(options.limits.repeat_within_ns.to_ne_bytes());
     bytes.extend(here.pid.to_ne_bytes());
     bytes.extend(here.pid_namespace.to_ne_bytes());
@@ -55,6 +76,8 @@ pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8
     let flags = [everyone, options.all, options.latency, options.stacks, launch, translate];
     bytes.extend(flags.map(u8::from));
     bytes.extend([0; 2]);
+    bytes.extend(here.cpus.to_ne_bytes());
+    bytes.extend(options.room.images.to_ne_bytes());
     let abis = abis();
     for at in 0..2 {
         for nr in 0..CALLS {
@@ -62,78 +85,78 @@ pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8
             let mut about = call(known.map_or(Kind::Plain, |call| call.kind));
             if known.is_some_and(|call| matches!(call.name, "clone" | "clone3" | "fork" | "vfork"))
             {
-                about[0] = 5;
+                about[0] = BIRTH;
             }
             bytes.extend(about);
         }
     }
-    debug_assert_eq!(bytes.len(), SETTINGS);
+    debug_assert_eq!(bytes.len(), SETTINGS_SIZE);
     bytes
 }
 
 /// `struct call`.
-fn call(kind: Kind) -> [u8; CALL] {
-    let mut bytes = [0; CALL];
+fn call(kind: Kind) -> [u8; CALL_SIZE] {
+    let mut bytes = [0; CALL_SIZE];
     // Kind, question, path, directory, flags.
-    bytes[..5].copy_from_slice(&[0, ask(Ask::NoPath), NONE, NONE, NONE]);
+    bytes[..5].copy_from_slice(&[PLAIN, ask(Ask::NoPath), NONE, NONE, NONE]);
     match kind {
         // A ptrace call is of interest to ptrace alone.
         Kind::Plain | Kind::Ptrace => {}
         Kind::Path(shape) => path(shape, &mut bytes),
         Kind::Wait(when) => {
-            bytes[0] = 2;
+            bytes[0] = WAIT;
             condition(when, &mut bytes);
         }
         Kind::Detail(when, told) => {
-            bytes[0] = 6;
+            bytes[0] = TELLS;
             bytes[1] = match told {
                 Told::Just(detail) => detail as u8,
-                Told::Output => 0x40,
-                Told::Heap => 0x41,
-                Told::Peer => 0x42,
+                Told::Output => OUTPUT,
+                Told::Heap => HEAP,
+                Told::Peer => PEER,
             };
             condition(when, &mut bytes);
         }
-        Kind::Moves => bytes[0] = 3,
-        Kind::Uring => bytes[0] = 4,
+        Kind::Moves => bytes[0] = MOVES,
+        Kind::Uring => bytes[0] = URING,
     }
     bytes
 }
 
-fn condition(when: When, bytes: &mut [u8; CALL]) {
+fn condition(when: When, bytes: &mut [u8; CALL_SIZE]) {
     let (how, at, bits) = match when {
-        When::Always => (0, 0, 0),
-        When::NonZero(at) => (1, at, 0),
-        When::Without(at, bits) => (2, at, bits),
-        When::AtLeast(at, least) => (3, at, least),
-        When::Stream(fd, below) => (4, fd as u8, below),
-        When::OneOf(at, bits) => (5, at, bits),
+        When::Always => (ALWAYS, 0, 0),
+        When::NonZero(at) => (NON_ZERO, at, 0),
+        When::Without(at, bits) => (WITHOUT, at, bits),
+        When::AtLeast(at, least) => (AT_LEAST, at, least),
+        When::Stream(fd, below) => (STREAM, fd as u8, below),
+        When::OneOf(at, bits) => (ONE_OF, at, bits),
     };
     (bytes[9], bytes[10]) = (how, at);
     bytes[12..].copy_from_slice(&bits.to_ne_bytes());
 }
 
-fn path(shape: Shape, bytes: &mut [u8; CALL]) {
+fn path(shape: Shape, bytes: &mut [u8; CALL_SIZE]) {
     let (decider, decider_at) = match shape.decided_by {
-        Decider::Name => (0, 0),
-        Decider::OpenFlags(at) => (1, at),
-        Decider::OpenHow(at) => (2, at),
-        Decider::AtFlags(at) => (3, at),
+        Decider::Name => (NAME, 0),
+        Decider::OpenFlags(at) => (OPEN_FLAGS, at),
+        Decider::OpenHow(at) => (OPEN_HOW, at),
+        Decider::AtFlags(at) => (AT_FLAGS, at),
     };
     let arm = cfg!(target_arch = "aarch64");
     let (reply, reply_at) = match shape.reply {
-        Reply::None => (0, 0),
-        Reply::Stat(at) => (1, at),
-        Reply::Stat64(at) => (if arm { 3 } else { 2 }, at),
-        Reply::Statx(at) => (5, at),
-        Reply::Link(at) => (6, at),
+        Reply::None => (NO_REPLY, 0),
+        Reply::Stat(at) => (STAT, at),
+        Reply::Stat64(at) => (if arm { STAT64_ARM } else { STAT64_I386 }, at),
+        Reply::Statx(at) => (STATX, at),
+        Reply::Link(at) => (LINK, at),
     };
     let moves = match shape.moves {
-        Moves::Nothing => 0,
-        Moves::Directory => 1,
-        Moves::Root => 2,
+        Moves::Nothing => NOTHING,
+        Moves::Directory => DIRECTORY,
+        Moves::Root => ROOT,
     };
-    bytes[0] = 1;
+    bytes[0] = PATH;
     bytes[1] = ask(shape.ask);
     bytes[2] = shape.path;
     bytes[3] = shape.dir.unwrap_or(NONE);
@@ -184,7 +207,7 @@ pub(crate) struct Shared {
     pub(crate) rows: u64,
     pub(crate) folded: u64,
     pub(crate) unreadable: u64,
-    pub(crate) texts_lost: u64,
+    pub(crate) untimed: u64,
     pub(crate) events_lost: u64,
     pub(crate) uncounted: u64,
     pub(crate) stacks_lost: u64,
@@ -196,9 +219,9 @@ impl Shared {
         let mut fields = Fields(bytes);
         let _changes = fields.u64();
         let mut next = || fields.u64();
-        let (rows, folded, unreadable, texts_lost) = (next(), next(), next(), next());
+        let (rows, folded, unreadable, untimed) = (next(), next(), next(), next());
         let (events_lost, uncounted, stacks_lost, uring) = (next(), next(), next(), next());
-        Shared { rows, folded, unreadable, texts_lost, events_lost, uncounted, stacks_lost, uring }
+        Shared { rows, folded, unreadable, untimed, events_lost, uncounted, stacks_lost, uring }
     }
 }
 
@@ -253,22 +276,27 @@ impl PlainKey {
     }
 }
 
-/// `struct row`; times from `started_ns` on.
-pub(crate) fn row(value: &[u8], started_ns: u64) -> Tally {
+/// `struct row`; times from `started_ns` on. `latency`: whether calls are timed.
+pub(crate) fn row(value: &[u8], started_ns: u64, latency: bool) -> Tally {
     let mut fields = Fields(value);
     let (repeated, others) = (fields.u64(), fields.u64());
     let mut time = || fields.u64().saturating_sub(started_ns);
     let (first_ns, last_ns) = (time(), time());
     let kernel_ns = fields.u64();
+    fields.bytes(24); // print, changes, waits, streak, of which only the program in the kernel knows
+    let untimed = fields.u32();
     // What a processor has not yet added may be less than nothing: it is taken from what it added.
     let count = repeated.wrapping_add(others);
-    Tally { count, repeated, first_ns, last_ns, kernel_ns, timed: 0 }
+    let timed = if latency { count.wrapping_sub(untimed.into()) } else { 0 };
+    Tally { count, repeated, first_ns, last_ns, kernel_ns, timed }
 }
 
-/// `struct plain`.
-pub(crate) fn plain(value: &[u8]) -> Tally {
+/// `struct plain`. `latency`: whether calls are timed.
+pub(crate) fn plain(value: &[u8], latency: bool) -> Tally {
     let mut fields = Fields(value);
-    Tally { count: fields.u64(), kernel_ns: fields.u64(), ..Tally::default() }
+    let (count, kernel_ns, untimed) = (fields.u64(), fields.u64(), fields.u64());
+    let timed = if latency { count.saturating_sub(untimed) } else { 0 };
+    Tally { count, kernel_ns, timed, ..Tally::default() }
 }
 
 /// `struct process`, with what follows it.
@@ -353,25 +381,25 @@ impl Event<'_> {
         let mut fields = Fields(bytes);
         let (kind, image, _at_ns) = (fields.u32(), fields.u32(), fields.u64());
         Some(match kind {
-            1 => Event::Seen(process(image, fields)),
-            2 => Event::Forked(process(image, fields)),
-            3 => Event::Executed(process(image, fields)),
-            4 => Event::Exited(process(image, fields)),
-            5 => Event::Moved { image },
-            6 => {
+            SEEN => Event::Seen(process(image, fields)),
+            FORKED => Event::Forked(process(image, fields)),
+            EXECUTED => Event::Executed(process(image, fields)),
+            EXITED => Event::Exited(process(image, fields)),
+            MOVED => Event::Moved { image },
+            NAMED => {
                 let (path, length) = (fields.u64(), fields.u32());
                 fields.u32();
                 Event::Named { path, text: fields.bytes(length as usize) }
             }
-            7 => {
-                let key = RowKey::read(fields.bytes(ROW_KEY));
+            SAMPLED => {
+                let key = RowKey::read(fields.bytes(ROW_KEY_SIZE));
                 let (weight, pc, sp) = (fields.u64(), fields.u64(), fields.u64());
                 let (fp, lr) = (fields.u64(), fields.u64());
                 let (pid, length) = (fields.u32(), fields.u32());
                 let bytes = fields.bytes(length as usize);
                 Event::Sampled(Sample { key, weight, pc, sp, fp, lr, pid, bytes })
             }
-            8 => {
+            MAPPED => {
                 let (start, end, page) = (fields.u64(), fields.u64(), fields.u64());
                 let (inode, pid, first) = (fields.u64(), fields.u32(), fields.u32() != 0);
                 let length = fields.u32();
@@ -379,9 +407,9 @@ impl Event<'_> {
                 let path = text(fields.bytes(length as usize));
                 Event::Mapped(Mapping { image, start, end, page, inode, pid, first, path })
             }
-            9 => {
-                let key = RowKey::read(fields.bytes(ROW_KEY));
-                Event::Late { key, row: fields.bytes(ROW) }
+            LATE => {
+                let key = RowKey::read(fields.bytes(ROW_KEY_SIZE));
+                Event::Late { key, row: fields.bytes(ROW_SIZE) }
             }
             _ => return None,
         })
@@ -423,3 +451,6 @@ fn process(image: u32, mut fields: Fields<'_>) -> ProcessEvent<'_> {
 fn text(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\0").unwrap_or(bytes)
 }
+
+#[cfg(test)]
+mod tests;

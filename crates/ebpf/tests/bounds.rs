@@ -3,8 +3,10 @@
 mod common;
 
 use common::*;
-use needless_ebpf::Options;
+use needless_ebpf::{Options, Room, Session};
 use needless_model::{Ask, Fact, Limits, Loss, Profile, Target};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::time::Duration;
 
 fn tiny(all: bool) -> Options {
     let limits = Limits { rows: 16, ..options().limits };
@@ -80,6 +82,138 @@ fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
     for path in 0..1000 {
         assert_eq!(sum(&profile, Ask::Access, &format!("/missing/many/{path}")).0, 70);
         assert_eq!(sum(&profile, Ask::Access, &format!("/missing/more/{path}")).0, 1);
+    }
+}
+
+/// More paths than the kernel has room for before somebody takes them.
+const PATHS: u64 = 45_000;
+
+/// How many paths are known, and how often each was asked for, all as often.
+fn known(profile: &Profile) -> (u64, Option<u64>) {
+    let rows = || {
+        let asked = profile.rows.iter().filter(|row| row.ask == Ask::Access);
+        asked.filter(|row| profile.path(row).starts_with("/missing/many/"))
+    };
+    let each = rows().next().map(|row| row.count);
+    assert!(rows().all(|row| Some(row.count) == each));
+    (rows().count() as u64, each)
+}
+
+#[test]
+fn a_path_that_found_no_room_is_sent_when_it_is_asked_for_again() {
+    let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(testee, folder.path());
+    command.args([&PATHS.to_string(), "3", "0", "stops"]);
+    let (mut session, child) = start(&options(), &mut command);
+    let pid = Pid::from_child(&child);
+    for _ in 0..3 {
+        // Nobody takes anything until it has stopped.
+        let (_, status) = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(status.stopped());
+        session.drain(Duration::ZERO);
+        kill_process(pid, Signal::CONT).unwrap();
+    }
+    let profile = finish(session, child).profile;
+    assert_eq!(profile.lost.get(Loss::NO_PATH.0), None, "{:?}", profile.lost);
+    assert_eq!(known(&profile), (PATHS, Some(3)));
+}
+
+#[test]
+fn calls_whose_path_found_no_room_are_counted_one_by_one() {
+    let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(testee, folder.path());
+    let (session, mut child) = start(&options(), command.args([&PATHS.to_string(), "4"]));
+    assert!(child.wait().unwrap().success());
+    let profile = session.finish().profile;
+    let (paths, each) = known(&profile);
+    assert!(paths > 1000 && paths < PATHS, "{paths}");
+    assert_eq!(each, Some(4));
+    let lost = 4 * (PATHS - paths);
+    assert_eq!(profile.lost[Loss::NO_PATH.0], lost, "{:?}", profile.lost);
+    let of_nobody = profile.rows.iter().filter(|row| row.target == Target::Folded);
+    assert_eq!(of_nobody.map(|row| row.count).sum::<u64>(), lost);
+}
+
+#[test]
+fn processes_that_find_no_room_are_counted_as_lost() {
+    let Some(testee) = testee("stat_loop").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // Four that go on, of which two find room. Before, none of the others was mentioned.
+    let room = Room { processes: 2, ..Room::default() };
+    let loops = || spawn(command(&testee, folder.path()).arg(folder.path().join("answers")));
+    let mut children = [(); 4].map(|()| loops());
+    let mut session =
+        Session::start(&needless_ebpf::Target::Chosen, &Options { room, ..options() }).unwrap();
+    let taken: Vec<bool> =
+        children.iter().map(|child| session.observe(child.id()).unwrap()).collect();
+    // A second look at the same processes counts none twice.
+    assert!(children.iter().all(|child| !session.observe(child.id()).unwrap()));
+    session.drain(Duration::from_millis(50));
+    let chosen = session.finish().profile;
+    let mut everyone =
+        Session::start(&needless_ebpf::Target::Everyone, &Options { room, ..options() }).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    everyone.drain(Duration::ZERO);
+    let everyone = everyone.finish().profile;
+    for child in &mut children {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(taken, [true, true, false, false]);
+    assert_eq!(chosen.lost[Loss::PROCESSES.0], 2, "{:?}", chosen.lost);
+    assert!(everyone.lost[Loss::UNCOUNTED.0] > 0, "{:?}", everyone.lost);
+}
+
+#[test]
+fn children_that_find_no_room_are_counted_as_lost() {
+    let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // The parent, and one child at a time; each child asks one question.
+    let room = Room { processes: 2, ..Room::default() };
+    let options = Options { room, ..options() };
+    let profile = observed(&options, command(&testee, folder.path()).arg("500")).profile;
+    let asked = sum(&profile, Ask::Access, "/missing/fork_storm").0;
+    assert!(asked < 500, "{asked}");
+    assert_eq!(asked + profile.lost[Loss::PROCESSES.0], 500, "{:?}", profile.lost);
+}
+
+#[test]
+fn images_without_a_number_of_their_own_are_counted_together_and_said() {
+    let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for all in [false, true] {
+        let room = Room { images: 40, ..Room::default() };
+        let options = Options { all, room, ..options() };
+        let profile = observed(&options, command(&testee, folder.path()).arg("100")).profile;
+        let whole = observed(
+            &Options { room: Room::default(), ..options },
+            command(&testee, folder.path()).arg("100"),
+        )
+        .profile;
+        assert!(profile.lost[Loss::PROCESSES.0] >= 100 + 1 - 40, "{:?}", profile.lost);
+        assert!(!profile.lost.contains_key(Loss::UNCOUNTED.0), "{:?}", profile.lost);
+        assert!(profile.processes.len() <= 40, "{}", profile.processes.len());
+        assert_eq!(profile.totals.path_calls, whole.totals.path_calls);
+    }
+}
+
+#[test]
+fn calls_that_are_not_timed_are_not_taken_for_instantaneous() {
+    let Some(testee) = testee("stat_threads").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for all in [false, true] {
+        // The first thread takes it when it waits for the others.
+        let room = Room { threads: 1, ..Room::default() };
+        let options = Options { all, latency: true, room, ..options() };
+        let profile =
+            observed(&options, command(&testee, folder.path()).args(["4", "20000"])).profile;
+        let untimed = profile.lost[Loss::UNTIMED.0];
+        let rows = || profile.rows.iter().filter(|row| row.ask != Ask::Exec);
+        let (count, timed) = rows().fold((0, 0), |(c, t), row| (c + row.count, t + row.timed));
+        assert!(timed < count, "{timed} of {count}, {untimed} not");
+        assert!(rows().all(|row| (row.timed == 0) == (row.kernel_ns == 0)), "{:?}", profile.rows);
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use needless_ebpf::Options;
-use needless_model::Fact;
+use needless_model::{Ask, Fact};
 use needless_testees::referee::TESTEES;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -225,4 +225,23 @@ fn a_fork_storm_is_counted_to_the_last_call() {
     // A call that makes a process is one call, though it returns twice. A child's end interrupts
     // some: the kernel starts those again.
     assert_eq!((count("clone"), count("exit_group")), (2000, 0));
+}
+
+/// Two paths of one hash, whatever its seed, while each word of a path was multiplied by a constant: they differ in the
+/// highest bit of both words and in the bit where the first of these came to lie.
+#[test]
+fn paths_made_to_have_one_hash_are_two_paths() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+        ask() { i=0; while [ $i -lt $2 ]; do [ -e "$1" ]; i=$((i+1)); done; }
+        ask /aaaaaaaaaaaaaaa 300
+        ask "$(printf '/aaaaaa\341aaaaeaa\341')" 500
+    "#;
+    let profile = profile(&options(), command("sh", folder.path()).args(["-c", script]));
+    let asked = |path| sum(&profile, Ask::Stat, path).0;
+    assert_eq!(asked("/aaaaaaaaaaaaaaa"), 300);
+    assert_eq!(asked("/aaaaaa\u{fffd}aaaaeaa\u{fffd}"), 500);
 }

@@ -21,6 +21,9 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The observer, as the wait needs it.
 pub trait Watch {
+    /// The command has been forked, with all rights that it is to have, and waits to be let go: what the observer
+    /// changes of this process from here on does not reach it.
+    fn forked(&mut self) {}
     /// Readable when the observer should have a look before its time.
     fn readable(&self) -> Option<RawFd>;
     /// Has a look: called about ten times a second.
@@ -63,6 +66,7 @@ pub fn supervise(
     let inherits = prepared.inherits();
     let mut child = prepared.held(pid);
     child.ready();
+    watch.forked();
     child.release();
     if inherits {
         release_standard_streams(0..2);

@@ -158,7 +158,7 @@ impl Loss {
     pub const UNPARSED: Loss = Loss("lines_unparsed");
     /// Calls begun whose end was not seen.
     pub const UNFINISHED: Loss = Loss("calls_unfinished");
-    /// Paths that could not be read from the process.
+    /// Calls whose path could not be read from the process, or found no room.
     pub const NO_PATH: Loss = Loss("paths_unreadable");
     /// Calls of a log that was filtered when it was written: not counted anywhere.
     pub const FILTERED: Loss = Loss("log_filtered");
@@ -166,8 +166,10 @@ impl Loss {
     pub const SETUID: Loss = Loss("setuid_ignored");
     /// Calls that were counted nowhere: the program in the kernel ran into itself, or found no room.
     pub const UNCOUNTED: Loss = Loss("calls_uncounted");
-    /// Processes that came or exec'd unseen, for want of room.
+    /// Processes that came or exec'd unseen, for lack of room.
     pub const PROCESSES: Loss = Loss("processes_unseen");
+    /// Calls that were counted but, for lack of room, not timed.
+    pub const UNTIMED: Loss = Loss("calls_untimed");
     /// Snapshots of stacks that found no room.
     pub const STACKS: Loss = Loss("stacks_dropped");
     /// Attempts of the program to trace another, refused because it is traced itself.

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 pub(crate) struct Gate {
     options: Options,
     baseline: Option<Vec<Known>>,
-    save: Option<Output>,
+    pub(crate) save: Option<Output>,
     fail_on: Option<FailOn>,
 }
 

@@ -111,6 +111,7 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         all: run.all,
         latency: run.latency,
         watch: settings::get().watched,
+        rights: output.rights(&gate),
         ..Default::default()
     };
     // From here on we are the tracer; the process that the user started waits and mirrors us.
@@ -180,6 +181,7 @@ fn watch(
         all: window.all,
         latency: window.latency,
         watch: settings::get().watched,
+        rights: output.rights(&gate),
         ..Default::default()
     };
     let progress = progress::Progress::new(who, window.length);

@@ -2,7 +2,7 @@
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
-use needless_capture::Caller;
+use needless_capture::{Caller, Rights};
 use needless_report::{Format, Style};
 use std::fs::{File, Permissions};
 use std::io::{IsTerminal, Write};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::cli::When;
+use crate::gate::Gate;
 
 /// The stream that reports go to when no file is named.
 #[derive(Clone, Copy)]
@@ -26,6 +27,8 @@ pub(crate) enum Stream {
 pub(crate) struct Output {
     place: Place,
     caller: Option<Caller>,
+    /// Whether root's permissions do not let it be written, only root's capabilities.
+    anywhere: bool,
 }
 
 enum Place {
@@ -45,17 +48,24 @@ impl Output {
     pub(crate) fn open(path: Option<&Path>, stream: Stream) -> Result<Output> {
         let caller = Caller::behind_sudo();
         let place = as_them(caller.as_ref(), || Place::open(path, stream))??;
-        Ok(Output { place, caller })
+        let anywhere = caller.is_none() && !place.is_open_to_owner();
+        Ok(Output { place, caller, anywhere })
     }
 
     /// Standard output.
     pub(crate) fn stdout() -> Output {
-        Output { place: Place::Stream(Stream::Stdout), caller: None }
+        Output { place: Place::Stream(Stream::Stdout), caller: None, anywhere: false }
     }
 
     /// The user who ran sudo, if any.
     pub(crate) fn caller(&self) -> Option<&Caller> {
         self.caller.as_ref()
+    }
+
+    /// What it takes to write this and the new baseline.
+    pub(crate) fn rights(&self, gate: &Gate) -> Rights {
+        let saved = gate.save.as_ref().is_some_and(|save| save.anywhere);
+        Rights::for_report(self.caller.is_some(), self.anywhere || saved)
     }
 
     /// The format: as asked, else by the file's ending, else by what reads the stream.
@@ -110,6 +120,12 @@ impl Place {
         // Made and removed at once: a run that is killed leaves nothing behind.
         beside(&target).with_context(named)?;
         Ok(Place::File(target))
+    }
+
+    /// Whether it can be written without capabilities, which are given up before. No, where that cannot be found out.
+    fn is_open_to_owner(&self) -> bool {
+        let Place::File(path) = self else { return true };
+        needless_capture::without_capabilities(|| beside(path).is_ok()).unwrap_or(false)
     }
 
     fn format(&self) -> Format {

@@ -135,3 +135,35 @@ fn colours_only_where_they_are_wanted() {
     assert!(told(&[], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
     assert!(!told(&["--color", "never"], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
 }
+
+#[test]
+fn root_writes_a_report_wherever_root_may() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if root().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let backends: &[&str] = if observes_others() { &["ebpf", "ptrace"] } else { &["ptrace"] };
+    for backend in backends {
+        // A directory of root's own, one that is closed to its owner, one of another user.
+        for (name, owner, mode) in
+            [("own", 0, 0o700), ("closed", 0, 0o500), ("other", 65534, 0o755)]
+        {
+            let place = folder.path().join(format!("{backend}-{name}"));
+            std::fs::create_dir(&place).unwrap();
+            chown(&place, Some(owner), Some(owner)).unwrap();
+            std::fs::set_permissions(&place, PermissionsExt::from_mode(mode)).unwrap();
+            let (report, baseline) = (place.join("report.json"), place.join("baseline.json"));
+            let mut needless = command(NEEDLESS);
+            needless.args(["run", "--backend", backend, "-o"]).arg(&report);
+            let done = needless.arg("--save-baseline").arg(&baseline).args(["--", "true"]);
+            let done = done.output().unwrap();
+            assert!(done.status.success(), "{name}: {}", stderr(&done));
+            assert_eq!(stderr(&done), "", "{name}");
+            for file in [report, baseline] {
+                let text = std::fs::read(&file).unwrap();
+                let _: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            }
+        }
+    }
+}

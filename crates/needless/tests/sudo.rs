@@ -80,3 +80,16 @@ fn elevate_asks_sudo() {
     let report = std::fs::read_to_string(folder.path().join("report.json")).unwrap();
     assert!(report.contains("\"backend\": \"eBPF\""), "{report}");
 }
+
+#[test]
+fn behind_sudo_needless_keeps_what_it_takes_to_write_as_the_caller() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let script = r#"sudo -n ./needless run --backend ebpf -o report.json -- sh -c 'sed -n "s/^CapPrm:.//p" /proc/$PPID/status'"#;
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    let held = u64::from_str_radix(stdout(&done).trim(), 16);
+    let held = held.unwrap_or_else(|_| panic!("{}", stderr(&done)));
+    // CAP_SETUID, CAP_SETGID
+    assert_eq!(held & !OBSERVING, 1 << 7 | 1 << 6, "{held:x}");
+    assert_eq!(folder.path().join("report.json").metadata().unwrap().uid(), 65534);
+}

@@ -162,3 +162,68 @@ fn units_of_systemd() {
     machine.ok("systemctl stop needless-run@a");
     refused("needless-run@a", "no unit needless-run@a.service here");
 }
+
+/// The fields of /proc/PID/status that begin so.
+fn status(pid: &str, field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+#[test]
+fn while_it_observes_it_keeps_four_capabilities() {
+    if root().is_none() {
+        return;
+    }
+    let Some(clock) = Clock::start(&[]).filter(|_| observes_others()) else { return };
+    for window in [&["attach", &clock.pid()][..], &["host"]] {
+        let mut observer = command(NEEDLESS);
+        observer.args(window).args(["--for", "1h"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let observer = observer.spawn().unwrap();
+        let pid = observer.id().to_string();
+        // It has all of them until its programs are in the kernel. The bound only ends a test that fails.
+        let begin = std::time::Instant::now();
+        while ["CapEff:", "CapPrm:", "CapBnd:"]
+            .iter()
+            .any(|set| status(&pid, set).is_none_or(|held| held & !OBSERVING != 0))
+        {
+            assert!(begin.elapsed() < std::time::Duration::from_secs(60), "{window:?}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(status(&pid, "CapInh:"), Some(0));
+        assert!(command("kill").args(["-INT", &pid]).status().unwrap().success());
+        let done = observer.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        assert!(!done.stdout.is_empty());
+    }
+}
+
+#[test]
+fn programs_that_only_their_user_may_read_are_read_all_the_same() {
+    use std::os::unix::fs::PermissionsExt;
+    if root().is_none() {
+        return;
+    }
+    let (Some(testee), Some(setpriv)) = (testee("clock_ticks"), program("setpriv")) else { return };
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("clock_ticks");
+    copy(&testee, &own);
+    let nobody = 65534;
+    for path in [&own, folder.path()] {
+        std::os::unix::fs::chown(path, Some(nobody), Some(nobody)).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    let mut clock = command(setpriv);
+    clock.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&own);
+    let clock = Clock(clock.env_remove("TZ").stdout(Stdio::null()).spawn().unwrap());
+    let seen = report(&["attach", &clock.pid(), "--for", "1500ms"]);
+    let found = of(&seen, &clock.pid());
+    assert_eq!(found.len(), 1, "{seen:#}");
+    assert_eq!(found[0]["rule"], "tz-unset");
+    // From its own file.
+    let site = found[0]["sites"][0].as_str().unwrap_or_default();
+    assert!(site.starts_with("main+") && site.contains("localtime"), "{}", found[0]);
+}

@@ -239,3 +239,28 @@ fn an_unprivileged_user_finds_the_same() {
     assert_eq!(found(&report), [("tz-unset", 9, 10)]);
     assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
 }
+
+#[test]
+fn the_command_keeps_the_capabilities_that_needless_gives_up() {
+    if !is_root() || !observes_others() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let own = "grep Cap /proc/self/status";
+    let native = command("sh").args(["-c", own]).output().unwrap();
+    let wrapped = |script: &str| {
+        let mut needless = command(NEEDLESS);
+        needless.args(["run", "--backend", "ebpf", "-o"]).arg(&report).args(["--", "sh", "-c"]);
+        let done = needless.arg(script).output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    assert_eq!(wrapped(own), stdout(&native));
+    for set in ["Prm", "Eff", "Bnd"] {
+        let held = wrapped(&format!("sed -n 's/^Cap{set}:.//p' /proc/$PPID/status"));
+        let held = u64::from_str_radix(held.trim(), 16).unwrap();
+        assert_eq!(held & !OBSERVING, 0, "{set} {held:x}");
+    }
+}

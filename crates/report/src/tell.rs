@@ -153,13 +153,14 @@ fn loss(name: &'static str, n: u64) -> String {
         Loss::FOLDED => ("call folded into others", "calls folded into others"),
         Loss::UNPARSED => ("line not understood", "lines not understood"),
         Loss::UNFINISHED => ("call whose end was not seen", "calls whose end was not seen"),
-        Loss::NO_PATH => ("path unreadable", "paths unreadable"),
+        Loss::NO_PATH => ("call without its path", "calls without their path"),
         Loss::SETUID => {
             ("set-user-ID program without its privilege", "set-user-ID programs without privilege")
         }
         Loss::PTRACE => ("refused attempt to trace", "refused attempts to trace"),
         Loss::UNCOUNTED => ("call counted nowhere", "calls counted nowhere"),
         Loss::PROCESSES => ("process unseen", "processes unseen"),
+        Loss::UNTIMED => ("call not timed", "calls not timed"),
         Loss::STACKS => ("stack dropped", "stacks dropped"),
         // How many calls a filter left out is not known.
         Loss::FILTERED => return "what a filter left out of the log".to_owned(),

@@ -1,6 +1,7 @@
 //! The window where eBPF is built in.
 
 use super::Who;
+use crate::rights::{self, Rights};
 use crate::run::{Failure, Options, complete};
 use crate::service::{
     Cgroups, Service, find_cgroup, find_container, find_unit, processes_of_cgroup,
@@ -32,6 +33,7 @@ pub(super) fn window(
     let endings = Endings::hold().map_err(|error| ours(error.to_string()))?;
     let mut session = Session::start(&target, &crate::kernel::for_session(options))
         .map_err(|error| ours(error.to_string()))?;
+    let given_up = options.rights.observe();
     follow(&mut session, &chosen)?;
     let begun = Instant::now();
     while let Some(left) = length.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
@@ -47,8 +49,9 @@ pub(super) fn window(
     }
     // A second Ctrl-C is for whoever does not want to wait for the report either.
     drop(endings);
-    let observed = session.finish();
-    finish(observed)
+    let mut observed = session.finish();
+    rights::note(given_up, &mut observed.profile.notes);
+    finish(observed, options.rights)
 }
 
 /// Whom to follow.
@@ -120,7 +123,7 @@ fn lives(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-fn finish(mut observed: Observed) -> Result<Profile, Failure> {
+fn finish(mut observed: Observed, rights: Rights) -> Result<Profile, Failure> {
     let mut groups = Cgroups::new().ok();
     let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
@@ -137,5 +140,5 @@ fn finish(mut observed: Observed) -> Result<Profile, Failure> {
         let name = service.map(|service| service.to_string());
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
     }
-    complete(observed.profile, &observed.stacks, observed.roots)
+    complete(observed.profile, &observed.stacks, observed.roots, rights)
 }

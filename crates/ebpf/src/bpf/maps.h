@@ -43,9 +43,10 @@ struct {
 	__type(value, __u32);
 } numbered SEC(".maps");
 
+#define RING (1 << 21)
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 21);
+	__uint(max_entries, RING);
 } events SEC(".maps");
 
 /* Too large for the stack of a program. Each program that uses one has its own: a program does not
@@ -96,7 +97,7 @@ static __always_inline void bump(__u64 *counter)
 /* Readers look ten times a second; they are woken only where the ring may fill up before. */
 static __always_inline bool send(void *data, __u32 size)
 {
-	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (1 << 20)
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING / 2
 			      ? BPF_RB_FORCE_WAKEUP
 			      : BPF_RB_NO_WAKEUP;
 	return bpf_ringbuf_output(&events, data, size, flags) == 0;

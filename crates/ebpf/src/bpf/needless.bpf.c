@@ -33,17 +33,26 @@ static __always_inline __u8 shard(struct task_struct *task)
 	return has_threads(task) ? bpf_get_smp_processor_id() % SHARDS : 0;
 }
 
-static __always_inline __u64 kernel_time(void)
+/* How long calls took in the kernel. */
+struct spent {
+	__u64 ns;
+	__u64 untimed;	/* calls of which that is not known: they began before us, or unseen */
+};
+
+static __always_inline struct spent kernel_time(void)
 {
+	struct spent spent = {};
 	if (!settings.latency)
-		return 0;
+		return spent;
 	__u32 tid = bpf_get_current_pid_tgid();
 	__u64 *at = bpf_map_lookup_elem(&entered, &tid);
-	if (!at)
-		return 0;
-	__u64 ns = bpf_ktime_get_ns() - *at;
-	bpf_map_delete_elem(&entered, &tid);
-	return ns;
+	if (at) {
+		spent.ns = bpf_ktime_get_ns() - *at;
+		bpf_map_delete_elem(&entered, &tid);
+	} else {
+		spent.untimed = 1;
+	}
+	return spent;
 }
 
 /* ---- calls without a path ---- */
@@ -59,24 +68,37 @@ static __always_inline struct plain *plain_of(void *map, struct plain_key *key)
 	return bpf_map_lookup_elem(map, key);
 }
 
-static __always_inline void add(struct plain *to, __u64 n, __u64 kernel_ns)
+static __always_inline void add(struct plain *to, __u64 n, struct spent spent)
 {
 	__sync_fetch_and_add(&to->count, n);
-	if (settings.latency)
-		__sync_fetch_and_add(&to->kernel_ns, kernel_ns);
+	if (settings.latency) {
+		__sync_fetch_and_add(&to->kernel_ns, spent.ns);
+		__sync_fetch_and_add(&to->untimed, spent.untimed);
+	}
 }
 
-/* Counts `n` calls for which there is no row of their own. */
-__noinline int fold(__u32 nr, __u32 err, __u32 compat, __u64 n, __u64 kernel_ns)
+/* Counts `n` calls for which there is no row of their own; `outcome` is of fold_one(). */
+__noinline int fold(__u32 outcome, __u32 compat, __u64 n, __u64 kernel_ns, __u64 untimed)
 {
-	struct plain_key less = { .nr = nr, .err = err, .compat = compat };
+	struct plain_key less = { .nr = outcome & 0xffff, .err = outcome >> 16, .compat = compat };
 	struct plain *known = plain_of(&folded, &less);
+	struct spent spent = { kernel_ns, untimed };
 	__sync_fetch_and_add(&shared.folded, n);
 	if (known)
-		add(known, n, kernel_ns);
+		add(known, n, spent);
 	else
 		__sync_fetch_and_add(&shared.uncounted, n);
 	return 0;
+}
+
+static __always_inline __u32 outcome(__u16 nr, __u16 err)
+{
+	return nr | (__u32)err << 16;
+}
+
+static __always_inline void fold_one(const struct made *made, struct spent spent)
+{
+	fold(outcome(made->nr, made->err), made->compat, 1, spent.ns, spent.untimed);
 }
 
 static __always_inline void count_plain(struct proc *proc, const struct made *made)
@@ -89,16 +111,38 @@ static __always_inline void count_plain(struct proc *proc, const struct made *ma
 		.shard = shard(made->task),
 	};
 	struct plain *known = plain_of(&plains, &key);
-	__u64 ns = kernel_time();
+	struct spent spent = kernel_time();
 	if (known)
-		add(known, 1, ns);
+		add(known, 1, spent);
 	else
-		fold(made->nr, made->err, made->compat, 1, ns);
+		fold_one(made, spent);
 }
 
 /* ---- calls that name a path ---- */
 
-/* Adds the row of the key in text_scratch, and tells the text of its path, which is there, too, where that is
+/* Sends the text of the path in text_scratch, whose key is there, too, unless that was done; 0: there is no room. */
+__noinline int send_text(void)
+{
+	struct text_scratch *s = scratch(text_scratch);
+	if (!s)
+		return 0;
+	if (bpf_map_lookup_elem(&texts, &s->key.path))
+		return 1;
+	/* Quickly no: a program may ask again and again while the reader does not get to run. */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING - 2 * TEXT)
+		return 0;
+	s->head.head.kind = NAMED;
+	s->head.head.image = s->key.image;
+	s->head.head.at_ns = 0;
+	s->head.path = s->key.path;
+	if (!send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
+		return 0;
+	__u8 one = 1;
+	bpf_map_update_elem(&texts, &s->key.path, &one, BPF_ANY);
+	return 1;
+}
+
+/* Adds the row of the key in text_scratch, and sends the text of its path, which is there, too, where that is
  * new; false: there is no room, or another CPU was faster. */
 static __always_inline bool add_row(struct text_scratch *s)
 {
@@ -106,19 +150,11 @@ static __always_inline bool add_row(struct text_scratch *s)
 	if (bpf_map_update_elem(&rows, &s->key, &fresh, BPF_NOEXIST))
 		return false;
 	bump(&shared.rows);
-	if (s->key.ask == ASK_NO_PATH)
-		return true;
-	if (bpf_map_lookup_elem(&texts, &s->key.path))
-		return true;
-	s->head.head.kind = NAMED;
-	s->head.head.image = s->key.image;
-	s->head.head.at_ns = 0;
-	s->head.path = s->key.path;
-	__u8 one = 1;
-	if (send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
-		bpf_map_update_elem(&texts, &s->key.path, &one, BPF_ANY);
-	else
-		bump(&shared.texts_lost);
+	if (s->key.ask != ASK_NO_PATH && !send_text()) {
+		struct row *row = bpf_map_lookup_elem(&rows, &s->key);
+		if (row)
+			row->untold = 1;
+	}
 	return true;
 }
 
@@ -135,18 +171,20 @@ static __always_inline void flush(struct hot *hot)
 		late.key = hot->key;
 		late.row = hot->row;
 		if (!send(&late, sizeof(late)))
-			fold(hot->key.nr, hot->key.err, hot->key.compat, hot->row.others + hot->row.repeated,
-			     hot->row.kernel_ns);
+			fold(outcome(hot->key.nr, hot->key.err), hot->key.compat,
+			     hot->row.others + hot->row.repeated, hot->row.kernel_ns, hot->row.untimed);
 		return;
 	}
 	__sync_fetch_and_add(&row->others, hot->row.others);
 	__sync_fetch_and_add(&row->repeated, hot->row.repeated);
 	__sync_fetch_and_add(&row->kernel_ns, hot->row.kernel_ns);
+	__sync_fetch_and_add(&row->untimed, hot->row.untimed);
 	row->last_ns = hot->row.last_ns;
 	row->print = hot->row.print;
 	row->changes = hot->row.changes;
 	row->waits = hot->row.waits;
 	row->streak = hot->row.streak;
+	row->untold = hot->row.untold;
 }
 
 enum place { NOWHERE, AT_HAND, ROWS };
@@ -173,7 +211,7 @@ __noinline int place_of(__u32 at, __u32 tgid)
 	hot->tgid = tgid;
 	hot->row = *row;
 	hot->before = row->others + row->repeated;
-	hot->row.others = hot->row.repeated = hot->row.kernel_ns = 0;
+	hot->row.others = hot->row.repeated = hot->row.kernel_ns = hot->row.untimed = 0;
 	return AT_HAND;
 }
 
@@ -222,8 +260,11 @@ static __always_inline void answered(struct row *row, const struct text_scratch 
 		row->changes = changes;
 		row->waits = waits;
 	}
-	if (settings.latency)
-		__sync_fetch_and_add(&row->kernel_ns, kernel_time());
+	if (settings.latency) {
+		struct spent spent = kernel_time();
+		__sync_fetch_and_add(&row->kernel_ns, spent.ns);
+		__sync_fetch_and_add(&row->untimed, (__u32)spent.untimed);
+	}
 }
 
 /* Writes the key of a call that names a path; false: it names none, as it turns out. */
@@ -282,7 +323,6 @@ static __always_inline bool detail_key(struct text_scratch *s, const struct made
 static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch *s, long ret, const struct made *made,
 				      const volatile struct call *call, struct proc *proc, __u64 turn)
 {
-	bool compat = made->compat;
 	struct row_key *key = &s->key;
 	__u32 at = (key->path ^ key->image ^ key->nr << 4 ^ key->err) % HOT;
 	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
@@ -298,9 +338,14 @@ static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch 
 		} else {
 			before = hot->before;
 		}
-		if (place == NOWHERE || !row)
-			return fold(made->nr, made->err, compat, 1, kernel_time()), true;
+		if (place == NOWHERE || !row) {
+			fold_one(made, kernel_time());
+			return true;
+		}
 	}
+	/* Before answered(), which may read the answer to where the text is. */
+	if (row->untold && send_text())
+		row->untold = 0;
 	answered(row, s, ret, made, call, proc, turn);
 	if (!made->err) {
 		if (key->ask == ASK_OPEN_WRITE || key->ask == ASK_CHANGE)
@@ -375,8 +420,10 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 			proc->moved = 1;
 		return 0;
 	}
-	if (nr < 0)
-		return count_odd(proc, &made, ret), 0;
+	if (nr < 0) {
+		count_odd(proc, &made, ret);
+		return 0;
+	}
 	made.nr = nr < 2 * CALLS ? nr : 0xffff;
 	if (!s)
 		s = scratch(text_scratch);
@@ -399,7 +446,7 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 		switch (call->kind) {
 		case WAIT:
 			if (holds(call, s))
-				proc->waits++;
+				__sync_fetch_and_add(&proc->waits, 1);
 			break;
 		case MOVES:
 			if (!made.err)
@@ -427,6 +474,7 @@ int BPF_PROG(entering, struct pt_regs *regs, long nr)
 	if (!settings.everyone && !bpf_map_lookup_elem(&procs, &tgid))
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
-	bpf_map_update_elem(&entered, &tid, &now, BPF_ANY);
+	if (bpf_map_update_elem(&entered, &tid, &now, BPF_ANY))
+		bump(&shared.untimed);
 	return 0;
 }

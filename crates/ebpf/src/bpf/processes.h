@@ -55,15 +55,27 @@ static __always_inline void name(struct process *event, struct task_struct *task
 	bpf_core_read_str(event->command, sizeof(event->command), &leader->comm);
 }
 
-/* A number for a process image, unlike those of the last million on this CPU. 0 is none. */
+/* A number for a process image that no other has; once there is none left, settings.last_image, whose calls are
+ * counted as nobody's. 0 is none. */
 static __always_inline __u32 new_image(void)
 {
 	__u32 zero = 0;
-	__u32 *last = bpf_map_lookup_elem(&numbered, &zero);
-	if (!last)
-		return 0;
-	*last += 1;
-	return bpf_get_smp_processor_id() << 20 | (*last & ((1 << 20) - 1));
+	__u32 *numbers = bpf_map_lookup_elem(&numbered, &zero);
+	__u64 cpu = bpf_get_smp_processor_id();
+	if (!numbers || cpu >= settings.cpus)
+		return settings.last_image;
+	__u64 number = (__u64)*numbers * settings.cpus + cpu + 1;
+	if (number >= settings.last_image)
+		return settings.last_image;
+	*numbers += 1;
+	return number;
+}
+
+/* Sends what became of a process, or counts that nobody will know. */
+static __always_inline void announce(struct event *event, __u32 size)
+{
+	if (event->image == settings.last_image || !send(event, size))
+		bump(&shared.events_lost);
 }
 
 /* A process that was there before us makes its first call. */
@@ -82,8 +94,12 @@ static __noinline struct proc *first_seen(__u32 tgid)
 			return NULL;
 		fresh.image = *image;
 		bpf_map_update_elem(&procs, &tgid, &fresh, BPF_NOEXIST);
-		bpf_map_delete_elem(&wanted, &here);
-		return bpf_map_lookup_elem(&procs, &tgid);
+		struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+		if (proc)
+			bpf_map_delete_elem(&wanted, &here);
+		else
+			bump(&shared.uncounted);
+		return proc;
 	}
 	if (!settings.everyone || tgid_here(task) == settings.self)
 		return NULL;
@@ -92,10 +108,13 @@ static __noinline struct proc *first_seen(__u32 tgid)
 		struct process event = {};
 		head(&event, SEEN, fresh.image, task);
 		name(&event, task);
-		if (!send(&event, sizeof(event)))
-			bump(&shared.events_lost);
+		announce(&event.head, sizeof(event));
 	}
-	return bpf_map_lookup_elem(&procs, &tgid);
+	/* Another thread may have been faster. */
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc)
+		bump(&shared.uncounted);
+	return proc;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -117,15 +136,17 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY);
 		return 0;
 	}
-	known->waits++;
+	__sync_fetch_and_add(&known->waits, 1);
 	if (!known->image)
 		return 0;
 	fresh.image = new_image();
 	fresh.moved = known->moved;
 	struct process event = { .former = known->image, .moved = known->moved };
 	head(&event, FORKED, fresh.image, child);
-	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY) || !send(&event, sizeof(event)))
+	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY))
 		bump(&shared.events_lost);
+	else
+		announce(&event.head, sizeof(event));
 	return 0;
 }
 
@@ -141,7 +162,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 	__builtin_memset(event, 0, sizeof(*event));
 	event->former = proc->image;
 	proc->image = new_image();
-	proc->waits++;
+	__sync_fetch_and_add(&proc->waits, 1);
 	proc->stdio = 0;
 	proc->heap = 0;
 	head(event, EXECUTED, proc->image, task);
@@ -169,8 +190,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid, struct linux_binpr
 	else
 		size = 0;
 	bump(&shared.changes);
-	if (!send(s, (sizeof(*event) + used + size) & (2 * ENVIRON - 1)))
-		bump(&shared.events_lost);
+	announce(&event->head, (sizeof(*event) + used + size) & (2 * ENVIRON - 1));
 	return 0;
 }
 
@@ -212,7 +232,7 @@ int BPF_PROG(exited, struct task_struct *task)
 /* The working directory or the root of a process may be another from here on. */
 static __always_inline void moves(struct proc *proc)
 {
-	proc->waits++;
+	__sync_fetch_and_add(&proc->waits, 1);
 	if (proc->moved)
 		return;
 	proc->moved = 1;

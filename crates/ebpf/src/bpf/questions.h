@@ -3,14 +3,64 @@
 #include "current.h"
 #include "maps.h"
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
+/* The hash of a path's text, SipHash-1-3 (Aumasson and Bernstein, 2012): paths with one hash would be counted as one.
+ * Nobody is known to tell it from a random function without its key, so that a program can do no better than to guess
+ * among 2^64. The key is drawn anew in each run and is known to needless alone: its map cannot be read without CAP_BPF
+ * or CAP_SYS_ADMIN, and no hash leaves needless. A sum of products with secret numbers would be faster and as good
+ * against one guess, but a program that measures how long its calls take could learn the numbers bit by bit. */
+struct sip {
+	__u64 a, b, c, d;
+};
+
+static __always_inline __u64 turned(__u64 word, __u32 by)
 {
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
+	return word << by | word >> (64 - by);
 }
 
-/* Of the text in text_scratch. A function of its own, so that the verifier walks its loop once; and not
- * more often than need be. */
+static __always_inline void sip_round(struct sip *s)
+{
+	s->a += s->b;
+	s->c += s->d;
+	s->b = turned(s->b, 13) ^ s->a;
+	s->d = turned(s->d, 16) ^ s->c;
+	s->a = turned(s->a, 32);
+	s->c += s->b;
+	s->a += s->d;
+	s->b = turned(s->b, 17) ^ s->c;
+	s->d = turned(s->d, 21) ^ s->a;
+	s->c = turned(s->c, 32);
+}
+
+static __always_inline struct sip sip_begin(void)
+{
+	return (struct sip){
+		.a = settings.key[0] ^ 0x736f6d6570736575ULL,
+		.b = settings.key[1] ^ 0x646f72616e646f6dULL,
+		.c = settings.key[0] ^ 0x6c7967656e657261ULL,
+		.d = settings.key[1] ^ 0x7465646279746573ULL,
+	};
+}
+
+static __always_inline void sip_take(struct sip *s, __u64 word)
+{
+	s->d ^= word;
+	sip_round(s);
+	s->a ^= word;
+}
+
+/* `last` holds the length, so that no text is the beginning of another. */
+static __always_inline __u64 sip_end(struct sip *s, __u64 last)
+{
+	sip_take(s, last);
+	s->c ^= 0xff;
+	sip_round(s);
+	sip_round(s);
+	sip_round(s);
+	return s->a ^ s->b ^ s->c ^ s->d;
+}
+
+/* Of the text in text_scratch, which is padded with zeros. A function of its own, so that the verifier walks its
+ * loop once; and not more often than need be. */
 __noinline __u64 hash_long(void)
 {
 	struct text_scratch *s = scratch(text_scratch);
@@ -18,19 +68,20 @@ __noinline __u64 hash_long(void)
 		return 0;
 	const __u64 *words = (const __u64 *)s->text;
 	__u32 length = s->head.length;
-	__u64 hash = settings.seed + length;
+	struct sip sip = sip_begin();
 	__builtin_memset(s->text + (length & (TEXT - 1)), 0, STRIDE);
 	for (__u32 i = 0; i < TEXT / STRIDE; i++) {
 		if (i * STRIDE >= length)
 			break;
 #pragma unroll
 		for (__u32 word = 0; word < STRIDE / 8; word++)
-			hash = mix(hash, words[i * STRIDE / 8 + word]);
+			sip_take(&sip, words[i * STRIDE / 8 + word]);
 	}
-	return hash;
+	return sip_end(&sip, length);
 }
 
-/* The same for most paths, without a loop and a call. */
+/* The same for most paths, without a loop and a call: as SipHash is defined, the rest of the text and its length in
+ * the last word. What is short and what is long differ in the length. */
 #define SHORT 48
 static __always_inline __u64 hash_text(const struct text_scratch *s)
 {
@@ -38,15 +89,21 @@ static __always_inline __u64 hash_text(const struct text_scratch *s)
 	if (length > SHORT)
 		return hash_long();
 	const __u64 *words = (const __u64 *)s->text;
-	__u64 hash = settings.seed + length;
+	struct sip sip = sip_begin();
 #pragma unroll
 	for (__u32 i = 0; i < SHORT / 8; i++)
 		if (i * 8 + 8 <= length)
-			hash = mix(hash, words[i]);
+			sip_take(&sip, words[i]);
 	/* Masked rather than padded: to load what was just stored in two pieces takes time. */
-	if (length & 7)
-		hash = mix(hash, words[length / 8 & 7] & ((1ULL << (length & 7) * 8) - 1));
-	return hash;
+	__u64 rest = words[length / 8 & 7] & ((1ULL << (length & 7) * 8) - 1);
+	return sip_end(&sip, rest | (__u64)length << 56);
+}
+
+/* Of answers of the kernel. Nothing is counted by it: two that have one hash would be taken for the same answer. */
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
 }
 
 /* A question put again and again gets each of its first answers compared, then one in so many: when that

@@ -1,5 +1,6 @@
-/* What the program in the kernel and its reader (src/wire.rs) agree on. Little is shared; each side
- * states the size of what it uses, and a test compares. */
+/* What the program in the kernel and its reader (src/wire.rs) agree on. A test of the reader looks that its numbers
+ * are those of the definitions and enumerations here; that the sizes are those of the structures, the end of this
+ * file. */
 #pragma once
 
 #define CALLS 512
@@ -42,7 +43,7 @@ struct call {
 };
 
 struct settings {
-	__u64 seed;		/* of the path hash: a program must not choose collisions */
+	__u64 key[2];		/* of the path hash: random, another in each run */
 	__u64 within_ns;	/* how soon the same question must be put again to be repeated */
 	__u32 self;		/* our own tgid, as seen in our pid namespace */
 	__u32 pid_ns;		/* inode number of our pid namespace */
@@ -53,6 +54,8 @@ struct settings {
 	__u8 launch;		/* the first process that we fork is observed */
 	__u8 translate;		/* our process ids are not the kernel's: whom we chose is in `wanted` */
 	__u8 unused[2];
+	__u32 cpus;		/* that may be there, numbered from 0 */
+	__u32 last_image;	/* the number of all images for which there is no other left */
 	struct call calls[2][CALLS];	/* the machine's own ABI, then the 32-bit one */
 };
 
@@ -60,10 +63,10 @@ struct settings {
 struct shared {
 	__u64 changes;		/* counts calls after which an answer may be another */
 	__u64 rows;		/* distinct rows added, those deleted since not subtracted */
-	__u64 folded;		/* calls counted without their path, for want of room */
+	__u64 folded;		/* calls counted without their path, for lack of room */
 	__u64 unreadable;	/* paths that could not be read */
-	__u64 texts_lost;	/* paths whose text found no room in the ring */
-	__u64 events_lost;	/* processes that came, exec'd or went unseen for want of room */
+	__u64 untimed;		/* calls whose begin found no room */
+	__u64 events_lost;	/* processes that came, exec'd or went unseen for lack of room */
 	__u64 uncounted;	/* calls that were counted nowhere */
 	__u64 stacks_lost;
 	__u64 uring;		/* calls of io_uring_setup */
@@ -72,7 +75,9 @@ struct shared {
 	__u64 own_root;
 };
 
-/* A process that is observed. */
+/* A process that is observed. Its threads write here at the same time. What is counted is added atomically, but for
+ * `samples`: an addition that is lost means one snapshot more. The others are set to what does not depend on what
+ * was there. */
 struct proc {
 	__u32 image;		/* 0: not yet its own program, and not counted */
 	__u32 waits;		/* counts calls that waited, and moves */
@@ -107,6 +112,8 @@ struct row {
 	__u64 changes;		/* shared.changes at the last call that was not repeated */
 	__u32 waits;		/* proc.waits at it */
 	__u32 streak;		/* repeated calls since */
+	__u32 untimed;		/* calls that are not in kernel_ns, though time is measured */
+	__u32 untold;		/* the text of its path found no room in the ring so far */
 };
 
 /* A row that this CPU adds to, to what others do. */
@@ -129,6 +136,7 @@ struct plain_key {
 struct plain {
 	__u64 count;
 	__u64 kernel_ns;
+	__u64 untimed;
 };
 
 enum event_kind { SEEN = 1, FORKED, EXECUTED, EXITED, MOVED, NAMED, SAMPLED, MAPPED, LATE };
@@ -201,3 +209,34 @@ struct sampled {
 	__u32 pid;
 	__u32 length;
 };
+
+#define CALL_SIZE 16
+#define SETTINGS_HEAD 48	/* the settings before the calls */
+#define SHARED_SIZE 96
+#define PROC_SIZE 56
+#define ROW_KEY_SIZE 24
+#define ROW_SIZE 72
+#define HOT_SIZE 112
+#define PLAIN_KEY_SIZE 12
+#define PLAIN_SIZE 24
+#define EVENT_SIZE 16
+#define NAMED_SIZE 32
+#define PROCESS_SIZE 104
+#define MAPPED_SIZE 64
+#define LATE_SIZE 112
+#define SAMPLED_SIZE 88
+_Static_assert(sizeof(struct call) == CALL_SIZE, "call");
+_Static_assert(sizeof(struct settings) == SETTINGS_HEAD + 2 * CALLS * CALL_SIZE, "settings");
+_Static_assert(sizeof(struct shared) == SHARED_SIZE, "shared");
+_Static_assert(sizeof(struct proc) == PROC_SIZE, "proc");
+_Static_assert(sizeof(struct row_key) == ROW_KEY_SIZE, "row_key");
+_Static_assert(sizeof(struct row) == ROW_SIZE, "row");
+_Static_assert(sizeof(struct hot) == HOT_SIZE, "hot");
+_Static_assert(sizeof(struct plain_key) == PLAIN_KEY_SIZE, "plain_key");
+_Static_assert(sizeof(struct plain) == PLAIN_SIZE, "plain");
+_Static_assert(sizeof(struct event) == EVENT_SIZE, "event");
+_Static_assert(sizeof(struct named) == NAMED_SIZE, "named");
+_Static_assert(sizeof(struct process) == PROCESS_SIZE, "process");
+_Static_assert(sizeof(struct mapped) == MAPPED_SIZE, "mapped");
+_Static_assert(sizeof(struct late) == LATE_SIZE, "late");
+_Static_assert(sizeof(struct sampled) == SAMPLED_SIZE, "sampled");

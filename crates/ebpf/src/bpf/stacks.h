@@ -128,7 +128,7 @@ __noinline int snapshot(__u64 hit, __u32 tgid)
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!stands_for || !call || !s || !proc || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))
 		return 0;
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3 << 19)) {
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING / 4 * 3) {
 		/* What is left is for processes and paths. */
 		bump(&shared.stacks_lost);
 		return 0;

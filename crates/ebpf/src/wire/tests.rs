@@ -1,0 +1,62 @@
+//! Both sides of what is exchanged agree.
+
+use super::*;
+use needless_model::Detail;
+
+/// What `name` stands for in shared.h: the number of a definition, or its place in an enumeration.
+fn in_the_header(name: &str) -> Option<u64> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    };
+    for line in include_str!("../bpf/shared.h").lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["#define", defined, value, ..] = words[..]
+            && defined == name
+        {
+            return number(value);
+        }
+        let Some((_, members)) = line.strip_prefix("enum ").and_then(|l| l.split_once('{')) else {
+            continue;
+        };
+        let mut next = 0;
+        for member in members.trim_end_matches("};").split(',') {
+            let (member, value) = member.split_once('=').unwrap_or((member, ""));
+            let at = if value.is_empty() { next } else { number(value.trim())? };
+            next = at + 1;
+            if member.trim() == name {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn both_sides_use_the_same_numbers() {
+    for (name, value) in AGREED {
+        assert_eq!(in_the_header(name), Some(*value), "{name}");
+    }
+    let asks = ["STAT", "LSTAT", "OPEN", "OPEN_WRITE", "ACCESS", "READLINK", "EXEC", "CHANGE"];
+    for (at, ask) in asks.into_iter().chain(["OTHER", "NO_PATH"]).enumerate() {
+        assert_eq!(in_the_header(&format!("ASK_{ask}")), Some(at as u64), "{ask}");
+    }
+    for (name, detail) in [
+        ("SMALL_OUTPUT", Detail::SmallOutput),
+        ("HEAP_GROWS", Detail::HeapGrows),
+        ("HEAP_SHRINKS", Detail::HeapShrinks),
+        ("NAME_SERVER", Detail::NameServer),
+        ("SYSTEM_LOG", Detail::SystemLog),
+        ("DISCARDED_OUTPUT", Detail::DiscardedOutput),
+    ] {
+        assert_eq!(in_the_header(name), Some(detail as u64), "{name}");
+    }
+    assert_eq!(in_the_header("NOT_THERE"), None);
+}
+
+#[test]
+fn a_table_of_calls_has_the_size_that_the_kernel_expects() {
+    let here = Here { key: [0; 2], pid: 1, pid_namespace: 1, cpus: 1 };
+    let bytes = settings(Target::Everyone, &Options::default(), &here);
+    assert_eq!(bytes.len(), SETTINGS_SIZE);
+}
