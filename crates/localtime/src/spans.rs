@@ -8,7 +8,7 @@ use core::ffi::CStr;
 use core::ops::Range;
 
 /// A local time type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) offset: i32,
     pub(crate) isdst: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Kind {
 }
 
 /// The time between two transitions: indices into the types.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     kind: u32,
     /// What `tzname` says while it is in force.
@@ -24,7 +24,7 @@ struct Span {
 }
 
 /// All transitions of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spans {
     kinds: Vec<Kind>,
     times: Vec<i64>,
@@ -153,7 +153,7 @@ fn standard(kinds: &[Kind], sequence: &[u8]) -> (i32, bool) {
 }
 
 /// Where in the transitions to look: they are cut into equal stretches of time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Index {
     base: i64,
     shift: u32,

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 /// In a year: daylight saving time from `from` until `until`, or outside of it, in seconds after the
 /// year began in UTC.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Summer {
     from: i64,
     until: i64,
@@ -29,7 +29,7 @@ impl Summer {
 }
 
 /// A POSIX text ready to be asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub(crate) names: [CString; 2],
     pub(crate) offsets: [i32; 2],

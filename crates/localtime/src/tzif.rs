@@ -46,7 +46,7 @@ pub(crate) struct Type {
 }
 
 /// From `at` on the clock is `total` seconds ahead of UTC without leap seconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leap {
     pub(crate) at: i64,
     pub(crate) total: i32,
@@ -86,6 +86,23 @@ impl Tables {
         }
         input.tables(&header, if wide { 8 } else { 4 })
     }
+}
+
+/// How many bytes a zone of these bytes takes at most, with all that is needed to make it: see `Zone::largest`.
+pub(crate) fn largest(bytes: &[u8]) -> usize {
+    // The tables of either header may be the ones that are used.
+    let mut input = Input(bytes);
+    let Ok(first) = input.header() else { return 0 };
+    let second = input.take(first.size(4)).ok().and_then(|_| input.header().ok());
+    let of = |header: &Header| {
+        // Counts that the file is too short for are refused before anything is allocated for them.
+        let types = header.types.min(bytes.len() / 6);
+        let chars = header.chars.min(bytes.len());
+        types.saturating_mul(chars + 64)
+    };
+    let names = of(&first).max(second.as_ref().map_or(0, of));
+    // Transitions are 9 bytes in a file and 34 here, leap seconds 12 and 16, the rest is as large or smaller.
+    names.saturating_add(8 * bytes.len() + 8 * 1024)
 }
 
 impl Header {

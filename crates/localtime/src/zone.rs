@@ -35,8 +35,8 @@ pub struct Globals<'z> {
     pub daylight: i32,
 }
 
-/// A time zone, immutable once made.
-#[derive(Clone, Debug)]
+/// A time zone, immutable once made. Equal zones answer alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// The transitions of a file; a POSIX text has none.
     pub(crate) spans: Option<Spans>,
@@ -66,6 +66,18 @@ impl Zone {
         let tables = Tables::parse(bytes)?;
         let tail = tables.footer.as_deref().map(|footer| Tail::new(&Posix::parse(footer)));
         Ok(Zone::of_tables(tables, tail))
+    }
+
+    /// How many bytes [`Zone::from_tzif`] and [`Zone::with_posixrules`] allocate at most for a file's bytes
+    /// and a text of `text` bytes, if nothing that they free is used again. A hostile file can ask for much
+    /// more than its own size, since each of its types has a copy of its name.
+    pub fn largest(bytes: &[u8], text: usize) -> usize {
+        crate::tzif::largest(bytes).saturating_add(Zone::largest_of_text(text))
+    }
+
+    /// As [`Zone::largest`], for [`Zone::from_posix`].
+    pub fn largest_of_text(text: usize) -> usize {
+        2048 + 16 * text
     }
 
     fn of_tables(mut tables: Tables, tail: Option<Tail>) -> Zone {

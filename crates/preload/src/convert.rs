@@ -1,20 +1,23 @@
-//! localtime, gmtime, mktime, timegm, tzset and their kin.
+//! localtime, gmtime, mktime, timegm, ctime, tzset and their kin.
+//!
+//! They call each other by functions that are not exported: a program may define one of the names itself.
 
 use crate::elf::hand_over;
 use crate::gate;
 use crate::imports::{self, Tm};
-use crate::thread::{self, SECONDS_PER_DAY, Slot};
+use crate::thread::{self, SECONDS_PER_DAY};
 use crate::zones::Known;
 use core::ffi::{CStr, c_char};
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, Ordering};
 use needless_localtime::{Civil, Found, beyond, day_and_second};
 
 /// The value does not fit (errno(3)).
-pub(crate) const EOVERFLOW: i32 = 75;
+const EOVERFLOW: i32 = 75;
 
 /// What localtime, gmtime and ctime share, as in the C library.
-pub(crate) static mut SHARED: Tm = Tm {
+static mut SHARED: Tm = Tm {
     sec: 0,
     min: 0,
     hour: 0,
@@ -34,7 +37,7 @@ pub(crate) static mut SHARED: Tm = Tm {
 unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) {
     // Volatile, so that each int is stored by itself: gathered in wider registers first, they would have
     // to wait for one another.
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         (&raw mut (*tm).sec).write_volatile(c.sec);
         (&raw mut (*tm).min).write_volatile(c.min);
@@ -73,7 +76,7 @@ fn value(c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) -> Tm {
 #[inline]
 unsafe fn set_clock(tm: *mut Tm, second: u32) {
     let minutes = second / 60;
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         (*tm).sec = (second % 60) as i32;
         (*tm).min = (minutes % 60) as i32;
@@ -84,7 +87,7 @@ unsafe fn set_clock(tm: *mut Tm, second: u32) {
 /// # Safety
 /// `tm` must be readable.
 unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is readable, by this function's contract.
     let t = unsafe { tm.read() };
     let civil = Civil {
         sec: t.sec,
@@ -105,7 +108,7 @@ unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
 /// `tm` must be writable.
 unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
     let c = beyond(t, gmtoff);
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         ((*tm).sec, (*tm).min, (*tm).hour) = (c.sec, c.min, c.hour);
         ((*tm).wday, (*tm).year) = (c.wday, c.year);
@@ -118,13 +121,13 @@ unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
 /// `tm` must be writable.
 #[inline(always)]
 unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the slot is this thread's; the rest is the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
-        let Some(hit) = Slot::find(thread::local(), known, t, tm) else {
+        let Some(hit) = thread::local().find(known, t, tm) else {
             return local_worked_out(known, t, tm);
         };
         set_clock(tm, hit.second);
-        gate::set(&hit.globals);
+        hit.set_globals();
     }
     tm
 }
@@ -137,7 +140,7 @@ unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut T
     let found = zone
         .regime(t)
         .and_then(|regime| Some(Found { t, civil: zone.clock(t, regime.gmtoff)?, regime }));
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         match found {
             Some(found) => show(known, &found, tm),
@@ -154,13 +157,13 @@ unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut T
 unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *mut Tm {
     let Found { t, civil, regime } = found;
     gate::set(&regime.globals);
-    // SAFETY: the slot is this thread's; the rest is the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         set(tm, civil, regime.isdst, regime.gmtoff, regime.abbr);
-        if Slot::is_of_last_day(thread::local(), civil) {
+        if thread::local().is_of_last_day(civil) {
             let day = value(civil, regime.isdst, regime.gmtoff, regime.abbr);
             let around = known.zone.regime_around(*t).map(|(_, around)| around);
-            Slot::fill(thread::local(), known, *t, &day, around);
+            thread::local().fill(known, *t, &day, around);
         }
     }
     tm
@@ -174,7 +177,7 @@ unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *m
 unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
     let globals = zone.globals_at(Some(t));
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         if let Some(utc) = needless_localtime::gmtime(t).filter(|_| zone.is_by_rules(t)) {
             ((*tm).mday, (*tm).mon, (*tm).yday) = (utc.mday, utc.mon, utc.yday);
@@ -201,9 +204,9 @@ unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 /// `tm` must be writable.
 #[inline(always)]
 unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the slot is this thread's; the rest is the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
-        let Some(hit) = Slot::find(thread::universal(), known, t, tm) else {
+        let Some(hit) = thread::universal().find(known, t, tm) else {
             return universal_worked_out(known, t, tm);
         };
         set_clock(tm, hit.second);
@@ -217,16 +220,16 @@ unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
     let Some(civil) = zone.gmtime(t) else {
-        // SAFETY: the caller's.
+        // SAFETY: `tm` is writable, by this function's contract.
         return unsafe { universal_beyond(known, t, tm) };
     };
-    // SAFETY: the slot is this thread's; the rest is the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         set(tm, &civil, false, 0, c"GMT");
-        if Slot::is_of_last_day(thread::universal(), &civil) {
+        if thread::universal().is_of_last_day(&civil) {
             let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
             let day = value(&civil, false, 0, c"GMT");
-            Slot::fill(thread::universal(), known, t, &day, around);
+            thread::universal().fill(known, t, &day, around);
         }
     }
     tm
@@ -236,7 +239,7 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
 /// As `universal`.
 #[cold]
 unsafe fn universal_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is writable, by this function's contract.
     unsafe {
         set_beyond(tm, t, -known.zone.leap_correction(t));
         if known.zone.is_of_file() {
@@ -256,7 +259,7 @@ pub unsafe extern "C" fn localtime(time: *const i64) -> *mut Tm {
     let Some(known) = gate::checked() else {
         return hand_over!(c"localtime", fn(*const i64) -> *mut Tm, null_mut(), time);
     };
-    // SAFETY: the caller's; the shared structure is for one thread at a time by localtime(3).
+    // SAFETY: `time` is readable; the shared structure is for one thread at a time by localtime(3).
     unsafe { local(known, *time, &raw mut SHARED) }
 }
 
@@ -275,7 +278,7 @@ pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
             tm
         );
     };
-    // SAFETY: the caller's.
+    // SAFETY: `time` is readable and `tm` writable, by this function's contract.
     unsafe { local(known, *time, tm) }
 }
 
@@ -292,17 +295,25 @@ pub unsafe extern "C" fn gmtime(time: *const i64) -> *mut Tm {
     unsafe { universal(known, *time, &raw mut SHARED) }
 }
 
+/// # Safety
+/// `time` must be readable, `tm` writable.
+#[inline(always)]
+unsafe fn universal_into(time: *const i64, tm: *mut Tm) -> *mut Tm {
+    let Some(known) = gate::settled() else {
+        return hand_over!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
+    };
+    // SAFETY: `time` is readable and `tm` writable, by this function's contract.
+    unsafe { universal(known, *time, tm) }
+}
+
 /// gmtime_r(3).
 ///
 /// # Safety
 /// `time` must be readable, `tm` writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    let Some(known) = gate::settled() else {
-        return hand_over!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
-    };
-    // SAFETY: the caller's.
-    unsafe { universal(known, *time, tm) }
+    // SAFETY: the contracts are the same.
+    unsafe { universal_into(time, tm) }
 }
 
 /// glibc's other name of [`gmtime_r`].
@@ -311,8 +322,43 @@ pub unsafe extern "C" fn gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
 /// As [`gmtime_r`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the caller's.
-    unsafe { gmtime_r(time, tm) }
+    // SAFETY: the contracts are the same.
+    unsafe { universal_into(time, tm) }
+}
+
+/// ctime(3): asctime, the C library's, of local time.
+///
+/// # Safety
+/// `time` must be readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ctime(time: *const i64) -> *mut c_char {
+    let Some(known) = gate::checked() else {
+        return hand_over!(c"ctime", fn(*const i64) -> *mut c_char, null_mut(), time);
+    };
+    // SAFETY: `time` is readable; the shared structure is for one thread at a time by ctime(3).
+    let tm = unsafe { local(known, *time, &raw mut SHARED) };
+    hand_over!(c"asctime", fn(*mut Tm) -> *mut c_char, null_mut(), tm)
+}
+
+/// ctime_r(3): likewise, without a look whether the zone changed, as glibc's.
+///
+/// # Safety
+/// `time` must be readable, `buffer` writable for 26 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ctime_r(time: *const i64, buffer: *mut c_char) -> *mut c_char {
+    let Some(known) = gate::settled() else {
+        return hand_over!(
+            c"ctime_r",
+            fn(*const i64, *mut c_char) -> *mut c_char,
+            null_mut(),
+            time,
+            buffer
+        );
+    };
+    let mut tm = MaybeUninit::uninit();
+    // SAFETY: `time` is readable; `local` writes `tm` whenever it returns it.
+    let tm = unsafe { local(known, *time, tm.as_mut_ptr()) };
+    hand_over!(c"asctime_r", fn(*mut Tm, *mut c_char) -> *mut c_char, null_mut(), tm, buffer)
 }
 
 /// What mktime remembers from call to call, of all zones and threads: see `Zone::mktime_after`.
@@ -322,22 +368,39 @@ static CARRIED: AtomicI64 = AtomicI64::new(0);
 #[inline(always)]
 fn today(known: &'static Known, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
     let (day, second) = day_and_second(civil)?;
-    // SAFETY: the slot is this thread's.
-    let t = unsafe { Slot::moment(thread::local(), known, (day, second), isdst)? };
+    let t = thread::local().moment(known, (day, second), isdst)?;
     *carried = t - (day * SECONDS_PER_DAY + i64::from(second));
     Some(t)
 }
 
-/// What mktime remembers now, to be put back if a call of it is not to count.
-pub(crate) fn carried() -> i64 {
-    CARRIED.load(Ordering::Relaxed)
-}
-
-/// Makes mktime remember this.
-pub(crate) fn carry(this: i64) {
-    if carried() != this {
+fn carry(this: i64) {
+    if CARRIED.load(Ordering::Relaxed) != this {
         CARRIED.store(this, Ordering::Relaxed);
     }
+}
+
+/// The year does not fit.
+pub(crate) struct Overflow;
+
+/// What mktime does; `None`: the C library is to do it.
+///
+/// # Safety
+/// `tm` must be readable and writable.
+#[inline(always)]
+pub(crate) unsafe fn moment_of(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
+    let known = gate::checked()?;
+    // SAFETY: `tm` is readable, by this function's contract.
+    let (civil, isdst) = unsafe { civil_of(tm) };
+    let before = CARRIED.load(Ordering::Relaxed);
+    let mut carried = before;
+    if let Some(t) = today(known, &civil, isdst, &mut carried) {
+        carry(carried);
+        // SAFETY: `tm` is writable, by this function's contract.
+        unsafe { local(known, t, tm) };
+        return Some(Ok(t));
+    }
+    // SAFETY: likewise; what it held is no longer needed.
+    Some(unsafe { mktime_worked_out(known, &civil, isdst, before, tm) }.ok_or(Overflow))
 }
 
 /// mktime(3).
@@ -346,21 +409,11 @@ pub(crate) fn carry(this: i64) {
 /// `tm` must be readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
-    let Some(known) = gate::checked() else {
-        return hand_over!(c"mktime", fn(*mut Tm) -> i64, -1, tm);
-    };
-    // SAFETY: the caller's.
-    let (civil, isdst) = unsafe { civil_of(tm) };
-    let before = CARRIED.load(Ordering::Relaxed);
-    let mut carried = before;
-    if let Some(t) = today(known, &civil, isdst, &mut carried) {
-        carry(carried);
-        // SAFETY: the caller's.
-        unsafe { local(known, t, tm) };
-        return t;
+    // SAFETY: the contracts are the same.
+    match unsafe { moment_of(tm) } {
+        None => hand_over!(c"mktime", fn(*mut Tm) -> i64, -1, tm),
+        Some(moment) => moment.unwrap_or(-1),
     }
-    // SAFETY: the caller's; `tm` is no longer needed.
-    unsafe { mktime_worked_out(known, &civil, isdst, before, tm) }
 }
 
 /// # Safety
@@ -372,22 +425,22 @@ unsafe fn mktime_worked_out(
     isdst: i32,
     mut carried: i64,
     tm: *mut Tm,
-) -> i64 {
+) -> Option<i64> {
     if let Some(found) = known.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
         carry(carried);
-        // SAFETY: the caller's.
+        // SAFETY: `tm` is writable, by this function's contract.
         unsafe { show(known, &found, tm) };
-        return found.t;
+        return Some(found.t);
     }
     let found = known.zone.mktime_after(civil, isdst, &mut carried);
     carry(carried);
     let Some(t) = found else {
         imports::set_errno(EOVERFLOW);
-        return -1;
+        return None;
     };
-    // SAFETY: the caller's. The engine found its year to fit.
+    // SAFETY: `tm` is writable, by this function's contract. The engine found its year to fit.
     unsafe { local(known, t, tm) };
-    t
+    Some(t)
 }
 
 /// timelocal(3), which is mktime.
@@ -396,8 +449,11 @@ unsafe fn mktime_worked_out(
 /// As [`mktime`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn timelocal(tm: *mut Tm) -> i64 {
-    // SAFETY: the caller's.
-    unsafe { mktime(tm) }
+    // SAFETY: the contracts are the same.
+    match unsafe { moment_of(tm) } {
+        None => hand_over!(c"timelocal", fn(*mut Tm) -> i64, -1, tm),
+        Some(moment) => moment.unwrap_or(-1),
+    }
 }
 
 /// timegm(3).
@@ -409,34 +465,34 @@ pub unsafe extern "C" fn timegm(tm: *mut Tm) -> i64 {
     let Some(known) = gate::settled() else {
         return hand_over!(c"timegm", fn(*mut Tm) -> i64, -1, tm);
     };
-    // SAFETY: the caller's.
+    // SAFETY: `tm` is readable, by this function's contract.
     let (civil, _) = unsafe { civil_of(tm) };
     let Some(t) = known.zone.timegm(&civil) else {
-        // SAFETY: the caller's. glibc says "no summer time" before it finds that nothing fits.
+        // SAFETY: `tm` is writable, by this function's contract.
+        // glibc says "no summer time" before it finds that nothing fits.
         unsafe { (*tm).isdst = 0 };
         imports::set_errno(EOVERFLOW);
         return -1;
     };
-    // SAFETY: the caller's. The engine found its year to fit.
+    // SAFETY: `tm` is writable, by this function's contract. The engine found its year to fit.
     unsafe { universal(known, t, tm) };
     t
+}
+
+/// What tzset does; false: the C library is to do it.
+pub(crate) fn refresh() -> bool {
+    let Some(known) = gate::checked() else { return false };
+    // Else they stay those of the last conversion.
+    if !known.keeps_names {
+        gate::set(&known.zone.globals_at(None));
+    }
+    true
 }
 
 /// tzset(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn tzset() {
-    let Some(known) = gate::checked() else {
-        return hand_over!(c"tzset", fn(), ());
-    };
-    // Else they stay those of the last conversion.
-    if !known.keeps_names {
-        gate::set(&known.zone.globals_at(None));
+    if !refresh() {
+        hand_over!(c"tzset", fn(), ());
     }
-}
-
-/// `tzname[summer]` after tzset(3).
-pub(crate) fn name_after_tzset(summer: bool) -> *const c_char {
-    tzset();
-    let name = imports::tzname(summer);
-    if name.is_null() { CStr::as_ptr(c"") } else { name }
 }

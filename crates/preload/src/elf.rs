@@ -49,12 +49,14 @@ impl Next {
     }
 
     /// Its address; `None` where nothing behind this library defines it.
-    #[cold]
+    #[inline]
     pub(crate) fn get(&self) -> Option<usize> {
         let known = self.address.load(Ordering::Relaxed);
-        if known != 0 {
-            return Some(known);
-        }
+        if known != 0 { Some(known) } else { self.look_up() }
+    }
+
+    #[cold]
+    fn look_up(&self) -> Option<usize> {
         let found = next(self.name)?;
         self.address.store(found, Ordering::Relaxed);
         Some(found)

@@ -1,20 +1,13 @@
-//! Files that are read whole: zone files, and the templates of getdate.
+//! Zone files, looked at and read with the system calls that glibc makes for the same: newfstatat, openat,
+//! read, close. A program that forbids itself others loses nothing.
 
 use crate::imports::syscall;
-use alloc::vec;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, Ordering};
-
-/// Nothing that is read here comes near; what is larger is not what it should be.
-const LARGEST: usize = 1 << 20;
 
 #[cfg(target_arch = "x86_64")]
 mod number {
     pub(super) const READ: i64 = 0;
     pub(super) const CLOSE: i64 = 3;
-    pub(super) const FACCESSAT: i64 = 269;
-    pub(super) const FSTAT: i64 = 5;
-    pub(super) const LSEEK: i64 = 8;
     pub(super) const OPENAT: i64 = 257;
     pub(super) const NEWFSTATAT: i64 = 262;
 }
@@ -22,9 +15,6 @@ mod number {
 mod number {
     pub(super) const READ: i64 = 63;
     pub(super) const CLOSE: i64 = 57;
-    pub(super) const FACCESSAT: i64 = 48;
-    pub(super) const FSTAT: i64 = 80;
-    pub(super) const LSEEK: i64 = 62;
     pub(super) const OPENAT: i64 = 56;
     pub(super) const NEWFSTATAT: i64 = 79;
 }
@@ -32,20 +22,8 @@ mod number {
 mod number {
     pub(super) const READ: i64 = 3;
     pub(super) const CLOSE: i64 = 6;
-    pub(super) const FACCESSAT: i64 = 298;
-    pub(super) const FSTAT: i64 = 108;
-    pub(super) const LSEEK: i64 = 19;
     pub(super) const OPENAT: i64 = 286;
     pub(super) const NEWFSTATAT: i64 = 291;
-}
-
-/// Whether the caller's real user may read it (access(2)).
-pub(crate) fn may_be_read(path: &CStr) -> bool {
-    const R_OK: usize = 4;
-    // SAFETY: the path ends with a NUL.
-    let done =
-        unsafe { syscall(number::FACCESSAT, [AT_FDCWD, path.as_ptr() as usize, R_OK, 0, 0, 0]) };
-    done == 0
 }
 
 const AT_FDCWD: usize = -100isize as usize;
@@ -55,37 +33,47 @@ const AT_FDCWD: usize = -100isize as usize;
 #[derive(Clone, Copy)]
 pub(crate) struct Stat([u64; 18]);
 
-/// What tells one state of a file from another: device, inode, size, times of change.
+/// What tells one state of a file from another: device, inode, size and times of change, folded into one
+/// word, so that it is read and written whole. Two states look alike by chance once in 2^63.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileId([u64; 7]);
+pub(crate) struct FileId(pub(crate) u64);
+
+impl FileId {
+    /// There is no file, or it cannot be asked for.
+    pub(crate) const NONE: FileId = FileId(0);
+
+    /// Of the file that a path names.
+    pub(crate) fn of(path: &CStr) -> FileId {
+        Stat::of(AT_FDCWD, path, 0).map_or(FileId::NONE, |stat| stat.id())
+    }
+}
 
 impl Stat {
-    const EMPTY: Stat = Stat([0; 18]);
-
-    /// Of the file that a path names; `None` where there is none, or it may not be asked for.
-    pub(crate) fn of(path: &CStr) -> Option<Stat> {
-        let mut stat = Stat::EMPTY;
+    /// Of the file that the path names, from the directory on.
+    fn of(directory: usize, path: &CStr, flags: usize) -> Option<Stat> {
+        let mut stat = Stat([0; 18]);
         // SAFETY: the path ends with a NUL, `stat` has room for the structure.
         let done = unsafe {
             syscall(
                 number::NEWFSTATAT,
-                [AT_FDCWD, path.as_ptr() as usize, (&raw mut stat) as usize, 0, 0, 0],
+                [directory, path.as_ptr() as usize, (&raw mut stat) as usize, flags, 0, 0],
             )
         };
         (done == 0).then_some(stat)
     }
 
-    pub(crate) fn id(&self) -> FileId {
+    fn id(&self) -> FileId {
         let stat = &self.0;
-        FileId([stat[0], stat[1], stat[6], stat[11], stat[12], stat[13], stat[14]])
+        let words = [stat[0], stat[1], stat[6], stat[11], stat[12], stat[13], stat[14]];
+        let folded = words.into_iter().fold(0u64, |folded, word| {
+            let mixed = (folded ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^ mixed >> 32
+        });
+        FileId(folded | 1)
     }
 
-    pub(crate) fn is_regular(&self) -> bool {
-        const S_IFMT: u64 = 0o170_000;
-        const S_IFREG: u64 = 0o100_000;
-        // After the links on x86-64 and Power, before them on ARM.
-        let mode = self.0[if cfg!(target_arch = "aarch64") { 2 } else { 3 }];
-        mode & S_IFMT == S_IFREG
+    fn size(&self) -> usize {
+        self.0[6] as usize
     }
 }
 
@@ -102,38 +90,14 @@ impl Opened {
         usize::try_from(fd).ok().map(Opened)
     }
 
-    /// The file's identity, and what `parse` makes of its contents, which a NUL follows.
-    pub(crate) fn read<T>(self, parse: impl FnOnce(&mut [u8]) -> T) -> Option<(FileId, T)> {
-        let mut stat = Stat::EMPTY;
-        // SAFETY: `stat` has room for the structure.
-        let done =
-            unsafe { syscall(number::FSTAT, [self.0, (&raw mut stat) as usize, 0, 0, 0, 0]) };
-        if done != 0 {
-            return None;
-        }
-        if let Some(mut buffer) = Buffer::borrow() {
-            let bytes = buffer.bytes();
-            let len = self.fill(bytes)?;
-            // Else it may go on.
-            if let Some(end) = bytes.get_mut(len) {
-                *end = 0;
-                return Some((stat.id(), parse(&mut bytes[..=len])));
-            }
-        }
-        // Large enough for the allocator to give its pages back.
-        let mut bytes = vec![0; LARGEST];
-        // What the buffer took is read again.
-        // SAFETY: a system call without pointers.
-        unsafe { syscall(number::LSEEK, [self.0, 0, 0, 0, 0, 0]) };
-        let len = self.fill(&mut bytes)?;
-        (len < bytes.len()).then(|| (stat.id(), parse(&mut bytes[..=len])))
-    }
-
-    /// Reads up to the end of the file or of the buffer; how much.
-    fn fill(&self, buffer: &mut [u8]) -> Option<usize> {
+    /// Reads the file, which must be shorter than the buffer: its identity, and its length.
+    pub(crate) fn read(self, buffer: &mut [u8]) -> Option<(FileId, usize)> {
+        const AT_EMPTY_PATH: usize = 0x1000;
+        let stat = Stat::of(self.0, c"", AT_EMPTY_PATH)?;
         let mut len = 0;
-        while len < buffer.len() {
-            let room = &mut buffer[len..];
+        // A file that says how long it is needs no second look for its end.
+        while len == 0 || len != stat.size() {
+            let room = buffer.get_mut(len..).filter(|room| !room.is_empty())?;
             // SAFETY: the kernel writes at most `room.len()` bytes there.
             let got = unsafe {
                 syscall(number::READ, [self.0, room.as_mut_ptr() as usize, room.len(), 0, 0, 0])
@@ -143,7 +107,7 @@ impl Opened {
                 got => len += got,
             }
         }
-        Some(len)
+        (len < buffer.len()).then(|| (stat.id(), len))
     }
 }
 
@@ -151,31 +115,5 @@ impl Drop for Opened {
     fn drop(&mut self) {
         // SAFETY: the descriptor is ours.
         unsafe { syscall(number::CLOSE, [self.0, 0, 0, 0, 0, 0]) };
-    }
-}
-
-/// Room for a usual file, lent to one reader at a time. A reader that was forked away, or that a signal
-/// handler interrupts, keeps it: others then map pages of their own.
-struct Buffer;
-
-const BUFFER: usize = 8 * 1024;
-static mut BYTES: [u8; BUFFER] = [0; BUFFER];
-static LENT: AtomicBool = AtomicBool::new(false);
-
-impl Buffer {
-    fn borrow() -> Option<Buffer> {
-        (!LENT.swap(true, Ordering::Acquire)).then_some(Buffer)
-    }
-
-    fn bytes(&mut self) -> &mut [u8; BUFFER] {
-        let bytes = &raw mut BYTES;
-        // SAFETY: there is one `Buffer` at a time, by `LENT`.
-        unsafe { &mut *bytes }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        LENT.store(false, Ordering::Release);
     }
 }

@@ -1,21 +1,189 @@
-//! strftime and wcsftime: the functions, and when they are the C library's own.
+//! strftime and wcsftime: the C library's, kept from asking for the zone file.
 //!
-//! What is usual is written here (conversions.rs), the rest handed to the C library. Its `%s` and `%Z` may
-//! look at the zone file, so those two are answered beforehand (handed.rs).
+//! It does so for `%s`, and for the `%Z` of a time without `tm_zone` (seen with strace): those two are answered
+//! beforehand, and all else is handed over as it came. What stays the C library's to ask: a `%s` with flags,
+//! a format of more than 500 characters, and a locale's own format (`%c`) that has a `%Z`, of such a time.
 
-use crate::conversions::{Out, whole};
-use crate::convert::{carried, carry, mktime};
+use crate::convert::{moment_of, refresh};
 use crate::elf::hand_over;
-use crate::gate;
-use crate::handed::with_prepared;
-use crate::imports::Tm;
-use crate::words::Words;
-use core::ffi::{c_char, c_void};
-use core::mem::MaybeUninit;
-use core::ptr::null_mut;
+use crate::imports::{self, Tm};
+use core::ffi::{CStr, c_char, c_void};
+
+/// A character of a format: of strftime or of wcsftime.
+trait Unit: Copy {
+    fn ascii(self) -> Option<u8>;
+    fn of(byte: u8) -> Self;
+}
+
+impl Unit for u8 {
+    fn ascii(self) -> Option<u8> {
+        Some(self)
+    }
+    fn of(byte: u8) -> u8 {
+        byte
+    }
+}
+
+impl Unit for u32 {
+    fn ascii(self) -> Option<u8> {
+        u8::try_from(self).ok()
+    }
+    fn of(byte: u8) -> u32 {
+        u32::from(byte)
+    }
+}
+
+/// Whether the C library would look for a name: none is given, and the flag says which it is.
+fn is_nameless(tm: &Tm) -> bool {
+    // SAFETY: tm_zone is null or a text, by strftime(3).
+    tm.isdst >= 0 && (tm.zone.is_null() || unsafe { *tm.zone } == 0)
+}
+
+/// Whether the C library could ask for the zone: for the epoch, or for a name that is not given.
+///
+/// # Safety
+/// `format` must end with a NUL, and `tm` be as strftime(3) wants it.
+#[inline]
+unsafe fn may_ask<U: Unit>(format: *const U, tm: *const Tm) -> bool {
+    if tm.is_null() {
+        return false;
+    }
+    let mut at = format;
+    // SAFETY: nothing behind the format's NUL is read; `tm` is not null, hence a structure.
+    unsafe {
+        loop {
+            match (*at).ascii() {
+                Some(0) => return false,
+                Some(b's') => return true,
+                Some(b'Z') if is_nameless(&*tm) => return true,
+                _ => at = at.add(1),
+            }
+        }
+    }
+}
+
+/// What the C library is given in place of the caller's arguments, so that it asks no file.
+struct Prepared<U> {
+    tm: Tm,
+    format: [U; 512],
+    changed_format: bool,
+}
+
+/// Runs `call` with the arguments that keep the C library from asking for the zone.
+///
+/// # Safety
+/// As strftime(3).
+#[inline]
+unsafe fn prepared<U: Unit>(
+    format: *const U,
+    tm: *const Tm,
+    call: impl Fn(*const U, *const Tm) -> usize,
+) -> usize {
+    // SAFETY: both are a caller's of strftime(3), which promises a NUL at the end of the format.
+    if unsafe { may_ask(format, tm) } {
+        // SAFETY: `may_ask` found that `tm` is not null; the format ends with a NUL.
+        if let Some(new) = unsafe { prepare(format, &*tm) } {
+            let format = if new.changed_format { new.format.as_ptr() } else { format };
+            return call(format, &raw const new.tm);
+        }
+    }
+    call(format, tm)
+}
+
+/// `None`: nothing to change.
+///
+/// # Safety
+/// `format` must end with a NUL.
+#[cold]
+#[inline(never)]
+unsafe fn prepare<U: Unit>(format: *const U, tm: &Tm) -> Option<Prepared<U>> {
+    let mut new = Prepared { tm: *tm, format: [U::of(0); 512], changed_format: false };
+    let nameless = is_nameless(tm);
+    let mut named = false;
+    let mut fits = true;
+    let mut len = 0;
+    let mut put = |new: &mut Prepared<U>, unit: U| {
+        // The last place stays NUL.
+        fits &= len < new.format.len() - 1;
+        if fits {
+            new.format[len] = unit;
+            len += 1;
+        }
+    };
+    let mut at = format;
+    // SAFETY: nothing behind the NUL is read: each step forward follows a unit that was none.
+    unsafe {
+        while (*at).ascii() != Some(0) {
+            if (*at).ascii() != Some(b'%') {
+                put(&mut new, *at);
+                at = at.add(1);
+                continue;
+            }
+            let start = at;
+            at = at.add(1);
+            // Flags and a width, then at most one modifier.
+            while let Some(b'_' | b'-' | b'0'..=b'9' | b'^' | b'#') = (*at).ascii() {
+                at = at.add(1);
+            }
+            if let Some(b'E' | b'O') = (*at).ascii() {
+                at = at.add(1);
+            }
+            let conversion = (*at).ascii();
+            // The NUL of an unfinished one at the end stays where it is.
+            if conversion != Some(0) {
+                at = at.add(1);
+            }
+            // The name is that of the first place that asks for it: a later `%s` may change tzname.
+            if conversion == Some(b'Z')
+                && nameless
+                && !named
+                && let Some(name) = name_after_tzset(tm.isdst)
+            {
+                named = true;
+                new.tm.zone = name;
+            }
+            if conversion == Some(b's')
+                && at.offset_from(start) == 2
+                && let Some(t) = epoch(tm)
+            {
+                for &b in digits(t, &mut [0; 20]) {
+                    put(&mut new, U::of(b));
+                }
+                new.changed_format = true;
+                continue;
+            }
+            let mut copied = start;
+            while copied < at {
+                put(&mut new, *copied);
+                copied = copied.add(1);
+            }
+        }
+    }
+    new.changed_format &= fits;
+    (named || new.changed_format).then_some(new)
+}
+
+/// The name that the C library has for the flag after tzset(3), which it calls first; `None` where it is to do so.
+fn name_after_tzset(isdst: i32) -> Option<*const c_char> {
+    if !refresh() {
+        return None;
+    }
+    if isdst > 1 {
+        return Some(c"?".as_ptr());
+    }
+    let name = imports::tzname(isdst != 0);
+    Some(if name.is_null() { CStr::as_ptr(c"") } else { name })
+}
+
+/// `%s` of `tm`; `None` where mktime fails, or is the C library's.
+fn epoch(tm: &Tm) -> Option<i64> {
+    let mut copy = *tm;
+    // SAFETY: a structure of our own.
+    unsafe { moment_of(&raw mut copy) }?.ok()
+}
 
 /// Decimal digits of any `i64`, right-aligned.
-pub(crate) fn digits(value: i64, buffer: &mut [u8; 20]) -> &[u8] {
+fn digits(value: i64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut at = buffer.len();
     let mut rest = value.unsigned_abs();
     loop {
@@ -33,65 +201,6 @@ pub(crate) fn digits(value: i64, buffer: &mut [u8; 20]) -> &[u8] {
     &buffer[at..]
 }
 
-/// `%s` of `tm`; `None` where mktime fails.
-pub(crate) fn epoch(tm: &Tm) -> Option<i64> {
-    let mut copy = *tm;
-    copy.wday = -1;
-    // SAFETY: a structure of our own.
-    let t = unsafe { mktime(&raw mut copy) };
-    // mktime leaves tm_wday alone when it fails.
-    (copy.wday >= 0).then_some(t)
-}
-
-/// Whether each field is where every version of every C library prints it alike.
-fn usual(tm: &Tm) -> bool {
-    (0..=60).contains(&tm.sec)
-        && (0..60).contains(&tm.min)
-        && (0..24).contains(&tm.hour)
-        && (1..=31).contains(&tm.mday)
-        && (0..12).contains(&tm.mon)
-        && (-900..=8099).contains(&tm.year)
-        && (0..7).contains(&tm.wday)
-        && (0..366).contains(&tm.yday)
-}
-
-/// The text in `room` bytes, if it can be written here.
-///
-/// # Safety
-/// As strftime(3).
-#[inline(always)]
-unsafe fn try_ours(
-    at: *mut u8,
-    room: usize,
-    format: *const u8,
-    tm: *const Tm,
-    words: &Words,
-) -> Option<usize> {
-    if room == 0 || tm.is_null() || !gate::is_ours() {
-        return None;
-    }
-    // SAFETY: the caller's.
-    let tm = unsafe { &*tm };
-    if !usual(tm) {
-        return None;
-    }
-    let out = Out { at, last: at.wrapping_add(room - 1) };
-    let before = carried();
-    // SAFETY: the caller's.
-    let Some(Out { at: end, .. }) = (unsafe { whole(out, format, tm, words) }) else {
-        // The whole format is done again: its `%s` is to be the first time.
-        carry(before);
-        return None;
-    };
-    // SAFETY: `whole` leaves the last byte of the room.
-    unsafe { end.write(0) };
-    Some(end as usize - at as usize)
-}
-
-fn narrow(locale: *mut c_void) -> Words {
-    Words { locale, wide: false, depth: 0 }
-}
-
 /// strftime(3).
 ///
 /// # Safety
@@ -103,11 +212,6 @@ pub unsafe extern "C" fn strftime(
     format: *const c_char,
     tm: *const Tm,
 ) -> usize {
-    // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, &narrow(null_mut())) }
-    {
-        return len;
-    }
     let call = |format, tm| {
         hand_over!(
             c"strftime",
@@ -119,8 +223,34 @@ pub unsafe extern "C" fn strftime(
             tm
         )
     };
-    // SAFETY: the caller's.
-    unsafe { with_prepared(format.cast::<u8>(), tm, call) }
+    // SAFETY: the format ends with a NUL and `tm` is readable, by this function's own contract.
+    unsafe { prepared(format.cast::<u8>(), tm, call) }
+}
+
+/// # Safety
+/// As [`strftime`]; `locale` must be one of newlocale(3).
+#[inline(always)]
+unsafe fn in_locale(
+    at: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    tm: *const Tm,
+    locale: *mut c_void,
+) -> usize {
+    let call = |format, tm| {
+        hand_over!(
+            c"strftime_l",
+            fn(*mut c_char, usize, *const u8, *const Tm, *mut c_void) -> usize,
+            0,
+            at,
+            room,
+            format,
+            tm,
+            locale
+        )
+    };
+    // SAFETY: as in `strftime`, whose contract this has, too.
+    unsafe { prepared(format.cast::<u8>(), tm, call) }
 }
 
 /// strftime_l(3).
@@ -135,24 +265,8 @@ pub unsafe extern "C" fn strftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
-    // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_ours(at.cast(), room, format.cast(), tm, &narrow(locale)) } {
-        return len;
-    }
-    let call = |format, tm| {
-        hand_over!(
-            c"strftime_l",
-            fn(*mut c_char, usize, *const u8, *const Tm, *mut c_void) -> usize,
-            0,
-            at,
-            room,
-            format,
-            tm,
-            locale
-        )
-    };
-    // SAFETY: the caller's.
-    unsafe { with_prepared(format.cast::<u8>(), tm, call) }
+    // SAFETY: the contracts are the same.
+    unsafe { in_locale(at, room, format, tm, locale) }
 }
 
 /// glibc's other name of [`strftime_l`], which libstdc++ calls.
@@ -167,84 +281,8 @@ pub unsafe extern "C" fn __strftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
-    // SAFETY: the caller's.
-    unsafe { strftime_l(at, room, format, tm, locale) }
-}
-
-/// The longest format of wide characters, and the longest text, that is written here: CPython, the greatest user
-/// of wcsftime, gives short ones.
-const WIDE: usize = 256;
-
-/// As `try_ours`, for wcsftime(3): through bytes, if each is a character, or if they are UTF-8.
-///
-/// # Safety
-/// As wcsftime(3).
-#[inline(always)]
-unsafe fn try_wide(
-    at: *mut u32,
-    room: usize,
-    format: *const u32,
-    tm: *const Tm,
-    locale: *mut c_void,
-) -> Option<usize> {
-    let mut bytes = [const { MaybeUninit::<u8>::uninit() }; WIDE];
-    let mut length = 0;
-    loop {
-        // SAFETY: nothing behind the NUL is read.
-        let unit = unsafe { *format.add(length) };
-        let byte = u8::try_from(unit).ok().filter(u8::is_ascii)?;
-        bytes.get_mut(length)?.write(byte);
-        if byte == 0 {
-            break;
-        }
-        length += 1;
-    }
-    let words = &Words { locale, wide: true, depth: 0 };
-    let mut text = [const { MaybeUninit::<u8>::uninit() }; WIDE];
-    let before = carried();
-    // SAFETY: the format has just been copied with its NUL; the rest is the caller's.
-    let length =
-        unsafe { try_ours(text.as_mut_ptr().cast(), WIDE, bytes.as_ptr().cast(), tm, words)? };
-    // SAFETY: just written.
-    let text = unsafe { core::slice::from_raw_parts(text.as_ptr().cast::<u8>(), length) };
-    // SAFETY: the caller's.
-    let written = unsafe { widen(text, words, at, room) };
-    if written.is_none() {
-        carry(before);
-    }
-    written
-}
-
-/// Writes a text of the locale in wide characters, if that is possible here and there is room.
-///
-/// # Safety
-/// `at` must be writable for `room` characters.
-#[inline(always)]
-unsafe fn widen(text: &[u8], words: &Words, at: *mut u32, room: usize) -> Option<usize> {
-    if text.len() < room {
-        let ascii = text.iter().take_while(|byte| byte.is_ascii());
-        let mut length = 0;
-        for byte in ascii {
-            // SAFETY: there is room.
-            unsafe { at.add(length).write(u32::from(*byte)) };
-            length += 1;
-        }
-        if length == text.len() {
-            // SAFETY: as above.
-            unsafe { at.add(length).write(0) };
-            return Some(length);
-        }
-    }
-    let text = core::str::from_utf8(text).ok().filter(|_| words.are_utf8())?;
-    let length = text.chars().count();
-    if length >= room {
-        return None;
-    }
-    for (n, letter) in text.chars().chain(Some('\0')).enumerate() {
-        // SAFETY: there is room.
-        unsafe { at.add(n).write(u32::from(letter)) };
-    }
-    Some(length)
+    // SAFETY: the contracts are the same.
+    unsafe { in_locale(at, room, format, tm, locale) }
 }
 
 /// wcsftime(3).
@@ -258,10 +296,6 @@ pub unsafe extern "C" fn wcsftime(
     format: *const u32,
     tm: *const Tm,
 ) -> usize {
-    // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_wide(at, room, format, tm, null_mut()) } {
-        return len;
-    }
     let call = |format, tm| {
         hand_over!(
             c"wcsftime",
@@ -273,8 +307,8 @@ pub unsafe extern "C" fn wcsftime(
             tm
         )
     };
-    // SAFETY: the caller's.
-    unsafe { with_prepared(format, tm, call) }
+    // SAFETY: as in `strftime`.
+    unsafe { prepared(format, tm, call) }
 }
 
 /// `wcsftime_l`, likewise.
@@ -289,10 +323,6 @@ pub unsafe extern "C" fn wcsftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
-    // SAFETY: the caller's.
-    if let Some(len) = unsafe { try_wide(at, room, format, tm, locale) } {
-        return len;
-    }
     let call = |format, tm| {
         hand_over!(
             c"wcsftime_l",
@@ -305,6 +335,6 @@ pub unsafe extern "C" fn wcsftime_l(
             locale
         )
     };
-    // SAFETY: the caller's.
-    unsafe { with_prepared(format, tm, call) }
+    // SAFETY: as in `strftime`.
+    unsafe { prepared(format, tm, call) }
 }

@@ -57,13 +57,6 @@ struct Imports {
     clock_gettime: Option<unsafe extern "C" fn(c_int, *mut [i64; 2]) -> c_int>,
     glibc_version: Option<unsafe extern "C" fn() -> *const c_char>,
     abort: Option<unsafe extern "C" fn() -> !>,
-    nl_langinfo: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
-    nl_langinfo_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> *const c_char>,
-    toupper: Option<unsafe extern "C" fn(c_int) -> c_int>,
-    toupper_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
-    tolower: Option<unsafe extern "C" fn(c_int) -> c_int>,
-    tolower_l: Option<unsafe extern "C" fn(c_int, *mut c_void) -> c_int>,
-    getdate_err: *mut c_int,
 }
 
 macro_rules! weak_table {
@@ -91,14 +84,16 @@ weak_table!(
     "dl_iterate_phdr",
     "clock_gettime",
     "gnu_get_libc_version",
-    "abort",
-    "nl_langinfo",
-    "nl_langinfo_l",
-    "toupper",
-    "toupper_l",
-    "tolower",
-    "tolower_l",
-    "getdate_err"
+    "abort"
+);
+// What the compiler calls by itself: never before `suitable` found the C library that has it.
+core::arch::global_asm!(
+    ".weak memcpy",
+    ".weak memmove",
+    ".weak memset",
+    ".weak memcmp",
+    ".weak bcmp",
+    ".weak strlen"
 );
 
 unsafe extern "C" {
@@ -192,43 +187,6 @@ pub(crate) unsafe fn syscall(number: c_long, a: [usize; 6]) -> c_long {
     let Some(syscall) = imports().syscall else { return -1 };
     // SAFETY: the caller vouches for the arguments; superfluous ones are ignored.
     unsafe { syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
-}
-
-/// nl_langinfo(3) in the locale, null for the calling thread's; null where it is absent.
-pub(crate) fn langinfo(item: c_int, locale: *mut c_void) -> *const c_char {
-    let i = imports();
-    // SAFETY: any item may be asked for; the locale is null or the caller's, of newlocale(3).
-    unsafe {
-        if locale.is_null() {
-            i.nl_langinfo.map_or(core::ptr::null(), |get| get(item))
-        } else {
-            i.nl_langinfo_l.map_or(core::ptr::null(), |get| get(item, locale))
-        }
-    }
-}
-
-/// Sets `getdate_err` of getdate(3).
-pub(crate) fn set_getdate_err(code: c_int) {
-    let at = imports().getdate_err;
-    if !at.is_null() {
-        // SAFETY: the variable of that name is an int; getdate(3) is for one thread at a time.
-        unsafe { at.write_volatile(code) };
-    }
-}
-
-/// toupper(3) or tolower(3) in the locale, null for the calling thread's; `None` where it is absent.
-pub(crate) fn in_case(upper: bool, byte: u8, locale: *mut c_void) -> Option<u8> {
-    let i = imports();
-    let c = c_int::from(byte);
-    // SAFETY: any byte may be asked for; the locale is null or the caller's, of newlocale(3).
-    let c = unsafe {
-        if locale.is_null() {
-            (if upper { i.toupper } else { i.tolower })?(c)
-        } else {
-            (if upper { i.toupper_l } else { i.tolower_l })?(c, locale)
-        }
-    };
-    Some(c as u8)
 }
 
 /// getauxval(3); 0 if absent.

@@ -1,13 +1,16 @@
 //! `libneedless_localtime.so`: glibc's time functions without glibc's system calls.
 //!
-//! Loaded through `LD_PRELOAD`, it answers `localtime`, `mktime`, `strftime` and their kin from
-//! immutable zones of `needless-localtime`. Where glibc asks the kernel for `/etc/localtime` at each
-//! conversion while `TZ` is unset, this asks once in a second in which conversions happen.
+//! Loaded through `LD_PRELOAD`, it answers `localtime`, `mktime` and their kin from immutable zones of
+//! `needless-localtime`. Where glibc asks the kernel for `/etc/localtime` at each conversion while `TZ` is unset,
+//! this asks once in a second in which such conversions happen. What asks the kernel nothing, as most of strftime, is
+//! the C library's own.
 //!
-//! **Invariants.** No lock is taken: a zone, once published, never changes and is never freed. The
-//! paths taken per conversion neither allocate nor make a system call. No file stays open. What this
-//! library does not do itself it hands to the next object that defines the function; in a process
-//! whose C library is not glibc it hands over everything.
+//! **Invariants.** A zone, once published, never changes and is never freed; how many there may be is
+//! bounded, and the C library answers for the others. The paths taken per conversion take no lock, allocate
+//! nothing and make no system call. A system call is made only in functions in which glibc makes one, and only
+//! one that glibc makes there; the one exception is in step.rs. Only when a zone is seen for the first time is the
+//! C library made to look, too, with its lock. No file stays open. What this library does not do itself it hands to
+//! the next object that defines the function; in a process whose C library is not glibc it hands over everything.
 //!
 //! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
 //! the environment, once it is loaded: children do without.
@@ -27,33 +30,27 @@ compile_error!(
 extern crate alloc;
 
 mod clock;
-mod conversions;
 mod convert;
 mod elf;
 mod environment;
 mod file;
-mod flags;
 mod format;
 mod gate;
-mod getdate;
-mod handed;
 mod imports;
-#[cfg(panic = "abort")]
+#[cfg_attr(
+    not(panic = "abort"),
+    allow(dead_code, reason = "its allocator is the shared library's only")
+)]
 mod memory;
-mod numbers;
 mod once;
 mod step;
-mod text;
 mod thread;
-mod words;
 mod zones;
 
 pub use convert::*;
 pub use format::{__strftime_l, strftime, strftime_l, wcsftime, wcsftime_l};
-pub use getdate::{getdate, getdate_r};
 pub use imports::Tm;
 pub use step::*;
-pub use text::{asctime, asctime_r, ctime, ctime_r};
 
 /// Where the standard library is absent, a failed assertion can only end the process.
 #[cfg(panic = "abort")]

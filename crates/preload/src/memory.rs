@@ -1,166 +1,149 @@
-//! Memory for zones: they live for ever, so the allocator hardly frees.
+//! Memory for zones: two pieces of this library's own data, and no more.
 //!
 //! malloc(3) would deadlock in a signal handler that interrupted it, and in the child of a fork that
-//! did. This takes no lock: one word says where the free part of the present chunk begins.
+//! did. Zones are made by one [`Maker`] at a time, first in a piece that is used again for the next, and then,
+//! if there is room and none that equals it, copied without gaps into the piece of those that live for ever.
+//! Whoever finds the maker's place taken, or no room, lets the C library answer. Pages that are never written
+//! cost nothing, and no system call is made.
 
-use crate::imports::syscall;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Chunks are aligned to their size, so that an address tells where its chunk ends.
-const CHUNK: usize = 32 * 1024;
-/// From here on a request gets pages of its own, which are given back.
-const LARGE: usize = 12 * 1024;
+/// Larger than any file of tzdata.
+const FILE: usize = 8 * 1024;
+const SCRATCH: usize = 64 * 1024;
+/// Zones of files are about 4 KiB, those of texts without daylight saving time some 300 bytes.
+const KEPT: usize = 256 * 1024;
+/// What is handed out is of whole words, so that a copy takes no more than its original wherever it begins.
+const WORD: usize = 8;
 
-#[cfg(target_arch = "x86_64")]
-mod number {
-    pub(super) const MMAP: i64 = 9;
-    pub(super) const MUNMAP: i64 = 11;
-}
-#[cfg(target_arch = "aarch64")]
-mod number {
-    pub(super) const MMAP: i64 = 222;
-    pub(super) const MUNMAP: i64 = 215;
-}
-#[cfg(target_arch = "powerpc64")]
-mod number {
-    pub(super) const MMAP: i64 = 90;
-    pub(super) const MUNMAP: i64 = 91;
+#[repr(C, align(16))]
+struct Piece<const N: usize>([u8; N]);
+
+static mut FILE_BYTES: [u8; FILE] = [0; FILE];
+static mut SCRATCH_BYTES: Piece<SCRATCH> = Piece([0; SCRATCH]);
+static mut KEPT_BYTES: Piece<KEPT> = Piece([0; KEPT]);
+/// How much of the kept piece is taken. Only a maker writes it.
+static KEPT_LEN: AtomicUsize = AtomicUsize::new(0);
+
+/// What is left of the piece in use: both 0 where nobody makes a zone.
+static FREE: AtomicUsize = AtomicUsize::new(0);
+static END: AtomicUsize = AtomicUsize::new(0);
+
+/// Who makes a zone. What one wrote, the next sees: `take` acquires what `drop` releases.
+pub(crate) struct Maker {
+    /// Where a file is read to.
+    pub(crate) file: &'static mut [u8],
+    pub(crate) pieces: Pieces,
 }
 
-/// The allocator of the library.
+/// The two pieces of memory.
+pub(crate) struct Pieces(());
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+fn scratch() -> usize {
+    (&raw mut SCRATCH_BYTES) as usize
+}
+
+impl Maker {
+    /// `None` while another thread makes one, in a signal handler that interrupted a maker, and in the child of
+    /// a fork that did.
+    pub(crate) fn take() -> Option<Maker> {
+        if TAKEN.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let bytes = &raw mut FILE_BYTES;
+        // SAFETY: nobody else has a reference: there is one `Maker` at a time, by `TAKEN`.
+        Some(Maker { file: unsafe { &mut *bytes }, pieces: Pieces(()) })
+    }
+}
+
+impl Pieces {
+    /// What `make` returns, if the `needed` bytes that it allocates at most fit the piece that is used again. It
+    /// must be dropped or copied before the next.
+    pub(crate) fn try_out<T>(&self, needed: usize, make: impl FnOnce() -> T) -> Option<T> {
+        if needed > SCRATCH {
+            return None;
+        }
+        FREE.store(scratch(), Ordering::Release);
+        END.store(scratch() + SCRATCH, Ordering::Release);
+        Some(make())
+    }
+
+    /// How much of that piece is taken.
+    pub(crate) fn tried(&self) -> usize {
+        FREE.load(Ordering::Acquire) - scratch()
+    }
+
+    /// What `make` returns, whose allocations of `needed` bytes at most stay; `None` if there is no room.
+    pub(crate) fn keep<T>(&self, needed: usize, make: impl FnOnce() -> T) -> Option<T> {
+        let start = (&raw mut KEPT_BYTES) as usize;
+        let taken = KEPT_LEN.load(Ordering::Acquire);
+        if needed > KEPT - taken {
+            return None;
+        }
+        FREE.store(start + taken, Ordering::Release);
+        END.store(start + KEPT, Ordering::Release);
+        let made = make();
+        KEPT_LEN.store(FREE.load(Ordering::Acquire) - start, Ordering::Release);
+        Some(made)
+    }
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        FREE.store(0, Ordering::Release);
+        END.store(0, Ordering::Release);
+        TAKEN.store(false, Ordering::Release);
+    }
+}
+
+/// The allocator of the library: only a maker uses it.
 struct Arena;
 
-/// Where the present chunk is free; 0 or a multiple of `CHUNK`: there is none.
-static FREE: AtomicUsize = AtomicUsize::new(0);
-
-/// Room for one aligned chunk: older dynamic linkers align no segment to more than a page.
-static mut FIRST: [u8; 2 * CHUNK] = [0; 2 * CHUNK];
-static FIRST_TAKEN: AtomicBool = AtomicBool::new(false);
-
+#[cfg(panic = "abort")]
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-fn map(size: usize) -> usize {
-    const PROT_READ_WRITE: usize = 3;
-    const MAP_PRIVATE_ANONYMOUS: usize = 0x22;
-    // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing else.
-    let at = unsafe {
-        syscall(number::MMAP, [0, size, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, usize::MAX, 0])
-    };
-    if at == -1 { 0 } else { at as usize }
-}
-
-/// # Safety
-/// `at` and `size` must be whole pages that `map` gave and nobody uses.
-unsafe fn unmap(at: usize, size: usize) {
-    if size > 0 {
-        // SAFETY: the caller's.
-        unsafe { syscall(number::MUNMAP, [at, size, 0, 0, 0, 0]) };
-    }
-}
-
-/// A chunk aligned to its size; 0 if the kernel gives none. The first is part of this library: most
-/// programs know one zone.
-fn new_chunk() -> usize {
-    if !FIRST_TAKEN.swap(true, Ordering::Relaxed) {
-        return (&raw const FIRST as usize).next_multiple_of(CHUNK);
-    }
-    let at = map(2 * CHUNK);
-    if at == 0 {
-        return 0;
-    }
-    let chunk = at.next_multiple_of(CHUNK);
-    // SAFETY: both ends lie outside the chunk and inside what was just mapped.
-    unsafe {
-        unmap(at, chunk - at);
-        unmap(chunk + CHUNK, at + CHUNK - chunk);
-    }
-    chunk
-}
-
-// SAFETY: memory handed out lies between the old and the new value of `FREE`, which only one caller
-// can have exchanged, or in a mapping of its own.
+// SAFETY: memory handed out lies between the old and the new value of `FREE`, which only one caller can have
+// exchanged, and within one of the two pieces, which nothing else refers to. What is given back and handed out
+// again was released by the one exchange and is acquired by the other.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.size() >= LARGE || layout.align() > 4096 {
-            return if layout.align() > 4096 { null_mut() } else { map(layout.size()) as *mut u8 };
+        if layout.align() > WORD {
+            return null_mut();
         }
-        let mut free = FREE.load(Ordering::Relaxed);
+        let size = layout.size().next_multiple_of(WORD);
+        let mut free = FREE.load(Ordering::Acquire);
         loop {
-            let at = free.next_multiple_of(layout.align());
-            let end = at + layout.size();
-            // The last byte of a chunk is never given away: a full chunk would look like none.
-            if !free.is_multiple_of(CHUNK) && end < free.next_multiple_of(CHUNK) {
-                match FREE.compare_exchange_weak(free, end, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => return at as *mut u8,
-                    Err(now) => free = now,
-                }
-                continue;
-            }
-            let chunk = new_chunk();
-            if chunk == 0 {
+            if size > END.load(Ordering::Acquire).saturating_sub(free) {
                 return null_mut();
             }
-            // The first 16 bytes stay unused, for the same reason.
-            if let Err(now) =
-                FREE.compare_exchange(free, chunk + 16, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                // Somebody else brought a chunk first.
-                if chunk != (&raw const FIRST as usize).next_multiple_of(CHUNK) {
-                    // SAFETY: it was mapped, and nobody knows of it.
-                    unsafe { unmap(chunk, CHUNK) };
-                }
-                free = now;
-            } else {
-                free = chunk + 16;
+            let taken =
+                FREE.compare_exchange(free, free + size, Ordering::AcqRel, Ordering::Acquire);
+            match taken {
+                Ok(_) => return at(free),
+                Err(now) => free = now,
             }
         }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
-        let at = unsafe { self.alloc(layout) };
-        // New pages are zeros: to write them would bring them all in.
-        if !at.is_null() && layout.size() < LARGE {
-            // SAFETY: just handed out.
-            unsafe { at.write_bytes(0, layout.size()) };
-        }
-        at
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        if layout.size() >= LARGE {
-            // SAFETY: `alloc` mapped it; munmap rounds up to whole pages.
-            unsafe { unmap(at as usize, layout.size()) };
-            return;
-        }
         // Only what was handed out last can be taken back.
-        let end = at as usize + layout.size();
-        let _ = FREE.compare_exchange(end, at as usize, Ordering::Relaxed, Ordering::Relaxed);
+        let end = at as usize + layout.size().next_multiple_of(WORD);
+        let _ = FREE.compare_exchange(end, at as usize, Ordering::AcqRel, Ordering::Acquire);
     }
+}
 
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let (start, end) = (at as usize, at as usize + layout.size());
-        let in_place = layout.size() < LARGE
-            && size < LARGE
-            && start + size < end.next_multiple_of(CHUNK)
-            && FREE
-                .compare_exchange(end, start + size, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
-        if in_place {
-            return at;
-        }
-        // SAFETY: the size is the caller's promise: not 0, and no overflow when rounded up.
-        let new = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };
-        if !new.is_null() {
-            // SAFETY: both are valid for the smaller of the sizes and do not overlap.
-            unsafe {
-                core::ptr::copy_nonoverlapping(at, new, layout.size().min(size));
-                self.dealloc(at, layout);
-            }
-        }
-        new
+/// A pointer to an address within the pieces, derived from them as what may be written.
+fn at(address: usize) -> *mut u8 {
+    let scratch = (&raw mut SCRATCH_BYTES).cast::<u8>();
+    let into = address.wrapping_sub(scratch as usize);
+    if into < SCRATCH {
+        return scratch.wrapping_add(into);
     }
+    let kept = (&raw mut KEPT_BYTES).cast::<u8>();
+    kept.wrapping_add(address - kept as usize)
 }

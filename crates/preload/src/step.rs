@@ -1,31 +1,62 @@
 //! Keeping the C library's own view of the zone in step.
 //!
 //! `syslog` and the `%s` of `strptime` use a zone inside the C library that no public function of ours
-//! reaches. It is read at its first use, and again when the C library's own localtime or tzset is called,
-//! which under this library nobody does. So the first of those two that comes after a change tells it.
+//! reaches. glibc reads it whenever it looks, and never in those two but for the first time. So it is made to read a
+//! zone when we do, in the same call: a program that then leaves its root directory, or forbids itself system calls,
+//! finds all as it would without us. A zone that is known already and comes back, as `TZ` is changed to and
+//! fro, is not read again, by us or by it: the next `syslog` or `strptime("%s")` does that, if there is one. That is
+//! the one place where a system call is made that glibc would not make. Else each change back would cost what it
+//! costs without us, and take the C library's lock.
 
 use crate::elf::hand_over;
 use crate::gate;
 use crate::imports::{self, Tm};
+use crate::zones::Known;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the zone has changed since the C library was last told.
+/// Whether the zone has changed since the C library last looked.
 static BEHIND: AtomicBool = AtomicBool::new(false);
+/// Whether it is looking, by our doing. It takes a lock for that: a signal handler that interrupted it would wait
+/// for ever, and so would the child of a fork.
+static LOOKING: AtomicBool = AtomicBool::new(false);
 
-/// The zone is another one now.
+/// The zone is another one now, which the C library has read before.
 pub(crate) fn changed() {
-    BEHIND.store(true, Ordering::Relaxed);
+    BEHIND.store(true, Ordering::Release);
 }
 
-fn catch_up() {
-    if !BEHIND.load(Ordering::Relaxed) || !BEHIND.swap(false, Ordering::Relaxed) {
+/// The zone has just been read: the C library reads it, too, and sets `tzname` and the other variables as it does.
+pub(crate) fn read_too(known: &Known) {
+    BEHIND.store(true, Ordering::Release);
+    if !catch_up() {
+        gate::set(&known.zone.globals_at(None));
+    }
+}
+
+/// Whether the C library has seen the latest change now.
+fn catch_up() -> bool {
+    while BEHIND.load(Ordering::Acquire) {
+        if LOOKING.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        if BEHIND.swap(false, Ordering::AcqRel) {
+            hand_over!(c"tzset", fn(), ());
+        }
+        LOOKING.store(false, Ordering::Release);
+    }
+    true
+}
+
+/// Before a function of the C library that uses its own zone.
+fn prepare() {
+    if !BEHIND.load(Ordering::Relaxed) {
         return;
     }
     let errno = imports::errno();
-    hand_over!(c"tzset", fn(), ());
-    // It sets the same three variables; ours is what the program saw last.
+    catch_up();
+    // It has set the same three variables; ours is what the program saw last.
     gate::set_fresh();
     imports::set_errno(errno);
 }
@@ -34,10 +65,10 @@ fn catch_up() {
 ///
 /// # Safety
 /// `format` must end with a NUL.
-unsafe fn catch_up_for(format: *const c_char) {
-    // SAFETY: the caller's.
+unsafe fn prepare_for(format: *const c_char) {
+    // SAFETY: a format of strptime(3) ends with a NUL.
     if unsafe { CStr::from_ptr(format) }.to_bytes().contains(&b's') {
-        catch_up();
+        prepare();
     }
 }
 
@@ -51,8 +82,8 @@ pub unsafe extern "C" fn strptime(
     format: *const c_char,
     tm: *mut Tm,
 ) -> *mut c_char {
-    // SAFETY: the caller's.
-    unsafe { catch_up_for(format) };
+    // SAFETY: the caller's format ends with a NUL.
+    unsafe { prepare_for(format) };
     hand_over!(
         c"strptime",
         fn(*const c_char, *const c_char, *mut Tm) -> *mut c_char,
@@ -74,8 +105,8 @@ pub unsafe extern "C" fn strptime_l(
     tm: *mut Tm,
     locale: *mut c_void,
 ) -> *mut c_char {
-    // SAFETY: the caller's.
-    unsafe { catch_up_for(format) };
+    // SAFETY: the caller's format ends with a NUL.
+    unsafe { prepare_for(format) };
     hand_over!(
         c"strptime_l",
         fn(*const c_char, *const c_char, *mut Tm, *mut c_void) -> *mut c_char,
@@ -94,7 +125,7 @@ pub unsafe extern "C" fn strptime_l(
 /// As vsyslog(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: *mut c_void) {
-    catch_up();
+    prepare();
     hand_over!(c"vsyslog", fn(c_int, *const c_char, *mut c_void), (), priority, format, arguments);
 }
 
@@ -109,7 +140,7 @@ pub unsafe extern "C" fn __vsyslog_chk(
     format: *const c_char,
     arguments: *mut c_void,
 ) {
-    catch_up();
+    prepare();
     hand_over!(
         c"__vsyslog_chk",
         fn(c_int, c_int, *const c_char, *mut c_void),
@@ -125,18 +156,18 @@ pub unsafe extern "C" fn __vsyslog_chk(
 /// put aside while the C library catches up, then its function takes over as if it had been called.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod variadic {
-    use super::catch_up;
+    use super::prepare;
     use crate::elf::Next;
 
     extern "C" fn syslog_found() -> usize {
         static NEXT: Next = Next::new(c"syslog");
-        catch_up();
+        prepare();
         NEXT.get().unwrap_or(nothing as *const () as usize)
     }
 
     extern "C" fn syslog_chk_found() -> usize {
         static NEXT: Next = Next::new(c"__syslog_chk");
-        catch_up();
+        prepare();
         NEXT.get().unwrap_or(nothing as *const () as usize)
     }
 

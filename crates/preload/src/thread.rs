@@ -5,40 +5,66 @@
 //! once costs more to remember than to work out.
 //!
 //! A signal handler may convert while its thread does. Each slot counts its changes: the count is odd while
-//! one goes on, and whoever finds it odd, or another one afterwards, works the moment out.
+//! one goes on, and whoever finds it odd, or another one afterwards, works the moment out. A thread and its own signal
+//! handlers are all that ever use a slot. So fences for the compiler keep the count and the fields in order, and
+//! the fields are atomic, for that is what a handler may share with the code that it interrupts.
 
-use crate::imports::Tm;
+use crate::imports::{self, Tm};
 use crate::zones::Known;
+use core::ffi::{CStr, c_char};
 use core::ops::Range;
-use core::sync::atomic::{Ordering, compiler_fence};
-use needless_localtime::{Civil, Globals};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering, compiler_fence,
+};
+use needless_localtime::Civil;
 
 /// A day, or the part of it under one regime.
 #[repr(C)]
 pub(crate) struct Slot {
-    changes: u32,
+    changes: AtomicU32,
     /// How long it lasts; 0 for an empty slot.
-    seconds: u32,
+    seconds: AtomicU32,
     /// Its first second since 1970-01-01 UTC.
-    start: i64,
+    start: AtomicI64,
     /// Of which zone.
-    known: *const Known,
+    known: AtomicPtr<Known>,
     /// What the clock shows then, in seconds after midnight.
-    clock: u32,
+    clock: AtomicU32,
     /// Whether no other moment shows what the clock shows on that day.
-    unique: bool,
-    /// All fields but the clock's.
-    tm: Tm,
-    globals: Globals<'static>,
+    unique: AtomicBool,
+    /// All fields of a `Tm` but the clock's.
+    mday: AtomicI32,
+    mon: AtomicI32,
+    year: AtomicI32,
+    wday: AtomicI32,
+    yday: AtomicI32,
+    isdst: AtomicI32,
+    gmtoff: AtomicI64,
+    zone: AtomicPtr<c_char>,
+    /// What the three variables say then.
+    names: [AtomicPtr<c_char>; 2],
+    timezone: AtomicI64,
+    daylight: AtomicI32,
     /// The day that was worked out last: its year, and the day of the year in the lower nine bits.
-    last_day: i64,
+    last_day: AtomicI64,
 }
 
 /// What is found in a slot.
 pub(crate) struct Hit {
     /// Seconds after midnight.
     pub(crate) second: u32,
-    pub(crate) globals: Globals<'static>,
+    names: [*const c_char; 2],
+    timezone: i64,
+    daylight: i32,
+}
+
+impl Hit {
+    /// Writes `tzname`, `timezone` and `daylight`.
+    #[inline(always)]
+    pub(crate) fn set_globals(&self) {
+        imports::set_globals(self.names, self.timezone, self.daylight);
+    }
 }
 
 /// Whether slots exist: elsewhere the code model needs a register that Rust does not hand to assembly.
@@ -50,40 +76,45 @@ impl Slot {
     /// Writes what is remembered of `t` to `tm`, the clock excepted; `None` if that is nothing.
     ///
     /// # Safety
-    /// `slot` must be this thread's, `tm` writable.
+    /// `tm` must be writable.
     #[inline(always)]
-    pub(crate) unsafe fn find(
-        slot: *mut Slot,
-        known: &'static Known,
-        t: i64,
-        tm: *mut Tm,
-    ) -> Option<Hit> {
-        // SAFETY: the caller's. Only this thread changes the slot, in a signal handler at most.
-        unsafe {
-            if !REMEMBERS {
-                return None;
-            }
-            let changes = (&raw const (*slot).changes).read_volatile();
-            compiler_fence(Ordering::SeqCst);
-            let into = t.wrapping_sub((*slot).start) as u64;
-            let here = into < u64::from((*slot).seconds) && core::ptr::eq((*slot).known, known);
-            if !here || changes & 1 != 0 {
-                return None;
-            }
-            let hit = Hit { second: (*slot).clock + into as u32, globals: (*slot).globals };
-            *tm = (*slot).tm;
-            compiler_fence(Ordering::SeqCst);
-            ((&raw const (*slot).changes).read_volatile() == changes).then_some(hit)
+    pub(crate) unsafe fn find(&self, known: &'static Known, t: i64, tm: *mut Tm) -> Option<Hit> {
+        if !REMEMBERS {
+            return None;
         }
+        let changes = self.changes.load(Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let into = t.wrapping_sub(self.start.load(Relaxed)) as u64;
+        let here = into < u64::from(self.seconds.load(Relaxed))
+            && core::ptr::eq(self.known.load(Relaxed), known);
+        if !here || changes & 1 != 0 {
+            return None;
+        }
+        let hit = Hit {
+            second: self.clock.load(Relaxed) + into as u32,
+            names: [self.names[0].load(Relaxed), self.names[1].load(Relaxed)],
+            timezone: self.timezone.load(Relaxed),
+            daylight: self.daylight.load(Relaxed),
+        };
+        // SAFETY: `tm` is writable, by this function's contract. If a handler came between, it is written again.
+        unsafe {
+            (*tm).mday = self.mday.load(Relaxed);
+            (*tm).mon = self.mon.load(Relaxed);
+            (*tm).year = self.year.load(Relaxed);
+            (*tm).wday = self.wday.load(Relaxed);
+            (*tm).yday = self.yday.load(Relaxed);
+            (*tm).isdst = self.isdst.load(Relaxed);
+            (*tm).gmtoff = self.gmtoff.load(Relaxed);
+            (*tm).zone = self.zone.load(Relaxed);
+        }
+        compiler_fence(Ordering::SeqCst);
+        (self.changes.load(Relaxed) == changes).then_some(hit)
     }
 
     /// The moment that is so many seconds into a local day under the flag (tm_isdst), if no other can be meant.
-    ///
-    /// # Safety
-    /// `slot` must be this thread's.
     #[inline(always)]
-    pub(crate) unsafe fn moment(
-        slot: *mut Slot,
+    pub(crate) fn moment(
+        &self,
         known: &'static Known,
         (day, second): (i64, u32),
         isdst: i32,
@@ -91,53 +122,37 @@ impl Slot {
         if !REMEMBERS {
             return None;
         }
-        // SAFETY: the caller's; see `find`.
-        unsafe {
-            let changes = (&raw const (*slot).changes).read_volatile();
-            compiler_fence(Ordering::SeqCst);
-            let (start, tm) = ((*slot).start, &(*slot).tm);
-            let into = second.wrapping_sub((*slot).clock);
-            let that_day = needless_localtime::day_of(start.wrapping_add(tm.gmtoff)) == day
-                && into < (*slot).seconds
-                && core::ptr::eq((*slot).known, known);
-            let meant = (*slot).unique && (isdst < 0 || (isdst > 0) == (tm.isdst > 0));
-            compiler_fence(Ordering::SeqCst);
-            let same = (&raw const (*slot).changes).read_volatile() == changes && changes & 1 == 0;
-            (that_day && meant && same).then(|| start.wrapping_add(i64::from(into)))
-        }
+        let changes = self.changes.load(Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let start = self.start.load(Relaxed);
+        let into = second.wrapping_sub(self.clock.load(Relaxed));
+        let first_day = start.wrapping_add(self.gmtoff.load(Relaxed));
+        let that_day = needless_localtime::day_of(first_day) == day
+            && into < self.seconds.load(Relaxed)
+            && core::ptr::eq(self.known.load(Relaxed), known);
+        let meant = self.unique.load(Relaxed)
+            && (isdst < 0 || (isdst > 0) == (self.isdst.load(Relaxed) > 0));
+        compiler_fence(Ordering::SeqCst);
+        let same = self.changes.load(Relaxed) == changes && changes & 1 == 0;
+        (that_day && meant && same).then(|| start.wrapping_add(i64::from(into)))
     }
 
     /// Whether the moment worked out before is of the same local day, so that it is worth being remembered.
-    ///
-    /// # Safety
-    /// `slot` must be this thread's.
     #[inline(always)]
-    pub(crate) unsafe fn is_of_last_day(slot: *mut Slot, civil: &Civil) -> bool {
+    pub(crate) fn is_of_last_day(&self, civil: &Civil) -> bool {
         if !REMEMBERS {
             return false;
         }
         let day = i64::from(civil.year) << 9 | i64::from(civil.yday);
-        // SAFETY: the caller's.
-        unsafe {
-            let last = (&raw const (*slot).last_day).read_volatile();
-            (&raw mut (*slot).last_day).write_volatile(day);
-            last == day
-        }
+        let last = self.last_day.load(Relaxed);
+        self.last_day.store(day, Relaxed);
+        last == day
     }
 
     /// Remembers the day of `t`. What `tm`, to which `t` was converted, says but for the clock holds as long
     /// as that day and `around`. It must be a copy that nobody else writes.
-    ///
-    /// # Safety
-    /// `slot` must be this thread's.
     #[cold]
-    pub(crate) unsafe fn fill(
-        slot: *mut Slot,
-        known: &'static Known,
-        t: i64,
-        tm: &Tm,
-        around: Option<Range<i64>>,
-    ) {
+    pub(crate) fn fill(&self, known: &'static Known, t: i64, tm: &Tm, around: Option<Range<i64>>) {
         let Some(around) = around else { return };
         let clock = i64::from(tm.hour * 3600 + tm.min * 60 + tm.sec);
         // The day's year fits, so that there are seconds to spare on both sides.
@@ -149,25 +164,34 @@ impl Slot {
             && (midnight + SECONDS_PER_DAY)
                 .checked_add(apart)
                 .is_some_and(|last| last <= around.end);
-        // SAFETY: the caller's; see `find`.
-        unsafe {
-            let changes = (&raw const (*slot).changes).read_volatile();
-            if changes & 1 != 0 {
-                // We interrupted the one who is at it.
-                return;
-            }
-            (&raw mut (*slot).changes).write_volatile(changes | 1);
-            compiler_fence(Ordering::SeqCst);
-            (*slot).seconds = (end - start) as u32;
-            (*slot).start = start;
-            (*slot).known = known;
-            (*slot).clock = (start - midnight) as u32;
-            (*slot).unique = unique;
-            (*slot).tm = *tm;
-            (*slot).globals = known.zone.globals_at(Some(t));
-            compiler_fence(Ordering::SeqCst);
-            (&raw mut (*slot).changes).write_volatile(changes.wrapping_add(2));
+        let globals = known.zone.globals_at(Some(t));
+        let changes = self.changes.load(Relaxed);
+        if changes & 1 != 0 {
+            // We interrupted the one who is at it.
+            return;
         }
+        self.changes.store(changes | 1, Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.seconds.store((end - start) as u32, Relaxed);
+        self.start.store(start, Relaxed);
+        self.known.store(core::ptr::from_ref(known).cast_mut(), Relaxed);
+        self.clock.store((start - midnight) as u32, Relaxed);
+        self.unique.store(unique, Relaxed);
+        self.mday.store(tm.mday, Relaxed);
+        self.mon.store(tm.mon, Relaxed);
+        self.year.store(tm.year, Relaxed);
+        self.wday.store(tm.wday, Relaxed);
+        self.yday.store(tm.yday, Relaxed);
+        self.isdst.store(tm.isdst, Relaxed);
+        self.gmtoff.store(tm.gmtoff, Relaxed);
+        self.zone.store(tm.zone.cast_mut(), Relaxed);
+        for (name, of) in self.names.iter().zip(globals.names) {
+            name.store(CStr::as_ptr(of).cast_mut(), Relaxed);
+        }
+        self.timezone.store(globals.timezone, Relaxed);
+        self.daylight.store(globals.daylight, Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.changes.store(changes.wrapping_add(2), Relaxed);
     }
 }
 
@@ -232,17 +256,22 @@ fn slots() -> *mut Slots {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
 fn slots() -> *mut Slots {
-    core::ptr::null_mut()
+    // SAFETY: all bits zero are a value of each field.
+    static NEVER_USED: Slots = unsafe { core::mem::zeroed() };
+    (&raw const NEVER_USED).cast_mut()
 }
 
-/// The slot for local time.
+/// This thread's slot for local time.
 #[inline(always)]
-pub(crate) fn local() -> *mut Slot {
-    slots().cast()
+pub(crate) fn local() -> &'static Slot {
+    // SAFETY: the slots live as long as the thread, which does not hand the reference on; all bits, zeros first, are
+    // valid in their fields, and those are atomic.
+    unsafe { &(*slots()).local }
 }
 
-/// The slot for UTC.
+/// This thread's slot for UTC.
 #[inline(always)]
-pub(crate) fn universal() -> *mut Slot {
-    slots().wrapping_byte_add(core::mem::offset_of!(Slots, universal)).cast()
+pub(crate) fn universal() -> &'static Slot {
+    // SAFETY: as in `local`.
+    unsafe { &(*slots()).universal }
 }

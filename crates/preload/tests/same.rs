@@ -106,43 +106,6 @@ fn random_formats() {
     }
 }
 
-/// Templates, texts and presents at random, in zones of all kinds and a locale of other words.
-#[test]
-fn random_dates() {
-    let getdate = program("getdate", &[]);
-    let zones = [None, Some("Europe/Athens"), Some("JST-9"), Some("right/Asia/Tokyo"), Some("X1Y")];
-    for (seed, zone) in zones.into_iter().enumerate() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut c = Command::new(&getdate);
-        c.arg(folder.path()).args(["2000", &(seed + 1).to_string()]).env("LC_ALL", "C.UTF-8");
-        let out = run(&mut c, zone, true);
-        assert_eq!(String::from_utf8_lossy(&out.stdout), "0 differences\n", "{zone:?}");
-    }
-}
-
-/// No file, none that may be read, none that is a file; lines without an end, with a NUL, empty.
-#[test]
-fn dates_that_cannot_be_had() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, bytes: &[u8]| {
-        std::fs::write(folder.path().join(name), bytes).expect("written");
-    };
-    write("lines", b"%Y\n\n%m/%d");
-    write("nul", b"%H\0\n%m/%d\n");
-    write("junk", b"%H\0junk\n");
-    write("long", &b"%H%H%H%H%H%H%H\n".repeat(2000));
-    write("secret", b"%H\n");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o0);
-    std::fs::set_permissions(folder.path().join("secret"), mode).expect("its mode");
-    let refused = program("refused", &[]);
-    let make = || {
-        let mut c = Command::new(&refused);
-        c.arg(folder.path());
-        c
-    };
-    same(make, None);
-}
-
 #[test]
 fn years_that_do_not_fit() {
     let beyond = program("beyond", &[]);

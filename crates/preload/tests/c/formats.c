@@ -28,7 +28,9 @@ static struct tm some_time(void) {
     struct tm tm = *(below(2) ? localtime(&t) : gmtime(&t));
     if (!below(6)) tm.tm_wday = below(9) - 1;
     if (!below(10)) tm.tm_yday = below(370) - 2;
-    if (!below(10)) tm.tm_isdst = below(3) - 1;
+    if (!below(10)) tm.tm_isdst = below(4) - 1;
+    /* Without a name the C library looks for one. */
+    if (!below(6)) tm.tm_zone = below(2) ? 0 : "";
     if (!below(20)) tm.tm_hour = below(30) - 3;
     if (!below(20)) tm.tm_mon = below(16) - 2;
     if (!below(20)) tm.tm_mday = below(50) - 5;
@@ -47,7 +49,10 @@ static locale_t locale;
 static int same_bytes(const char *format, const struct tm *tm, size_t room) {
     char theirs[300] = "", ours[300] = "";
     int by_locale = below(2);
+    /* A `%s` changes what a later `%Z` finds: both are asked in the same state. */
+    char *names[] = {tzname[0], tzname[1]};
     size_t want = by_locale ? with_locale(theirs, room, format, tm, locale) : plain(theirs, room, format, tm);
+    tzname[0] = names[0], tzname[1] = names[1];
     size_t got = by_locale ? strftime_l(ours, room, format, tm, locale) : strftime(ours, room, format, tm);
     if (want == got && (!want || !memcmp(theirs, ours, want + 1))) return 1;
     printf("%zu \"%.*s\", ours %zu \"%.*s\"", want, (int)want, theirs, got, (int)got, ours);
@@ -58,7 +63,9 @@ static int same_letters(const char *format, const struct tm *tm, size_t room) {
     wchar_t theirs[300] = L"", ours[300] = L"", letters[80];
     mbstowcs(letters, format, 80);
     int by_locale = below(2);
+    char *names[] = {tzname[0], tzname[1]};
     size_t want = by_locale ? wide_with_locale(theirs, room, letters, tm, locale) : wide(theirs, room, letters, tm);
+    tzname[0] = names[0], tzname[1] = names[1];
     size_t got = by_locale ? wcsftime_l(ours, room, letters, tm, locale) : wcsftime(ours, room, letters, tm);
     if (want == got && (!want || !wmemcmp(theirs, ours, want + 1))) return 1;
     printf("%zu \"%ls\", ours %zu \"%ls\" of wide characters", want, want ? theirs : L"", got, got ? ours : L"");

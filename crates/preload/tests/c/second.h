@@ -15,7 +15,6 @@ struct library {
     struct tm *(*localtime_r)(const time_t *, struct tm *), *(*gmtime_r)(const time_t *, struct tm *);
     time_t (*mktime)(struct tm *), (*timelocal)(struct tm *), (*timegm)(struct tm *);
     char *(*ctime)(const time_t *), *(*ctime_r)(const time_t *, char *);
-    char *(*asctime)(const struct tm *), *(*asctime_r)(const struct tm *, char *);
     size_t (*strftime)(char *, size_t, const char *, const struct tm *);
     size_t (*strftime_l)(char *, size_t, const char *, const struct tm *, locale_t);
     size_t (*wcsftime)(wchar_t *, size_t, const wchar_t *, const struct tm *);
@@ -42,7 +41,6 @@ static void load(struct library *l, void *in) {
     l->localtime_r = symbol(in, "localtime_r"); l->gmtime_r = symbol(in, "gmtime_r");
     l->mktime = symbol(in, "mktime"); l->timelocal = symbol(in, "timelocal"); l->timegm = symbol(in, "timegm");
     l->ctime = symbol(in, "ctime"); l->ctime_r = symbol(in, "ctime_r");
-    l->asctime = symbol(in, "asctime"); l->asctime_r = symbol(in, "asctime_r");
     l->strftime = symbol(in, "strftime"); l->strftime_l = symbol(in, "strftime_l");
     l->wcsftime = symbol(in, "wcsftime"); l->wcsftime_l = symbol(in, "wcsftime_l");
     l->tzset = symbol(in, "tzset");

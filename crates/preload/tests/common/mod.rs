@@ -148,3 +148,17 @@ pub(crate) fn may_mount() -> bool {
         Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|o| o.status.success());
     needed(may.then_some(()).ok_or("no right to make a mount namespace".into())).is_some()
 }
+
+/// Runs a command where `/etc/localtime` leads to the link `zone` in a folder, to `tokyo` beside it; there
+/// is `athens`, too. /etc is covered in a mount namespace that ends with the program.
+pub(crate) fn with_a_link(command: impl Fn(&str) -> String, preloaded: bool) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    let script = format!(
+        "set -e; cp /usr/share/zoneinfo/Asia/Tokyo {at}/tokyo; cp /usr/share/zoneinfo/Europe/Athens {at}/athens
+         mkdir {at}/etc; ln -s {at}/zone {at}/etc/localtime; cp /etc/ld.so.cache {at}/etc/
+         ln -s tokyo {at}/zone; mount --bind {at}/etc /etc; exec {}",
+        command(&at)
+    );
+    run(Command::new("unshare").args(["-m", "sh", "-c", &script]), None, preloaded)
+}
