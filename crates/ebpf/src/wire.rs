@@ -77,8 +77,8 @@ fn call(kind: Kind) -> [u8; CALL] {
     // Kind, question, path, directory, flags.
     bytes[..5].copy_from_slice(&[0, ask(Ask::NoPath), NONE, NONE, NONE]);
     match kind {
-        // A ptrace call is of interest to ptrace alone.
-        Kind::Plain | Kind::Ptrace => {}
+        // These are of interest to a tracer by ptrace alone.
+        Kind::Plain | Kind::Ptrace | Kind::Clone(_) | Kind::StrictMode(_) => {}
         Kind::Path(shape) => path(shape, &mut bytes),
         Kind::Wait(when) => {
             bytes[0] = 2;
@@ -108,6 +108,7 @@ fn condition(when: When, bytes: &mut [u8; CALL]) {
         When::AtLeast(at, least) => (3, at, least),
         When::Stream(fd, below) => (4, fd as u8, below),
         When::OneOf(at, bits) => (5, at, bits),
+        When::With(at, bits) => (6, at, bits),
     };
     (bytes[9], bytes[10]) = (how, at);
     bytes[12..].copy_from_slice(&bits.to_ne_bytes());

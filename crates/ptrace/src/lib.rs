@@ -26,6 +26,7 @@ mod stack;
 mod sys;
 mod tracer;
 mod tree;
+mod untraced;
 
 pub use error::Error;
 

@@ -36,9 +36,15 @@ impl Tracer<'_> {
         let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
         let tgid = self.tree.group(at).tgid;
         if sys::is_thread_of(child, tgid) {
-            self.tree.threads.insert(child, Thread { group: at, pending: None });
+            self.tree.threads.insert(child, Thread::of(at));
         } else {
             self.add_process(child, at);
+        }
+        if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
+            changed.put_memory_back(parent);
+            if let Some(thread) = self.tree.threads.get_mut(&child) {
+                thread.changed = Some(changed);
+            }
         }
         if let Some(status) = self.early.remove(&child) {
             self.stopped(child, status);
@@ -68,7 +74,7 @@ impl Tracer<'_> {
             let parent_lives = field("PPid:").and_then(|pid| self.tree.group_of(pid));
             match (self.tree.group_of(tgid), parent_lives) {
                 (Some(group), _) => {
-                    self.tree.threads.insert(tid, Thread { group, pending: None });
+                    self.tree.threads.insert(tid, Thread::of(group));
                 }
                 // The parent lives: it will tell.
                 (None, Some(_)) => continue,

@@ -1,6 +1,6 @@
 //! The tracer's loop: what threads report, and the processes they make up.
 
-use crate::calls::Calls;
+use crate::calls::{Begun, Calls};
 use crate::drain::drain;
 use crate::error::Error;
 use crate::line::{self, Front};
@@ -253,6 +253,7 @@ impl Tracer<'_> {
                     self.command_stops(tid, signal);
                 }
                 _ => {
+                    self.put_back(tid);
                     self.command_continues(tid);
                     self.go_on(tid, 0);
                 }
@@ -274,6 +275,10 @@ impl Tracer<'_> {
         let pending = thread.pending.take();
         let group = thread.group;
         let at_ns = sys::now() - self.started;
+        if info.is_for_another_tracer() {
+            // Fails for the dead.
+            let _ = sys::refuse_call(tid);
+        }
         match info.op {
             sys::OP_ENTRY | sys::OP_SECCOMP => {
                 let group = self.tree.group(group);
@@ -282,12 +287,14 @@ impl Tracer<'_> {
                     let (row, weight) = begun.sampled;
                     self.stacks.take(tid, group, &info, row, weight);
                 }
-                let pending = begun.pending;
+                let Begun { pending, changed, .. } = begun;
                 if let Some(thread) = self.tree.threads.get_mut(&tid) {
                     thread.pending = pending;
+                    thread.changed = changed;
                 }
             }
             sys::OP_EXIT => {
+                self.put_back(tid);
                 if let Some(pending) = pending {
                     self.returned(tid, group, pending, &info, at_ns);
                 }
@@ -295,6 +302,14 @@ impl Tracer<'_> {
             _ => {}
         }
         self.go_on(tid, 0);
+    }
+
+    /// Puts back what was changed of the call that `tid` returns from, into its child or out of it.
+    fn put_back(&mut self, tid: Tid) {
+        let thread = self.tree.threads.get_mut(&tid);
+        if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
+            changed.put_back(tid);
+        }
     }
 
     fn returned(
@@ -323,6 +338,15 @@ impl Tracer<'_> {
                 self.look_at_root(tid, image);
             }
             Effect::Directory | Effect::Root => {}
+            Effect::StrictMode => {
+                if result == Err(libc::EINVAL as u16) {
+                    self.builder.lost(Loss::STRICT_MODE, 1);
+                    let name = self.builder.process_ref(image).name().to_owned();
+                    self.builder.note(format!(
+                        "{name} asked for seccomp's strict mode and was refused, because needless has a filter in it: it may have gone on without its sandbox; --all has no filter"
+                    ));
+                }
+            }
             Effect::Tracing => {
                 if result == Err(libc::EPERM as u16) {
                     self.builder.lost(Loss::PTRACE, 1);

@@ -2,6 +2,7 @@
 
 use crate::detail::Details;
 use crate::sys::Tid;
+use crate::untraced::Changed;
 use foldhash::fast::FixedState;
 use needless_abi::{Moves, Reply};
 use needless_model::{CallId, ProcId, QuestionId};
@@ -37,6 +38,8 @@ pub(crate) enum Effect {
     Root,
     /// If it failed, somebody wanted to trace.
     Tracing,
+    /// If it failed, somebody wanted seccomp's strict mode.
+    StrictMode,
 }
 
 impl From<Moves> for Effect {
@@ -64,6 +67,14 @@ pub(crate) struct Thread {
     pub(crate) group: usize,
     /// The call it is in, if its exit matters.
     pub(crate) pending: Option<Pending>,
+    /// What of the call that started it, or of the call of the kind that it is in, is to be put back.
+    pub(crate) changed: Option<Changed>,
+}
+
+impl Thread {
+    pub(crate) fn of(group: usize) -> Thread {
+        Thread { group, pending: None, changed: None }
+    }
 }
 
 /// A traced process.
@@ -79,6 +90,8 @@ pub(crate) struct Group {
     pub(crate) modules: Option<(Arc<Vec<Module>>, u64)>,
     /// What calls without a path told so far.
     pub(crate) details: Details,
+    /// Whether a filter of its own has refused it a call: no answer is taken for granted then.
+    pub(crate) refuses: bool,
     /// Time that earlier images of this process took, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
 }
@@ -111,6 +124,7 @@ impl Tree {
             directory: from.and_then(|p| p.directory.clone()),
             modules: from.and_then(|p| p.modules.clone()),
             details: Details::default(),
+            refuses: from.is_some_and(|p| p.refuses),
             earlier: (0, 0),
         };
         let at = match self.free.pop() {
@@ -123,7 +137,7 @@ impl Tree {
                 self.groups.len() - 1
             }
         };
-        self.threads.insert(tgid, Thread { group: at, pending: None });
+        self.threads.insert(tgid, Thread::of(at));
         at
     }
 
