@@ -3,7 +3,7 @@
 use crate::detail::Details;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
-use crate::tree::{Count, Pending, Thread};
+use crate::tree::{Count, Pending};
 use needless_model::{Answer, Ask, Born, Exit, Loss, ProcId, Process, Question};
 
 /// Most descriptors of foreign roots kept.
@@ -36,7 +36,7 @@ impl Tracer<'_> {
         let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
         let tgid = self.tree.group(at).tgid;
         if sys::is_thread_of(child, tgid) {
-            self.tree.threads.insert(child, Thread::of(at));
+            self.tree.add_thread(child, at);
         } else {
             self.add_process(child, at);
         }
@@ -74,7 +74,7 @@ impl Tracer<'_> {
             let parent_lives = field("PPid:").and_then(|pid| self.tree.group_of(pid));
             match (self.tree.group_of(tgid), parent_lives) {
                 (Some(group), _) => {
-                    self.tree.threads.insert(tid, Thread::of(group));
+                    self.tree.add_thread(tid, group);
                 }
                 // The parent lives: it will tell.
                 (None, Some(_)) => continue,
@@ -94,10 +94,8 @@ impl Tracer<'_> {
 
     pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {
         // The thread that called exec takes the leader's id; what the leader was in is gone.
-        if former != tid
-            && let Some(thread) = self.tree.threads.remove(&former)
-        {
-            self.tree.threads.insert(tid, thread);
+        if former != tid {
+            self.tree.replace_thread(tid, former);
         }
         let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
         let at = thread.group;
@@ -154,7 +152,7 @@ impl Tracer<'_> {
 
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
         self.early.remove(&tid);
-        let Some(thread) = self.tree.threads.remove(&tid) else { return };
+        let Some(thread) = self.tree.remove_thread(tid) else { return };
         if let Some(Pending { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
             thread.pending
         {

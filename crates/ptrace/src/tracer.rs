@@ -3,7 +3,8 @@
 use crate::calls::{Begun, Calls};
 use crate::drain::drain;
 use crate::error::Error;
-use crate::line::{self, Front};
+use crate::line::Front;
+use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
 use crate::tree::{Effect, Pending, Tree};
@@ -37,8 +38,9 @@ pub(crate) fn trace(
     mut child: Child,
     options: &Options,
     original: Original,
-    front: Option<&Front>,
+    front: Option<(&Front, Roster)>,
 ) -> Result<Traced, Error> {
+    let (front, roster) = front.unzip();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, sys::FOLLOW | filtered, options.all)?;
@@ -47,7 +49,7 @@ pub(crate) fn trace(
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
         calls: Calls::new(needless_abi::abis(), options.all),
-        tree: Tree::default(),
+        tree: Tree::new(roster),
         stacks: Stacks::new(options.stacks),
         options,
         front,
@@ -72,11 +74,11 @@ pub(crate) fn trace(
         }
     };
     match (reporter, front) {
-        (true, _) => line::be_reporter(original),
+        (true, Some(front)) => front.be_reporter(original),
         // Reported already.
         (false, Some(_)) if tracer.front.is_none() => std::process::exit(0),
         (false, Some(front)) => front.finish(original),
-        (false, None) => {}
+        (_, None) => {}
     }
     if tracer.exit.is_none() {
         let gone = || Error::start("the command ended before it could be executed", Errno::ECHILD);
@@ -284,8 +286,7 @@ impl Tracer<'_> {
                 let group = self.tree.group(group);
                 let begun = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
                 if begun.sampled.1 > 0 {
-                    let (row, weight) = begun.sampled;
-                    self.stacks.take(tid, group, &info, row, weight);
+                    self.stacks.take(&mut self.builder, tid, group, &info, begun.sampled);
                 }
                 let Begun { pending, changed, .. } = begun;
                 if let Some(thread) = self.tree.threads.get_mut(&tid) {
@@ -327,7 +328,7 @@ impl Tracer<'_> {
         let sample = pending.sample;
         let row = self.calls.end(&mut self.builder, image, tid, pending.count, result, at_ns);
         if let (Some(row), 1..) = (row, sample) {
-            self.stacks.take(tid, group, info, row, sample);
+            self.stacks.take(&mut self.builder, tid, group, info, (row, sample));
         }
         match pending.effect {
             Effect::None => {}

@@ -1,6 +1,7 @@
 //! The traced threads and the processes they belong to.
 
 use crate::detail::Details;
+use crate::roster::{Roster, Slot};
 use crate::sys::Tid;
 use crate::untraced::Changed;
 use foldhash::fast::FixedState;
@@ -69,12 +70,8 @@ pub(crate) struct Thread {
     pub(crate) pending: Option<Pending>,
     /// What of the call that started it, or of the call of the kind that it is in, is to be put back.
     pub(crate) changed: Option<Changed>,
-}
-
-impl Thread {
-    pub(crate) fn of(group: usize) -> Thread {
-        Thread { group, pending: None, changed: None }
-    }
+    /// Where the front finds it.
+    slot: Option<Slot>,
 }
 
 /// A traced process.
@@ -97,14 +94,45 @@ pub(crate) struct Group {
 }
 
 /// All of them.
-#[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) threads: HashMap<Tid, Thread, FixedState>,
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
+    /// For the front, if there is one.
+    roster: Option<Roster>,
 }
 
 impl Tree {
+    pub(crate) fn new(roster: Option<Roster>) -> Tree {
+        Tree { threads: HashMap::default(), groups: Vec::new(), free: Vec::new(), roster }
+    }
+
+    /// A new thread of the process at `group`.
+    pub(crate) fn add_thread(&mut self, tid: Tid, group: usize) {
+        let slot = self.roster.as_mut().map(|roster| roster.add(tid));
+        self.threads.insert(tid, Thread { group, pending: None, changed: None, slot });
+    }
+
+    /// A thread has ended.
+    pub(crate) fn remove_thread(&mut self, tid: Tid) -> Option<Thread> {
+        let thread = self.threads.remove(&tid)?;
+        if let (Some(roster), Some(slot)) = (&mut self.roster, thread.slot) {
+            roster.remove(slot);
+        }
+        Some(thread)
+    }
+
+    /// Thread `former` has taken the place of its process's first thread, `tid`.
+    pub(crate) fn replace_thread(&mut self, tid: Tid, former: Tid) {
+        let Some(thread) = self.remove_thread(former) else { return };
+        let Thread { group, pending, .. } = thread;
+        self.remove_thread(tid);
+        self.add_thread(tid, group);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.pending = pending;
+        }
+    }
+
     pub(crate) fn group(&mut self, at: usize) -> &mut Group {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
     }
@@ -137,7 +165,7 @@ impl Tree {
                 self.groups.len() - 1
             }
         };
-        self.threads.insert(tgid, Thread::of(at));
+        self.add_thread(tgid, at);
         at
     }
 

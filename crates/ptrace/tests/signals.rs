@@ -352,6 +352,40 @@ fn killing_the_tracer_leaves_the_command_alive_and_us_in_its_place() {
 }
 
 #[test]
+fn killing_the_tracer_leaves_processes_alive_whose_parent_has_ended() {
+    let Some(testee) = testee("stat_loop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counts");
+    // Its parent, a shell of its own, ends at once.
+    let script = format!("({} {} &); exec sleep 600", testee.display(), file.display());
+    let mut front = command(RUN, folder.path());
+    let mut child = front.args(["-o", "report", "sh", "-c", &script]).spawn().unwrap();
+    let pid = eventually("the loop runs", || counts(&file)).2;
+    let parent = || status_field(pid, "PPid:").and_then(|pid| pid.parse::<u32>().ok());
+    let command = |tracer: u32| {
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let children = fs::read_to_string(children).unwrap();
+        let mut children = children.split_ascii_whitespace().map(|c| c.parse::<u32>().unwrap());
+        children.find(|child| *child != tracer).unwrap()
+    };
+    let tracer: u32 = status_field(pid, "TracerPid:").unwrap().parse().unwrap();
+    let command = command(tracer);
+    eventually("its parent ends", || {
+        let parent = parent()?;
+        let grandparent = status_field(parent, "PPid:")?.parse::<u32>().ok()?;
+        (parent != command && grandparent != command).then_some(())
+    });
+    send(tracer, libc::SIGKILL);
+    eventually("we take its place", || {
+        (status_field(pid, "TracerPid:")? == child.id().to_string()).then_some(())
+    });
+    goes_on(&file);
+    send(pid, libc::SIGTERM);
+    send(command, libc::SIGTERM);
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+}
+
+#[test]
 fn a_signal_to_all_our_children_is_for_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let Some((mut child, pid, _)) = loop_under_us(&[], folder.path()) else { return };
