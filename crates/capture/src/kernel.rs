@@ -40,7 +40,7 @@ mod with {
     use crate::run::complete;
     use needless_ebpf::{Session, Target};
     use needless_launch::{Original, Prepared, Watch, supervise};
-    use std::os::fd::RawFd;
+    use std::os::fd::BorrowedFd;
     use std::time::Duration;
 
     /// Runs and observes the command. The inner error: nothing was run.
@@ -92,8 +92,8 @@ mod with {
     struct Observing(Session);
 
     impl Watch for Observing {
-        fn readable(&self) -> Option<RawFd> {
-            Some(self.0.readable())
+        fn readable(&self) -> Option<BorrowedFd<'_>> {
+            self.0.readable()
         }
 
         fn look(&mut self) {

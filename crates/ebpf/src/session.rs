@@ -7,7 +7,7 @@ use crate::{Error, Observed, Options, Target};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,11 +15,20 @@ use std::time::Duration;
 pub struct Session {
     attached: Attached,
     ring: RingBuffer<'static>,
+    /// Another descriptor of the ring's epoll instance, which libbpf only gives as a number.
+    ready: Option<OwnedFd>,
     events: Rc<RefCell<Events>>,
     options: Options,
     started_ns: u64,
     /// How many processes were given to us.
     chosen: u32,
+}
+
+/// A descriptor of our own for what number `fd` stands for.
+fn duplicate(fd: i32) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    pidfd_getfd(ourselves, fd, PidfdGetfdFlags::empty()).ok()
 }
 
 impl std::fmt::Debug for Session {
@@ -54,7 +63,8 @@ impl Session {
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
         let (options, chosen) = (*options, 0);
-        Ok(Session { attached, ring, events, options, started_ns, chosen })
+        let ready = duplicate(ring.epoll_fd());
+        Ok(Session { attached, ring, ready, events, options, started_ns, chosen })
     }
 
     /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
@@ -107,9 +117,10 @@ impl Session {
         }
     }
 
-    /// A descriptor that is readable when the kernel's messages should be taken before their time.
-    pub fn readable(&self) -> i32 {
-        self.ring.epoll_fd()
+    /// A descriptor that is readable when the kernel's messages should be taken before their time;
+    /// `None` where we may not have one (a container's seccomp profile).
+    pub fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.ready.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether process `pid` is observed, as far as the kernel has told.

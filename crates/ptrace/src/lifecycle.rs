@@ -163,14 +163,22 @@ impl Tracer<'_> {
             return;
         }
         let Some(group) = self.tree.remove_group(thread.group) else { return };
-        if let Some(image) = group.image {
-            self.builder.process_mut(image).exit = Some(exit);
-            if tid == self.command {
-                self.exit = Some(exit);
-                if let Some(front) = self.front {
-                    front.command_ended(exit);
+        let signalled = matches!(exit, Exit::Signal(_));
+        match group.image {
+            Some(image) => {
+                self.builder.process_mut(image).exit = Some(exit);
+                if tid == self.command {
+                    self.exit = Some(exit);
                 }
             }
+            None => self.unborn = Some(exit),
+        }
+        // Of an exit before its exec the status is ours: why it could not be executed.
+        if let Some(front) = self.front
+            && tid == self.command
+            && (group.image.is_some() || signalled)
+        {
+            front.command_ended(exit);
         }
     }
 }

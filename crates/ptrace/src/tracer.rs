@@ -56,6 +56,7 @@ pub(crate) fn trace(
         command: child.pid,
         command_stopped: false,
         exit: None,
+        unborn: None,
         reporter: None,
         last: child.pid,
         own_root: needless_tracee::Root::of("self"),
@@ -81,8 +82,11 @@ pub(crate) fn trace(
         (_, None) => {}
     }
     if tracer.exit.is_none() {
-        let gone = || Error::start("the command ended before it could be executed", Errno::ECHILD);
-        return Err(child.failure().map_or_else(gone, Error::from));
+        let gone = match tracer.unborn {
+            Some(Exit::Signal(signal)) => needless_launch::Error::Killed { signal }.into(),
+            _ => Error::start("the command ended before it could be executed", Errno::ECHILD),
+        };
+        return Err(child.failure().map_or(gone, Error::from));
     }
     Ok(tracer.finish(child.captured()))
 }
@@ -111,6 +115,8 @@ pub(crate) struct Tracer<'a> {
     /// Whether the front was told that the command is stopped.
     pub(crate) command_stopped: bool,
     pub(crate) exit: Option<Exit>,
+    /// How the command ended if it did before its exec.
+    pub(crate) unborn: Option<Exit>,
     /// The process that reports early, which is not traced.
     pub(crate) reporter: Option<Tid>,
     /// Who reported a stop last; -1 if somebody has ended since.

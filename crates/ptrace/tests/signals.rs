@@ -72,6 +72,23 @@ fn the_commands_end_is_ours() {
     assert_eq!(not_executable.code(), Some(126));
 }
 
+#[test]
+fn a_signal_at_any_moment_of_the_start_ends_us_as_it_ends_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["--all"]] {
+        for step in 0..40 {
+            let mut run = command(RUN, folder.path());
+            run.args(options).args(["-o", "report", "sleep", "600"]).stderr(Stdio::piped());
+            let child = run.spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(500 * step));
+            send(child.id(), libc::SIGTERM);
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{step}: {said}");
+        }
+    }
+}
+
 /// Starts `signals` under us and waits until it is ready.
 fn receiver(folder: &Path) -> Option<(Child, BufReader<ChildStdout>)> {
     let testee = testee("signals")?;
