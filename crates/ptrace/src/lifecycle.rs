@@ -43,7 +43,7 @@ impl Tracer<'_> {
         if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
             changed.put_memory_back(parent);
             if let Some(thread) = self.tree.threads.get_mut(&child) {
-                thread.changed = Some(changed);
+                thread.changed = changed.of_child();
             }
         }
         if let Some(status) = self.early.remove(&child) {

@@ -51,6 +51,15 @@ impl Changed {
         }
     }
 
+    /// What of it the child has, too: not memory that it shares, where the parent may go on writing.
+    pub(crate) fn of_child(self) -> Option<Changed> {
+        const CLONE_VM: u64 = 0x100;
+        match self {
+            Changed::Memory { before, .. } if before & CLONE_VM != 0 => None,
+            _ => Some(self),
+        }
+    }
+
     /// Puts everything back, in the stopped child or in the parent at the call's end.
     pub(crate) fn put_back(self, tid: Tid) {
         match self {
