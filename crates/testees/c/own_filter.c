@@ -14,7 +14,7 @@
 #define SECCOMP_SET_MODE_STRICT 0
 #endif
 
-static void told(const char *call, long result)
+static void outcome(const char *call, long result)
 {
 	printf("%s: %ld errno %d\n", call, result, result < 0 ? errno : 0);
 }
@@ -34,14 +34,14 @@ static int trace(void)
 	struct sock_fprog program = { .len = sizeof code / sizeof *code, .filter = code };
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return 1;
-	told("getppid", syscall(SYS_getppid) > 0 ? 1 : -1);
+	outcome("getppid", syscall(SYS_getppid) > 0 ? 1 : -1);
 	for (int i = 0; i < 30; i++) {
 		long refused = syscall(SYS_faccessat, -100, "/missing/own_filter", F_OK);
 		if (i == 0 || refused != -1 || errno != ENOSYS)
-			told("faccessat F_OK", refused);
+			outcome("faccessat F_OK", refused);
 		long allowed = syscall(SYS_faccessat, -100, "/missing/own_filter", R_OK);
 		if (i == 0 || allowed != -1 || errno != ENOENT)
-			told("faccessat R_OK", allowed);
+			outcome("faccessat R_OK", allowed);
 	}
 	printf("access /missing/own_filter ENOSYS 30\naccess /missing/own_filter ENOENT 30\n");
 	return 0;
