@@ -2,8 +2,6 @@
 
 use std::fs;
 
-const OOM_SCORE: &str = "/proc/self/oom_score_adj";
-
 /// Our score before it was lowered, so that it can be put back.
 pub(crate) struct OomScore(Option<String>);
 
@@ -11,12 +9,11 @@ impl OomScore {
     /// Makes this process the last one that is killed when memory is short, if we may; else one that
     /// is not preferred. Without the tracer calls of the command fail.
     pub(crate) fn lower() -> OomScore {
-        let before = fs::read_to_string(OOM_SCORE).ok();
+        let before = oom_score();
         let preferred =
             before.as_deref().and_then(|score| score.trim().parse::<i32>().ok()) > Some(0);
         // Whoever may not set the first may still take back what was added for them.
-        let lowered =
-            fs::write(OOM_SCORE, "-1000").is_ok() || preferred && fs::write(OOM_SCORE, "0").is_ok();
+        let lowered = set_oom_score("-1000") || preferred && set_oom_score("0");
         OomScore(before.filter(|_| lowered))
     }
 
@@ -24,9 +21,17 @@ impl OomScore {
     pub(crate) fn restore(&self) {
         if let Some(before) = &self.0 {
             // To raise it is always allowed.
-            let _ = fs::write(OOM_SCORE, before);
+            let _ = set_oom_score(before);
         }
     }
+}
+
+fn oom_score() -> Option<String> {
+    fs::read_to_string("/proc/self/oom_score_adj").ok()
+}
+
+fn set_oom_score(score: &str) -> bool {
+    fs::write("/proc/self/oom_score_adj", score).is_ok()
 }
 
 /// `struct sched_attr` (sched_setattr(2)), as Linux 3.14 had it.
@@ -84,16 +89,16 @@ mod tests {
 
     #[test]
     fn a_score_is_lowered_as_far_as_we_may_and_put_back() {
-        let score = || fs::read_to_string(OOM_SCORE).unwrap().trim().parse::<i32>().unwrap();
+        let score = || oom_score().unwrap().trim().parse::<i32>().unwrap();
         let before = score();
-        fs::write(OOM_SCORE, "500").unwrap();
+        assert!(set_oom_score("500"));
         let lowered = OomScore::lower();
         // An ordinary user whose score was raised by somebody with the right to may not take it back.
         assert!(score() <= 500);
         lowered.restore();
         assert_eq!(score(), 500);
         // May fail, and then harms nobody here.
-        let _ = fs::write(OOM_SCORE, before.to_string());
+        let _ = set_oom_score(&before.to_string());
     }
 
     #[test]
