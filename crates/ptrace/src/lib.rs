@@ -57,7 +57,7 @@ pub struct Traced {
     pub profile: Profile,
     /// How the command ended.
     pub exit: Exit,
-    /// Snapshots, in the order they were taken. At most 4,096.
+    /// Snapshots, in the order they were taken. At most 16,384; what is beyond is counted as lost.
     pub stacks: Vec<Stack>,
     /// The root directories (`O_PATH`) of processes whose root or mount namespace is not ours. At
     /// most 256.

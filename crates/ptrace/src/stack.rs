@@ -9,7 +9,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Most snapshots kept of one run.
-const MAX_STACKS: usize = 4096;
+const MAX_STACKS: usize = 16_384;
 /// Most bytes of a stack.
 const MAX_BYTES: usize = 16 * 1024;
 /// Most bytes of all stacks that differ.
