@@ -70,6 +70,8 @@ pub enum When {
     NonZero(u8),
     /// None of these bits is set in the argument.
     Without(u8, u32),
+    /// One of these bits is set in the argument.
+    With(u8, u32),
     /// The argument is at least so much.
     AtLeast(u8, u32),
     /// The first argument is the descriptor of a standard stream, and the third less than so much.
@@ -85,6 +87,7 @@ impl When {
             When::Always => true,
             When::NonZero(at) => args[at as usize] as u32 != 0,
             When::Without(at, bits) => args[at as usize] as u32 & bits == 0,
+            When::With(at, bits) => args[at as usize] as u32 & bits != 0,
             When::AtLeast(at, least) => args[at as usize] as u32 >= least,
             When::Stream(fd, below) => args[0] as u32 == fd && (args[2] as u32) < below,
             When::OneOf(at, bits) => {
@@ -125,6 +128,35 @@ pub enum Kind {
     Ptrace,
     /// Calls put through this are seen by no tracer of system calls.
     Uring,
+    /// Starts a process or thread, which is not traced if its flags have [`CLONE_UNTRACED`].
+    Clone(Flags),
+    /// Asks for seccomp's strict mode if the condition holds and [`is_strict_mode`].
+    StrictMode(When),
+}
+
+/// Where a call that starts a process has its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    /// In its first argument.
+    Argument,
+    /// In the first 64-bit field of the structure that its first argument points to.
+    Structure,
+}
+
+/// The flag of clone(2) with which a child is not traced although its parent is (linux/sched.h).
+pub const CLONE_UNTRACED: u64 = 0x0080_0000;
+
+const PR_SET_SECCOMP: u64 = 22;
+
+/// Whether a call of [`Kind::StrictMode`] whose condition holds asks for the strict mode, by its
+/// arguments: prctl(2) has another argument for it than seccomp(2).
+pub fn is_strict_mode(args: &[u64; 6]) -> bool {
+    const SECCOMP_MODE_STRICT: u64 = 1;
+    const SECCOMP_SET_MODE_STRICT: u64 = 0;
+    match u64::from(args[0] as u32) {
+        PR_SET_SECCOMP => args[1] == SECCOMP_MODE_STRICT,
+        operation => operation == SECCOMP_SET_MODE_STRICT,
+    }
 }
 
 impl Kind {
@@ -132,8 +164,13 @@ impl Kind {
     pub fn stops(self) -> Option<When> {
         match self {
             Kind::Plain => None,
-            Kind::Wait(when) | Kind::Detail(when, _) => Some(when),
-            Kind::Path(_) | Kind::Moves | Kind::Ptrace | Kind::Uring => Some(When::Always),
+            Kind::Wait(when) | Kind::Detail(when, _) | Kind::StrictMode(when) => Some(when),
+            Kind::Clone(Flags::Argument) => Some(When::With(0, CLONE_UNTRACED as u32)),
+            Kind::Path(_)
+            | Kind::Moves
+            | Kind::Ptrace
+            | Kind::Uring
+            | Kind::Clone(Flags::Structure) => Some(When::Always),
         }
     }
 }
@@ -278,6 +315,10 @@ fn kind(name: &str, wide: bool) -> Kind {
         "connect" => Kind::Detail(When::Always, Told::Peer),
         "ptrace" => Kind::Ptrace,
         "io_uring_setup" => Kind::Uring,
+        "clone" => Kind::Clone(Flags::Argument),
+        "clone3" => Kind::Clone(Flags::Structure),
+        "prctl" => Kind::StrictMode(When::OneOf(0, 1 << PR_SET_SECCOMP)),
+        "seccomp" => Kind::StrictMode(When::OneOf(0, 1 << 0)),
         _ if Ask::of(name).names_path() => Kind::Path(shape(name, wide)),
         _ => Kind::Plain,
     }
@@ -375,6 +416,20 @@ mod tests {
             assert_eq!(name(0, 545), Some("execveat"));
             assert_eq!(name(1, 195), Some("stat64"));
             assert_eq!(name(1, 17), Some("break"));
+        }
+    }
+
+    #[test]
+    fn strict_mode_is_asked_for_in_two_ways() {
+        for (name, args, strict) in [
+            ("prctl", [22, 1, 0, 0, 0, 0], true),
+            ("prctl", [22, 2, 0, 0, 0, 0], false),
+            ("prctl", [38, 1, 0, 0, 0, 0], false),
+            ("seccomp", [0; 6], true),
+            ("seccomp", [1, 0, 0, 0, 0, 0], false),
+        ] {
+            let Kind::StrictMode(when) = kind(name, true) else { panic!("{name}") };
+            assert_eq!(when.holds(&args) && is_strict_mode(&args), strict, "{name} {args:?}");
         }
     }
 

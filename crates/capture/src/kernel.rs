@@ -48,7 +48,7 @@ mod with {
     use crate::run::complete;
     use needless_ebpf::{Session, Target};
     use needless_launch::{Original, Prepared, Watch, supervise};
-    use std::os::fd::RawFd;
+    use std::os::fd::BorrowedFd;
     use std::time::Duration;
 
     /// Runs and observes the command.
@@ -104,8 +104,8 @@ mod with {
             self.given_up = self.rights.observe();
         }
 
-        fn readable(&self) -> Option<RawFd> {
-            Some(self.session.readable())
+        fn readable(&self) -> Option<BorrowedFd<'_>> {
+            self.session.readable()
         }
 
         fn look(&mut self) {

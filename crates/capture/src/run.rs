@@ -262,8 +262,28 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failur
             Failure::NOT_EXECUTABLE,
             format!("{shown}: found as {} but not executable", file.display()),
         )),
-        None => Err(Failure::new(Failure::NOT_FOUND, format!("{shown}: not found in PATH"))),
+        None => {
+            let why = format!("{shown}: not found in PATH{}", perhaps(&shown));
+            Err(Failure::new(Failure::NOT_FOUND, why))
+        }
     }
+}
+
+/// What may have been meant by a word that is no command.
+fn perhaps(word: &str) -> &'static str {
+    let variable = word.split_once('=').is_some_and(|(name, _)| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    });
+    if variable {
+        return "; to set a variable for the command, put `env` before it: env NAME=VALUE CMD";
+    }
+    if word.contains(char::is_whitespace) {
+        return "; it is one word with a space in it: give the command and its arguments as words of their own, or a \
+                shell's text as sh -c 'TEXT'";
+    }
+    ""
 }
 
 /// Whether `file` may be executed: an error where not.

@@ -28,7 +28,20 @@ const REMARK: u64 = 10;
 pub fn resolve(stacks: &[Stack], profile: &mut Profile) {
     let mut sites = Sites::default();
     let mut any = false;
+    // Those of one image together: an unwinder remembers much, and one at a time is enough.
+    let mut images: HashMap<*const Vec<Module>, Vec<&Stack>> = HashMap::new();
+    let mut order = Vec::new();
     for stack in stacks {
+        let image = Arc::as_ptr(&stack.modules);
+        images
+            .entry(image)
+            .or_insert_with(|| {
+                order.push(image);
+                Vec::new()
+            })
+            .push(stack);
+    }
+    for stack in order.iter().filter_map(|image| images.remove(image)).flatten() {
         let Some(row) = profile.rows.get(stack.row) else { continue };
         let process = &profile.processes[row.process.index()];
         let go = process.runtime == Runtime::Go;
@@ -93,18 +106,19 @@ fn is_go_library(function: &str) -> bool {
 #[derive(Default)]
 struct Sites {
     files: HashMap<*const File, Option<Rc<Elf>>>,
-    /// One per set of modules, with the set, whose address must stay its own.
-    images: HashMap<*const Vec<Module>, (Arc<Vec<Module>>, Unwinding)>,
+    /// The set of modules of the last stack, and its unwinder.
+    image: Option<(Arc<Vec<Module>>, Unwinding)>,
 }
 
 impl Sites {
     fn of(&mut self, stack: &Stack, go: bool) -> Option<CallSite> {
         let (modules, mut unwinding) = self
-            .images
-            .remove(&Arc::as_ptr(&stack.modules))
+            .image
+            .take()
+            .filter(|(modules, _)| Arc::ptr_eq(modules, &stack.modules))
             .unwrap_or_else(|| (stack.modules.clone(), Unwinding::default()));
         let site = self.first_outside(stack, go, &modules, &mut unwinding);
-        self.images.insert(Arc::as_ptr(&modules), (modules, unwinding));
+        self.image = Some((modules, unwinding));
         site
     }
 

@@ -313,7 +313,7 @@ impl Events {
             sp: sample.sp,
             fp: sample.fp,
             lr: sample.lr,
-            bytes: sample.bytes.to_vec(),
+            bytes: sample.bytes.into(),
             modules,
         };
         self.samples.push(Sampled { key: sample.key, stack });

@@ -8,7 +8,7 @@ use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBuffe
 use needless_model::Loss;
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use std::time::Duration;
 pub struct Session {
     attached: Attached,
     ring: RingBuffer<'static>,
+    /// Another descriptor of the ring's epoll instance, which libbpf only gives as a number.
+    ready: Option<OwnedFd>,
     events: Rc<RefCell<Events>>,
     options: Options,
     started_ns: u64,
@@ -23,6 +25,13 @@ pub struct Session {
     chosen: u32,
     /// Processes that were given to us and found no room.
     refused: HashSet<u32>,
+}
+
+/// A descriptor of our own for what number `fd` stands for.
+fn duplicate(fd: i32) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    pidfd_getfd(ourselves, fd, PidfdGetfdFlags::empty()).ok()
 }
 
 impl std::fmt::Debug for Session {
@@ -57,7 +66,8 @@ impl Session {
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
         let (options, chosen, refused) = (*options, 0, HashSet::new());
-        Ok(Session { attached, ring, events, options, started_ns, chosen, refused })
+        let ready = duplicate(ring.epoll_fd());
+        Ok(Session { attached, ring, ready, events, options, started_ns, chosen, refused })
     }
 
     /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
@@ -118,9 +128,10 @@ impl Session {
         }
     }
 
-    /// A descriptor that is readable when the kernel's messages should be taken before their time.
-    pub fn readable(&self) -> i32 {
-        self.ring.epoll_fd()
+    /// A descriptor that is readable when the kernel's messages should be taken before their time;
+    /// `None` where we may not have one (a container's seccomp profile).
+    pub fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.ready.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether process `pid` is observed, as far as the kernel has told.

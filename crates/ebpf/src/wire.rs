@@ -25,7 +25,7 @@ shared! {
     // enum reply
     u8: NO_REPLY = 0, STAT = 1, STAT64_I386 = 2, STAT64_ARM = 3, STATX = 5, LINK = 6;
     // enum when
-    u8: ALWAYS = 0, NON_ZERO = 1, WITHOUT = 2, AT_LEAST = 3, STREAM = 4, ONE_OF = 5;
+    u8: ALWAYS = 0, NON_ZERO = 1, WITHOUT = 2, AT_LEAST = 3, STREAM = 4, ONE_OF = 5, WITH = 6;
     // enum moves
     u8: NOTHING = 0, DIRECTORY = 1, ROOT = 2;
     // enum told
@@ -100,8 +100,8 @@ fn call(kind: Kind) -> [u8; CALL_SIZE] {
     // Kind, question, path, directory, flags.
     bytes[..5].copy_from_slice(&[PLAIN, ask(Ask::NoPath), NONE, NONE, NONE]);
     match kind {
-        // A ptrace call is of interest to ptrace alone.
-        Kind::Plain | Kind::Ptrace => {}
+        // These are of interest to a tracer by ptrace alone.
+        Kind::Plain | Kind::Ptrace | Kind::Clone(_) | Kind::StrictMode(_) => {}
         Kind::Path(shape) => path(shape, &mut bytes),
         Kind::Wait(when) => {
             bytes[0] = WAIT;
@@ -131,6 +131,7 @@ fn condition(when: When, bytes: &mut [u8; CALL_SIZE]) {
         When::AtLeast(at, least) => (AT_LEAST, at, least),
         When::Stream(fd, below) => (STREAM, fd as u8, below),
         When::OneOf(at, bits) => (ONE_OF, at, bits),
+        When::With(at, bits) => (WITH, at, bits),
     };
     (bytes[9], bytes[10]) = (how, at);
     bytes[12..].copy_from_slice(&bits.to_ne_bytes());

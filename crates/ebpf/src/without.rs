@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// Never called.
-    pub fn readable(&self) -> i32 {
+    pub fn readable(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         match *self {}
     }
 

@@ -1,10 +1,10 @@
-//! Waits that a signal may end before their time.
+//! Waiting for a descriptor, which the signals that end programs cut short.
 
 use crate::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT, held back while this lives: each asks for an end in good order.
@@ -34,13 +34,9 @@ impl Endings {
     }
 
     /// Waits until `other` is readable or `at_most` has passed. `true` if one of the signals came.
-    pub fn wait(&self, other: RawFd, at_most: Duration) -> bool {
-        // SAFETY: the caller keeps it open during the call.
-        let other = unsafe { BorrowedFd::borrow_raw(other) };
-        let mut watched = [
-            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(other, PollFlags::POLLIN),
-        ];
+    pub fn wait(&self, other: Option<BorrowedFd<'_>>, at_most: Duration) -> bool {
+        let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        watched.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let _ = poll(&mut watched, PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX));
         matches!(self.signals.read_signal(), Ok(Some(_)))
     }

@@ -1,8 +1,14 @@
 //! Why a command could not be started, in one line each.
 
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How low the limit may be with which needless can start a command under ptrace.
+const OPEN_FILES: u32 = 10;
 
 /// Why a command could not be started. [`Display`](fmt::Display) is one line with what to do about
 /// it.
@@ -15,10 +21,22 @@ pub enum Error {
         /// Why.
         errno: Errno,
     },
+    /// A signal ended the command before it was executed.
+    Killed {
+        /// Its number.
+        signal: i32,
+    },
     /// The seccomp filter could not be installed.
     Filter {
         /// Why.
         errno: Errno,
+    },
+    /// The command is there, and what is to run it is not.
+    Interpreter {
+        /// The file.
+        program: PathBuf,
+        /// The interpreter that a script names; `None` for other programs, which name a loader.
+        interpreter: Option<Vec<u8>>,
     },
     /// The command could not be executed.
     Exec {
@@ -30,13 +48,34 @@ pub enum Error {
 }
 
 impl Error {
+    /// execve(2) of `program` failed with `errno`.
+    pub(crate) fn exec(program: &Path, errno: Errno) -> Error {
+        let program = program.to_owned();
+        if errno != Errno::ENOENT || !program.exists() {
+            return Error::Exec { program, errno };
+        }
+        // The kernel does not read more of it either.
+        let mut start = Vec::new();
+        if let Ok(file) = File::open(&program) {
+            let _ = file.take(256).read_to_end(&mut start);
+        }
+        let interpreter = start.strip_prefix(b"#!").map(|rest| {
+            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or(rest);
+            let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+            words.find(|word| !word.is_empty()).unwrap_or_default().to_owned()
+        });
+        Error::Interpreter { program, interpreter }
+    }
+
     /// The exit status for it, as GNU env has them: 127 the command is not there, 126 it is but
     /// cannot be run, 125 the fault is ours.
     pub fn status(&self) -> i32 {
         match self {
             Error::Exec { errno: Errno::ENOENT, .. } => 127,
+            // The kernel says the same of an interpreter that is missing.
+            Error::Interpreter { .. } => 127,
             Error::Exec { .. } => 126,
-            Error::Start { .. } | Error::Filter { .. } => 125,
+            Error::Start { .. } | Error::Killed { .. } | Error::Filter { .. } => 125,
         }
     }
 }
@@ -44,13 +83,41 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Start { errno: Errno::EMFILE, .. } => {
+                f.write_str("cannot start the command: the limit of open files")?;
+                if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
+                    write!(f, ", {soft} (ulimit -n),")?;
+                }
+                write!(f, " is too low for needless, which needs at least {OPEN_FILES}")
+            }
             Error::Start { what, errno } => {
                 write!(f, "cannot start the command: {what}: {}", errno.desc())
+            }
+            Error::Killed { signal } => {
+                write!(
+                    f,
+                    "the command was ended by signal {signal} before it was executed: no report"
+                )
             }
             Error::Filter { errno } => write!(
                 f,
                 "cannot install a seccomp filter ({}); use --all, which needs none",
                 errno.desc()
+            ),
+            Error::Interpreter { program, interpreter: Some(interpreter) } => {
+                write!(f, "cannot run {}: its interpreter ", program.display())?;
+                write!(f, "{} is missing", interpreter.escape_ascii())?;
+                if interpreter.ends_with(b"\r") {
+                    f.write_str(
+                        " (\\r: its lines end as in a file of Windows; dos2unix changes that)",
+                    )?;
+                }
+                Ok(())
+            }
+            Error::Interpreter { program, interpreter: None } => write!(
+                f,
+                "cannot run {0}: the loader that it names is missing; `file {0}` shows which",
+                program.display()
             ),
             Error::Exec { program, errno } => {
                 write!(f, "cannot run {}: {}", program.display(), errno.desc())
@@ -73,5 +140,29 @@ mod tests {
             (127, 126, 126)
         );
         assert_eq!(Error::Filter { errno: Errno::EINVAL }.status(), 125);
+    }
+
+    #[test]
+    fn what_a_script_lacks_is_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("script");
+        let says = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let error = Error::exec(&file, Errno::ENOENT);
+            assert_eq!(error.status(), 127);
+            error.to_string()
+        };
+        assert!(says("#! /no/interp -x\n").ends_with("its interpreter /no/interp is missing"));
+        assert!(says("#!/bin/sh\r\n").contains(r"its interpreter /bin/sh\r is missing (\r: "));
+        assert!(says("\x7fELF").contains("the loader that it names is missing"));
+        std::fs::remove_file(&file).unwrap();
+        let gone = Error::exec(&file, Errno::ENOENT).to_string();
+        assert!(gone.ends_with("No such file or directory"), "{gone}");
+    }
+
+    #[test]
+    fn too_few_descriptors_are_the_limits_fault() {
+        let says = Error::Start { what: "pipe", errno: Errno::EMFILE }.to_string();
+        assert!(says.contains("(ulimit -n), is too low"), "{says}");
     }
 }

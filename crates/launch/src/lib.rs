@@ -23,7 +23,9 @@ pub use supervise::{Ended, Watch, supervise};
 pub use timed::{Running, peak_floor_kib, start};
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What to run. Everything that is not named here (working directory, limits, umask, signal mask
 /// and dispositions, process group, terminal, open descriptors) is our own caller's.
@@ -42,7 +44,7 @@ pub struct Launch {
 }
 
 /// The standard streams of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Stdio {
     /// Ours.
     #[default]
@@ -52,6 +54,6 @@ pub enum Stdio {
     /// stdin and stderr `/dev/null`; stdout kept for [`Child::captured`]. For output that fits in
     /// memory.
     Capture,
-    /// These descriptors, which whoever launches keeps open until the command has started.
-    Given([std::os::fd::RawFd; 3]),
+    /// These descriptors.
+    Given([Arc<OwnedFd>; 3]),
 }

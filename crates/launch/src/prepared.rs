@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 /// A child that waits, not yet traced, before anything of its own: the tracer's hold on it.
 pub struct Child {
@@ -41,7 +42,7 @@ impl Step {
     /// What to say of it.
     fn error(self, program: &std::path::Path, errno: Errno) -> Error {
         match self {
-            Step::Exec => Error::Exec { program: program.to_owned(), errno },
+            Step::Exec => Error::exec(program, errno),
             Step::Filter => Error::Filter { errno },
             Step::User => Error::Start { what: "becoming the user who ran sudo", errno },
             Step::Descriptors => Error::Start { what: "standard streams", errno },
@@ -67,7 +68,7 @@ pub struct Prepared {
     null: Option<File>,
     stdout: Option<File>,
     /// Others' descriptors for the standard streams.
-    given: Option<[std::os::fd::RawFd; 3]>,
+    given: Option<[Arc<OwnedFd>; 3]>,
     /// Whether the standard streams are ours.
     inherits: bool,
     go_read: File,
@@ -139,11 +140,11 @@ impl Prepared {
             caller: launch.caller.clone(),
             null,
             stdout,
-            given: match launch.stdio {
-                Stdio::Given(streams) => Some(streams),
+            given: match &launch.stdio {
+                Stdio::Given(streams) => Some(streams.clone()),
                 _ => None,
             },
-            inherits: launch.stdio == Stdio::Inherit,
+            inherits: matches!(launch.stdio, Stdio::Inherit),
             go_read: go_read.into(),
             go: go.into(),
             says_write: says_write.into(),
@@ -155,7 +156,8 @@ impl Prepared {
     /// their original mask in the child. `tracer`: the process that will seize it, if it is not the
     /// caller.
     pub fn fork(&self, tracer: Option<pid_t>) -> Result<pid_t, Error> {
-        // SAFETY: the child only makes system calls on what is prepared, then execs or exits.
+        // SAFETY: the child has only this thread; it makes async-signal-safe calls (signal-safety(7)) on
+        // memory that was allocated before, then execs or exits.
         let pid = unsafe { libc::fork() };
         match pid {
             -1 => Err(Error::Start { what: "fork", errno: Errno::last() }),
@@ -245,11 +247,18 @@ impl Prepared {
     ///
     /// To be called by the only thread of a process.
     unsafe fn put_back_and_exec(&self) -> Result<(), Step> {
-        // SAFETY: system calls on integers and on memory of `self`, which outlives them.
+        // SAFETY: system calls on integers and on memory of `self`, which is not dropped before the
+        // process ends or execs. The lists of arguments and variables end in a null pointer, and all
+        // before it point to texts in `_texts`, which end in a NUL; those that are inherited are the C
+        // library's, and no other thread of this process can change them.
         unsafe {
             let null = self.null.as_ref().map_or(-1, |f| f.as_raw_fd());
             let stdout = self.stdout.as_ref().map_or(null, |f| f.as_raw_fd());
-            for (to, from) in (0..).zip(self.given.unwrap_or([null, stdout, null])) {
+            let streams = match &self.given {
+                Some(given) => given.each_ref().map(|stream| stream.as_raw_fd()),
+                None => [null, stdout, null],
+            };
+            for (to, from) in (0..).zip(streams) {
                 if from >= 0 && libc::dup2(from, to) < 0 {
                     return Err(Step::Descriptors);
                 }
@@ -302,7 +311,8 @@ impl Prepared {
             filter: self.filter.as_ptr().cast_mut(),
         };
         let program = &raw const program;
-        // SAFETY: the program outlives the calls, which copy it.
+        // SAFETY: `program` says where the instructions of `self.filter` are and how many; both outlive the
+        // calls, which copy them.
         unsafe {
             let install = || {
                 libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, SPEC_ALLOW, program) == 0

@@ -11,7 +11,7 @@ use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::time::{TimeVal, TimeValLike};
 use std::io::{IsTerminal, Write};
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// How often the observer is let have a look.
@@ -25,7 +25,7 @@ pub trait Watch {
     /// changes of this process from here on does not reach it.
     fn forked(&mut self) {}
     /// Readable when the observer should have a look before its time.
-    fn readable(&self) -> Option<RawFd>;
+    fn readable(&self) -> Option<BorrowedFd<'_>>;
     /// Has a look: called about ten times a second.
     fn look(&mut self);
     /// Whether a process of the command's tree other than the command may still live.
@@ -77,9 +77,7 @@ pub fn supervise(
     let mut explained = false;
     while wait.exit.is_none() || (!early && watch.others_live()) {
         let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        // SAFETY: the observer keeps it open for as long as it is borrowed.
-        let more = watch.readable().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
-        watched.extend(more.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        watched.extend(watch.readable().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let left = LOOK_EVERY.saturating_sub(looked.elapsed());
         let _ = poll(&mut watched, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
         let full = watched.get(1).is_some_and(|fd| fd.any() == Some(true));
@@ -180,7 +178,7 @@ impl Wait {
 /// Whether there is something to be told of our child, which stays to be told.
 fn has_news(pid: pid_t) -> bool {
     let options = libc::WNOHANG | libc::WSTOPPED | libc::WCONTINUED | libc::WEXITED | libc::WNOWAIT;
-    // SAFETY: fills one zeroed structure of ours.
+    // SAFETY: it fills `about`, for which zeros are valid too; si_pid is what waitid(2) fills in.
     unsafe {
         let mut about = std::mem::zeroed::<libc::siginfo_t>();
         libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut about, options) == 0

@@ -6,7 +6,7 @@ use libc::pid_t;
 use needless_model::{Exit, Usage};
 use nix::errno::Errno;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -65,8 +65,8 @@ pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, Error>
 
 impl Running {
     /// Readable when the command has ended.
-    pub fn readable(&self) -> RawFd {
-        self.process.as_raw_fd()
+    pub fn readable(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
     }
 
     /// Sends it signal `number`.
@@ -111,7 +111,7 @@ fn wait_usage(pid: pid_t) -> Option<(Exit, Usage)> {
     let mut status = 0;
     let mut used = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: writes one integer and one structure of ours.
+        // SAFETY: it writes one integer and one rusage, which `status` and `used` are.
         match unsafe { libc::wait4(pid, &raw mut status, 0, used.as_mut_ptr()) } {
             -1 if Errno::last() == Errno::EINTR => {}
             -1 => return None,

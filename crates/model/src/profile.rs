@@ -174,6 +174,8 @@ impl Loss {
     pub const STACKS: Loss = Loss("stacks_dropped");
     /// Attempts of the program to trace another, refused because it is traced itself.
     pub const PTRACE: Loss = Loss("ptrace_refused");
+    /// Requests of the program for seccomp's strict mode, refused because it has our filter.
+    pub const STRICT_MODE: Loss = Loss("strict_mode_refused");
 }
 
 /// What a set of processes asked of the kernel in a window of time.

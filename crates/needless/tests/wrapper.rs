@@ -4,6 +4,7 @@ mod common;
 use common::*;
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
@@ -30,10 +31,17 @@ fn what_cannot_be_run_is_said_with_the_status_of_env() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/interp\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
     let (plain, folder) = (plain.to_str().unwrap(), folder.path().to_str().unwrap());
     for (word, status, says) in [
         ("no-such-program-here", 127, "not found in PATH"),
         ("/no/such/program", 127, "no such file"),
+        ("ls -l", 127, "one word with a space"),
+        ("TZ=UTC", 127, "put `env` before it"),
+        (script, 127, "its interpreter /no/interp is missing"),
         (plain, 126, "permission denied"),
         (folder, 126, "directory"),
         ("", 125, "no command"),
@@ -44,6 +52,15 @@ fn what_cannot_be_run_is_said_with_the_status_of_env() {
         assert!(line.contains(says), "{word}: {line}");
         assert!(done.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_limit_of_open_files_that_is_too_low_is_said() {
+    let script = format!("ulimit -n 7; exec {NEEDLESS} run --backend ptrace -- true");
+    let done = command("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(done.status.code(), Some(125));
+    let line = assert_one_line(&done);
+    assert!(line.contains("limit of open files, 7 (ulimit -n), is too low"), "{line}");
 }
 
 #[test]

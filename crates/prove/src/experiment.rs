@@ -9,7 +9,9 @@ use needless_launch::{Endings, Launch, Original, Stdio};
 use needless_model::{Change, Exit, Profile, Proof, Snapshot, Usage, changed_rows};
 use regex::bytes::Regex;
 use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Most pairs of one experiment: beyond, an interval hardly narrows.
@@ -255,11 +257,13 @@ impl Lab<'_> {
         let Some(text) = text else { return Ok(true) };
         let null = std::fs::File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(|e| bad(&format!("cannot open /dev/null: {e}")))?;
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let stderr = stderr.map_err(|e| bad(&format!("cannot hand on standard error: {e}")))?;
+        let null = Arc::new(OwnedFd::from(null));
         let launch = Launch {
             program: "/bin/sh".into(),
             argv: vec!["sh".into(), "-c".into(), text.clone()],
-            stdio: Stdio::Given([fd, fd, 2]),
+            stdio: Stdio::Given([null.clone(), null, Arc::new(stderr)]),
             ..self.launch.clone()
         };
         let failed = |e: needless_launch::Error| bad(&format!("{option}: {e}"));

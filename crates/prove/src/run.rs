@@ -6,9 +6,10 @@ use needless_launch::{Endings, Launch, Original, Running, Stdio};
 use needless_model::{Exit, Usage};
 use regex::bytes::Regex;
 use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a command is given to end after Ctrl-C, before it is killed.
@@ -68,8 +69,8 @@ impl Streams {
     /// other end of its output, or `enough` says that it need not be waited for.
     pub(crate) fn with<T>(
         &self,
-        enough: impl Fn(RawFd) -> bool,
-        act: impl FnOnce([RawFd; 3]) -> Result<T, Failure>,
+        enough: impl Fn(BorrowedFd<'_>) -> bool,
+        act: impl FnOnce([Arc<OwnedFd>; 3]) -> Result<T, Failure>,
     ) -> Result<(T, Written), Failure> {
         let ours = |what: String| Failure { status: Failure::BAD, message: what };
         let null = |e| ours(format!("cannot open /dev/null: {e}"));
@@ -99,9 +100,10 @@ impl Streams {
             written
         });
         original.restore_mask();
-        let done = act([stdin.as_raw_fd(), writer.as_raw_fd(), stderr.as_raw_fd()]);
-        drop(writer);
-        if done.is_ok() && enough(told.as_raw_fd()) {
+        // What is given away is closed when the command has it: the output ends with the command.
+        let streams: [OwnedFd; 3] = [stdin.into(), writer.into(), stderr.into()];
+        let done = act(streams.map(Arc::new));
+        if done.is_ok() && enough(told.as_fd()) {
             // Somebody still has the other end: the thread reads on until they let go, or we end.
             return Err(ours(INTERRUPTED.into()));
         }
@@ -128,7 +130,7 @@ pub(crate) fn timed(
         |e: needless_launch::Error| Failure { status: Failure::BAD, message: e.to_string() };
     let interrupted = || Failure { status: Failure::BAD, message: INTERRUPTED.into() };
     let ran = streams.with(
-        |told| endings.wait(told, EVER),
+        |told| endings.wait(Some(told), EVER),
         |fds| {
             let launch = Launch { stdio: Stdio::Given(fds), ..launch };
             let running = needless_launch::start(&launch, original).map_err(failed)?;
@@ -150,10 +152,10 @@ pub(crate) fn wait(
     running: Running,
     endings: &Endings,
 ) -> Result<Option<(Exit, Usage)>, needless_launch::Error> {
-    if endings.wait(running.readable(), EVER) {
+    if endings.wait(Some(running.readable()), EVER) {
         // From a terminal it has this signal already; from `kill` it has not.
         running.signal(SIGINT);
-        endings.wait(running.readable(), GRACE);
+        endings.wait(Some(running.readable()), GRACE);
         // Dropped: killed, if it still lives.
         return Ok(None);
     }

@@ -4,8 +4,9 @@ use crate::detail::Seen;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
 use crate::tree::{Count, Effect, Group, Pending};
-use needless_abi::{Abi, Decider, Kind, Reply, Shape, Told, X32_BIT};
-use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question, QuestionId};
+use crate::untraced::{self, Changed};
+use needless_abi::{Abi, Decider, Flags, Kind, Shape, Told, X32_BIT, is_strict_mode};
+use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question};
 
 /// How many of the first answers to a question are looked at, each at the cost of a second stop.
 const LOOK_FIRST: u64 = 8;
@@ -18,6 +19,34 @@ pub(crate) struct Begun {
     pub(crate) pending: Option<Pending>,
     /// A row it was counted in already, and how many calls a snapshot taken now stands for.
     pub(crate) sampled: (usize, u64),
+    /// What of it is to be put back when it has started a process.
+    pub(crate) changed: Option<Changed>,
+}
+
+impl Begun {
+    /// It was counted, if at all, and its exit does not matter.
+    fn over() -> Begun {
+        Begun { pending: None, sampled: (0, 0), changed: None }
+    }
+
+    /// It is counted when it returns.
+    fn then(count: Count, effect: Effect) -> Begun {
+        let pending = Some(Pending { count, effect, sample: 0 });
+        Begun { pending, ..Begun::over() }
+    }
+}
+
+/// A call at its entry.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    tid: Tid,
+    call: CallId,
+    args: &'a [u64; 6],
+    /// Whether its pointers have 64 bits.
+    wide: bool,
+    at_ns: u64,
+    /// Whether its answer is looked at in any case.
+    look: bool,
 }
 
 /// Interprets calls.
@@ -58,16 +87,18 @@ impl Calls {
     ) -> Begun {
         let (call, kind, wide) = self.look_up(builder, info);
         let args = info.args();
+        // What a filter of its own refuses, it may refuse by the arguments, and not the next time.
+        group.refuses |= info.is_for_another_tracer();
+        let look = self.all || group.refuses;
+        let entry = Entry { tid, call, args: &args, wide, at_ns, look };
         let plain = if self.all { Count::Call(call) } else { Count::Nothing };
         let effect = match kind {
             Kind::Path(shape) => {
-                return self.begin_path(builder, group, tid, call, shape, &args, wide, at_ns);
+                return self.begin_path(builder, group, &entry, shape);
             }
             Kind::Plain => Effect::None,
             Kind::Detail(when, told) if when.holds(&args) => {
-                if let Some(begun) =
-                    self.begin_detail(builder, group, tid, call, told, &args, at_ns)
-                {
+                if let Some(begun) = begin_detail(builder, group, &entry, told) {
                     return begun;
                 }
                 Effect::None
@@ -76,7 +107,7 @@ impl Calls {
             Kind::Wait(when) if when.holds(&args) => {
                 if !self.all {
                     builder.barrier();
-                    return Begun { pending: None, sampled: (0, 0) };
+                    return Begun::over();
                 }
                 Effect::Barrier
             }
@@ -89,10 +120,22 @@ impl Calls {
                 );
                 Effect::None
             }
+            Kind::Clone(flags) => {
+                let changed = follow_child(builder, group, tid, flags, info);
+                if self.all || changed.is_some() {
+                    return Begun { changed, ..Begun::then(plain, Effect::None) };
+                }
+                Effect::None
+            }
+            Kind::StrictMode(when) if !self.all && when.holds(&args) && is_strict_mode(&args) => {
+                Effect::StrictMode
+            }
+            Kind::StrictMode(_) => Effect::None,
         };
-        let matters = self.all || effect != Effect::None;
-        let pending = matters.then_some(Pending { count: plain, effect, sample: 0 });
-        Begun { pending, sampled: (0, 0) }
+        if self.all || effect != Effect::None {
+            return Begun::then(plain, effect);
+        }
+        Begun::over()
     }
 
     /// A thread of process `image` leaves a call. The row it was counted in, if it was.
@@ -129,31 +172,6 @@ impl Calls {
         }
     }
 
-    /// A call whose arguments rules ask about. `None`: it is none of those after all.
-    #[expect(clippy::too_many_arguments, reason = "one call, taken apart")]
-    fn begin_detail(
-        &self,
-        builder: &mut Builder,
-        group: &mut Group,
-        tid: Tid,
-        call: CallId,
-        told: Told,
-        args: &[u64; 6],
-        at_ns: u64,
-    ) -> Option<Begun> {
-        let image = group.image?;
-        let Seen { detail, turn } = group.details.see(tid, told, args)?;
-        let question = builder.detail(image, call, detail);
-        if !self.all && !looks(builder.hits(question)) {
-            let answer = Answer { fingerprint: turn, at_ns: Some(at_ns), ..Answer::default() };
-            builder.assume_as(question, answer);
-            return Some(Begun { pending: None, sampled: (0, 0) });
-        }
-        let count = Count::Detail { question, turn };
-        let pending = Some(Pending { count, effect: Effect::None, sample: 0 });
-        Some(Begun { pending, sampled: (0, 0) })
-    }
-
     fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {
         let nr = (info.nr() & !X32_BIT) as usize;
         let at = self.abis.iter().position(|abi| abi.audit == info.arch);
@@ -166,37 +184,31 @@ impl Calls {
         (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, wide)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, taken apart")]
     fn begin_path(
         &mut self,
         builder: &mut Builder,
         group: &mut Group,
-        tid: Tid,
-        call: CallId,
+        entry: &Entry<'_>,
         shape: Shape,
-        args: &[u64; 6],
-        wide: bool,
-        at_ns: u64,
     ) -> Begun {
+        let Entry { tid, call, args, wide, at_ns, look } = *entry;
         let ask = decide(shape, tid, args);
         let effect = Effect::from(shape.moves);
-        let then =
-            |count| Begun { pending: Some(Pending { count, effect, sample: 0 }), sampled: (0, 0) };
         let address = args[shape.path as usize];
         // A null pointer where the descriptor alone is meant (futimens), or a mistake: no path.
         let text = if address == 0 { Some(&b""[..]) } else { self.path.read(tid, address) };
         let Some(text) = text else {
             builder.lost(Loss::NO_PATH, 1);
-            return then(Count::Call(call));
+            return Begun::then(Count::Call(call), effect);
         };
         const AT_EMPTY_PATH: u32 = 0x1000;
         let descriptor_itself = text.is_empty()
             && shape.at_flags.is_some_and(|at| args[at as usize] as u32 & AT_EMPTY_PATH != 0);
         if address == 0 || descriptor_itself {
             if self.all {
-                return then(Count::Call(call));
+                return Begun::then(Count::Call(call), effect);
             }
-            return Begun { pending: None, sampled: (0, 0) };
+            return Begun::over();
         }
         let text = String::from_utf8_lossy(text);
         let from_dir_fd = shape.dir.is_some_and(|at| args[at as usize] as i32 != libc::AT_FDCWD);
@@ -205,24 +217,59 @@ impl Calls {
             false => make_absolute(&mut self.absolute, builder, group, tid, &text),
         };
         if ask == Ask::Exec {
-            return then(Count::Exec { call, path: path.to_owned(), from_dir_fd });
+            let count = Count::Exec { call, path: path.to_owned(), from_dir_fd };
+            return Begun::then(count, effect);
         }
         // Only the command's exec is of interest before it has happened.
-        let Some(image) = group.image else { return then(Count::Nothing) };
+        let Some(image) = group.image else { return Begun::then(Count::Nothing, effect) };
         let question = builder.question(image, Question { call, ask, path, from_dir_fd });
         let hits = builder.hits(question);
         let sample = if samples(ask) { sample_weight(hits + 1) } else { 0 };
-        if !self.all && effect == Effect::None && assumable(ask) && !looks(hits) {
+        if !look && effect == Effect::None && assumable(ask) && !looks(hits) {
             let row = builder.assume(question, Some(at_ns));
-            return Begun { pending: None, sampled: (row, sample) };
+            return Begun { sampled: (row, sample), ..Begun::over() };
         }
-        let count = answer(question, shape.reply, args, wide);
-        Begun { pending: Some(Pending { count, effect, sample }), sampled: (0, 0) }
+        let count = Count::Answer { question, reply: shape.reply, args: *args, wide };
+        let pending = Some(Pending { count, effect, sample });
+        Begun { pending, ..Begun::over() }
     }
 }
 
-fn answer(question: QuestionId, reply: Reply, args: &[u64; 6], wide: bool) -> Count {
-    Count::Answer { question, reply, args: *args, wide }
+/// A call whose arguments rules ask about. `None`: it is none of those after all.
+fn begin_detail(
+    builder: &mut Builder,
+    group: &mut Group,
+    entry: &Entry<'_>,
+    told: Told,
+) -> Option<Begun> {
+    let image = group.image?;
+    let Seen { detail, turn } = group.details.see(entry.tid, told, entry.args)?;
+    let question = builder.detail(image, entry.call, detail);
+    if !entry.look && !looks(builder.hits(question)) {
+        let at_ns = Some(entry.at_ns);
+        builder.assume_as(question, Answer { fingerprint: turn, at_ns, ..Answer::default() });
+        return Some(Begun::over());
+    }
+    Some(Begun::then(Count::Detail { question, turn }, Effect::None))
+}
+
+/// Has the child that a call starts traced, whatever its flags say.
+fn follow_child(
+    builder: &mut Builder,
+    group: &Group,
+    tid: Tid,
+    flags: Flags,
+    info: &SyscallInfo,
+) -> Option<Changed> {
+    untraced::clear(tid, flags, info).unwrap_or_else(|_| {
+        builder.lost(Loss::PROCESSES, 1);
+        let name = group.image.map_or("the command", |image| builder.process_ref(image).name());
+        let note = format!(
+            "{name} started a process that must not be traced (CLONE_UNTRACED) and could not be made to be: it was not observed, and under the seccomp filter its calls that rules ask about failed; --all has no filter"
+        );
+        builder.note(note);
+        None
+    })
 }
 
 /// The question by its flags.

@@ -1,5 +1,6 @@
 //! The last resort: lets traced threads run without looking at what they do.
 
+use crate::filter::OURS;
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -15,6 +16,12 @@ pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Opt
     loop {
         match sys::wait(-1) {
             Ok(waited) if libc::WIFSTOPPED(waited.status) => {
+                if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP
+                    && sys::event_message(waited.tid).is_ok_and(|said| said != u64::from(OURS))
+                {
+                    // A filter of the command's own wants its tracer, and there is none.
+                    let _ = sys::refuse_call(waited.tid);
+                }
                 let (how, signal) = answer(waited.status);
                 sys::resume(waited.tid, how, signal);
             }

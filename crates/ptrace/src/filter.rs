@@ -6,6 +6,11 @@ use libc::{
 };
 use needless_abi::{Abi, When, X32_BIT};
 
+/// What our filter says when a call is to stop, in the lower 16 bits ("NL"): a filter of the command's
+/// own may ask for its tracer too, and it has none.
+pub(crate) const OURS: u32 = 0x4e4c;
+const STOP: u32 = SECCOMP_RET_TRACE | OURS;
+
 /// Offsets in `struct seccomp_data` (linux/seccomp.h).
 const NR: u32 = 0;
 const ARCH: u32 = 4;
@@ -67,25 +72,19 @@ fn search(stops: &[(u32, When)]) -> Vec<sock_filter> {
 
 fn stop(when: When) -> Vec<sock_filter> {
     match when {
-        When::Always => vec![ret(SECCOMP_RET_TRACE)],
-        When::NonZero(at) => vec![
-            load(low_word(at)),
-            jump(BPF_JEQ, 0, 1, 0),
-            ret(SECCOMP_RET_TRACE),
-            ret(SECCOMP_RET_ALLOW),
-        ],
-        When::AtLeast(at, least) => vec![
-            load(low_word(at)),
-            jump(BPF_JGE, least, 0, 1),
-            ret(SECCOMP_RET_TRACE),
-            ret(SECCOMP_RET_ALLOW),
-        ],
+        When::Always => vec![ret(STOP)],
+        When::NonZero(at) => {
+            vec![load(low_word(at)), jump(BPF_JEQ, 0, 1, 0), ret(STOP), ret(SECCOMP_RET_ALLOW)]
+        }
+        When::AtLeast(at, least) => {
+            vec![load(low_word(at)), jump(BPF_JGE, least, 0, 1), ret(STOP), ret(SECCOMP_RET_ALLOW)]
+        }
         When::Stream(fd, below) => vec![
             load(low_word(0)),
             jump(BPF_JEQ, fd, 0, 3),
             load(low_word(2)),
             jump(BPF_JGE, below, 1, 0),
-            ret(SECCOMP_RET_TRACE),
+            ret(STOP),
             ret(SECCOMP_RET_ALLOW),
         ],
         When::OneOf(at, bits) => {
@@ -94,15 +93,15 @@ fn stop(when: When) -> Vec<sock_filter> {
             for (done, value) in wanted.iter().enumerate() {
                 code.push(jump(BPF_JEQ, *value, (wanted.len() - done) as u8, 0));
             }
-            code.extend([ret(SECCOMP_RET_ALLOW), ret(SECCOMP_RET_TRACE)]);
+            code.extend([ret(SECCOMP_RET_ALLOW), ret(STOP)]);
             code
         }
-        When::Without(at, bits) => vec![
-            load(low_word(at)),
-            jump(BPF_JSET, bits, 1, 0),
-            ret(SECCOMP_RET_TRACE),
-            ret(SECCOMP_RET_ALLOW),
-        ],
+        When::Without(at, bits) => {
+            vec![load(low_word(at)), jump(BPF_JSET, bits, 1, 0), ret(STOP), ret(SECCOMP_RET_ALLOW)]
+        }
+        When::With(at, bits) => {
+            vec![load(low_word(at)), jump(BPF_JSET, bits, 0, 1), ret(STOP), ret(SECCOMP_RET_ALLOW)]
+        }
     }
 }
 
@@ -134,7 +133,7 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use needless_abi::{Kind, abis};
+    use needless_abi::{CLONE_UNTRACED, Kind, abis};
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
@@ -182,20 +181,22 @@ mod tests {
                     [255; 6],
                     [2; 6],
                     [11; 6],
+                    [22; 6],
+                    [CLONE_UNTRACED; 6],
                     [u64::MAX; 6],
                 ] {
                     let expected = kind.and_then(Kind::stops).is_some_and(|when| when.holds(&args));
                     let action = run(&code, abi.audit, nr, args);
-                    assert_eq!(action == SECCOMP_RET_TRACE, expected, "{nr} of {:#x}", abi.audit);
-                    assert!(matches!(action, SECCOMP_RET_TRACE | SECCOMP_RET_ALLOW));
+                    assert_eq!(action == STOP, expected, "{nr} of {:#x}", abi.audit);
+                    assert!(matches!(action, STOP | SECCOMP_RET_ALLOW));
                 }
             }
         }
         assert_eq!(run(&code, 0x1234, 2, [0; 6]), SECCOMP_RET_ALLOW, "unknown ABI");
         if cfg!(target_arch = "x86_64") {
             let x32 = |nr| run(&code, abis[0].audit, nr | X32_BIT as u32, [0; 6]);
-            assert_eq!(x32(2), SECCOMP_RET_TRACE, "x32 open");
-            assert_eq!(x32(520), SECCOMP_RET_TRACE, "x32 execve");
+            assert_eq!(x32(2), STOP, "x32 open");
+            assert_eq!(x32(520), STOP, "x32 execve");
             assert_eq!(x32(20), SECCOMP_RET_ALLOW, "x32 writev");
         }
     }

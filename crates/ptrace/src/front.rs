@@ -6,6 +6,8 @@
 
 use crate::line::{Message, REPORT_NOW, WAKE};
 use crate::rescue;
+use crate::roster::Roster;
+use crate::standing::{OomScore, Turn, take_turns};
 use crate::sys::Tid;
 use needless_launch::{Forward, Original, mirror, release_standard_streams, wait_for};
 use needless_model::Exit;
@@ -58,10 +60,20 @@ pub(crate) struct Waiting {
     reported: Option<i32>,
     /// stderr, for what has to be said.
     notices: Option<File>,
+    /// The threads that the tracer has.
+    roster: Roster,
+    /// Whether calls of the command fail when the tracer has died.
+    filtered: bool,
 }
 
 impl Waiting {
-    pub(crate) fn new(tracer: Pid, socket: OwnedFd, command: Option<Tid>) -> Waiting {
+    pub(crate) fn new(
+        tracer: Pid,
+        socket: OwnedFd,
+        command: Option<Tid>,
+        roster: Roster,
+        filtered: bool,
+    ) -> Waiting {
         let notices = std::io::stderr().as_fd().try_clone_to_owned().ok().map(File::from);
         Waiting {
             tracer,
@@ -73,12 +85,16 @@ impl Waiting {
             phase: Phase::Running,
             reported: None,
             notices,
+            roster,
+            filtered,
         }
     }
 
     /// Until the tracer has ended.
     pub(crate) fn wait(mut self, original: Original) -> ! {
         release_standard_streams(0..3);
+        take_turns(Turn::AtOnce);
+        let score = OomScore::lower();
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let Ok(signals) = SignalFd::with_flags(&SigSet::all(), flags) else { self.end(original) };
         loop {
@@ -101,6 +117,7 @@ impl Waiting {
             }
             let [socket, signal] = watched.map(|w| w.any() == Some(true));
             if socket && !self.hear() {
+                score.restore();
                 self.end(original);
             }
             if signal {
@@ -202,11 +219,18 @@ impl Waiting {
     fn end(&mut self, original: Original) -> ! {
         let status = match self.reported {
             Some(status) => status,
+            // From its end on, and no sooner, threads can be seized.
             None => self.reap_tracer(),
         };
         if let (false, None, Some(command)) = (self.done, self.reported, self.command) {
-            self.say("the tracer was killed: no report; the command goes on");
-            let rescued = rescue::carry_on(command);
+            let taken = rescue::take_over(&self.roster, command);
+            take_turns(Turn::Fair);
+            self.say(match (taken.any(), self.filtered) {
+                (true, true) => "the tracer was killed: no report; the command goes on, but calls that it made just before this line may have failed (ENOSYS)",
+                (true, false) => "the tracer was killed: no report; the command goes on",
+                (false, _) => "the tracer was killed: no report",
+            });
+            let rescued = taken.carry_on(command);
             self.ended = self.ended.or(rescued);
         }
         if let Some(command) = self.command {

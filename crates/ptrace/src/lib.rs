@@ -22,10 +22,13 @@ mod lifecycle;
 mod line;
 mod memory;
 mod rescue;
+mod roster;
 mod stack;
+mod standing;
 mod sys;
 mod tracer;
 mod tree;
+mod untraced;
 
 pub use error::Error;
 
@@ -54,7 +57,7 @@ pub struct Traced {
     pub profile: Profile,
     /// How the command ended.
     pub exit: Exit,
-    /// Snapshots, in the order they were taken. At most 4,096.
+    /// Snapshots, in the order they were taken. At most 16,384; what is beyond is counted as lost.
     pub stacks: Vec<Stack>,
     /// The root directories (`O_PATH`) of processes whose root or mount namespace is not ours. At
     /// most 256.
@@ -73,8 +76,9 @@ pub struct Traced {
 /// process was killed meanwhile, there is nobody to report to: the process then ends here.
 ///
 /// If the *tracer* is killed (SIGKILL; its name is `nl-tracer`), the front takes its place, without
-/// observing: the command goes on. Filtered calls of the moment in between fail with ENOSYS; with
-/// [`Options::all`] there is no filter.
+/// observing: the command goes on. Filtered calls of the time in between fail with ENOSYS; with
+/// [`Options::all`] there is no filter. That time is short where the front may be a real-time process, else the
+/// scheduler's to say. Where we may, neither is killed when memory is short.
 ///
 /// # Errors
 ///
@@ -82,8 +86,9 @@ pub struct Traced {
 pub fn run(launch: Launch, options: &Options) -> Result<Traced, Error> {
     let original = Original::record_and_block().map_err(blocked)?;
     let prepared = tracer::prepare(&launch, options, original)?;
-    let (front, command) = line::split(prepared, original)?;
-    tracer::trace(command, options, original, Some(&front)).inspect_err(|_| front.give_up(original))
+    let (front, command, roster) = line::split(prepared, original, !options.all)?;
+    tracer::trace(command, options, original, Some((&front, roster)))
+        .inspect_err(|_| front.give_up(original))
 }
 
 /// Runs a small command without the split: if this process is killed, the command is left with

@@ -3,7 +3,7 @@
 use crate::detail::Details;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
-use crate::tree::{Count, Pending, Thread};
+use crate::tree::{Count, Pending};
 use needless_model::{Answer, Ask, Born, Exit, Loss, ProcId, Process, Question};
 
 /// Most descriptors of foreign roots kept.
@@ -36,9 +36,15 @@ impl Tracer<'_> {
         let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
         let tgid = self.tree.group(at).tgid;
         if sys::is_thread_of(child, tgid) {
-            self.tree.threads.insert(child, Thread { group: at, pending: None });
+            self.tree.add_thread(child, at);
         } else {
             self.add_process(child, at);
+        }
+        if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
+            changed.put_memory_back(parent);
+            if let Some(thread) = self.tree.threads.get_mut(&child) {
+                thread.changed = changed.of_child();
+            }
         }
         if let Some(status) = self.early.remove(&child) {
             self.stopped(child, status);
@@ -68,7 +74,7 @@ impl Tracer<'_> {
             let parent_lives = field("PPid:").and_then(|pid| self.tree.group_of(pid));
             match (self.tree.group_of(tgid), parent_lives) {
                 (Some(group), _) => {
-                    self.tree.threads.insert(tid, Thread { group, pending: None });
+                    self.tree.add_thread(tid, group);
                 }
                 // The parent lives: it will tell.
                 (None, Some(_)) => continue,
@@ -88,10 +94,8 @@ impl Tracer<'_> {
 
     pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {
         // The thread that called exec takes the leader's id; what the leader was in is gone.
-        if former != tid
-            && let Some(thread) = self.tree.threads.remove(&former)
-        {
-            self.tree.threads.insert(tid, thread);
+        if former != tid {
+            self.tree.replace_thread(tid, former);
         }
         let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
         let at = thread.group;
@@ -148,7 +152,7 @@ impl Tracer<'_> {
 
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
         self.early.remove(&tid);
-        let Some(thread) = self.tree.threads.remove(&tid) else { return };
+        let Some(thread) = self.tree.remove_thread(tid) else { return };
         if let Some(Pending { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
             thread.pending
         {
@@ -159,14 +163,22 @@ impl Tracer<'_> {
             return;
         }
         let Some(group) = self.tree.remove_group(thread.group) else { return };
-        if let Some(image) = group.image {
-            self.builder.process_mut(image).exit = Some(exit);
-            if tid == self.command {
-                self.exit = Some(exit);
-                if let Some(front) = self.front {
-                    front.command_ended(exit);
+        let signalled = matches!(exit, Exit::Signal(_));
+        match group.image {
+            Some(image) => {
+                self.builder.process_mut(image).exit = Some(exit);
+                if tid == self.command {
+                    self.exit = Some(exit);
                 }
             }
+            None => self.unborn = Some(exit),
+        }
+        // Of an exit before its exec the status is ours: why it could not be executed.
+        if let Some(front) = self.front
+            && tid == self.command
+            && (group.image.is_some() || signalled)
+        {
+            front.command_ended(exit);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::error::Error;
 use crate::front::Waiting;
+use crate::roster::Roster;
+use crate::standing::OomScore;
 use crate::sys::Tid;
 use needless_launch::{Child, Original, Prepared, rename_command_line};
 use needless_model::Exit;
@@ -80,12 +82,19 @@ pub(crate) const WAKE: Signal = Signal::SIGUSR1;
 pub(crate) struct Front {
     socket: OwnedFd,
     pid: Pid,
+    score: OomScore,
 }
 
 /// Forks twice. Returns in a new process, which is to trace the command; the old one forks the
-/// command too, so that it stays its parent, becomes the front and ends with it.
-pub(crate) fn split(prepared: Prepared, original: Original) -> Result<(Front, Child), Error> {
+/// command too, so that it stays its parent, becomes the front and ends with it. `filtered`: whether
+/// calls fail without a tracer. The list is for the threads that will be traced.
+pub(crate) fn split(
+    prepared: Prepared,
+    original: Original,
+    filtered: bool,
+) -> Result<(Front, Child, Roster), Error> {
     let start = |what| move |errno| Error::start(what, errno);
+    let roster = Roster::new().map_err(start("mmap"))?;
     let (ours, tracers) =
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(start("socketpair"))?;
@@ -94,10 +103,10 @@ pub(crate) fn split(prepared: Prepared, original: Original) -> Result<(Front, Ch
     match unsafe { fork() }.map_err(start("fork"))? {
         ForkResult::Child => {
             drop(ours);
-            let front = Front { socket: tracers, pid };
+            let front = Front { socket: tracers, pid, score: OomScore::lower() };
             let command = front.command()?;
             front.take_leave();
-            Ok((front, prepared.held(command)))
+            Ok((front, prepared.held(command), roster))
         }
         ForkResult::Parent { child: tracer } => {
             drop(tracers);
@@ -112,7 +121,7 @@ pub(crate) fn split(prepared: Prepared, original: Original) -> Result<(Front, Ch
                 Err(_) => (Message::NoCommand(0), None),
             };
             let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
-            Waiting::new(tracer, ours, command).wait(original)
+            Waiting::new(tracer, ours, command, roster, filtered).wait(original)
         }
     }
 }
@@ -194,7 +203,13 @@ impl Front {
     /// Nothing is traced any more, or ever was: what follows is a report or an error message.
     pub(crate) fn give_up(&self, original: Original) {
         self.tell(Message::Done);
-        be_reporter(original);
+        self.be_reporter(original);
+    }
+
+    /// This process makes the report and is no tracer any more.
+    pub(crate) fn be_reporter(&self, original: Original) {
+        self.score.restore();
+        forget_signals(original);
     }
 
     fn alive(&self) -> bool {
@@ -207,8 +222,8 @@ impl Front {
     }
 }
 
-/// This process makes the report and is no tracer any more.
-pub(crate) fn be_reporter(original: Original) {
+/// From here on a signal means us.
+fn forget_signals(original: Original) {
     // What came for us meanwhile, such as a signal to all children of the front, meant the command,
     // which had its own.
     for number in Signal::iterator().filter(|s| !matches!(s, Signal::SIGKILL | Signal::SIGSTOP)) {

@@ -46,6 +46,11 @@ impl SyscallInfo {
         [a, b, c, d, e, f]
     }
 
+    /// Whether a filter of the command's own stopped the call for a tracer of the command's own.
+    pub(crate) fn is_for_another_tracer(&self) -> bool {
+        self.op == OP_SECCOMP && self.data[7] as u32 & libc::SECCOMP_RET_DATA != crate::filter::OURS
+    }
+
     /// The return value, at exit: an error as the kernel's number.
     pub(crate) fn result(&self) -> Result<u64, u16> {
         let is_error = self.data[1] as u8 != 0;
@@ -53,11 +58,14 @@ impl SyscallInfo {
     }
 }
 
-fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<i64, Errno> {
-    // SAFETY: every request made through here either takes integers only, or `data` points to a
-    // buffer that the caller keeps borrowed and whose size `address` tells.
+/// # Safety
+///
+/// For a request that fills or reads memory of ours, `data` is the address of a value of the type that
+/// ptrace(2) gives for it, valid for that long (and that large as `address` says, where it does).
+unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
+    // SAFETY: the kernel checks numbers, and touches no memory of ours but what is promised above.
     let result = unsafe { libc::ptrace(request, tid, address, data) };
-    if result == -1 { Err(Errno::last()) } else { Ok(result as i64) }
+    if result == -1 { Err(Errno::last()) } else { Ok(()) }
 }
 
 /// What every tracee is followed through.
@@ -70,12 +78,14 @@ pub(crate) const FOLLOW: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 
 /// Starts tracing a running thread with `options` (`PTRACE_O_*`).
 pub(crate) fn seize(tid: Tid, options: libc::c_int) -> Result<(), Errno> {
-    request(libc::PTRACE_SEIZE, tid, 0, options as usize).map(drop)
+    // SAFETY: integers only.
+    unsafe { request(libc::PTRACE_SEIZE, tid, 0, options as usize) }
 }
 
 /// Stops a seized thread.
 pub(crate) fn interrupt(tid: Tid) -> Result<(), Errno> {
-    request(libc::PTRACE_INTERRUPT, tid, 0, 0).map(drop)
+    // SAFETY: integers only.
+    unsafe { request(libc::PTRACE_INTERRUPT, tid, 0, 0) }
 }
 
 /// How to go on after a stop.
@@ -98,20 +108,25 @@ pub(crate) fn resume(tid: Tid, how: Resume, signal: i32) {
         Resume::Listen => PTRACE_LISTEN,
     };
     // ESRCH: killed while stopped; wait4 reports its end.
-    let _ = request(how, tid, 0, signal as usize);
+    // SAFETY: integers only.
+    let _ = unsafe { request(how, tid, 0, signal as usize) };
 }
 
 /// The number that comes with a `PTRACE_EVENT_*` stop.
 pub(crate) fn event_message(tid: Tid) -> Result<u64, Errno> {
     let mut message: libc::c_ulong = 0;
-    request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
+    // SAFETY: it writes one unsigned long, and `message` is one.
+    unsafe { request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)? };
     Ok(message as u64)
 }
 
 /// What the system call that `tid` is stopped in is about.
 pub(crate) fn syscall_info(tid: Tid) -> Result<SyscallInfo, Errno> {
     let mut info = SyscallInfo::default();
-    request(PTRACE_GET_SYSCALL_INFO, tid, size_of::<SyscallInfo>(), &raw mut info as usize)?;
+    // SAFETY: it writes at most as many bytes as are given, which are those of `info`, all integers.
+    unsafe {
+        request(PTRACE_GET_SYSCALL_INFO, tid, size_of::<SyscallInfo>(), &raw mut info as usize)?;
+    }
     Ok(info)
 }
 
@@ -122,7 +137,10 @@ pub(crate) fn frame_registers(tid: Tid) -> Result<(u64, u64), Errno> {
         iov_base: registers.as_mut_ptr().cast(),
         iov_len: size_of::<libc::user_regs_struct>(),
     };
-    request(libc::PTRACE_GETREGSET, tid, libc::NT_PRSTATUS as usize, &raw mut part as usize)?;
+    // SAFETY: it writes into what `part` describes, at most as many bytes, and `part.iov_len`.
+    unsafe {
+        request(libc::PTRACE_GETREGSET, tid, libc::NT_PRSTATUS as usize, &raw mut part as usize)?;
+    }
     // SAFETY: all bit patterns of the integers in it are valid, and it was zeroed first.
     let registers = unsafe { registers.assume_init() };
     #[cfg(target_arch = "x86_64")]
@@ -140,6 +158,114 @@ pub(crate) fn frame_registers(tid: Tid) -> Result<(u64, u64), Errno> {
         let _ = registers;
         Err(Errno::ENOSYS)
     }
+}
+
+/// Makes the call that `tid` is stopped at the entry of fail with ENOSYS, unmade, as the kernel does it
+/// where a filter asks for a tracer and there is none.
+pub(crate) fn refuse_call(tid: Tid) -> Result<(), Errno> {
+    const NO_CALL: i64 = -1;
+    #[cfg(target_arch = "x86_64")]
+    {
+        let result = -i64::from(libc::ENOSYS);
+        poke_register(tid, std::mem::offset_of!(libc::user_regs_struct, rax), result as u64)?;
+        poke_register(tid, std::mem::offset_of!(libc::user_regs_struct, orig_rax), NO_CALL as u64)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        const NT_ARM_SYSTEM_CALL: usize = 0x404;
+        set_first_register(tid, |_| -i64::from(libc::ENOSYS) as u64)?;
+        let mut number = NO_CALL as libc::c_int;
+        let part =
+            libc::iovec { iov_base: (&raw mut number).cast(), iov_len: size_of::<libc::c_int>() };
+        // SAFETY: it reads the integer that `part` describes.
+        unsafe {
+            request(libc::PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &raw const part as usize)
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = (tid, NO_CALL);
+        Err(Errno::ENOSYS)
+    }
+}
+
+/// Clears `bits` of the first argument of the call that `tid` is stopped at the entry of. What the
+/// register held, to be put back with [`restore_register`]; `None` where the call's end needs no such
+/// thing, since its result takes the register.
+pub(crate) fn clear_in_first_argument(
+    tid: Tid,
+    info: &SyscallInfo,
+    bits: u64,
+) -> Result<Option<Register>, Errno> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
+        // SAFETY: for a tracer of 64 bits it fills the one structure, whatever the tracee is.
+        unsafe { request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize)? };
+        // SAFETY: all bit patterns of the integers in it are valid, and it was zeroed first.
+        let registers = unsafe { registers.assume_init() };
+        const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+        let (offset, value) = if info.arch == AUDIT_ARCH_X86_64 {
+            (std::mem::offset_of!(libc::user_regs_struct, rdi), registers.rdi)
+        } else {
+            (std::mem::offset_of!(libc::user_regs_struct, rbx), registers.rbx)
+        };
+        poke_register(tid, offset, value & !bits)?;
+        Ok(Some(Register { offset, value }))
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let _ = info;
+        set_first_register(tid, |value| value & !bits).map(|()| None)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = (tid, info, bits);
+        Err(Errno::ENOSYS)
+    }
+}
+
+/// A register of a tracee and what it held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Register {
+    offset: usize,
+    value: u64,
+}
+
+/// Puts a register of the stopped thread `tid` back.
+pub(crate) fn restore_register(tid: Tid, register: Register) {
+    // ESRCH: killed while stopped; wait4 reports its end.
+    let _ = poke_register(tid, register.offset, register.value);
+}
+
+fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
+    // SAFETY: integers only; the kernel checks the offset.
+    unsafe { request(libc::PTRACE_POKEUSER, tid, offset, value as usize) }
+}
+
+/// Changes the register that is a call's first argument and its result, of 64 bits or, in a 32-bit
+/// tracee, of 32.
+#[cfg(target_arch = "aarch64")]
+fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), Errno> {
+    let mut words = [0u64; size_of::<libc::user_regs_struct>() / 8];
+    let mut part =
+        libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(&words) };
+    let kind = libc::NT_PRSTATUS as usize;
+    // SAFETY: it writes into what `part` describes, at most as many bytes, and `part.iov_len`.
+    unsafe { request(libc::PTRACE_GETREGSET, tid, kind, &raw mut part as usize)? };
+    words[0] = match part.iov_len == size_of_val(&words) {
+        true => change(words[0]),
+        false => words[0] & !0xffff_ffff | change(words[0] & 0xffff_ffff) & 0xffff_ffff,
+    };
+    // SAFETY: it reads what `part` describes.
+    unsafe { request(libc::PTRACE_SETREGSET, tid, kind, &raw const part as usize) }
+}
+
+/// Writes a word into the memory of the stopped thread `tid`, also where its pages are private and
+/// may not be written.
+pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> Result<(), Errno> {
+    // SAFETY: integers only; the kernel checks the address, which is in the tracee.
+    unsafe { request(libc::PTRACE_POKEDATA, tid, address as usize, value as usize) }
 }
 
 /// What wait4 reports of a thread.

@@ -1,9 +1,10 @@
 //! The tracer's loop: what threads report, and the processes they make up.
 
-use crate::calls::Calls;
+use crate::calls::{Begun, Calls};
 use crate::drain::drain;
 use crate::error::Error;
-use crate::line::{self, Front};
+use crate::line::Front;
+use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
 use crate::tree::{Effect, Pending, Tree};
@@ -37,8 +38,9 @@ pub(crate) fn trace(
     mut child: Child,
     options: &Options,
     original: Original,
-    front: Option<&Front>,
+    front: Option<(&Front, Roster)>,
 ) -> Result<Traced, Error> {
+    let (front, roster) = front.unzip();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, sys::FOLLOW | filtered, options.all)?;
@@ -47,13 +49,14 @@ pub(crate) fn trace(
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
         calls: Calls::new(needless_abi::abis(), options.all),
-        tree: Tree::default(),
+        tree: Tree::new(roster),
         stacks: Stacks::new(options.stacks),
         options,
         front,
         command: child.pid,
         command_stopped: false,
         exit: None,
+        unborn: None,
         reporter: None,
         last: child.pid,
         own_root: needless_tracee::Root::of("self"),
@@ -72,15 +75,18 @@ pub(crate) fn trace(
         }
     };
     match (reporter, front) {
-        (true, _) => line::be_reporter(original),
+        (true, Some(front)) => front.be_reporter(original),
         // Reported already.
         (false, Some(_)) if tracer.front.is_none() => std::process::exit(0),
         (false, Some(front)) => front.finish(original),
-        (false, None) => {}
+        (_, None) => {}
     }
     if tracer.exit.is_none() {
-        let gone = || Error::start("the command ended before it could be executed", Errno::ECHILD);
-        return Err(child.failure().map_or_else(gone, Error::from));
+        let gone = match tracer.unborn {
+            Some(Exit::Signal(signal)) => needless_launch::Error::Killed { signal }.into(),
+            _ => Error::start("the command ended before it could be executed", Errno::ECHILD),
+        };
+        return Err(child.failure().map_or(gone, Error::from));
     }
     Ok(tracer.finish(child.captured()))
 }
@@ -109,6 +115,8 @@ pub(crate) struct Tracer<'a> {
     /// Whether the front was told that the command is stopped.
     pub(crate) command_stopped: bool,
     pub(crate) exit: Option<Exit>,
+    /// How the command ended if it did before its exec.
+    pub(crate) unborn: Option<Exit>,
     /// The process that reports early, which is not traced.
     pub(crate) reporter: Option<Tid>,
     /// Who reported a stop last; -1 if somebody has ended since.
@@ -253,6 +261,7 @@ impl Tracer<'_> {
                     self.command_stops(tid, signal);
                 }
                 _ => {
+                    self.put_back(tid);
                     self.command_continues(tid);
                     self.go_on(tid, 0);
                 }
@@ -274,20 +283,25 @@ impl Tracer<'_> {
         let pending = thread.pending.take();
         let group = thread.group;
         let at_ns = sys::now() - self.started;
+        if info.is_for_another_tracer() {
+            // Fails for the dead.
+            let _ = sys::refuse_call(tid);
+        }
         match info.op {
             sys::OP_ENTRY | sys::OP_SECCOMP => {
                 let group = self.tree.group(group);
                 let begun = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
                 if begun.sampled.1 > 0 {
-                    let (row, weight) = begun.sampled;
-                    self.stacks.take(tid, group, &info, row, weight);
+                    self.stacks.take(&mut self.builder, tid, group, &info, begun.sampled);
                 }
-                let pending = begun.pending;
+                let Begun { pending, changed, .. } = begun;
                 if let Some(thread) = self.tree.threads.get_mut(&tid) {
                     thread.pending = pending;
+                    thread.changed = changed;
                 }
             }
             sys::OP_EXIT => {
+                self.put_back(tid);
                 if let Some(pending) = pending {
                     self.returned(tid, group, pending, &info, at_ns);
                 }
@@ -295,6 +309,14 @@ impl Tracer<'_> {
             _ => {}
         }
         self.go_on(tid, 0);
+    }
+
+    /// Puts back what was changed of the call that `tid` returns from, into its child or out of it.
+    fn put_back(&mut self, tid: Tid) {
+        let thread = self.tree.threads.get_mut(&tid);
+        if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
+            changed.put_back(tid);
+        }
     }
 
     fn returned(
@@ -312,7 +334,7 @@ impl Tracer<'_> {
         let sample = pending.sample;
         let row = self.calls.end(&mut self.builder, image, tid, pending.count, result, at_ns);
         if let (Some(row), 1..) = (row, sample) {
-            self.stacks.take(tid, group, info, row, sample);
+            self.stacks.take(&mut self.builder, tid, group, info, (row, sample));
         }
         match pending.effect {
             Effect::None => {}
@@ -323,6 +345,15 @@ impl Tracer<'_> {
                 self.look_at_root(tid, image);
             }
             Effect::Directory | Effect::Root => {}
+            Effect::StrictMode => {
+                if result == Err(libc::EINVAL as u16) {
+                    self.builder.lost(Loss::STRICT_MODE, 1);
+                    let name = self.builder.process_ref(image).name().to_owned();
+                    self.builder.note(format!(
+                        "{name} asked for seccomp's strict mode and was refused, because needless has a filter in it: it may have gone on without its sandbox; --all has no filter"
+                    ));
+                }
+            }
             Effect::Tracing => {
                 if result == Err(libc::EPERM as u16) {
                     self.builder.lost(Loss::PTRACE, 1);

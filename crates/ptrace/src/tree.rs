@@ -1,7 +1,9 @@
 //! The traced threads and the processes they belong to.
 
 use crate::detail::Details;
+use crate::roster::{Roster, Slot};
 use crate::sys::Tid;
+use crate::untraced::Changed;
 use foldhash::fast::FixedState;
 use needless_abi::{Moves, Reply};
 use needless_model::{CallId, ProcId, QuestionId};
@@ -37,6 +39,8 @@ pub(crate) enum Effect {
     Root,
     /// If it failed, somebody wanted to trace.
     Tracing,
+    /// If it failed, somebody wanted seccomp's strict mode.
+    StrictMode,
 }
 
 impl From<Moves> for Effect {
@@ -64,6 +68,10 @@ pub(crate) struct Thread {
     pub(crate) group: usize,
     /// The call it is in, if its exit matters.
     pub(crate) pending: Option<Pending>,
+    /// What of the call that started it, or of the call of the kind that it is in, is to be put back.
+    pub(crate) changed: Option<Changed>,
+    /// Where the front finds it.
+    slot: Option<Slot>,
 }
 
 /// A traced process.
@@ -79,19 +87,52 @@ pub(crate) struct Group {
     pub(crate) modules: Option<(Arc<Vec<Module>>, u64)>,
     /// What calls without a path told so far.
     pub(crate) details: Details,
+    /// Whether a filter of its own has refused it a call: no answer is taken for granted then.
+    pub(crate) refuses: bool,
     /// Time that earlier images of this process took, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
 }
 
 /// All of them.
-#[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) threads: HashMap<Tid, Thread, FixedState>,
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
+    /// For the front, if there is one.
+    roster: Option<Roster>,
 }
 
 impl Tree {
+    pub(crate) fn new(roster: Option<Roster>) -> Tree {
+        Tree { threads: HashMap::default(), groups: Vec::new(), free: Vec::new(), roster }
+    }
+
+    /// A new thread of the process at `group`.
+    pub(crate) fn add_thread(&mut self, tid: Tid, group: usize) {
+        let slot = self.roster.as_mut().map(|roster| roster.add(tid));
+        self.threads.insert(tid, Thread { group, pending: None, changed: None, slot });
+    }
+
+    /// A thread has ended.
+    pub(crate) fn remove_thread(&mut self, tid: Tid) -> Option<Thread> {
+        let thread = self.threads.remove(&tid)?;
+        if let (Some(roster), Some(slot)) = (&mut self.roster, thread.slot) {
+            roster.remove(slot);
+        }
+        Some(thread)
+    }
+
+    /// Thread `former` has taken the place of its process's first thread, `tid`.
+    pub(crate) fn replace_thread(&mut self, tid: Tid, former: Tid) {
+        let Some(thread) = self.remove_thread(former) else { return };
+        let Thread { group, pending, .. } = thread;
+        self.remove_thread(tid);
+        self.add_thread(tid, group);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.pending = pending;
+        }
+    }
+
     pub(crate) fn group(&mut self, at: usize) -> &mut Group {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
     }
@@ -111,6 +152,7 @@ impl Tree {
             directory: from.and_then(|p| p.directory.clone()),
             modules: from.and_then(|p| p.modules.clone()),
             details: Details::default(),
+            refuses: from.is_some_and(|p| p.refuses),
             earlier: (0, 0),
         };
         let at = match self.free.pop() {
@@ -123,7 +165,7 @@ impl Tree {
                 self.groups.len() - 1
             }
         };
-        self.threads.insert(tgid, Thread { group: at, pending: None });
+        self.add_thread(tgid, at);
         at
     }
 

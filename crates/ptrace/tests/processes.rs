@@ -162,6 +162,22 @@ fn snapshots_hold_the_stack_and_what_is_mapped() {
 }
 
 #[test]
+fn snapshots_of_children_of_one_image_have_their_memory_in_common() {
+    let Some(testee) = testee("fork_storm") else { return };
+    let traced = traced(&testee, &["60", "2"]);
+    let path = |stack: &&needless_tracee::Stack| {
+        traced.profile.path(&traced.profile.rows[stack.row]) == "/missing/fork_storm"
+    };
+    let stacks: Vec<_> = traced.stacks.iter().filter(path).collect();
+    assert_eq!(stacks.len(), 60);
+    for stack in &stacks {
+        assert!(std::sync::Arc::ptr_eq(&stack.bytes, &stacks[0].bytes));
+        assert!(std::sync::Arc::ptr_eq(&stack.modules, &stacks[0].modules));
+    }
+    assert!(!stacks[0].bytes.is_empty());
+}
+
+#[test]
 fn a_program_that_wants_to_be_traced_is_refused_and_that_is_said() {
     let Some(testee) = testee("self_ptrace") else { return };
     let traced = traced(&testee, &[]);

@@ -72,6 +72,23 @@ fn the_commands_end_is_ours() {
     assert_eq!(not_executable.code(), Some(126));
 }
 
+#[test]
+fn a_signal_at_any_moment_of_the_start_ends_us_as_it_ends_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["--all"]] {
+        for step in 0..40 {
+            let mut run = command(RUN, folder.path());
+            run.args(options).args(["-o", "report", "sleep", "600"]).stderr(Stdio::piped());
+            let child = run.spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(500 * step));
+            send(child.id(), libc::SIGTERM);
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{step}: {said}");
+        }
+    }
+}
+
 /// Starts `signals` under us and waits until it is ready.
 fn receiver(folder: &Path) -> Option<(Child, BufReader<ChildStdout>)> {
     let testee = testee("signals")?;
@@ -349,6 +366,40 @@ fn killing_the_tracer_leaves_the_command_alive_and_us_in_its_place() {
         assert_eq!(child.wait().unwrap().code(), Some(i32::from(failed > 0)), "its own");
         assert!(!folder.path().join("report").exists(), "what was seen died with the tracer");
     }
+}
+
+#[test]
+fn killing_the_tracer_leaves_processes_alive_whose_parent_has_ended() {
+    let Some(testee) = testee("stat_loop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counts");
+    // Its parent, a shell of its own, ends at once.
+    let script = format!("({} {} &); exec sleep 600", testee.display(), file.display());
+    let mut front = command(RUN, folder.path());
+    let mut child = front.args(["-o", "report", "sh", "-c", &script]).spawn().unwrap();
+    let pid = eventually("the loop runs", || counts(&file)).2;
+    let parent = || status_field(pid, "PPid:").and_then(|pid| pid.parse::<u32>().ok());
+    let command = |tracer: u32| {
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let children = fs::read_to_string(children).unwrap();
+        let mut children = children.split_ascii_whitespace().map(|c| c.parse::<u32>().unwrap());
+        children.find(|child| *child != tracer).unwrap()
+    };
+    let tracer: u32 = status_field(pid, "TracerPid:").unwrap().parse().unwrap();
+    let command = command(tracer);
+    eventually("its parent ends", || {
+        let parent = parent()?;
+        let grandparent = status_field(parent, "PPid:")?.parse::<u32>().ok()?;
+        (parent != command && grandparent != command).then_some(())
+    });
+    send(tracer, libc::SIGKILL);
+    eventually("we take its place", || {
+        (status_field(pid, "TracerPid:")? == child.id().to_string()).then_some(())
+    });
+    goes_on(&file);
+    send(pid, libc::SIGTERM);
+    send(command, libc::SIGTERM);
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
 }
 
 #[test]

@@ -158,6 +158,10 @@ fn loss(name: &'static str, n: u64) -> String {
             ("set-user-ID program without its privilege", "set-user-ID programs without privilege")
         }
         Loss::PTRACE => ("refused attempt to trace", "refused attempts to trace"),
+        Loss::STRICT_MODE => (
+            "refused request for seccomp's strict mode",
+            "refused requests for seccomp's strict mode",
+        ),
         Loss::UNCOUNTED => ("call counted nowhere", "calls counted nowhere"),
         Loss::PROCESSES => ("process unseen", "processes unseen"),
         Loss::UNTIMED => ("call not timed", "calls not timed"),

@@ -26,8 +26,8 @@ pub struct Stack {
     pub fp: u64,
     /// Link register; 0 where the machine has none.
     pub lr: u64,
-    /// Memory from `sp` upwards, at most 16 KiB.
-    pub bytes: Vec<u8>,
+    /// Memory from `sp` upwards, at most 16 KiB; what is no address in it may be 0.
+    pub bytes: Arc<[u8]>,
     /// What is mapped executable.
     pub modules: Arc<Vec<Module>>,
 }

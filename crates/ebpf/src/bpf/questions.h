@@ -190,6 +190,8 @@ static __always_inline bool holds(const volatile struct call *call, const struct
 	switch (call->when) {
 	case NON_ZERO:
 		return (__u32)argument(s, call->when_at) != 0;
+	case WITH:
+		return (__u32)argument(s, call->when_at) & call->when_bits;
 	case WITHOUT:
 		return !((__u32)argument(s, call->when_at) & call->when_bits);
 	case AT_LEAST:

@@ -1,0 +1,123 @@
+//! The threads that are traced, in memory that the front shares: when the tracer has died, every
+//! moment that the front spends on looking for them costs the command calls that fail.
+
+use crate::sys::Tid;
+use nix::errno::Errno;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Most threads listed; the front finds others in /proc, which takes longer.
+const SLOTS: usize = 65_536;
+/// The first word says how many slots behind it were ever used.
+const WORDS: usize = 1 + SLOTS;
+const BYTES: usize = WORDS * size_of::<AtomicI32>();
+
+/// The list. The tracer writes, the front reads, each through its own mapping of the same memory.
+pub(crate) struct Roster {
+    words: NonNull<AtomicI32>,
+    /// Slots that were used and are free again.
+    free: Vec<u32>,
+    /// How many were ever used.
+    used: usize,
+}
+
+/// Where a thread is listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot(Option<u32>);
+
+impl Roster {
+    /// An empty list. To be made before the fork that parts front and tracer.
+    pub(crate) fn new() -> Result<Roster, Errno> {
+        let (access, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, flags, -1, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(Errno::last());
+        }
+        let words = NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)?;
+        Ok(Roster { words, free: Vec::new(), used: 0 })
+    }
+
+    fn words(&self) -> &[AtomicI32] {
+        // SAFETY: the mapping has that many, lives as long as `self`, is zeroed at first, which is a
+        // valid value, and is only ever written as atomic integers.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), WORDS) }
+    }
+
+    /// Lists a thread.
+    pub(crate) fn add(&mut self, tid: Tid) -> Slot {
+        let slot = self.free.pop().or_else(|| {
+            if self.used == SLOTS {
+                return None;
+            }
+            self.used += 1;
+            self.words()[0].store(self.used as i32, Ordering::Relaxed);
+            Some(self.used as u32)
+        });
+        if let Some(slot) = slot {
+            self.words()[slot as usize].store(tid, Ordering::Relaxed);
+        }
+        Slot(slot)
+    }
+
+    /// Takes it from the list.
+    pub(crate) fn remove(&mut self, Slot(slot): Slot) {
+        if let Some(slot) = slot {
+            self.words()[slot as usize].store(0, Ordering::Relaxed);
+            self.free.push(slot);
+        }
+    }
+
+    /// Those that are listed, in the process that does not write.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = Tid> {
+        let (used, slots) = self.words().split_at(1);
+        let used = used[0].load(Ordering::Relaxed) as usize;
+        slots[..used].iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
+    }
+}
+
+impl Drop for Roster {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing borrows from it any more.
+        unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_listed_is_read_in_another_process() {
+        let mut roster = Roster::new().unwrap();
+        let slots: Vec<Slot> = (1..=3).map(|tid| roster.add(tid)).collect();
+        roster.remove(slots[1]);
+        // SAFETY: the child only reads and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let mut later = 0;
+            while later != 9 {
+                later = roster.threads().max().unwrap_or(0);
+                std::hint::spin_loop();
+            }
+            let read: i32 = roster.threads().sum();
+            // SAFETY: an integer.
+            unsafe { libc::_exit(read) };
+        }
+        roster.add(9);
+        let mut status = 0;
+        // SAFETY: writes one integer.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(libc::WEXITSTATUS(status), 1 + 3 + 9);
+    }
+
+    #[test]
+    fn beyond_its_size_nobody_is_listed() {
+        let mut roster = Roster::new().unwrap();
+        let slots: Vec<Slot> = (0..SLOTS as Tid + 2).map(|tid| roster.add(tid + 1)).collect();
+        assert_eq!(roster.threads().count(), SLOTS);
+        slots.into_iter().for_each(|slot| roster.remove(slot));
+        assert_eq!(roster.threads().count(), 0);
+    }
+}
