@@ -30,7 +30,7 @@ pub use elevate::elevate;
 pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
-pub use needless_launch::Caller;
+pub use needless_launch::{Behind, Caller, behind, survive_file_size_limit};
 pub use preload::{preload, preload_library, preloaded};
 pub use root::{Root, Roots};
 pub use run::{Backend, Captured, Failure, Options, count, launch, run};
