@@ -38,7 +38,7 @@ fn where_the_report_cannot_be_written_the_command_does_not_run() {
     assert_eq!(names(folder.path()), ["file"]);
 }
 
-/// A directory like /tmp, that its owner alone has put into.
+/// A directory that others may use.
 fn shared(mode: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(mode)).unwrap();
@@ -91,20 +91,22 @@ fn what_a_stranger_put_into_a_shared_directory_is_not_used() {
             assert!(line.contains("of user 4711") && line.contains("another file"), "{line}");
         }
     }
-    // Nor do others than root use it.
+    // Nor do others than root use it, nor can they replace a file of root's.
+    let bin = shared(0o755);
+    let program = bin.path().join("needless");
+    copy(NEEDLESS, &program);
     std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    if let Some(setpriv) = program("setpriv") {
-        let done = command(setpriv)
-            .args(["--reuid", "4712", "--regid", "4712", "--clear-groups", NEEDLESS, "run", "-o"])
-            .arg(&new)
-            .args(["--", "true"])
-            .output()
-            .unwrap();
-        // Where our own program cannot be reached by others, there is nothing to see.
-        if done.status.code() != Some(127) && done.status.code() != Some(126) {
-            assert!(assert_one_line(&done).contains("of user 4711"), "{}", stderr(&done));
-        }
+    let roots = folder.path().join("roots.json");
+    std::fs::write(&roots, "root's").unwrap();
+    std::fs::set_permissions(&roots, PermissionsExt::from_mode(0o666)).unwrap();
+    for (target, owner) in [(&link, 4711), (&new, 4711), (&file, 4711), (&roots, 0)] {
+        let mut wrapped = command("setpriv");
+        wrapped.args(["--reuid", "4712", "--regid", "4712", "--clear-groups"]);
+        wrapped.arg(&program).args(["run", "-o"]).arg(target).args(["--", "true"]);
+        let line = assert_one_line(&wrapped.output().unwrap());
+        assert!(line.contains(&format!("of user {owner}, ")), "{line}");
     }
+    std::fs::remove_file(roots).unwrap();
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
     assert_eq!(names(home.path()), ["victim"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs");

@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// As many links as the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-/// Everybody may create files there, and only their owners remove them: /tmp.
+/// Files there are removed by their owners only: /tmp.
 const STICKY: u32 = 0o1000;
 /// Written by the group or by everybody.
 const SHARED: u32 = 0o022;
@@ -126,20 +126,23 @@ fn special(folder: &OwnedFd, name: &OsStr, more: OFlags) -> Result<Landing> {
     Ok(Landing::Special(fs::openat(folder, name, flags, Mode::empty())?.into()))
 }
 
-/// Refuses what another user put into a directory that many may write to: a link there may lead
-/// anywhere, a file or a pipe there is theirs to read.
+/// Refuses what another user made in a directory like /tmp: a link there may lead anywhere, a file or a pipe
+/// is theirs to read. Also a file that we could not replace in the end: there, only its owner does.
 fn ours(folder: &OwnedFd, entry: &Stat) -> Result<()> {
-    let about = fs::fstat(folder)?;
-    let shared = about.st_mode & STICKY != 0 && about.st_mode & SHARED != 0;
-    let own = entry.st_uid == rustix::process::geteuid().as_raw();
-    if !shared || own || entry.st_uid == about.st_uid {
+    let (about, me) = (fs::fstat(folder)?, rustix::process::geteuid().as_raw());
+    if about.st_mode & STICKY == 0 || entry.st_uid == me {
         return Ok(());
     }
     let (owner, what) = (entry.st_uid, FileType::from_raw_mode(entry.st_mode));
+    let theirs = about.st_mode & SHARED != 0 && owner != about.st_uid;
+    let fixed = what == FileType::RegularFile && me != 0 && about.st_uid != me;
+    if !theirs && !fixed {
+        return Ok(());
+    }
     let what = if what == FileType::Symlink { "link" } else { "file" };
     bail!(
-        "there is a {what} of user {owner} in a directory that others may write to, which is not \
-         safe to use: remove it or name another file"
+        "there is a {what} of user {owner}, in a directory where only owners replace what they made: \
+         name another file"
     )
 }
 
