@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Becomes `sudo needless …` with the same arguments but `--elevate`; sudo asks for the password if it
 /// wants one. The command is then run as who we are now: see
-/// [`Caller::behind_sudo`](needless_launch::Caller::behind_sudo). `None` for root, who needs no sudo.
+/// [`behind`](needless_launch::behind). `None` for root, who needs no sudo.
 ///
 /// Settings made by `NEEDLESS_…` variables do not pass sudo; options do.
 pub fn elevate() -> Option<Failure> {

@@ -31,7 +31,7 @@ pub use elevate::elevate;
 pub use enrich::enrich;
 pub use image::{fill, inspect};
 pub use locale::probe;
-pub use needless_launch::Caller;
+pub use needless_launch::{Behind, Caller, behind, survive_file_size_limit};
 pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};
 pub use root::{Root, Roots};

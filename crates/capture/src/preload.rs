@@ -2,7 +2,7 @@
 
 use crate::image;
 use crate::run::{self, Failure};
-use needless_launch::{Launch, Original};
+use needless_launch::{Caller, Launch, Original};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -47,11 +47,17 @@ pub fn preload_library() -> Result<PathBuf, Failure> {
 /// Becomes `words` with the library preloaded, or as they are where it can change nothing: `say` is
 /// then told why. Returns only if that fails.
 ///
-/// `once`: children of the command do not get the library.
-pub fn preload(words: &[OsString], once: bool, say: impl FnOnce(&str)) -> Failure {
+/// `caller`: whose the command is, if not our own user's. `once`: children of the command do not get
+/// the library.
+pub fn preload(
+    words: &[OsString],
+    caller: Option<Caller>,
+    once: bool,
+    say: impl FnOnce(&str),
+) -> Failure {
     let prepared = (|| {
         let library = preload_library()?;
-        let mut launch = run::launch(words, None)?;
+        let mut launch = run::launch(words, caller)?;
         match preloaded(&launch, library) {
             Err(why) => say(&format!("{why}; it is run as it is")),
             Ok(mut env) => {

@@ -11,14 +11,22 @@ use toml::value::Datetime;
 
 /// A file's text and name.
 pub(crate) struct Text<'t> {
-    pub(crate) text: &'t str,
-    pub(crate) name: &'t str,
+    text: &'t str,
+    name: &'t str,
+    /// Where its lines begin, the first one too: a place is looked up for each rule and suppression.
+    lines: Vec<usize>,
 }
 
-impl Text<'_> {
+impl<'t> Text<'t> {
+    pub(crate) fn new(text: &'t str, name: &'t str) -> Text<'t> {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        Text { text, name, lines }
+    }
+
     /// `FILE:LINE`, from 1.
     pub(crate) fn line(&self, span: &Range<usize>) -> String {
-        format!("{}:{}", self.name, self.position(span.start).0)
+        format!("{}:{}", self.name, self.number(span.start))
     }
 
     /// An error about what stands at `span`.
@@ -29,10 +37,15 @@ impl Text<'_> {
 
     /// Line and column, in characters, both from 1.
     fn position(&self, at: usize) -> (usize, usize) {
-        let before = self.text.get(..at).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |end| end + 1);
-        (line, before[start..].chars().count() + 1)
+        let line = self.number(at);
+        let before = self.text.get(self.lines[line - 1]..at).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    /// The line, from 1.
+    fn number(&self, at: usize) -> usize {
+        // The first begins at 0, before or at any place.
+        self.lines.partition_point(|begin| *begin <= at)
     }
 }
 

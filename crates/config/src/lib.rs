@@ -29,6 +29,7 @@ pub use find::{Found, find};
 pub use test::{Failure, test};
 
 use needless_rules::{Declared, Ignore, UNUSED_IGNORE};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// What was told.
@@ -66,10 +67,13 @@ pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Err
 /// # Errors
 /// When it is wrong.
 pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), Error> {
-    let text = file::Text { text, name };
+    let text = file::Text::new(text, name);
     let file = file::read(&text)?;
+    let mut known: HashMap<&'static str, String> =
+        config.rules.iter().map(|rule| (rule.name, rule.place.clone())).collect();
     for rule in file.rule {
-        let declared = rule::declared(rule, &text, &config.rules)?;
+        let declared = rule::declared(rule, &text, &known)?;
+        known.insert(declared.name, declared.place.clone());
         config.rules.push(declared);
     }
     let ignores = file.ignore.into_iter().map(|one| ignore::ignore(one, &text));
@@ -77,11 +81,15 @@ pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), Error> {
     Ok(())
 }
 
+fn is_built_in(rule: &str) -> bool {
+    rule == UNUSED_IGNORE || needless_rules::by_name(rule).is_some()
+}
+
 impl Config {
     /// Whether a rule of this name is built in or declared.
     pub fn knows(&self, rule: &str) -> bool {
         let declared = self.rules.iter().any(|own| own.name == rule);
-        declared || rule == UNUSED_IGNORE || needless_rules::by_name(rule).is_some()
+        declared || is_built_in(rule)
     }
 
     /// Looks that suppressions are of rules that there are: one may be declared in another file.
@@ -89,7 +97,9 @@ impl Config {
     /// # Errors
     /// When one is not.
     fn check(&self) -> Result<(), Error> {
-        match self.ignores.iter().find(|ignore| !self.knows(&ignore.rule)) {
+        let declared: HashSet<&str> = self.rules.iter().map(|rule| rule.name).collect();
+        let known = |rule: &str| declared.contains(rule) || is_built_in(rule);
+        match self.ignores.iter().find(|ignore| !known(&ignore.rule)) {
             None => Ok(()),
             Some(ignore) => Err(Error::at(
                 &ignore.place,

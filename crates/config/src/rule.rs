@@ -4,6 +4,7 @@ use crate::Error;
 use crate::file::{EnvIn, ExampleIn, RemedyIn, RuleIn, Text, Words};
 use needless_model::{Ask, Change, Errno, Remedy, Safety};
 use needless_rules::{Calls, Declared, Example, Glob, Needless, Outcome, Variable};
+use std::collections::HashMap;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -15,7 +16,7 @@ const LONGEST_MESSAGE: usize = 120;
 pub(crate) fn declared(
     rule: Spanned<RuleIn>,
     text: &Text<'_>,
-    known: &[Declared],
+    known: &HashMap<&'static str, String>,
 ) -> Result<Declared, Error> {
     let (span, rule) = (rule.span(), rule.into_inner());
     let name = name(&rule.name, text, known)?;
@@ -55,7 +56,11 @@ pub(crate) fn declared(
     })
 }
 
-fn name(name: &Spanned<String>, text: &Text<'_>, known: &[Declared]) -> Result<String, Error> {
+fn name(
+    name: &Spanned<String>,
+    text: &Text<'_>,
+    known: &HashMap<&'static str, String>,
+) -> Result<String, Error> {
     let wrong = |what: &str| Err(text.wrong(&name.span(), format!("{:?} {what}", name.get_ref())));
     let word = name.get_ref();
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -65,8 +70,8 @@ fn name(name: &Spanned<String>, text: &Text<'_>, known: &[Declared]) -> Result<S
     if needless_rules::by_name(word).is_some() {
         return wrong("is the name of a built-in rule: take another");
     }
-    match known.iter().find(|rule| rule.name == word) {
-        Some(rule) => wrong(&format!("is declared in {} already: take another", rule.place)),
+    match known.get(word.as_str()) {
+        Some(place) => wrong(&format!("is declared in {place} already: take another")),
         None => Ok(word.clone()),
     }
 }

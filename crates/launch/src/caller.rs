@@ -1,55 +1,64 @@
-//! Who ran `sudo needless`: the command is theirs, not root's.
+//! Whose the command is when root starts it: of the user who ran sudo, not root's.
 
 use libc::{c_int, gid_t, rlimit, uid_t};
 use nix::errno::Errno;
-use nix::unistd::{Gid, Uid};
-use std::ffi::{OsStr, OsString};
+use nix::unistd::{Gid, Uid, User};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
-/// The user who ran sudo, as they were right before.
+/// Variables of an environment, in its order.
+type Variables = Vec<(OsString, OsString)>;
+
+/// A user for whom root starts a command.
 #[derive(Clone, Debug)]
 pub struct Caller {
     uid: uid_t,
     gid: gid_t,
     groups: Vec<gid_t>,
     /// Their environment, without `NEEDLESS_…`.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Variables,
     umask: Option<u32>,
     limits: Vec<(c_int, rlimit)>,
 }
 
+/// Who started this process.
+#[derive(Clone, Debug)]
+pub enum Behind {
+    /// Ourselves: not root, or root and no sudo before it.
+    Nobody,
+    /// A user, with sudo: directly, or with other programs in between.
+    User(Caller),
+    /// Somebody at a shell of root's that sudo started.
+    RootShell,
+    /// Once user SUDO_UID with sudo, but none of our ancestors is that sudo or that user: it cannot be
+    /// known who started us.
+    Unknown(uid_t),
+}
+
 impl Caller {
-    /// The caller, where sudo is what started this process. Root's own shell, even one that sudo
-    /// started, is its own caller.
-    pub fn behind_sudo() -> Option<Caller> {
-        if !nix::unistd::geteuid().is_root() {
-            return None;
-        }
-        let mut sudo = None;
-        let mut at = nix::unistd::getppid().as_raw();
-        // With a terminal of its own (`use_pty`), sudo is two processes.
-        while is_sudo(at) {
-            sudo = Some(at);
-            at = Status::of(at)?.parent;
-        }
-        let sudo = sudo?;
-        // sudo itself runs as root; who started it has the caller's user, groups, umask and limits.
-        // Where that has ended, the variables that sudo set tell who it was.
-        let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-        let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
-        let status = Status::of(at).filter(|status| status.uid == uid);
-        let groups = match &status {
-            Some(status) => status.groups.clone(),
-            None => groups_of(gid),
-        };
-        let gid = status.as_ref().map_or(gid, |status| status.gid);
-        let limits = if status.is_some() { limits_of(at) } else { Vec::new() };
-        let umask = status.and_then(|status| status.umask);
-        // Root reads it; should that fail, an empty one is better than root's own.
-        let environment = fs::read(format!("/proc/{sudo}/environ")).unwrap_or_default();
-        let environment = parse(&environment);
-        Some(Caller { uid, gid, groups, environment, umask, limits })
+    /// The user of this name or number, with our own umask, limits and environment but for the
+    /// variables that name a user.
+    ///
+    /// # Errors
+    /// When there is no such user, in a sentence.
+    pub fn named(name: &str) -> Result<Caller, String> {
+        let number = name.parse().ok().map(Uid::from_raw);
+        let by_name = User::from_name(name).ok().flatten();
+        let user = by_name.or_else(|| User::from_uid(number?).ok().flatten());
+        let user = user.ok_or_else(|| format!("there is no user {name:?}"))?;
+        let groups = nix::unistd::getgrouplist(&c_string(OsStr::new(&user.name)), user.gid);
+        let groups = groups.map_err(|why| format!("the groups of user {name}: {why}"))?;
+        Ok(Caller {
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            groups: groups.into_iter().map(Gid::as_raw).collect(),
+            environment: renamed(variables(std::env::vars_os()), &user),
+            umask: None,
+            limits: Vec::new(),
+        })
     }
 
     /// Their user id.
@@ -113,15 +122,204 @@ impl Caller {
     }
 }
 
-fn is_sudo(pid: i32) -> bool {
-    let exe = fs::read_link(format!("/proc/{pid}/exe"));
-    exe.is_ok_and(|exe| matches!(exe.file_name().and_then(OsStr::to_str), Some("sudo" | "sudo-rs")))
+/// Who started this process. Only root asks: nobody else can pass for another user by what is read here.
+pub fn behind() -> Behind {
+    if !nix::unistd::geteuid().is_root() {
+        return Behind::Nobody;
+    }
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    let told = number("SUDO_UID").zip(number("SUDO_GID"));
+    let chain = Chain::of(&|pid| Status::of(pid).map(|status| (status, Program::of(pid))));
+    let Some(link) = chain.sudo else {
+        if chain.shell && told.is_some_and(|(uid, _)| uid != 0) {
+            return Behind::RootShell;
+        }
+        return match (told, &chain.user) {
+            (None | Some((0, _)), _) => Behind::Nobody,
+            // sudo became us (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is gone.
+            (Some((uid, _)), Some((pid, status))) if status.uid == uid => {
+                let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+                let ours = variables(std::env::vars_os());
+                let environment = match &user {
+                    Some(user) => renamed(ours, user),
+                    None => ours,
+                };
+                Behind::User(caller(*pid, status, environment))
+            }
+            (Some((uid, _)), _) => Behind::Unknown(uid),
+        };
+    };
+    if link.shell {
+        return Behind::RootShell;
+    }
+    // Root reads it; should that fail, an empty one is better than root's own.
+    let before = environ(link.sudo);
+    let between = match link.child {
+        Some(child) => changes(&environ(child), &variables(std::env::vars_os())),
+        None => Vec::new(),
+    };
+    let environment = changed(before, between);
+    // Root may have run sudo itself.
+    let above = || Some((link.above, Status::of(link.above)?));
+    match (chain.user.or_else(above), told) {
+        (Some((pid, status)), Some((uid, _))) if uid == 0 || uid == status.uid => {
+            Behind::User(caller(pid, &status, environment))
+        }
+        (Some((pid, status)), None) => Behind::User(caller(pid, &status, environment)),
+        // Who started it has ended, or has changed its user: the variables that sudo set tell who
+        // it was.
+        (_, Some((uid, gid))) => {
+            let groups = groups_of(gid);
+            Behind::User(Caller { uid, gid, groups, environment, umask: None, limits: Vec::new() })
+        }
+        (None, None) => Behind::Nobody,
+    }
+}
+
+/// The user of process `pid` as it is now.
+fn caller(pid: i32, status: &Status, environment: Variables) -> Caller {
+    Caller {
+        uid: status.uid,
+        gid: status.gid,
+        groups: status.groups.clone(),
+        environment,
+        umask: status.umask,
+        limits: limits_of(pid),
+    }
+}
+
+/// What our ancestors say about who started us.
+#[derive(Debug, Default)]
+struct Chain {
+    /// The outermost sudo below the user.
+    sudo: Option<Link>,
+    /// The nearest ancestor that is not root's.
+    user: Option<(i32, Status)>,
+    /// Whether somebody works at a shell between that one and us.
+    shell: bool,
+}
+
+/// A sudo among our ancestors.
+#[derive(Debug)]
+struct Link {
+    sudo: i32,
+    /// What started it.
+    above: i32,
+    /// What it started, where that is not us.
+    child: Option<i32>,
+    /// Whether somebody works at a shell between it and us.
+    shell: bool,
+}
+
+impl Chain {
+    /// `of`: what is known of a process.
+    fn of(of: &dyn Fn(i32) -> Option<(Status, Program)>) -> Chain {
+        let mut chain = Chain::default();
+        let mut at = nix::unistd::getppid().as_raw();
+        let mut below = None;
+        // Longer chains there are not; one that is read while it changes could be a circle.
+        for _ in 0..10_000 {
+            let Some((status, program)) = of(at).filter(|_| at > 0) else { break };
+            let is_root = status.effective == 0;
+            match program {
+                // Its real user is the caller as long as it runs.
+                Program::Sudo if is_root => {
+                    // With a terminal of its own (`use_pty`), sudo is two processes.
+                    let inner = chain.sudo.take().filter(|link| below == Some(link.sudo));
+                    let child = inner.map_or(below, |link| link.child);
+                    let shell = chain.shell;
+                    chain.sudo = Some(Link { sudo: at, above: status.parent, child, shell });
+                }
+                // su and its like: who is behind them has become root by other means.
+                _ if is_root && status.uid != 0 => break,
+                _ if !is_root => {
+                    chain.user = Some((at, status));
+                    break;
+                }
+                Program::Shell => chain.shell = true,
+                Program::Sudo | Program::Other => {}
+            }
+            below = Some(at);
+            at = status.parent;
+        }
+        chain
+    }
+}
+
+/// What a process runs, where that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Sudo,
+    /// A shell that somebody types commands into.
+    Shell,
+    Other,
+}
+
+impl Program {
+    fn of(pid: i32) -> Program {
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let input = fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
+        match exe.file_name().and_then(OsStr::to_str) {
+            Some("sudo" | "sudo-rs") => Program::Sudo,
+            Some(name) if is_shell(name) && asks_for_commands(&words) && is_terminal(&input) => {
+                Program::Shell
+            }
+            _ => Program::Other,
+        }
+    }
+}
+
+fn is_shell(name: &str) -> bool {
+    // The multi-call binary of Alpine is its shell, too.
+    matches!(
+        name,
+        "sh" | "bash"
+            | "dash"
+            | "ash"
+            | "busybox"
+            | "zsh"
+            | "ksh"
+            | "ksh93"
+            | "mksh"
+            | "fish"
+            | "csh"
+            | "tcsh"
+            | "nu"
+            | "yash"
+            | "xonsh"
+            | "elvish"
+    )
+}
+
+/// Whether a shell with this command line reads commands from its input: it has no script, and no
+/// command in `-c`.
+fn asks_for_commands(words: &[u8]) -> bool {
+    let mut words = words.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    // `busybox sh`
+    if first.ends_with(b"busybox") {
+        words.next();
+    }
+    words.all(|word| {
+        let short = !word.starts_with(b"--");
+        matches!(word[0], b'-' | b'+') && !(short && word.contains(&b'c'))
+    })
+}
+
+fn is_terminal(input: &std::path::Path) -> bool {
+    input.starts_with("/dev/pts")
+        || input.to_string_lossy().starts_with("/dev/tty")
+        || input == PathBuf::from("/dev/console")
 }
 
 /// What /proc/PID/status (proc(5)) tells.
+#[derive(Clone, Debug)]
 struct Status {
     parent: i32,
+    /// The real user.
     uid: uid_t,
+    effective: uid_t,
     gid: gid_t,
     groups: Vec<gid_t>,
     umask: Option<u32>,
@@ -129,7 +327,9 @@ struct Status {
 
 impl Status {
     fn of(pid: i32) -> Option<Status> {
-        Status::parse(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+        // Not as text: the name may hold any bytes.
+        let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
+        Status::parse(&String::from_utf8_lossy(&bytes))
     }
 
     fn parse(text: &str) -> Option<Status> {
@@ -138,6 +338,7 @@ impl Status {
         Some(Status {
             parent: first("PPid:")?.parse().ok()?,
             uid: first("Uid:")?.parse().ok()?,
+            effective: field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?,
             gid: first("Gid:")?.parse().ok()?,
             groups: field("Groups:")?.split_whitespace().filter_map(|g| g.parse().ok()).collect(),
             umask: first("Umask:").and_then(|mask| u32::from_str_radix(mask, 8).ok()),
@@ -147,10 +348,13 @@ impl Status {
 
 /// The groups of the user that sudo names, as the system's databases have them.
 fn groups_of(gid: gid_t) -> Vec<gid_t> {
-    let user = std::env::var_os("SUDO_USER").unwrap_or_default();
-    let user = std::ffi::CString::new(user.as_bytes()).unwrap_or_default();
+    let user = c_string(&std::env::var_os("SUDO_USER").unwrap_or_default());
     let groups = nix::unistd::getgrouplist(&user, Gid::from_raw(gid)).unwrap_or_default();
     groups.into_iter().map(Gid::as_raw).collect()
+}
+
+fn c_string(text: &OsStr) -> CString {
+    CString::new(text.as_bytes()).unwrap_or_default()
 }
 
 fn limits_of(pid: i32) -> Vec<(c_int, rlimit)> {
@@ -166,13 +370,62 @@ fn limits_of(pid: i32) -> Vec<(c_int, rlimit)> {
         .collect()
 }
 
-fn parse(environ: &[u8]) -> Vec<(OsString, OsString)> {
+/// The environment that process `pid` was executed with; nothing where it cannot be read.
+fn environ(pid: i32) -> Variables {
+    parse(&fs::read(format!("/proc/{pid}/environ")).unwrap_or_default())
+}
+
+fn parse(environ: &[u8]) -> Variables {
     let pairs = environ.split(|byte| *byte == 0).filter_map(|variable| {
         let equals = variable.iter().position(|byte| *byte == b'=')?;
         let own = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         Some((own(&variable[..equals]), own(&variable[equals + 1..])))
     });
-    pairs.filter(|(name, _)| !name.as_bytes().starts_with(b"NEEDLESS_")).collect()
+    variables(pairs)
+}
+
+/// Without our own.
+fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Variables {
+    all.filter(|(name, _)| !name.as_bytes().starts_with(b"NEEDLESS_")).collect()
+}
+
+/// What differs in `after`: the new value of each variable, `None` where it was removed.
+fn changes(before: &Variables, after: &Variables) -> Vec<(OsString, Option<OsString>)> {
+    let (was, is): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (before.iter().cloned().collect(), after.iter().cloned().collect());
+    let set = is.iter().filter(|(name, value)| was.get(*name) != Some(value));
+    let set = set.map(|(name, value)| (name.clone(), Some(value.clone())));
+    let removed = was.keys().filter(|name| !is.contains_key(*name));
+    // Each program between sudo and us has a `_` of its own.
+    set.chain(removed.map(|name| (name.clone(), None))).filter(|(name, _)| name != "_").collect()
+}
+
+fn changed(mut all: Variables, changes: Vec<(OsString, Option<OsString>)>) -> Variables {
+    for (name, value) in changes {
+        let at = all.iter().position(|(known, _)| *known == name);
+        match (at, value) {
+            (Some(at), Some(value)) => all[at].1 = value,
+            (None, Some(value)) => all.push((name, value)),
+            (Some(at), None) => drop(all.remove(at)),
+            (None, None) => {}
+        }
+    }
+    all
+}
+
+/// `all` with another user's name and home, and without what sudo says of its own caller.
+fn renamed(all: Variables, user: &User) -> Variables {
+    let name = OsString::from(&user.name);
+    let theirs = [
+        ("HOME", user.dir.clone().into_os_string()),
+        ("SHELL", user.shell.clone().into_os_string()),
+        ("USER", name.clone()),
+        ("LOGNAME", name),
+    ];
+    let sudos = ["SUDO_COMMAND", "SUDO_USER", "SUDO_UID", "SUDO_GID", "SUDO_HOME", "MAIL"];
+    let set = theirs.into_iter().map(|(name, value)| (name.into(), Some(value)));
+    let unset = sudos.into_iter().map(|name| (name.into(), None));
+    changed(all, set.chain(unset).collect())
 }
 
 #[cfg(test)]
@@ -181,18 +434,82 @@ mod tests {
 
     #[test]
     fn a_status_is_read() {
-        let text = "Name:\tbash\nUmask:\t0027\nPPid:\t7\nUid:\t1000\t1000\t0\t0\n\
+        let text = "Name:\tbash\nUmask:\t0027\nPPid:\t7\nUid:\t1000\t0\t0\t0\n\
                     Gid:\t100\t100\t100\t100\nGroups:\t24 27 100 \n";
         let status = Status::parse(text).unwrap();
-        assert_eq!((status.parent, status.uid, status.gid), (7, 1000, 100));
+        assert_eq!((status.parent, status.uid, status.effective), (7, 1000, 0));
+        assert_eq!(status.gid, 100);
         assert_eq!((status.groups, status.umask), (vec![24, 27, 100], Some(0o27)));
         assert!(Status::parse("Name:\tx\n").is_none());
+    }
+
+    fn pairs(of: &[(&str, &str)]) -> Variables {
+        of.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     #[test]
     fn our_own_variables_are_not_the_commands() {
         let found = parse(b"A=1\0NEEDLESS_ALL=1\0B=x=y\0broken\0");
-        let expected = [("A", "1"), ("B", "x=y")];
-        assert_eq!(found, expected.map(|(n, v)| (n.into(), v.into())));
+        assert_eq!(found, pairs(&[("A", "1"), ("B", "x=y")]));
+    }
+
+    #[test]
+    fn what_was_set_between_sudo_and_us_counts() {
+        let sudos = pairs(&[("HOME", "/root"), ("A", "1"), ("B", "2"), ("_", "/bin/sh")]);
+        let ours = pairs(&[("HOME", "/root"), ("A", "9"), ("TZ", "UTC"), ("_", "needless")]);
+        let theirs = pairs(&[("HOME", "/home/u"), ("B", "2")]);
+        let found = changed(theirs, changes(&sudos, &ours));
+        assert_eq!(found, pairs(&[("HOME", "/home/u"), ("A", "9"), ("TZ", "UTC")]));
+    }
+
+    #[test]
+    fn a_shell_with_a_command_is_nobodys_shell() {
+        for shell in ["-bash\0", "bash\0", "/bin/sh\0-i\0", "zsh\0--login\0", "busybox\0sh\0"] {
+            assert!(asks_for_commands(shell.as_bytes()), "{shell:?}");
+        }
+        for other in ["sh\0-c\0x\0", "bash\0-xc\0x\0", "bash\0script\0", "sh\0-e\0script\0"] {
+            assert!(!asks_for_commands(other.as_bytes()), "{other:?}");
+        }
+    }
+
+    /// Ancestors from the nearest: (real user, what it runs). Those that are not the user's last one run as
+    /// root.
+    fn chain(of: &[(u32, Program)]) -> Chain {
+        let first = nix::unistd::getppid().as_raw();
+        Chain::of(&|pid| {
+            let at = if pid == first { 0 } else { usize::try_from(1_000_000 - pid).unwrap() };
+            let (uid, program) = *of.get(at)?;
+            let parent = 1_000_000 - i32::try_from(at).unwrap() - 1;
+            let effective = if at + 1 == of.len() { uid } else { 0 };
+            let status =
+                Status { parent, uid, effective, gid: uid, groups: Vec::new(), umask: None };
+            Some((status, program))
+        })
+    }
+
+    #[test]
+    fn a_sudo_is_found_behind_other_programs() {
+        use Program::{Other, Shell, Sudo};
+        let user = (1000, Shell);
+        let found = |of: &[(u32, Program)]| {
+            let chain = chain(of);
+            let sudo = chain.sudo.map(|link| (link.child.is_some(), link.shell));
+            (chain.user.map(|(_, status)| status.uid), sudo)
+        };
+        assert_eq!(found(&[(0, Sudo), user]), (Some(1000), Some((false, false))));
+        assert_eq!(found(&[(0, Sudo), (0, Sudo), user]), (Some(1000), Some((false, false))));
+        assert_eq!(found(&[(0, Other), (0, Sudo), user]), (Some(1000), Some((true, false))));
+        let nested = [(0, Sudo), (0, Other), (0, Sudo), user];
+        assert_eq!(found(&nested), (Some(1000), Some((true, false))));
+        assert_eq!(found(&[(0, Shell), (0, Sudo), user]), (Some(1000), Some((true, true))));
+        assert_eq!(found(&[(1000, Sudo), user]), (Some(1000), Some((false, false))));
+        // A shell of su's, in which root runs sudo.
+        assert_eq!(
+            found(&[(0, Sudo), (0, Shell), (1000, Other), user]),
+            (None, Some((false, false)))
+        );
+        assert_eq!(found(&[user]), (Some(1000), None));
+        assert_eq!(found(&[(0, Other), (0, Other)]), (None, None));
+        assert_eq!(found(&[(0, Shell), (0, Sudo), (0, Shell)]), (None, Some((true, true))));
     }
 }

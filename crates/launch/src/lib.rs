@@ -12,12 +12,12 @@ mod prepared;
 mod supervise;
 mod timed;
 
-pub use caller::Caller;
+pub use caller::{Behind, Caller, behind};
 pub use endings::Endings;
 pub use error::Error;
 pub use exit::mirror;
 pub use forward::{Forward, release_standard_streams, wait_for};
-pub use original::{Original, rename_command_line};
+pub use original::{Original, rename_command_line, survive_file_size_limit};
 pub use prepared::{Child, Prepared, become_command};
 pub use supervise::{Ended, Watch, supervise};
 pub use timed::{Running, peak_floor_kib, start};
@@ -39,7 +39,7 @@ pub struct Launch {
     pub env: Option<Vec<(OsString, OsString)>>,
     /// Its standard streams.
     pub stdio: Stdio,
-    /// Whose it is, if not our own user's; its environment is then to be given in `env`.
+    /// For whom it is, if not for our own user; its environment is then to be given in `env`.
     pub caller: Option<Caller>,
 }
 

@@ -64,6 +64,19 @@ pub fn rename_command_line(name: &CStr) {
     }
 }
 
+/// From now on a write beyond the limit of a file's size (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
+/// and does not end this process by SIGXFSZ. A command that is executed has the default action again.
+pub fn survive_file_size_limit() {
+    extern "C" fn nothing(_: c_int) {}
+    // A handler, which execve(2) resets, and not SIG_IGN, which it would hand on.
+    if !ignored(libc::SIGXFSZ) {
+        let handler = SigHandler::Handler(nothing);
+        // SAFETY: the handler does nothing, so that it may interrupt anything. It fails for no signal
+        // that there is.
+        let _ = unsafe { signal(Signal::SIGXFSZ, handler) };
+    }
+}
+
 fn ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: asks only; the structure is writable and zeroed, so initialised in any case.

@@ -6,6 +6,8 @@ use crate::output::{self, Output};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::{Root, Who};
 use needless_places::{self as places, Journal, Plan, State, Target, Wanted};
+use needless_report::clean;
+use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,6 +49,7 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     let mut targets = Vec::new();
     // What keeps processes of one kind from being helped is said once.
     let mut refused: Vec<(String, u32)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for wish in &wishes {
         let found = target(wish, &disk).and_then(|target| match left_alone(wish, &target, &disk) {
             Some(said) => bail!("not done: {said}"),
@@ -56,7 +59,8 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
             Ok(target) => targets.push(target),
             Err(why) => {
                 let why = format!("{}: {why}", words(wish));
-                match refused.iter_mut().find(|(other, _)| *other == why) {
+                let at = *known.entry(why.clone()).or_insert(refused.len());
+                match refused.get_mut(at) {
                     Some((_, n)) => *n += 1,
                     None => refused.push((why, 1)),
                 }
@@ -110,7 +114,7 @@ fn left_alone(wish: &Wish, target: &Target, disk: &places::Disk) -> Option<Strin
     let rule = wish.rule.as_deref()?;
     let value = target.value.as_deref();
     let plan = places::plan(&target.spot, &target.variable, value, disk).ok()?;
-    places::ignored(&plan, rule, disk).map(|said| needless_report::clean(&said).to_string())
+    places::ignored(&plan, rule, disk)
 }
 
 fn words(wish: &Wish) -> String {
@@ -227,7 +231,6 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
     let mut verdict = needless_rules::check_by_service(&profile, &options);
     crate::gate::suppress(&mut verdict, &profile, &options);
     for needless_rules::Suppressed { finding, reason, place, .. } in &verdict.suppressed {
-        let (place, reason) = (needless_report::clean(place), needless_report::clean(reason));
         output::say(format_args!("{} is left alone: {place} says so ({reason})", finding.rule));
     }
     let report = needless_report::Report {
@@ -322,7 +325,7 @@ fn carry_out(target: &Target, plan: &Plan, asked: &cli::Fix, state: &Path) -> Re
     verify(target, plan, id, state)?;
     if asked.restart && !plan.restart.is_empty() {
         places::run(&plan.restart).map_err(|why| anyhow!(why))?;
-        writeln!(out, "restarted: {}", plan.restart.join(" "))?;
+        writeln!(out, "restarted: {}", clean(&plan.restart.join(" ")))?;
     }
     Ok(true)
 }
@@ -335,7 +338,7 @@ fn show_and_apply(
 ) -> Result<Done> {
     let mut out = std::io::stdout().lock();
     if plan.files.is_empty() {
-        writeln!(out, "already so: {}", plan.what)?;
+        writeln!(out, "already so: {}", clean(&plan.what))?;
         return Ok(Done::Already);
     }
     if asked.diff {
@@ -344,22 +347,25 @@ fn show_and_apply(
                 "--diff cannot print it, for it is no text; without --diff it is shown and asked for"
             );
         }
-        out.write_all(shown(&plan.diff()).as_bytes())?;
+        // As it is for a pipe, which may be patch(1).
+        let diff = plan.diff();
+        let terminal = std::io::stdout().is_terminal();
+        out.write_all(if terminal { shown(&diff) } else { diff }.as_bytes())?;
         return Ok(Done::Already);
     }
-    let what = shown(&plan.what);
-    writeln!(out, "{what}\n  place    {}\n  why      {}", shown(&plan.place), shown(&plan.why))?;
+    let what = clean(&plan.what);
+    writeln!(out, "{what}\n  place    {}\n  why      {}", clean(&plan.place), clean(&plan.why))?;
     let whom: Vec<String> = for_whom.iter().flat_map(|target| target.whom.clone()).collect();
     if !whom.is_empty() {
-        writeln!(out, "  for      {}", shown(&listed(&whom)))?;
+        writeln!(out, "  for      {}", clean(&listed(&whom)))?;
     }
     let wished = for_whom.iter().flat_map(|target| &target.caveats);
     for caveat in wished.chain(&plan.caveats) {
-        writeln!(out, "  caveat   {}", shown(caveat))?;
+        writeln!(out, "  caveat   {}", clean(caveat))?;
     }
-    writeln!(out, "  effect   {}", plan.effect)?;
+    writeln!(out, "  effect   {}", clean(&plan.effect))?;
     if !plan.restart.is_empty() {
-        writeln!(out, "  restart  {}", plan.restart.join(" "))?;
+        writeln!(out, "  restart  {}", clean(&plan.restart.join(" ")))?;
     }
     writeln!(out, "\n{}", shown(&plan.diff_to_show()))?;
     out.flush()?;
@@ -384,13 +390,13 @@ fn listed(whom: &[String]) -> String {
     }
 }
 
-/// Text of files as a terminal may see it; as it is for a pipe, which may be patch(1).
+/// Lines of files as a terminal may see them, tabs kept; a pipe may lead to one.
 fn shown(text: &str) -> String {
-    if !std::io::stdout().is_terminal() {
-        return text.to_owned();
-    }
-    let lines: Vec<_> = text.split('\n').map(needless_report::clean).collect();
-    lines.join("\n")
+    let pieces = text.split_inclusive(['\n', '\t']).map(|piece| {
+        let end = piece.trim_end_matches(['\n', '\t']).len();
+        clean(&piece[..end]).into_owned() + &piece[end..]
+    });
+    pieces.collect()
 }
 
 fn agreed(out: &mut impl Write) -> Result<bool> {
@@ -413,7 +419,11 @@ fn take_effect(out: &mut impl Write, words: &[String]) -> Result<()> {
         return Ok(());
     }
     if words[0] == "systemctl" && !places::systemd_runs() {
-        writeln!(out, "systemd does not run here: run `{}` where it does", words.join(" "))?;
+        writeln!(
+            out,
+            "systemd does not run here: run `{}` where it does",
+            clean(&words.join(" "))
+        )?;
         return Ok(());
     }
     places::run(words).map(|_| ()).map_err(|why| anyhow!(why))
@@ -458,7 +468,7 @@ pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
                 State::RolledBack => "rolled back",
                 State::Begun => "begun",
             };
-            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, shown(&entry.what))?;
+            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, clean(&entry.what))?;
         }
         return Ok(());
     }
@@ -467,6 +477,6 @@ pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
         None => journal.last().map_err(|why| anyhow!(why))?,
     };
     let entry = journal.undo(id).map_err(|why| anyhow!(why))?;
-    writeln!(out, "taken back: change {id}, {}", shown(&entry.what))?;
+    writeln!(out, "taken back: change {id}, {}", clean(&entry.what))?;
     entry.after.iter().try_for_each(|words| take_effect(&mut out, words))
 }

@@ -1,12 +1,13 @@
 //! The command line: what can be asked for, with its help. Parsing only.
 
 mod budget;
+mod mistakes;
 mod prove;
 
 pub(crate) use budget::FailOn;
 use budget::budget;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use mistakes::nearest;
 pub(crate) use prove::{Diff, Measure, Prove};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,14 +42,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// The command line; where it is none this ends the process.
     pub(crate) fn read() -> Cli {
-        Cli::try_parse().unwrap_or_else(|mut error| {
-            // Who forgot `run` named a program.
-            if error.kind() == ErrorKind::InvalidSubcommand && std::env::args_os().len() > 1 {
-                let tip = "a command to be observed goes behind run: needless run -- CMD…";
-                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-            }
-            error.exit()
-        })
+        Cli::try_parse().unwrap_or_else(|error| mistakes::explained(error).exit())
     }
 }
 
@@ -162,16 +156,30 @@ pub(crate) struct Run {
     #[arg(long, value_name = "REGEX", requires = "prove", value_parser = prove::regex)]
     pub(crate) ignore_output: Option<regex::bytes::Regex>,
     #[command(flatten)]
+    pub(crate) whose: Whose,
+    #[command(flatten)]
     pub(crate) report: Report,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
+/// For whom root runs a command; by default for the user who ran sudo.
+#[derive(Args)]
+pub(crate) struct Whose {
+    /// Run the command as this user (name or number), with that user's groups and home. For root; by
+    /// default the command belongs to the user who ran sudo.
+    #[arg(long = "as", value_name = "USER", conflicts_with = "as_root")]
+    pub(crate) user: Option<String>,
+    /// Run the command as root, also behind sudo.
+    #[arg(long)]
+    pub(crate) as_root: bool,
+}
+
 #[derive(Args)]
 pub(crate) struct Attach {
     /// Processes, by their ids.
-    #[arg(value_name = "PID", required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
     pub(crate) pids: Vec<u32>,
     /// A systemd unit.
     #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "cgroup"])]
@@ -196,6 +204,8 @@ pub(crate) struct Preload {
     /// For the command alone: its children get its C library's functions.
     #[arg(long)]
     pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
     /// The command and its arguments.
     #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -268,7 +278,8 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE")]
     pub(crate) save_baseline: Option<PathBuf>,
     /// Exit status 1 if the findings that are left are more than this: any, or calls (1000), or a
-    /// share of the calls that name a path (5%). `run` keeps a status of the command that is not 0.
+    /// share of the calls that name a path (5%); 2 if the report cannot be written. `run` keeps a
+    /// status of the command that is not 0.
     #[arg(long, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
     pub(crate) fail_on: Option<FailOn>,
 }
@@ -279,7 +290,7 @@ pub(crate) struct Origin {
     #[arg(value_name = "VAR")]
     pub(crate) variable: String,
     /// The process, by its id.
-    #[arg(value_name = "PID", required_unless_present_any = ["unit", "command"], conflicts_with_all = ["unit", "command"])]
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "command"], conflicts_with_all = ["unit", "command"])]
     pub(crate) pid: Option<u32>,
     /// A systemd unit: its main process, or its files where it does not run.
     #[arg(long, value_name = "UNIT", conflicts_with = "command")]
@@ -290,6 +301,8 @@ pub(crate) struct Origin {
     /// Write the story to FILE; its ending .json makes it JSON.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
     /// A command to run, after `--`.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -304,7 +317,7 @@ pub(crate) struct Fix {
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
     /// A process.
-    #[arg(long, value_name = "PID", conflicts_with = "unit")]
+    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "unit")]
     pub(crate) pid: Option<u32>,
     /// Change this file, whoever reads it: a Dockerfile, a manifest, a crontab …
     #[arg(long = "in", value_name = "FILE", requires = "set", conflicts_with_all = ["unit", "pid"])]
@@ -474,6 +487,12 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+fn pid(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| {
+        "wants a process id, such as $(pidof NAME) gives; a service is named with --unit".to_owned()
+    })
+}
+
 fn full_or_json(text: &str) -> Result<needless_report::Format, String> {
     use needless_report::Format;
     match text.parse() {
@@ -491,15 +510,24 @@ fn rule_name(text: &str) -> Result<String, String> {
     if text.contains('-') && text.bytes().all(legal) {
         return Ok(text.to_owned());
     }
-    // "TZ_UNSET", or a part of a name: "locale".
+    let names: Vec<&str> = needless_rules::RULES.iter().map(|rule| rule.name).collect();
+    Err(no_such_rule(text, &names))
+}
+
+/// That there is no such rule among `names`, and what may be meant.
+pub(crate) fn no_such_rule(text: &str, names: &[&str]) -> String {
+    // "TZ_UNSET", a part of a name ("locale"), or a slip of the keyboard.
     let meant = text.to_ascii_lowercase().replace(['_', ' '], "-");
-    let names = needless_rules::RULES.iter().map(|rule| rule.name);
-    let like: Vec<&str> = names.filter(|name| !meant.is_empty() && name.contains(&meant)).collect();
+    let part = |name: &&&str| !meant.is_empty() && name.contains(&meant);
+    let mut like: Vec<&str> = names.iter().filter(part).copied().collect();
+    if like.is_empty() {
+        like = nearest(&meant, names);
+    }
     let perhaps = match like.is_empty() {
         true => String::new(),
         false => format!(" (perhaps {})", like.join(", ")),
     };
-    Err(format!("no such rule{perhaps}; `needless rules` lists them"))
+    format!("no such rule{perhaps}; `needless rules` lists them")
 }
 
 #[cfg(test)]

@@ -27,9 +27,15 @@ impl Gate {
         Ok(Gate {
             options: crate::rules(asked),
             baseline: asked.baseline.as_deref().map(known).transpose()?,
-            save: save.map(|path| Output::open(Some(path), Stream::Stdout)).transpose()?,
+            // A baseline is a JSON report, whatever its file is called.
+            save: save.map(|path| Output::open(Some(path), Stream::Stdout, None)).transpose()?,
             fail_on: asked.fail_on,
         })
+    }
+
+    /// Whether somebody relies on the outcome: it is to fail, then, where it cannot be had.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.fail_on.is_some() || self.save.is_some()
     }
 
     /// What the rules are to be asked with.
@@ -37,18 +43,20 @@ impl Gate {
         &self.options
     }
 
-    /// Takes out of the verdict what is suppressed or known. The budget, if the rest is not within it.
+    /// Takes out of the verdict what is suppressed or known, and judges the rest. Nothing is written yet:
+    /// a file that cannot be does not change the judgement.
     ///
     /// # Errors
-    /// When the new baseline cannot be written.
-    pub(crate) fn pass(
+    /// When the new baseline cannot be formed.
+    pub(crate) fn judge(
         self,
         verdict: &mut Verdict,
         profile: &Profile,
         source: &Source,
-    ) -> Result<Option<FailOn>> {
+    ) -> Result<Judgement> {
         suppress(verdict, profile, &self.options);
-        if let Some(save) = self.save {
+        let mut save = None;
+        if let Some(output) = self.save {
             let report = Report {
                 profile,
                 verdict,
@@ -58,9 +66,10 @@ impl Gate {
                 version: env!("CARGO_PKG_VERSION"),
             };
             let mut text = Vec::new();
-            needless_report::write(&mut text, &report, Format::Json, save.style(When::Never))
+            let style = output.style(When::Never);
+            needless_report::write(&mut text, &report, Format::Json, style)
                 .context("cannot form the baseline")?;
-            save.write(&text)?;
+            save = Some((output, text));
         }
         if let Some(baseline) = &self.baseline {
             let window = matches!(source, Source::Attach(_) | Source::Host);
@@ -68,16 +77,33 @@ impl Gate {
             let window_s = length.map(|ns| ns as f64 / 1e9);
             needless_rules::leave_out_known(verdict, profile, baseline, window_s);
         }
-        Ok(self.fail_on.filter(|limit| !limit.holds(verdict, profile)))
+        let exceeded = self.fail_on.filter(|limit| !limit.holds(verdict, profile));
+        Ok(Judgement { exceeded, save })
     }
 }
 
-/// Says that the budget is exceeded, after the report. Whether it is not.
-pub(crate) fn within(exceeded: Option<FailOn>) -> bool {
-    if let Some(limit) = exceeded {
-        output::say(format_args!("failed: more is needless than --fail-on {limit} allows"));
+/// What came of it.
+pub(crate) struct Judgement {
+    exceeded: Option<FailOn>,
+    /// The new baseline, to be written.
+    save: Option<(Output, Vec<u8>)>,
+}
+
+impl Judgement {
+    /// Writes the new baseline, and says after the report that the budget is exceeded. Whether it is not.
+    ///
+    /// # Errors
+    /// When the report, as `reported` says, or the baseline could not be written. Both were tried.
+    pub(crate) fn end(self, reported: Result<()>) -> Result<bool> {
+        let saved = self.save.map_or(Ok(()), |(output, text)| output.write(&text));
+        if let Some(limit) = self.exceeded {
+            output::say(format_args!("failed: more is needless than --fail-on {limit} allows"));
+        }
+        if let (Err(_), Err(error)) = (&reported, &saved) {
+            output::say(format_args!("{error:#}"));
+        }
+        reported.and(saved).map(|()| self.exceeded.is_none())
     }
-    exceeded.is_none()
 }
 
 /// Takes out of the verdict what needless.toml says.

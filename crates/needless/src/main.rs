@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod prove;
 mod settings;
+mod whose;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cli::{Action, Cli, When};
@@ -27,13 +28,14 @@ const OVER_BUDGET: i32 = 1;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
+        let panic = panic.to_string().replace('\n', " ");
         output::say(format_args!("internal error, please report it: {panic}"));
     }));
+    needless_capture::survive_file_size_limit();
     let cli = Cli::read();
     let when = cli.color;
-    if let Err(error) = settings::load(&cli) {
-        let is_run = matches!(&cli.action, Action::Run(run) if !run.prove);
-        return complain(&error, if is_run { Failure::OURS } else { FAILED });
+    if let Err(error) = whose::decide(&cli.action).and_then(|()| settings::load(&cli)) {
+        return complain(&error, failure(&cli.action));
     }
     settings::check_names(&cli);
     let done = match cli.action {
@@ -84,6 +86,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// The status for our own failures: another one where the command's own status is expected.
+fn failure(action: &Action) -> i32 {
+    match action {
+        Action::Run(run) if !run.prove => Failure::OURS,
+        Action::Origin(origin) if !origin.command.is_empty() => Failure::OURS,
+        Action::Preload(_) => Failure::OURS,
+        _ => FAILED,
+    }
+}
+
 /// Whether all is as it should be, as an exit status.
 fn status(done: Result<bool>) -> ExitCode {
     match done {
@@ -100,7 +112,7 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
     {
         return complain(&failure.message, failure.status);
     }
-    let opened = Output::open(run.report.output.as_deref(), Stream::Stderr)
+    let opened = Output::of_report(&run.report, Stream::Stderr)
         .and_then(|output| Ok((output, Gate::open(&run.report)?)));
     let (output, gate) = match opened {
         Ok(opened) => opened,
@@ -115,26 +127,31 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         ..Default::default()
     };
     // From here on we are the tracer; the process that the user started waits and mirrors us.
-    let captured = match needless_capture::run(&run.command, output.caller().cloned(), &options) {
+    let captured = match needless_capture::run(&run.command, whose::caller().cloned(), &options) {
         Ok(captured) => captured,
         Err(failure) => return complain(&failure.message, failure.status),
     };
     let program = run.command[0].to_string_lossy().into_owned();
     let source = Source::Run(program);
-    match tell(&captured.profile, source, gate, run.report.format, output, when) {
-        Err(error) => drop(complain(&error, Failure::OURS)),
-        // What the command itself has to say goes first.
-        Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
-        Ok(_) => {}
+    let relied_on = gate.is_asked();
+    let told = tell(&captured.profile, source, gate, run.report.format, output, when);
+    if let Err(error) = &told {
+        complain(error, FAILED);
     }
-    captured.mirror()
+    // What the command itself has to say goes first.
+    match told {
+        Err(_) if relied_on && captured.exit() == Exit::Code(0) => std::process::exit(FAILED),
+        Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
+        _ => captured.mirror(),
+    }
 }
 
 /// Becomes the command, or prints what would make it another.
 fn preload(preload: &cli::Preload) -> ExitCode {
     if !preload.print {
         let say = |text: &str| output::say(format_args!("{text}"));
-        let failure = needless_capture::preload(&preload.command, preload.once, say);
+        let caller = whose::caller().cloned();
+        let failure = needless_capture::preload(&preload.command, caller, preload.once, say);
         return complain(&failure.message, failure.status);
     }
     match needless_capture::preload_library() {
@@ -175,7 +192,7 @@ fn watch(
     top: Option<usize>,
     when: When,
 ) -> Result<bool> {
-    let output = Output::open(report.output.as_deref(), Stream::Stdout)?;
+    let output = Output::of_report(report, Stream::Stdout)?;
     let gate = Gate::open(report)?;
     let options = needless_capture::Options {
         all: window.all,
@@ -191,13 +208,12 @@ fn watch(
     progress.end();
     let profile = profile.map_err(|failure| anyhow!(failure.message))?;
     let mut verdict = needless_rules::check_by_service(&profile, gate.options());
-    let exceeded = gate.pass(&mut verdict, &profile, &source)?;
-    write(&profile, &verdict, source, top, report.format, output, when)?;
-    Ok(gate::within(exceeded))
+    let judgement = gate.judge(&mut verdict, &profile, &source)?;
+    judgement.end(write(&profile, &verdict, source, top, report.format, output, when))
 }
 
 fn read(read: &cli::Read, when: When) -> Result<bool> {
-    let output = Output::open(read.report.output.as_deref(), Stream::Stdout)?;
+    let output = Output::of_report(&read.report, Stream::Stdout)?;
     let gate = Gate::open(&read.report)?;
     let options =
         needless_strace_log::Options { watch: settings::get().watched, ..Default::default() };
@@ -231,13 +247,15 @@ fn lab(lab: &cli::Lab, when: When) -> Result<()> {
     let step = &mut |what: &str| progress.step(what);
     let (asked, told) = match experiment {
         cli::Experiment::Tz { calls, told } => {
-            let output = Output::open(told.output.as_deref(), Stream::Stdout)?;
+            let output =
+                Output::open(told.output.as_deref(), Stream::Stdout, prove::endings(told.format))?;
             let engine = needless_capture::preload_library().map_err(|failure| failure.message);
             let options = needless_lab::TzOptions { calls: *calls, engine };
             ((told, output), needless_lab::tz(&options, step))
         }
         cli::Experiment::Locale { runs, as_in_2001, names, told } => {
-            let output = Output::open(told.output.as_deref(), Stream::Stdout)?;
+            let output =
+                Output::open(told.output.as_deref(), Stream::Stdout, prove::endings(told.format))?;
             let options = needless_lab::LocaleOptions {
                 runs: *runs,
                 as_in_2001: *as_in_2001,
@@ -291,16 +309,20 @@ fn tell(
     when: When,
 ) -> Result<bool> {
     let mut verdict = needless_rules::check(profile, gate.options());
-    let exceeded = gate.pass(&mut verdict, profile, &source)?;
-    write(profile, &verdict, source, None, format, output, when)?;
-    Ok(gate::within(exceeded))
+    let judgement = gate.judge(&mut verdict, profile, &source)?;
+    judgement.end(write(profile, &verdict, source, None, format, output, when))
 }
 
 pub(crate) fn rules(asked: &cli::Report) -> needless_rules::Options {
+    // Each name once, however often it is given: they are looked through for every finding.
+    let once = |names: &[String]| {
+        let mut seen = std::collections::BTreeSet::new();
+        names.iter().filter(|name| seen.insert(*name)).cloned().collect()
+    };
     needless_rules::Options {
         min_saving_percent: asked.min_saving,
-        only: asked.rules.clone(),
-        ignore: asked.ignored.clone(),
+        only: once(&asked.rules),
+        ignore: once(&asked.ignored),
         pedantic: asked.pedantic,
         declared: settings::get().rules,
     }

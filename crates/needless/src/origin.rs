@@ -20,8 +20,13 @@ pub(crate) fn origin(asked: &cli::Origin, when: When) -> Result<()> {
         Some(pid) => of_process(pid, &asked.variable)?.1,
         None => of_stopped_unit(asked.unit.as_deref().unwrap_or_default(), &asked.variable)?,
     };
-    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked))?;
     tell(told.story, asked, output, when)
+}
+
+/// Those of files, where --json does not decide.
+fn endings(asked: &cli::Origin) -> Option<&'static [&'static str]> {
+    (!asked.json).then_some(&["json", "txt"])
 }
 
 fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Result<()> {
@@ -66,7 +71,7 @@ pub(crate) fn origin_of_run(asked: &cli::Origin, when: When) -> ExitCode {
     if let Err(error) = check_name(&asked.variable) {
         return crate::complain(&error, crate::FAILED);
     }
-    let output = match Output::open(asked.output.as_deref(), Stream::Stderr) {
+    let output = match Output::open(asked.output.as_deref(), Stream::Stderr, endings(asked)) {
         Ok(output) => output,
         Err(error) => return crate::complain(&error, Failure::OURS),
     };
@@ -77,10 +82,11 @@ pub(crate) fn origin_of_run(asked: &cli::Origin, when: When) -> ExitCode {
         watch: Vec::leak(vec![variable]),
         ..Default::default()
     };
-    let captured = match needless_capture::run(&asked.command, output.caller().cloned(), &options) {
-        Ok(captured) => captured,
-        Err(failure) => return crate::complain(&failure.message, failure.status),
-    };
+    let captured =
+        match needless_capture::run(&asked.command, crate::whose::caller().cloned(), &options) {
+            Ok(captured) => captured,
+            Err(failure) => return crate::complain(&failure.message, failure.status),
+        };
     let story = places::origin_of_run(&captured.profile, variable);
     if let Err(error) = tell(story, asked, output, when) {
         crate::complain(&error, Failure::OURS);

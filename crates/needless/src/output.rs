@@ -1,17 +1,20 @@
 //! Where a report goes: a stream, or a file that is there whole or not at all.
 
+mod landing;
+
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
-use needless_capture::{Caller, Rights};
+use landing::{Landing, land};
+use needless_capture::Rights;
 use needless_report::{Format, Style};
-use std::fs::{File, Permissions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
-use crate::cli::When;
+use crate::cli::{self, When};
 use crate::gate::Gate;
+use crate::whose;
 
 /// The stream that reports go to when no file is named.
 #[derive(Clone, Copy)]
@@ -26,7 +29,6 @@ pub(crate) enum Stream {
 /// the rights of whoever ran it.
 pub(crate) struct Output {
     place: Place,
-    caller: Option<Caller>,
     /// Whether root's permissions do not let it be written, only root's capabilities.
     anywhere: bool,
 }
@@ -40,32 +42,44 @@ enum Place {
 }
 
 impl Output {
-    /// Checks that `path` can be written, or takes `stream`. `-` is standard output.
+    /// Checks that `path` can be written, or takes `stream`. `-` is standard output. `endings`: those of
+    /// files that name a format, where the ending has to.
     ///
     /// # Errors
-    /// When the file's directory is not there or not writable, or when standard output is the
-    /// command's own.
-    pub(crate) fn open(path: Option<&Path>, stream: Stream) -> Result<Output> {
-        let caller = Caller::behind_sudo();
-        let place = as_them(caller.as_ref(), || Place::open(path, stream))??;
-        let anywhere = caller.is_none() && !place.is_open_to_owner();
-        Ok(Output { place, caller, anywhere })
+    /// When the file's directory is not there or not writable, when what is there belongs to somebody
+    /// else, when its ending is another, or when standard output is the command's own.
+    pub(crate) fn open(
+        path: Option<&Path>,
+        stream: Stream,
+        endings: Option<&[&str]>,
+    ) -> Result<Output> {
+        let place = as_them(|| Place::open(path, stream))??;
+        if let (Place::File(path), Some(known)) = (&place, endings) {
+            check_ending(path, known)?;
+        }
+        let anywhere = whose::caller().is_none() && !place.is_open_to_owner();
+        Ok(Output { place, anywhere })
+    }
+
+    /// Where the report goes that was asked for so.
+    ///
+    /// # Errors
+    /// As of [`Output::open`].
+    pub(crate) fn of_report(asked: &cli::Report, stream: Stream) -> Result<Output> {
+        let known: Vec<&str> = Format::ALL.iter().filter_map(|format| format.ending()).collect();
+        let endings = asked.format.is_none().then_some(&known[..]);
+        Output::open(asked.output.as_deref(), stream, endings)
     }
 
     /// Standard output.
     pub(crate) fn stdout() -> Output {
-        Output { place: Place::Stream(Stream::Stdout), caller: None, anywhere: false }
-    }
-
-    /// The user who ran sudo, if any.
-    pub(crate) fn caller(&self) -> Option<&Caller> {
-        self.caller.as_ref()
+        Output { place: Place::Stream(Stream::Stdout), anywhere: false }
     }
 
     /// What it takes to write this and the new baseline.
     pub(crate) fn rights(&self, gate: &Gate) -> Rights {
         let saved = gate.save.as_ref().is_some_and(|save| save.anywhere);
-        Rights::for_report(self.caller.is_some(), self.anywhere || saved)
+        Rights::for_report(whose::caller().is_some(), self.anywhere || saved)
     }
 
     /// The format: as asked, else by the file's ending, else by what reads the stream.
@@ -83,15 +97,30 @@ impl Output {
     /// # Errors
     /// When the file cannot be written; it is then left as it was.
     pub(crate) fn write(self, text: &[u8]) -> Result<()> {
-        as_them(self.caller.as_ref(), || self.place.write(text))?
+        as_them(|| self.place.write(text))?
     }
 }
 
-fn as_them<T>(caller: Option<&Caller>, act: impl FnOnce() -> T) -> Result<T> {
-    match caller {
-        Some(caller) => caller.as_them(act).context("cannot act as the user who ran sudo"),
+fn as_them<T>(act: impl FnOnce() -> T) -> Result<T> {
+    match whose::caller() {
+        Some(caller) => caller.as_them(act).context("cannot act as the user for whom it is"),
         None => Ok(act()),
     }
+}
+
+/// Refuses an ending that looks like a format's and is none's: what is in the file would be a surprise.
+fn check_ending(path: &Path, known: &[&str]) -> Result<()> {
+    let Some(ending) = path.extension().and_then(OsStr::to_str) else { return Ok(()) };
+    let like_a_format = ending.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !like_a_format || known.contains(&ending) {
+        return Ok(());
+    }
+    let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
+    bail!(
+        "{}: .{ending} is the ending of no format: there are {}; or name the format with --format",
+        path.display(),
+        known.join(", ")
+    )
 }
 
 impl Place {
@@ -107,25 +136,20 @@ impl Place {
             };
         }
         let named = || format!("cannot write {}", path.display());
-        match path.metadata() {
-            Ok(about) if about.is_dir() => bail!("{}: it is a directory", named()),
-            Ok(about) if !about.is_file() => {
-                let file = File::options().write(true).open(path).with_context(named)?;
-                return Ok(Place::Special(file));
+        match land(path).with_context(named)? {
+            Landing::Special(file) => Ok(Place::Special(file)),
+            Landing::File(spot) => {
+                spot.check().with_context(named)?;
+                Ok(Place::File(path.to_owned()))
             }
-            _ => {}
         }
-        // A link is followed, so that the file it leads to is replaced and the link stays.
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // Made and removed at once: a run that is killed leaves nothing behind.
-        beside(&target).with_context(named)?;
-        Ok(Place::File(target))
     }
 
     /// Whether it can be written without capabilities, which are given up before. No, where that cannot be found out.
     fn is_open_to_owner(&self) -> bool {
         let Place::File(path) = self else { return true };
-        needless_capture::without_capabilities(|| beside(path).is_ok()).unwrap_or(false)
+        let writable = || matches!(land(path), Ok(Landing::File(spot)) if spot.check().is_ok());
+        needless_capture::without_capabilities(writable).unwrap_or(false)
     }
 
     fn format(&self) -> Format {
@@ -170,44 +194,21 @@ impl Place {
             Place::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
             Place::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
             Place::Special(mut file) => quiet(file.write_all(text)),
+            // Followed anew: directories may have been made anew while the command ran.
             Place::File(path) => {
-                replace(&path, text).with_context(|| format!("cannot write {}", path.display()))
+                let replaced = land(&path).and_then(|landing| match landing {
+                    Landing::File(spot) => spot.replace(text),
+                    Landing::Special(_) => bail!("it was a file before"),
+                });
+                replaced.with_context(|| format!("cannot write {}", path.display()))
             }
         }
     }
 }
 
-/// Puts `text` in the place of `target`, which keeps its permissions.
-fn replace(target: &Path, text: &[u8]) -> Result<()> {
-    let mut file = beside(target)?;
-    file.as_file_mut().write_all(text)?;
-    if let Ok(about) = target.metadata() {
-        file.as_file().set_permissions(about.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|e| e.error)?;
-    Ok(())
-}
-
-/// A new file in the folder of `target`, removed when dropped.
-fn beside(target: &Path) -> Result<NamedTempFile> {
-    let folder = match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".needless-").suffix(".tmp");
-    // What a plain creation would give, the umask applied by the kernel.
-    builder.permissions(Permissions::from_mode(0o666));
-    match builder.tempfile_in(folder) {
-        Ok(file) => Ok(file),
-        Err(_) if !folder.is_dir() => bail!("there is no directory {}", folder.display()),
-        // In short: the error's text names the temporary file.
-        Err(error) => bail!("{}: {}", folder.display(), error.kind()),
-    }
-}
-
-/// Tells the user one line. Where standard error is closed or full there is nobody to tell.
+/// Says one line to the user, and makes it one: whatever names, values or files of others are in it, they
+/// neither end it nor command the terminal. Where standard error is closed or full, nothing is said.
 pub(crate) fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr().lock(), "needless: {line}");
+    let line = line.to_string();
+    let _ = writeln!(std::io::stderr().lock(), "needless: {}", needless_report::clean(&line));
 }

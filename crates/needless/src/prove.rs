@@ -2,10 +2,10 @@
 
 use crate::cli::{self, When};
 use crate::output::{Output, Stream};
-use crate::{complain, observed, rules};
+use crate::{complain, observed, rules, whose};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::Who;
-use needless_model::{Change, Finding, Profile, Proof, Snapshot, Stage};
+use needless_model::{Change, Exit, Finding, Profile, Proof, Snapshot, Stage};
 use needless_prove::{Experiment, can_make};
 use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 const PROVEN: u8 = 0;
@@ -41,7 +41,7 @@ pub(crate) fn run(asked: &cli::Run, when: When) -> ExitCode {
 }
 
 pub(crate) fn diff(asked: &cli::Diff, when: When) -> Result<()> {
-    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked.format))?;
     let (before, after) = (capture(&asked.before)?, capture(&asked.after)?);
     let difference = Difference { before: &before, after: &after, service: false };
     write_diff(&difference, asked.format, asked.output.as_deref(), output, when)
@@ -68,7 +68,7 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
             "no command: it goes behind --, as in needless prove --set TZ=UTC -- date; a report does not hold it, since arguments may be secrets"
         );
     }
-    let output = Output::open(asked.output.as_deref(), Stream::Stdout)?;
+    let output = Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked.format))?;
     let mut changes: Vec<Change> = asked.set.iter().chain(&asked.unset).cloned().collect();
     changes.extend(asked.preload.then_some(Change::Preload));
     if let Some(report) = &asked.report {
@@ -78,7 +78,7 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
         bail!("no change to measure: give a report, --set VAR=VALUE, --unset VAR or --preload");
     }
     let options = options(&asked.measure);
-    let experiment = experiment(&asked.command, &output, &changes, &options)?;
+    let experiment = experiment(&asked.command, &changes, &options)?;
     let format = format(asked.format, asked.output.as_deref());
     let mut text = Vec::new();
     let style = output.style(when);
@@ -131,12 +131,11 @@ fn options(asked: &cli::Measure) -> needless_prove::Options {
 /// Measures, and adds what the rules predicted.
 fn experiment(
     words: &[OsString],
-    output: &Output,
     changes: &[Change],
     options: &needless_prove::Options,
 ) -> Result<Experiment> {
     let progress = crate::progress::Pairs::new(options.runs, options.budget);
-    let caller = output.caller().cloned();
+    let caller = whose::caller().cloned();
     let done =
         needless_prove::prove(words, caller, changes, options, &mut |step| progress.show(step));
     progress.end();
@@ -206,15 +205,16 @@ fn concerns(finding: &Finding, changes: &[Change]) -> bool {
 
 /// The first remedy of each finding that can be made without asking; each variable once.
 fn applicable(findings: impl Iterator<Item = Vec<(Change, bool)>>) -> Vec<Change> {
+    let mut named: BTreeSet<String> = BTreeSet::new();
     let mut changes: Vec<Change> = Vec::new();
     for remedies in findings {
         let first = remedies.into_iter().find(|(change, manual)| !manual && can_make(change));
         let Some((change, _)) = first else { continue };
-        let name = |change: &Change| match change {
+        let name = match &change {
             Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable.clone(),
             _ => String::new(),
         };
-        if !changes.iter().any(|known| name(known) == name(&change)) {
+        if named.insert(name) {
             changes.push(change);
         }
     }
@@ -241,7 +241,7 @@ fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
 }
 
 fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
-    let output = Output::open(asked.report.output.as_deref(), Stream::Stderr)?;
+    let output = Output::of_report(&asked.report, Stream::Stderr)?;
     let measure = cli::Measure {
         runs: asked.runs,
         budget: asked.budget,
@@ -256,7 +256,7 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     let options = options(&measure);
     let failed = |failure: needless_capture::Failure| anyhow!(failure.message);
     let launch =
-        needless_capture::launch(&asked.command, output.caller().cloned()).map_err(failed)?;
+        needless_capture::launch(&asked.command, whose::caller().cloned()).map_err(failed)?;
     let captured = needless_capture::count(launch, &options.capture).map_err(failed)?;
     let profile = captured.profile;
     let rules = rules(&asked.report);
@@ -270,7 +270,7 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     let changes = applicable(remedies);
     let mut proof = None;
     if !changes.is_empty() {
-        let experiment = experiment(&asked.command, &output, &changes, &options)?;
+        let experiment = experiment(&asked.command, &changes, &options)?;
         mark(&mut verdict.findings, &experiment, &changes);
         proof = Some(experiment.proof);
     }
@@ -321,8 +321,11 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
         );
     }
     let before = service.before.as_deref().map(saved).transpose()?;
-    let place = service.save_before.as_deref().or(asked.output.as_deref());
-    let output = Output::open(place, Stream::Stdout)?;
+    let output = match service.save_before.as_deref() {
+        // A window that is saved is a JSON profile, whatever its file is called.
+        Some(file) => Output::open(Some(file), Stream::Stdout, None)?,
+        None => Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked.format))?,
+    };
     let options = needless_capture::Options {
         all: true,
         watch: crate::settings::get().watched,
@@ -364,20 +367,18 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
 
 /// What the counter prints.
 fn requests(counter: &OsString) -> Result<f64> {
-    let done = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(counter)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("--per: cannot run /bin/sh")?;
-    let text = String::from_utf8_lossy(&done.stdout);
+    let (said, exit) = needless_prove::ask(counter, whose::caller().cloned())
+        .map_err(|failure| anyhow!("--per: {}", failure.message))?;
+    let text = String::from_utf8_lossy(&said);
     match text.trim().parse::<f64>() {
-        Ok(number) if done.status.success() && number.is_finite() => Ok(number),
+        Ok(number) if exit == Exit::Code(0) && number.is_finite() => Ok(number),
         _ => bail!(
             "--per: the command has to print one number and to succeed; it printed {:?}, {}",
             text.trim().chars().take(80).collect::<String>(),
-            done.status
+            match exit {
+                Exit::Code(code) => format!("exit status {code}"),
+                Exit::Signal(number) => format!("signal {number}"),
+            }
         ),
     }
 }
@@ -403,6 +404,11 @@ fn saved(path: &Path) -> Result<Saved> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+/// Those that name a format, where none is asked for.
+pub(crate) fn endings(asked: Option<ProofFormat>) -> Option<&'static [&'static str]> {
+    asked.is_none().then_some(ProofFormat::ENDINGS)
 }
 
 /// As asked, else by the file's ending.

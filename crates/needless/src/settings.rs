@@ -63,33 +63,47 @@ pub(crate) fn load(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-/// Looks that there are rules of the names that the command line mentions; a usage error where not.
+/// Looks that there are rules of the names that the command line mentions, and that some rule is left to
+/// check; a usage error where not.
 pub(crate) fn check_names(cli: &Cli) {
     let config = get().config();
+    let wrong = |what: String| Cli::command().error(ErrorKind::InvalidValue, what).exit();
     let mut names = named(&cli.action).unwrap_or_default().into_iter();
     if let Some(unknown) = names.find(|name| !config.knows(name)) {
-        let what = format!("{unknown}: no such rule; `needless rules` lists them");
-        Cli::command().error(ErrorKind::InvalidValue, what).exit();
+        let declared = get().rules.iter().map(|rule| rule.name);
+        let all: Vec<&str> =
+            needless_rules::RULES.iter().map(|rule| rule.name).chain(declared).collect();
+        wrong(format!("{unknown}: {}", cli::no_such_rule(unknown, &all)));
+    }
+    let selection = report(&cli.action).and_then(|asked| crate::rules(asked).selection());
+    if selection.is_some_and(|selection| selection.wanted == 0) {
+        wrong("no rule is left to check: each --rule is in --ignore, too".to_owned());
+    }
+}
+
+/// The options of a report, where an action has them.
+fn report(action: &Action) -> Option<&cli::Report> {
+    match action {
+        Action::Run(run) => Some(&run.report),
+        Action::Attach(attach) => Some(&attach.report),
+        Action::Host(host) => Some(&host.report),
+        Action::Read(read) => Some(&read.report),
+        _ => None,
     }
 }
 
 /// The rules that an action names; `None`: it has nothing to do with rules.
 fn named(action: &Action) -> Option<Vec<&String>> {
+    if let Some(report) = report(action) {
+        return Some(report.rules.iter().chain(&report.ignored).collect());
+    }
     Some(match action {
-        Action::Run(run) => names(&run.report),
-        Action::Attach(attach) => names(&attach.report),
-        Action::Host(host) => names(&host.report),
-        Action::Read(read) => names(&read.report),
         Action::Fix(fix) => fix.rules.iter().collect(),
         Action::Prove(prove) => prove.rules.iter().collect(),
         Action::Explain(explain) => explain.rule.iter().collect(),
         Action::Rules(_) => Vec::new(),
         _ => return None,
     })
-}
-
-fn names(report: &cli::Report) -> Vec<&String> {
-    report.rules.iter().chain(&report.ignored).collect()
 }
 
 fn files(cli: &Cli) -> Result<Vec<PathBuf>> {
@@ -110,6 +124,6 @@ fn files(cli: &Cli) -> Result<Vec<PathBuf>> {
 fn owners() -> Result<Vec<u32>> {
     // Of /proc/self the owner is the effective user.
     let own = Path::new("/proc/self").metadata().context("cannot look at /proc/self")?.uid();
-    let behind_sudo = needless_capture::Caller::behind_sudo().map(|caller| caller.uid());
+    let behind_sudo = crate::whose::caller().map(|caller| caller.uid());
     Ok([0, own].into_iter().chain(behind_sudo).collect())
 }

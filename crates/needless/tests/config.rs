@@ -340,3 +340,31 @@ fn a_report_of_a_run_is_put_into_the_file_that_is_named() {
     assert!(stderr(&done).contains(said), "{}", stderr(&done));
     assert_eq!((done.status.code(), stdout(&done)), (Some(2), String::new()));
 }
+
+#[test]
+fn a_long_file_takes_time_in_proportion() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |at: usize| {
+        format!("[[ignore]]\nrule = \"tz-unset\"\nprogram = \"p{at}\"\nreason = \"x\"\n")
+    };
+    let mut text: String = (0..60_000).map(entry).collect();
+    let rule = |at: usize| {
+        format!(
+            "[[rule]]\nname = \"my-rule-{at}\"\ncalls = \"access\"\npath = \"/p{at}\"\n\
+             message = \"m\"\nwhy = \"W.\"\nremedy = {{ text = \"do\", caveat = \"C.\" }}\n\
+             [[rule.example]]\ntrace = \"\"\nfinding = \"nothing\"\n\
+             [[rule.example]]\ntrace = \"\"\nfinding = \"my-rule-{at}: 6 of 6\"\n"
+        )
+    };
+    text.extend((0..10_000).map(rule));
+    // The last entry is wrong, so that all of it is read and nothing is run.
+    text += "[[ignore]]\nrule = \"no-such\"\nreason = \"x\"\n";
+    fs::write(folder.path().join("needless.toml"), text).unwrap();
+    // Where each entry goes through the whole text this is hours of the processor; else a second.
+    let script = format!("ulimit -t 100; exec {NEEDLESS} run -- true");
+    let done = command("sh").current_dir(folder.path()).args(["-c", &script]).output().unwrap();
+    assert_eq!(done.status.code(), Some(125), "{}", stderr(&done));
+    let line = 60_000 * 4 + 10_000 * 13 + 1;
+    let line_said = assert_one_line(&done);
+    assert!(line_said.contains(&format!("needless.toml:{line}: there is no rule")), "{line_said}");
+}

@@ -2,8 +2,13 @@
 
 mod common;
 use common::*;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
+
+/// Nobody in particular.
+const STRANGER: u32 = 4711;
+/// The mode of /tmp.
+const STICKY: u32 = 0o1777;
 
 fn report_to(file: &Path, script: &str) -> std::process::Output {
     needless(&["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", script])
@@ -31,6 +36,297 @@ fn where_the_report_cannot_be_written_the_command_does_not_run() {
         assert!(done.stdout.is_empty() && !mark.exists(), "the command ran: {line}");
     }
     assert_eq!(names(folder.path()), ["file"]);
+}
+
+/// A directory that others may use.
+fn shared(mode: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(mode)).unwrap();
+    folder
+}
+
+/// Each way to have a file written, where a report or a baseline goes.
+fn each_way(file: &Path) -> Vec<(Vec<&str>, i32)> {
+    let file = file.to_str().unwrap();
+    vec![
+        (vec!["run", "-o", file, "--", "true"], 125),
+        (vec!["run", "--save-baseline", file, "--", "true"], 125),
+        (vec!["run", "--prove", "--runs", "1", "-o", file, "--format", "full", "--", "true"], 2),
+        (vec!["origin", "-o", file, "TZ", "--", "true"], 125),
+        (vec!["prove", "-o", file, "--set", "X=1", "--", "true"], 2),
+        (vec!["prove", "--pid", "1", "--save-before", file], 2),
+        (vec!["lab", "locale", "-o", file, "--runs", "1", "C"], 2),
+        (vec!["attach", "-o", file, "1"], 2),
+    ]
+}
+
+#[test]
+fn what_a_stranger_put_into_a_shared_directory_is_not_used() {
+    if root().is_none() {
+        return;
+    }
+    let (folder, home) = (shared(STICKY), tempfile::tempdir().unwrap());
+    let victim = home.path().join("victim");
+    std::fs::write(&victim, "mine").unwrap();
+    let link = folder.path().join("link.json");
+    symlink(&victim, &link).unwrap();
+    let new = folder.path().join("new.json");
+    symlink(home.path().join("new"), &new).unwrap();
+    let file = folder.path().join("file.json");
+    std::fs::write(&file, "theirs").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+    let pipe = folder.path().join("pipe.json");
+    assert!(command("mkfifo").arg(&pipe).status().unwrap().success());
+    let way = folder.path().join("way");
+    symlink(home.path(), &way).unwrap();
+    for theirs in [&link, &new, &file, &pipe, &way] {
+        lchown(theirs, Some(STRANGER), Some(STRANGER)).unwrap();
+    }
+    for target in [&link, &new, &file, &pipe, &way.join("victim"), &way.join("new")] {
+        for (words, status) in each_way(target) {
+            let done = needless(&words);
+            assert_eq!(done.status.code(), Some(status), "{words:?}: {}", stderr(&done));
+            let line = assert_one_line(&done);
+            assert!(line.contains("of user 4711") && line.contains("another file"), "{line}");
+        }
+    }
+    // Nor do others than root use it, nor can they replace a file of root's.
+    let bin = shared(0o755);
+    let program = bin.path().join("needless");
+    copy(NEEDLESS, &program);
+    std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let roots = folder.path().join("roots.json");
+    std::fs::write(&roots, "root's").unwrap();
+    std::fs::set_permissions(&roots, PermissionsExt::from_mode(0o666)).unwrap();
+    for (target, owner) in [(&link, 4711), (&new, 4711), (&file, 4711), (&roots, 0)] {
+        let mut wrapped = command("setpriv");
+        wrapped.args(["--reuid", "4712", "--regid", "4712", "--clear-groups"]);
+        wrapped.arg(&program).args(["run", "-o"]).arg(target).args(["--", "true"]);
+        let line = assert_one_line(&wrapped.output().unwrap());
+        assert!(line.contains(&format!("of user {owner}, ")), "{line}");
+    }
+    std::fs::remove_file(roots).unwrap();
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+    assert_eq!(names(home.path()), ["victim"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs");
+    let all = ["file.json", "link.json", "new.json", "pipe.json", "way"];
+    assert_eq!(names(folder.path()), all);
+}
+
+#[test]
+fn in_a_shared_directory_our_own_files_and_links_are_used() {
+    let (folder, home) = (shared(STICKY), tempfile::tempdir().unwrap());
+    let (real, link) = (home.path().join("real.json"), folder.path().join("link.json"));
+    symlink(&real, &link).unwrap();
+    let file = folder.path().join("file.json");
+    // Twice: they are there then.
+    for _ in 0..2 {
+        for target in [&link, &file] {
+            let done = report_to(target, "true");
+            assert!(done.status.success(), "{}", stderr(&done));
+        }
+    }
+    assert!(link.symlink_metadata().unwrap().is_symlink() && real.is_file());
+    assert_eq!(names(folder.path()), ["file.json", "link.json"]);
+    assert_eq!(names(home.path()), ["real.json"]);
+}
+
+#[test]
+fn the_rights_of_a_strangers_file_are_not_kept() {
+    if root().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json");
+    std::fs::write(&file, "old").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+    chown(&file, Some(STRANGER), Some(STRANGER)).unwrap();
+    let script = format!("umask 077; {NEEDLESS} run -o {} -- true", file.display());
+    assert!(command("sh").args(["-c", &script]).status().unwrap().success());
+    let about = file.metadata().unwrap();
+    assert_eq!((about.uid(), about.mode() & 0o777), (0, 0o600));
+}
+
+#[test]
+fn a_circle_of_links_and_a_file_that_is_gone_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    symlink("b", folder.path().join("a")).unwrap();
+    symlink("a", folder.path().join("b")).unwrap();
+    let done = report_to(&folder.path().join("a"), "true");
+    assert_eq!(done.status.code(), Some(125));
+    assert!(assert_one_line(&done).contains("symbolic links"), "{}", stderr(&done));
+    let gone = folder.path().join("gone");
+    let script = format!("exec 3>{0}; rm {0}; {NEEDLESS} run -o /dev/fd/3 -- true", gone.display());
+    let done = command("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(done.status.code(), Some(125));
+    assert!(assert_one_line(&done).contains("has been removed"), "{}", stderr(&done));
+    assert_eq!(names(folder.path()), ["a", "b"]);
+}
+
+#[test]
+fn a_pipe_with_a_name_is_written_to_whoever_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let script = format!(
+        "mkfifo {0}; cat {0} & {NEEDLESS} run --format json -o {0} -- true; echo $? >&2; wait",
+        pipe.display()
+    );
+    let done = command("sh").args(["-c", &script]).output().unwrap();
+    assert!(stdout(&done).contains("needless.report/1"), "{}", stdout(&done));
+    assert_eq!(stderr(&done), "0\n");
+}
+
+#[test]
+fn a_gate_whose_report_cannot_be_written_does_not_pass() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let status = |words: &[&str]| {
+        let done = needless(words);
+        (done.status.code().unwrap(), stderr(&done))
+    };
+    let gate = ["run", "--fail-on", "any", "-o"];
+    let run = |to: &str, program: &[&str]| status(&[&gate[..], &[to, "--"], program].concat());
+    assert_eq!(run("/dev/null", &["true"]).0, 0);
+    assert_eq!(run("/dev/null", &[&sample, "10"]).0, 1);
+    for program in [&["true"][..], &[&sample, "10"]] {
+        let (status, said) = run("/dev/full", program);
+        assert_eq!(status, 2, "{program:?}: {said}");
+        assert!(said.contains("No space left"), "{said}");
+    }
+    // Judged all the same.
+    let (_, said) = run("/dev/full", &[&sample, "10"]);
+    assert!(said.contains("failed: more is needless than --fail-on any allows"), "{said}");
+    // What the command itself has to say goes first.
+    assert_eq!(run("/dev/full", &["sh", "-c", "exit 3"]).0, 3);
+    // A baseline is relied on, too; a report without a gate is not: the status is the command's.
+    assert_eq!(status(&["run", "--save-baseline", "/dev/full", "--", "true"]).0, 2);
+    assert_eq!(status(&["run", "-o", "/dev/full", "--", "true"]).0, 0);
+    // The report is there where only the baseline cannot be.
+    let (_, said) = status(&["run", "--save-baseline", "/dev/full", "--", "true"]);
+    assert!(said.contains("nothing needless found") && said.contains("No space left"), "{said}");
+    let Some(strace) = program("strace") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    assert!(command(strace).arg("-o").arg(&log).arg("true").status().unwrap().success());
+    let log = log.to_str().unwrap();
+    assert_eq!(status(&["read", "--fail-on", "any", "-o", "/dev/full", log]).0, 2);
+    assert_eq!(status(&["read", "-o", "/dev/full", log]).0, 2);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_a_full_disk_for_us_and_the_commands_own_affair() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    let script = format!("ulimit -f 0; {NEEDLESS} run -o {} -- sh -c 'exit 4'", file.display());
+    let done = command("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
+    assert!(assert_one_line(&done).contains("File too large"), "{}", stderr(&done));
+    assert!(names(folder.path()).is_empty());
+    // With each disposition that it may be started with, the command ends as without us.
+    for trap in ["", "trap '' XFSZ; "] {
+        let script = |before: &str| {
+            format!("{trap}ulimit -f 0; {before} sh -c 'echo x >{}; exit 3'", file.display())
+        };
+        let status = |script: &str| command("sh").args(["-c", script]).output().unwrap().status;
+        let wrapped = script(&format!("{NEEDLESS} run -o /dev/null --"));
+        assert_eq!(status(&wrapped), status(&script("")), "{trap}");
+    }
+}
+
+/// What hostile names and values hold: escape sequences, ends of lines, C1 controls, bidirectional ones.
+const HOSTILE: &str = "x\u{1b}[31m\u{1b}[2J\ny\rz\u{9b}31m\u{202e}\u{2066}w";
+
+fn is_clean(text: &str) -> bool {
+    let harmful =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !text.chars().any(|c| c != '\n' && harmful(c))
+}
+
+#[test]
+fn no_line_of_ours_commands_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let escaped = serde_json::to_string(HOSTILE).unwrap();
+    let rule = file("rule.toml", &format!("[[ignore]]\nrule = {escaped}\nreason = \"x\"\n"));
+    let key = file("key.toml", &format!("[[ignore]]\n{escaped} = 1\n"));
+    let report = file("report.json", &format!("{{\"schema\": {escaped}}}"));
+    let place = file("environment", "A=b\n");
+    let value = &format!("TZ={HOSTILE}");
+    let way = &format!("{}/{HOSTILE}/x.json", folder.path().display());
+    let all: [&[&str]; 14] = [
+        &["run", "--", HOSTILE],
+        &["run", "-o", way, "--", "true"],
+        &["run", "--save-baseline", way, "--", "true"],
+        &["run", "--baseline", HOSTILE, "--", "true"],
+        &["run", "--config", HOSTILE, "--", "true"],
+        &["run", "--config", &rule, "--", "true"],
+        &["run", "--config", &key, "--", "true"],
+        &["run", "--as", HOSTILE, "--", "true"],
+        &["read", HOSTILE],
+        &["diff", HOSTILE, HOSTILE],
+        &["fix", HOSTILE],
+        &["fix", &report],
+        &["attach", "--unit", HOSTILE],
+        &["origin", HOSTILE, "1"],
+    ];
+    let pty = installed("script");
+    for words in all {
+        let done = needless(words);
+        assert!(!done.status.success(), "{words:?}");
+        assert!(is_clean(&assert_one_line(&done)), "{words:?}: {:?}", stderr(&done));
+        assert!(is_clean(&stdout(&done)), "{words:?}: {:?}", stdout(&done));
+        let Ok(script) = &pty else { continue };
+        // On a terminal, too, whose own ends of lines are \r\n.
+        let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
+        let line: Vec<String> = [NEEDLESS].iter().chain(words).map(quoted).collect();
+        let shown = command(script).args(["-qec", &line.join(" "), "/dev/null"]).output().unwrap();
+        let shown = stdout(&shown).replace("\r\n", "\n");
+        assert!(is_clean(&shown), "{words:?}: {shown:?}");
+    }
+    // Those of several lines: of a list, and of the parser, which has colours of its own on a terminal.
+    let wrong: [&[&str]; 8] = [
+        &["run", "--rule", HOSTILE, "--", "true"],
+        &["run", "--fail-on", HOSTILE, "--", "true"],
+        &["fix", "--set", value, "--in", &place],
+        &["fix", "--set", value, "--unit", HOSTILE],
+        &["attach", HOSTILE],
+        &[HOSTILE],
+        &["run", &format!("--{HOSTILE}"), "--", "true"],
+        &["prove", "--ignore-output", &format!("({HOSTILE}"), "--set", "A=b", "--", "true"],
+    ];
+    for words in wrong {
+        let done = needless(words);
+        assert_eq!(done.status.code(), Some(2), "{words:?}");
+        assert!(is_clean(&stderr(&done)), "{words:?}: {:?}", stderr(&done));
+    }
+}
+
+#[test]
+fn an_ending_that_names_no_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (page, dated) = (named("o.foo"), named("report.2026-11-22"));
+    let refused: [(&[&str], i32); 4] = [
+        (&["run", "-o", &page, "--", "true"], 125),
+        (&["origin", "-o", &page, "TZ", "--", "true"], 125),
+        (&["prove", "-o", &page, "--set", "X=1", "--", "true"], 2),
+        (&["lab", "locale", "-o", &page, "C"], 2),
+    ];
+    for (words, status) in refused {
+        let done = needless(words);
+        assert_eq!(done.status.code(), Some(status), "{words:?}");
+        let line = assert_one_line(&done);
+        assert!(line.contains("o.foo") && line.contains(".json"), "{line}");
+    }
+    assert!(names(folder.path()).is_empty());
+    for words in [["-o", &page, "--format", "json"], ["-o", &dated, "--format", "full"]] {
+        assert!(needless(&[&["run"], &words[..], &["--", "true"]].concat()).status.success());
+    }
+    assert!(needless(&["run", "-o", &dated, "--", "true"]).status.success());
+    assert_eq!(names(folder.path()), ["o.foo", "report.2026-11-22"]);
 }
 
 #[test]

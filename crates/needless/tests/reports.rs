@@ -78,3 +78,51 @@ fn no_report_has_a_secret() {
         }
     }
 }
+
+#[test]
+fn a_choice_of_rules_is_said_and_never_passes_for_all_of_them() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let all = needless_rules::RULES.len();
+    let told = |options: &[&str], format: &str| {
+        let words = [&["run", "--format", format], options, &["--", &sample, "10"]].concat();
+        stderr(&needless(&words))
+    };
+    for format in ["full", "concise"] {
+        let other = told(&["--rule", "close-storm"], format);
+        assert!(other.contains(&format!("checked: 1 of {all} rules")), "{other}");
+        let without = told(&["--ignore", "tz-unset"], format);
+        assert!(without.contains("; ignored: tz-unset"), "{without}");
+        let everything = told(&[], format);
+        assert!(
+            !everything.contains("checked: 1") && !everything.contains("ignored"),
+            "{everything}"
+        );
+        let found = told(&["--rule", "tz-unset", "--rule", "tz-unset"], format);
+        assert!(found.contains(&format!("1 of {all} rules")), "{found}");
+    }
+    let chosen = run_with(&["--rule", "close-storm", "--rule", "tz-unset"], &[], &["true"]);
+    assert_eq!(chosen["checked"]["rules"], 2);
+    assert_eq!(chosen["checked"]["of"], all);
+    assert!(run(&[], &["true"])["checked"].is_null());
+    // A choice that leaves nothing is a mistake.
+    for options in [&["--rule", "tz-unset", "--ignore", "tz-unset"][..], &["--rule", "no-rule"]] {
+        let done = needless(&[&["run"], options, &["--", "true"]].concat());
+        assert_eq!(done.status.code(), Some(2), "{options:?}");
+        assert!(!stderr(&done).contains("nothing needless"), "{}", stderr(&done));
+    }
+    // Nor does a rule whose facts a log does not have.
+    if program("strace").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    strace(&["-f", "-e", "trace=openat"], &log, &[], &["true"]);
+    let report = read(&[log.to_str().unwrap()]);
+    for skipped in report["not_checked"].as_array().unwrap() {
+        let rule = skipped["rule"].as_str().unwrap();
+        let done = needless(&["read", "--rule", rule, log.to_str().unwrap()]);
+        let said = stdout(&done);
+        assert!(said.contains("none of the chosen rules could be checked"), "{said}");
+        assert!(said.contains(&format!("checked: 0 of {all} rules")), "{said}");
+    }
+}

@@ -9,16 +9,27 @@ use std::process::Output;
 /// Prints everything that sudo would change.
 const SHOW: &str = "id; echo; env | grep -v -e '^_=' -e '^NEEDLESS_' | sort; echo; umask; ulimit -n; ulimit -c; pwd";
 
+/// How sudo is set up on most machines, and so that it becomes the command itself (sudoers(5)): nothing of
+/// it is left among the ancestors, then.
+const STAYS: &str = "";
+const EXECUTES: &str = "Defaults:nobody !pam_session,!pam_setcred,!use_pty\n";
+
 /// Runs `script` as nobody, who may use sudo there and only there; `None`, and said, without the
 /// means.
 fn as_nobody(folder: &Path, script: &str) -> Option<Output> {
+    as_nobody_with(STAYS, folder, script)
+}
+
+fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output> {
     // Only root can let somebody use sudo for a moment.
     root()?;
     program("sudo")?;
     program("setpriv")?;
     let unshare = own_mounts()?;
     let sudoers = folder.join("sudoers");
-    std::fs::write(&sudoers, "nobody ALL=(ALL) NOPASSWD: ALL\n").unwrap();
+    let _ = std::fs::remove_file(&sudoers);
+    let rule = "nobody,root ALL=(ALL) NOPASSWD: ALL\n";
+    std::fs::write(&sudoers, format!("{defaults}{rule}")).unwrap();
     std::fs::set_permissions(&sudoers, PermissionsExt::from_mode(0o440)).unwrap();
     let enter = format!(
         "mount --bind {} /etc/sudoers && cd {} && exec setpriv --reuid nobody --regid nogroup --init-groups sh -c \"$1\"",
@@ -92,4 +103,158 @@ fn behind_sudo_needless_keeps_what_it_takes_to_write_as_the_caller() {
     // CAP_SETUID, CAP_SETGID
     assert_eq!(held & !OBSERVING, 1 << 7 | 1 << 6, "{held:x}");
     assert_eq!(folder.path().join("report.json").metadata().unwrap().uid(), 65534);
+}
+
+/// Ways in which sudo is not our parent, `CMD` standing for us.
+const WAYS: [&str; 8] = [
+    "sudo -n CMD",
+    "sudo -n timeout 60 CMD",
+    "sudo -n sh -c \"CMD; exit \\$?\"",
+    "sudo -n sh -c \"timeout 60 CMD; exit \\$?\"",
+    "sudo -n nice env A=1 CMD",
+    "sudo -n -u root sudo -n CMD",
+    "sudo -n sh -c \"sudo -n CMD; exit \\$?\"",
+    "sudo -n setsid -w CMD",
+];
+
+#[test]
+fn behind_other_programs_the_command_is_the_callers_too() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    for defaults in [STAYS, EXECUTES] {
+        for way in WAYS {
+            // Root has run sudo in between: where that leaves no trace, nobody is known, and it is said.
+            let traceless = defaults == EXECUTES && way.matches("sudo").count() > 1;
+            let script = way.replace("CMD", "./needless run -o report.json -- id");
+            let Some(done) = as_nobody_with(defaults, folder.path(), &script) else { return };
+            if traceless {
+                let said = stderr(&done);
+                assert!(stdout(&done).contains("65534") || said.contains("--as"), "{way}: {said}");
+                continue;
+            }
+            let told = (stdout(&done), stderr(&done));
+            assert!(told.0.starts_with("uid=65534(nobody) gid=65534"), "{defaults}{way}: {told:?}");
+            assert!(!told.0.contains("(root)"), "{defaults}{way}: {told:?}");
+            let report = folder.path().join("report.json");
+            assert_eq!(report.metadata().unwrap().uid(), 65534, "{defaults}{way}");
+            std::fs::remove_file(report).unwrap();
+        }
+    }
+}
+
+#[test]
+fn whatever_runs_a_command_runs_it_as_the_caller() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    // Any library will do: who loads it is what matters.
+    let any = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib/libm.so.6"];
+    let any = any.into_iter().find(|file| Path::new(file).exists());
+    copy(any.expect("a C library"), &folder.path().join("libneedless_localtime.so"));
+    let all = "./needless preload -- id -u >> ids; \
+               ./needless origin -o o.txt TZ -- id -u >> ids; \
+               ./needless run --prove --runs 1 -o r.txt -- sh -c \\\"id -u >> ids\\\"; \
+               ./needless prove --set X=1 --runs 1 -o p.txt --prepare \\\"id -u >> ids\\\" \
+               --cleanup \\\"id -u >> ids\\\" -- sh -c \\\"id -u >> ids\\\"";
+    for defaults in [STAYS, EXECUTES] {
+        let script = format!("rm -f ids; : > ids; sudo -n sh -c \"{all}\"; sort ids | uniq -c");
+        let Some(done) = as_nobody_with(defaults, folder.path(), &script) else { return };
+        let counted = stdout(&done);
+        let mut words = counted.split_whitespace();
+        let (times, who) = (words.next().unwrap_or("0"), words.next());
+        assert_eq!((who, words.next()), (Some("65534"), None), "{counted}{}", stderr(&done));
+        assert!(times.parse::<u32>().unwrap() > 10, "{counted}{}", stderr(&done));
+        for file in ["o.txt", "r.txt", "p.txt"] {
+            let file = folder.path().join(file);
+            assert_eq!(file.metadata().unwrap().uid(), 65534, "{}", file.display());
+        }
+    }
+}
+
+#[test]
+fn what_was_set_behind_sudo_reaches_the_command() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let show = "./needless run -o r.json -- sh -c 'echo $TZ $HOME $MINE'";
+    let quoted = show.replace('$', "\\$");
+    let script = format!(
+        "sudo -n {show}; sudo -n sh -c \"{quoted}; :\"; \
+         sudo -n sh -c \"export TZ=UTC; unset MINE; {quoted}; :\""
+    );
+    let Some(done) = as_nobody(folder.path(), &script) else { return };
+    let plain = "Europe/Athens /nonexistent 1\n";
+    assert_eq!(stdout(&done), format!("{plain}{plain}UTC /nonexistent 1\n"), "{}", stderr(&done));
+}
+
+#[test]
+fn root_without_a_trace_of_sudo_is_asked_whose_the_command_is() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    // As in a container: no ancestor can be seen, and SUDO_UID is there.
+    let script = |words: &str| format!("sudo -n unshare -pf --mount-proc ./needless {words}");
+    let run = |words: &str| as_nobody(folder.path(), &script(words));
+    let Some(refused) = run("run -- id -u") else { return };
+    assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(125), ""));
+    let line = assert_one_line(&refused);
+    assert!(line.contains("--as USER") && line.contains("--as-root"), "{line}");
+    for (words, status) in
+        [("prove --set X=1 -- id -u", 2), ("preload -- id -u", 125), ("origin TZ -- id -u", 125)]
+    {
+        let done = run(words).unwrap();
+        assert_eq!(done.status.code(), Some(status), "{words}: {}", stderr(&done));
+        assert!(assert_one_line(&done).contains("--as USER"), "{words}: {}", stderr(&done));
+    }
+    for (option, id) in
+        [("--as-root", "0\n"), ("--as nobody", "65534\n"), ("--as 65534", "65534\n")]
+    {
+        let done = run(&format!("run {option} -o /dev/null -- id -u")).unwrap();
+        assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), (id, ""), "{option}");
+    }
+    let done = run("run --as no-such-user -- id -u").unwrap();
+    assert!(assert_one_line(&done).contains("no user"), "{}", stderr(&done));
+}
+
+#[test]
+fn another_user_is_for_root_alone() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    for option in ["--as root", "--as-root"] {
+        let script = format!("./needless run {option} -- id -u");
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(125), ""));
+        assert!(assert_one_line(&done).contains("run it with sudo"), "{}", stderr(&done));
+    }
+}
+
+#[test]
+fn as_gives_the_users_groups_home_and_files() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let script = "sudo -n sh -c \"./needless run --as daemon -o r.json -- \
+                  sh -c 'id; echo \\$HOME \\$USER \\$SUDO_UID'; stat -c %U r.json\"; \
+                  id daemon; echo ~daemon daemon; echo daemon";
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    let told = stdout(&done);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[..3], lines[3..], "{told}{}", stderr(&done));
+}
+
+#[test]
+fn in_a_shell_of_roots_the_command_is_roots_and_that_is_said() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let Some(script) = program("script") else { return };
+    for (defaults, options, says) in
+        [(STAYS, "", true), (EXECUTES, "", true), (STAYS, "--as-root", false)]
+    {
+        let typed = format!("./needless run {options} -o /dev/null -- id -u > out\\nexit\\n");
+        let words = format!(
+            "printf '{typed}' | {} -qec 'sudo -n bash --norc' /dev/null; cat out; rm -f out",
+            script.display()
+        );
+        let Some(done) = as_nobody_with(defaults, folder.path(), &words) else { return };
+        let told = stdout(&done);
+        assert!(told.ends_with("\n0\n"), "{defaults}{told:?}{}", stderr(&done));
+        let said = told.contains("this is a root shell that sudo started");
+        assert_eq!(said, says, "{defaults}{options}: {told}");
+    }
 }

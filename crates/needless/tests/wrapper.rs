@@ -280,3 +280,37 @@ fn the_command_keeps_the_capabilities_that_needless_gives_up() {
         assert_eq!(held & !OBSERVING, 0, "{set} {held:x}");
     }
 }
+
+#[test]
+fn a_mistake_on_the_command_line_gets_the_advice_that_fits() {
+    for (words, says, not) in [
+        (&["attach", "nginx"][..], "$(pidof NAME)", "invalid digit"),
+        (&["attach", "1,2"], "wants a process id", "invalid digit"),
+        (&["-p", "1"], "needless attach PID", "-- -p"),
+        (&["attach", "-p", "1"], "needless attach PID", "-- -p"),
+        (&["run", "-c", "ls"], "--all counts every call", "-- -c"),
+        (&["rnu", "--", "ls"], "'run'", "panic"),
+        (&["ls"], "goes behind run", "similar"),
+        (&["lab", "nonsense"], "nonsense", "goes behind run"),
+        (&["explain", "tzunset"], "perhaps tz-unset", "panic"),
+        (&["run", "--rule", "tz-unser", "--", "true"], "perhaps tz-unset", "panic"),
+        (&["run", "--rule", "locale", "--", "true"], "locale-alias", "panic"),
+        (&["run", "--rule", "banana", "--", "true"], "no such rule; ", "perhaps"),
+    ] {
+        let done = needless(words);
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(says) && !said.contains(not), "{words:?}: {said}");
+    }
+    // A value that comes from the environment is the variable's.
+    for (words, names_it) in [
+        (&["run", "--", "true"][..], true),
+        (&["run", "--", "true", "--format", "x"], true),
+        (&["run", "--format", "xyz", "--", "true"], false),
+    ] {
+        let done = command(NEEDLESS).env("NEEDLESS_FORMAT", "xyz").args(words).output().unwrap();
+        let said = stderr(&done);
+        assert_eq!(said.contains("for 'NEEDLESS_FORMAT'"), names_it, "{words:?}: {said}");
+        assert_eq!(said.contains("--format <FORMAT>"), !names_it, "{words:?}: {said}");
+    }
+}

@@ -7,6 +7,7 @@
 //! proven of it.
 
 mod arms;
+mod ask;
 mod experiment;
 mod judge;
 mod output;
@@ -15,6 +16,7 @@ mod run;
 mod stats;
 
 pub use arms::{Arm, PADDING, can_make};
+pub use ask::ask;
 pub use experiment::{Experiment, Options, Step, prove};
 pub use random::Random;
 pub use stats::{interval, median, outliers, spread};

@@ -21,8 +21,9 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// The one status of the tracer that is passed on where the command's is 0.
-const OVER_BUDGET: i32 = 1;
+/// The statuses of the tracer that are passed on where the command's is 0: more is needless than allowed,
+/// or what somebody relies on could not be written.
+const COMPLAINTS: [i32; 2] = [1, 2];
 /// How often the tracer is asked for an early report until it answers, milliseconds.
 const ASK_AGAIN: u8 = 100;
 /// After how long somebody at a terminal is told that we wait for what the command left behind,
@@ -244,8 +245,8 @@ impl Waiting {
             false => Exit::Code(libc::WEXITSTATUS(status)),
         };
         let ended = match (self.ended, tracer) {
-            // The command has nothing to complain of, the tracer has: more is needless than allowed.
-            (Some(Exit::Code(0)), Exit::Code(OVER_BUDGET)) => Exit::Code(OVER_BUDGET),
+            // The command has nothing to complain of, the tracer has.
+            (Some(Exit::Code(0)), Exit::Code(status)) if COMPLAINTS.contains(&status) => tracer,
             (ended, tracer) => ended.unwrap_or(tracer),
         };
         mirror(ended)

@@ -268,6 +268,9 @@ fn footer(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<
     let whole = profile.lost.values().all(|n| *n == 0);
     line(out, "lost", &tell::lost(profile), (!whole).then_some(Tint::Care))?;
     line(out, "not checked", &tell::not_checked(verdict), None)?;
+    if let Some((label, chosen)) = tell::selection(verdict) {
+        line(out, label, &chosen, None)?;
+    }
     if let Some(below) = tell::below(verdict) {
         line(out, "left out", &below, None)?;
     }

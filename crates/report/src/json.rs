@@ -5,7 +5,7 @@ mod document;
 use crate::text::harmful;
 use crate::{Report, Source, Style, tell, window};
 use document::{
-    Below, Document, Evidence, Exe, FindingOut, Kind, Level, NotChecked, Origin, OriginKind,
+    Below, Checked, Document, Evidence, Exe, FindingOut, Kind, Level, NotChecked, Origin, OriginKind,
     Process, Remedy, Stage, Suppressed, Totals,
 };
 use needless_model as model;
@@ -92,6 +92,13 @@ fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
                 needs: skipped.missing.iter().map(|fact| Need::from(*fact)).collect(),
             })
             .collect(),
+        checked: tell::checked(verdict).zip(verdict.selection.as_ref()).map(
+            |((rules, of), selection)| Checked {
+                rules: rules as u64,
+                of: of as u64,
+                ignored: &selection.ignored,
+            },
+        ),
         below_threshold: Below {
             findings: verdict.below.len() as u64,
             calls: tell::needless(&verdict.below),

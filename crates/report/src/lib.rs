@@ -84,7 +84,8 @@ macro_rules! formats {
                 match self { $(Format::$format => $file::NAME),+ }
             }
 
-            fn ending(self) -> Option<&'static str> {
+            /// The ending of files that are written in it, if one asks for it.
+            pub fn ending(self) -> Option<&'static str> {
                 match self { $(Format::$format => $file::ENDING),+ }
             }
         }

@@ -28,6 +28,9 @@ pub enum ProofFormat {
 }
 
 impl ProofFormat {
+    /// The endings that ask for one.
+    pub const ENDINGS: &[&str] = &["json", "md", "txt"];
+
     /// The format that a file's ending asks for: `.json`, `.md`, else full.
     pub fn of_path(path: &Path) -> ProofFormat {
         match path.extension().and_then(|ending| ending.to_str()) {

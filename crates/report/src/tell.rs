@@ -197,6 +197,32 @@ pub(crate) fn not_checked(verdict: &Verdict) -> String {
     groups.join("; ")
 }
 
+/// How many rules were checked, where the user chose among them.
+pub(crate) fn checked(verdict: &Verdict) -> Option<(usize, usize)> {
+    let selection = verdict.selection.as_ref()?;
+    // A rule whose facts are missing was wanted, and not checked.
+    Some((selection.wanted.saturating_sub(verdict.not_checked.len()), selection.all))
+}
+
+/// The user's choice among the rules: `checked: 1 of 51 rules`, `ignored: tz-unset`.
+pub(crate) fn selection(verdict: &Verdict) -> Option<(&'static str, String)> {
+    let (checked, all) = checked(verdict)?;
+    match verdict.selection.as_ref()? {
+        chosen if chosen.only.is_empty() => {
+            Some(("ignored", clean(&chosen.ignored.join(", ")).into_owned()))
+        }
+        _ => Some(("checked", format!("{checked} of {}", count(all as u64, "rule", "rules")))),
+    }
+}
+
+/// `nothing needless found`, but where no rule was checked.
+pub(crate) fn nothing_found(verdict: &Verdict) -> &'static str {
+    match checked(verdict) {
+        Some((0, _)) => "none of the chosen rules could be checked",
+        _ => "nothing needless found",
+    }
+}
+
 /// What was found and left out for being too little, if anything.
 pub(crate) fn below(verdict: &Verdict) -> Option<String> {
     let calls = needless(&verdict.below);
@@ -240,12 +266,15 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     let window = window::is_window(&report.source);
     let toll = match verdict.findings.len() as u64 {
         _ if window => window::found(report),
-        0 => format!("nothing needless found in {}", judged(profile)),
+        0 => format!("{} in {}", nothing_found(verdict), judged(profile)),
         n => format!("{}, {}", count(n, "finding", "findings"), toll(report)),
     };
     let mut line = format!("needless: {toll} ({}; lost: {}", backend(profile), lost(profile));
     if !(window && verdict.not_checked.is_empty()) {
         line = line + "; not checked: " + &not_checked(verdict);
+    }
+    if let Some((label, chosen)) = selection(verdict) {
+        line = line + "; " + label + ": " + &chosen;
     }
     if let Some(left_out) = window::left_out(report) {
         line = line + "; " + &left_out;

@@ -206,7 +206,7 @@ pub(crate) fn found(report: &Report<'_>) -> String {
         None => format!("in {processes}, {calls}"),
     };
     if findings.is_empty() {
-        return format!("nothing needless found {within}");
+        return format!("{} {within}", tell::nothing_found(report.verdict));
     }
     let found = count(findings.len() as u64, "finding", "findings");
     format!("{found} {within}, {} needless", number(tell::needless(findings)))

@@ -12,7 +12,7 @@ pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
     if profile.processes.is_empty() {
         return check(profile, options);
     }
-    let mut all = Verdict::default();
+    let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
         let verdict = check(&part.profile, options);
         let whole = |finding| of_the_whole(finding, service, &part);

@@ -2,6 +2,7 @@
 
 use crate::{Glob, Options, Suppressed, Verdict};
 use needless_model::{Finding, Profile};
+use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 
@@ -66,9 +67,6 @@ impl Fit {
 
 impl Ignore {
     fn fit(&self, finding: &Finding, profile: &Profile) -> Fit {
-        if self.rule != finding.rule {
-            return Fit::None;
-        }
         let programs = self.program.as_ref().map(|glob| {
             let processes = finding.processes.iter().map(|id| profile.process(*id));
             Fit::of(processes.map(|process| glob.fits_program(process)))
@@ -103,9 +101,14 @@ pub fn suppress(
     let mut used = vec![false; ignores.len()];
     let mut partly = vec![false; ignores.len()];
     let holds = |ignore: &Ignore| ignore.until.is_none_or(|until| today <= until);
+    let mut of_rule: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, ignore) in ignores.iter().enumerate() {
+        of_rule.entry(&ignore.rule).or_default().push(at);
+    }
     let mut by = |finding: &Finding| {
         let mut first = None;
-        for (at, ignore) in ignores.iter().enumerate() {
+        for at in of_rule.get(finding.rule).into_iter().flatten().copied() {
+            let ignore = &ignores[at];
             match ignore.fit(finding, profile) {
                 Fit::All => {
                     used[at] = true;

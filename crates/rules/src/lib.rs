@@ -58,7 +58,7 @@ pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
 pub use measured::{Measured, measured};
 pub use page::{Page, SECTIONS, Section, page};
 pub use select::{Claims, View};
-pub use verdict::{NotChecked, Options, Suppressed, Verdict, check};
+pub use verdict::{NotChecked, Options, Selection, Suppressed, Verdict, check};
 
 /// One thing that programs do needlessly, and how to tell.
 #[derive(Debug)]

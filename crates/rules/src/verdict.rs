@@ -42,12 +42,27 @@ pub struct Verdict {
     pub below: Vec<Finding>,
     /// Rules that could not be checked.
     pub not_checked: Vec<NotChecked>,
+    /// What the user chose to check, if not everything.
+    pub selection: Option<Selection>,
     /// Findings that the user decided to live with ([`suppress`](crate::suppress)).
     pub suppressed: Vec<Suppressed>,
     /// Findings that are in the baseline and not worse ([`leave_out_known`](crate::leave_out_known)).
     pub known: Vec<Finding>,
     /// What is to be said of suppressions and of the baseline, a sentence each.
     pub notices: Vec<String>,
+}
+
+/// A choice among the rules: what is not found by the others may be there all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Names of the rules to check; all if empty.
+    pub only: Vec<String>,
+    /// Names of rules whose findings are not wanted.
+    pub ignored: Vec<String>,
+    /// How many rules were wanted.
+    pub wanted: usize,
+    /// How many there are.
+    pub all: usize,
 }
 
 /// A finding that the user decided to live with.
@@ -79,7 +94,7 @@ pub struct NotChecked {
 pub fn check(profile: &Profile, options: &Options) -> Verdict {
     let mut view = View::new(profile);
     let mut claims = Claims::new(profile.rows.len());
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };
     for rule in options.declared {
         let missing = profile.facts.missing(&rule.needs());
         if missing.is_empty() {
@@ -121,6 +136,20 @@ pub(crate) fn rank(findings: &mut [Finding]) {
 impl Options {
     /// Fewer calls than these are not worth a change, whatever their share.
     const FEWEST_CALLS: u64 = 6;
+
+    /// What of the rules is wanted, where the user chose among them.
+    pub fn selection(&self) -> Option<Selection> {
+        let names = || {
+            let declared = self.declared.iter().map(|rule| rule.name);
+            RULES.iter().map(|rule| rule.name).chain(declared)
+        };
+        (!self.only.is_empty() || !self.ignore.is_empty()).then(|| Selection {
+            only: self.only.clone(),
+            ignored: self.ignore.clone(),
+            wanted: names().filter(|name| self.wants(name)).count(),
+            all: names().count(),
+        })
+    }
 
     /// Whether findings of this rule are to be told.
     pub(crate) fn wants(&self, rule: &str) -> bool {

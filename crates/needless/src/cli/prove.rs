@@ -29,6 +29,8 @@ pub(crate) struct Prove {
     pub(crate) measure: Measure,
     #[command(flatten)]
     pub(crate) service: Service,
+    #[command(flatten)]
+    pub(crate) whose: super::Whose,
     /// Write to FILE; its ending (.json, .md, .txt) tells the format.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -77,7 +79,7 @@ pub(crate) struct Service {
     #[arg(long, value_name = "UNIT", group = "whose", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
     pub(crate) unit: Option<String>,
     /// A service: this process (may be given several times).
-    #[arg(long, value_name = "PID", group = "whose", conflicts_with_all = ["set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "PID", value_parser = super::pid, group = "whose", conflicts_with_all = ["set", "unset", "preload", "report"])]
     pub(crate) pid: Vec<u32>,
     /// Compare with the window saved in FILE, before the change.
     #[arg(long, value_name = "FILE", requires = "whose", conflicts_with = "save_before")]

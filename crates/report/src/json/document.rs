@@ -33,6 +33,9 @@ pub(super) struct Document<'a> {
     pub(super) findings: Vec<FindingOut<'a>>,
     /// Rules that could not be checked.
     pub(super) not_checked: Vec<NotChecked>,
+    /// How many rules were checked, where the user chose among them; absent where all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) checked: Option<Checked<'a>>,
     /// Findings left out because they save too little.
     pub(super) below_threshold: Below,
     /// Findings that needless.toml says to live with; not in `findings`.
@@ -49,6 +52,17 @@ pub(super) struct Document<'a> {
     /// What came of measuring the remedies; absent where nobody asked for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) proof: Option<crate::proof::ProofOut<'a>>,
+}
+
+/// A choice among the rules: what is not found by the others may be there all the same.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Checked<'a> {
+    /// How many rules were checked.
+    pub(super) rules: u64,
+    /// How many rules there are.
+    pub(super) of: u64,
+    /// Rules whose findings were not wanted.
+    pub(super) ignored: &'a [String],
 }
 
 /// What was observed.

@@ -1,0 +1,160 @@
+//! What to say of a command line that is wrong, beyond what the parser knows.
+
+use super::Cli;
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+/// The error with a tip where we know one, and without control characters.
+pub(super) fn explained(mut error: Error) -> Error {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(similar) = similar(&error) {
+        error.insert(ContextKind::SuggestedSubcommand, similar);
+    }
+    if let Some(tip) = tip(&error, &words) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if let Some(variable) = variable(&error, &words) {
+        error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
+    let clean = |text: &String| needless_report::clean(text).into_owned();
+    // The parser's tips hold the words, too, among colours of its own, which go with theirs.
+    let hostile = words.iter().any(|word| clean(word) != *word);
+    let cleaned: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, ContextValue::String(clean(text)))),
+            ContextValue::Strings(all) => {
+                Some((kind, ContextValue::Strings(all.iter().map(clean).collect())))
+            }
+            ContextValue::StyledStrs(all) if hostile => {
+                let all = all.iter().map(|one| clean(&one.to_string()).into()).collect();
+                Some((kind, ContextValue::StyledStrs(all)))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in cleaned {
+        error.insert(kind, value);
+    }
+    error
+}
+
+fn text(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A command of ours that may be meant, where the parser knows none.
+fn similar(error: &Error) -> Option<ContextValue> {
+    let unknown = text(error, ContextKind::InvalidSubcommand)?;
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let command = Cli::command();
+    let shown = command.get_subcommands().filter(|of| !of.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    let near = nearest(unknown, &names);
+    let near = near.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    (!near.is_empty()).then_some(ContextValue::Strings(near))
+}
+
+fn tip(error: &Error, words: &[String]) -> Option<&'static str> {
+    match error.kind() {
+        // Who forgot `run` named a program; not who mistyped a command of `lab`.
+        ErrorKind::InvalidSubcommand => {
+            let unknown = text(error, ContextKind::InvalidSubcommand)?;
+            let first = words.iter().find(|word| !word.starts_with('-'))?;
+            (first == unknown)
+                .then_some("a command to be observed goes behind run: needless run -- CMD…")
+        }
+        // The habits of strace's users.
+        ErrorKind::UnknownArgument => match text(error, ContextKind::InvalidArg)? {
+            "-p" => Some("running processes are named by their ids alone: needless attach PID…"),
+            "-c" => Some("calls are counted in any case; --all counts every call"),
+            "-f" => Some("the children of a command are observed in any case"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The variable that a wrong value comes from, where no option was given.
+fn variable(error: &Error, words: &[String]) -> Option<String> {
+    if !matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
+        return None;
+    }
+    let (option, value) =
+        (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+    let long = option.split([' ', '=']).next()?.strip_prefix("--")?;
+    let given = |word: &String| {
+        let name = word.strip_prefix("--").map(|word| word.split('=').next().unwrap_or(word));
+        name == Some(long)
+    };
+    // Behind `--` are a command's own.
+    if words.iter().take_while(|word| *word != "--").any(given) {
+        return None;
+    }
+    let command = Cli::command();
+    let all = std::iter::once(&command).chain(command.get_subcommands());
+    let mut arguments = all.flat_map(clap::Command::get_arguments);
+    arguments.find_map(|argument| {
+        let name = argument.get_env().filter(|_| argument.get_long() == Some(long))?;
+        let found = std::env::var_os(name)?.to_string_lossy() == value;
+        found.then(|| name.to_string_lossy().into_owned())
+    })
+}
+
+/// Those of `names` that a slip of the keyboard may have meant.
+pub(crate) fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let most = (word.len() / 3).min(3);
+    let near = names.iter().map(|name| (distance(word.as_bytes(), name.as_bytes()), *name));
+    let near: Vec<_> = near.filter(|(far, _)| *far <= most).collect();
+    let best = near.iter().map(|(far, _)| *far).min();
+    near.into_iter().filter(|(far, _)| Some(*far) == best).map(|(_, name)| name).collect()
+}
+
+/// How many letters differ: put in, left out, replaced, or two of them exchanged.
+fn distance(one: &[u8], other: &[u8]) -> usize {
+    // Rows of the table of prefixes: the one before the last, and the last.
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) =
+        (Vec::new(), (0..=other.len()).collect());
+    for (at, letter) in one.iter().enumerate() {
+        let mut row = vec![at + 1];
+        for (to, wanted) in other.iter().enumerate() {
+            let replaced = last[to] + usize::from(letter != wanted);
+            let mut best = replaced.min(last[to + 1] + 1).min(row[to] + 1);
+            if at > 0 && to > 0 && *letter == other[to - 1] && one[at - 1] == *wanted {
+                best = best.min(before[to - 1] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let distance = |one: &str, other: &str| distance(one.as_bytes(), other.as_bytes());
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("tz-unset", "tz-unset"), 0);
+        assert_eq!(distance("tzunset", "tz-unset"), 1);
+        assert_eq!(distance("tz-usnet", "tz-unset"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn a_slip_is_understood_and_another_word_is_not() {
+        let names = ["tz-unset", "close-storm", "locale-alias"];
+        assert_eq!(nearest("tz-unser", &names), ["tz-unset"]);
+        assert_eq!(nearest("closestrom", &names), ["close-storm"]);
+        assert!(nearest("banana", &names).is_empty() && nearest("", &names).is_empty());
+    }
+}
