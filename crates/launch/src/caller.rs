@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Variables of an environment, in its order.
 type Variables = Vec<(OsString, OsString)>;
@@ -307,10 +307,9 @@ fn asks_for_commands(words: &[u8]) -> bool {
     })
 }
 
-fn is_terminal(input: &std::path::Path) -> bool {
-    input.starts_with("/dev/pts")
-        || input.to_string_lossy().starts_with("/dev/tty")
-        || input == PathBuf::from("/dev/console")
+fn is_terminal(input: &Path) -> bool {
+    let name = input.to_string_lossy();
+    name.starts_with("/dev/pts/") || name.starts_with("/dev/tty") || name == "/dev/console"
 }
 
 /// What /proc/PID/status (proc(5)) tells.

@@ -363,7 +363,7 @@ fn show_and_apply(
     for caveat in wished.chain(&plan.caveats) {
         writeln!(out, "  caveat   {}", clean(caveat))?;
     }
-    writeln!(out, "  effect   {}", clean(&plan.effect))?;
+    writeln!(out, "  effect   {}", plan.effect)?;
     if !plan.restart.is_empty() {
         writeln!(out, "  restart  {}", clean(&plan.restart.join(" ")))?;
     }
