@@ -5,7 +5,8 @@ use needless_launch::{Launch, Original, Stdio};
 use needless_model::Exit;
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
+use std::sync::Arc;
 
 /// Runs `text` with `sh -c`, without input, for `caller` if there is one: what it writes to standard
 /// output, and how it ends.
@@ -19,11 +20,13 @@ pub fn ask(text: &OsStr, caller: Option<Caller>) -> Result<(Vec<u8>, Exit), Fail
     let launch = needless_capture::launch(&words, caller)?;
     let null = std::fs::File::open("/dev/null").map_err(io)?;
     let (mut reader, writer) = std::io::pipe().map_err(io)?;
-    let stdio = Stdio::Given([null.as_raw_fd(), writer.as_raw_fd(), 2]);
-    let launch = Launch { stdio, ..launch };
+    let stderr = std::io::stderr().as_fd().try_clone_to_owned().map_err(io)?;
+    let given = [null.into(), writer.into(), stderr].map(Arc::new);
+    let launch = Launch { stdio: Stdio::Given(given), ..launch };
     let running = needless_launch::start(&launch, Original::record());
     let running = running.map_err(|why| failed(why.to_string()))?;
-    drop(writer);
+    // Ours of the pipe, or it never ends.
+    drop(launch);
     let mut said = Vec::new();
     reader.read_to_end(&mut said).map_err(io)?;
     let (exit, _) = running.end().map_err(|why| failed(why.to_string()))?;
