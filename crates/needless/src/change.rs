@@ -1,11 +1,13 @@
 //! fix and undo: from the words of the command line to `places`, and back to the terminal.
 
-use crate::cli::{self, When};
+use crate::cli;
 use crate::origin::{check_name, of_process, of_stopped_unit};
-use crate::output::{self, Output};
+use crate::{advice, output};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Root, Who};
-use needless_places::{self as places, Journal, Plan, State, Target, Wanted};
+use needless_capture::{Now, Root, Service, Who};
+use needless_model::{Change, Finding, Profile, Remedy, Safety};
+use needless_places::{self as places, Journal, Plan, Recovered, State, Target};
+use needless_report::{Advice, Being};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,16 +39,16 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     if let Some(name) = &asked.locale {
         return fix_locale(name, asked);
     }
-    let wishes = wishes(asked)?;
-    if wishes.is_empty() {
-        output::say("nothing to change: no remedy that a tool may apply");
-        return Ok(());
-    }
+    // What keeps processes of one kind from being helped is said once.
+    let mut refused: Vec<(String, u32)> = Vec::new();
+    let mut refuse = |why: String| match refused.iter_mut().find(|(other, _)| *other == why) {
+        Some((_, n)) => *n += 1,
+        None => refused.push((why, 1)),
+    };
+    let wishes = wishes(asked, &mut refuse)?;
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
     let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
     let mut targets = Vec::new();
-    // What keeps processes of one kind from being helped is said once.
-    let mut refused: Vec<(String, u32)> = Vec::new();
     for wish in &wishes {
         let found = target(wish, &disk).and_then(|target| match left_alone(wish, &target, &disk) {
             Some(said) => bail!("not done: {said}"),
@@ -54,14 +56,12 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
         });
         match found {
             Ok(target) => targets.push(target),
-            Err(why) => {
-                let why = format!("{}: {why}", words(wish));
-                match refused.iter_mut().find(|(other, _)| *other == why) {
-                    Some((_, n)) => *n += 1,
-                    None => refused.push((why, 1)),
-                }
-            }
+            Err(why) => refuse(format!("{}: {why:#}", words(wish))),
         }
+    }
+    if wishes.is_empty() && refused.is_empty() {
+        output::say("nothing to change: no remedy that a tool may apply");
+        return Ok(());
     }
     let (targets, conflicts) = places::merged(targets);
     let conflicts = conflicts.into_iter().map(|why| (why, 1));
@@ -117,34 +117,90 @@ fn words(wish: &Wish) -> String {
     places::words(&wish.variable, wish.value.as_deref())
 }
 
-fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
-    if let Some(set) = &asked.set {
-        let (variable, value) = match set.split_once('=') {
-            Some((variable, value)) => (variable, Some(value.to_owned())),
-            None => (set.as_str(), None),
+/// What is to be changed, for whom; what is not to be is given to `refuse`, in a sentence.
+fn wishes(asked: &cli::Fix, refuse: &mut dyn FnMut(String)) -> Result<Vec<Wish>> {
+    let named = named(asked)?;
+    if let Some(change) = asked.set.as_ref().or(asked.unset.as_ref()) {
+        let (variable, value) = match change {
+            Change::SetEnv { variable, value } => (variable, value.clone()),
+            Change::UnsetEnv { variable } => (variable, None),
+            _ => bail!("that is no change of a variable"),
         };
         check_name(variable)?;
-        let Some(whom) = named(asked)? else {
-            bail!("--set wants --unit, --pid or --in to say for whom");
+        let Some(whom) = named else {
+            bail!("--set and --unset want --unit, --pid or --in to say for whom");
         };
-        let variable = variable.to_owned();
-        return Ok(vec![Wish { rule: None, variable, value, caveat: None, whom }]);
+        return Ok(vec![Wish {
+            rule: None,
+            variable: variable.clone(),
+            value,
+            caveat: None,
+            whom,
+        }]);
     }
-    let wanted = match &asked.report {
-        Some(report) => {
-            let text = std::fs::read_to_string(report)
-                .with_context(|| format!("cannot read {}", report.display()))?;
-            let wanted = places::wanted(&text, &asked.rules)
-                .map_err(|why| anyhow!("{}: {why}", report.display()))?;
-            for wanted in &wanted {
-                is_an_advice(wanted).with_context(|| report.display().to_string())?;
+    let mut wishes = Vec::new();
+    let Some(path) = &asked.report else {
+        for (advice, remedy) in look(asked)? {
+            for whom in whom(&advice, false, named.as_ref()) {
+                wishes.extend(wish(&advice.rule, &remedy, whom));
             }
-            wanted
         }
-        None => look(asked)?,
+        return Ok(wishes);
     };
-    let whom = named(asked)?;
-    Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, whom.as_ref())).collect())
+    let report = advice::report(path)?;
+    let mut now = Now::new(crate::settings::get().watched);
+    let mut said = Vec::new();
+    let wanted = |rule: &String| asked.rules.is_empty() || asked.rules.contains(rule);
+    for advice in report.findings.iter().filter(|advice| wanted(&advice.rule)) {
+        let Some(change) = advice::first(advice).filter(|change| **change != Change::Preload)
+        else {
+            continue;
+        };
+        for whom in whom(advice, report.of_run, named.as_ref()) {
+            let here = |variable: &str| here(&mut now, &whom, variable);
+            match advice::remedy(&advice.rule, change, here) {
+                Ok((remedy, other)) => {
+                    advice::say_once(&mut said, other);
+                    wishes.extend(wish(&advice.rule, &remedy, whom));
+                }
+                Err(why) => refuse(format!("{why:#}")),
+            }
+        }
+    }
+    Ok(wishes)
+}
+
+/// Whoever is to be helped, as it is now.
+fn here(now: &mut Now, whom: &Whom, variable: &str) -> Result<Profile> {
+    let stopped = |now: &mut Now, unit: &str| {
+        let root = Root::own().context("cannot open /")?;
+        let value = places::value_of_unit(unit, variable, &root);
+        now.stopped(variable, value).map_err(|why| anyhow!(why))
+    };
+    match whom {
+        Whom::Process(pid) => now.running(*pid, variable).map_err(|why| anyhow!(why)),
+        Whom::Unit(unit) => match places::main_process(unit) {
+            Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
+            None => stopped(now, unit),
+        },
+        Whom::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
+        Whom::Nobody(why) => bail!("{why}"),
+    }
+}
+
+fn wish(rule: &str, remedy: &Remedy, whom: Whom) -> Option<Wish> {
+    let (variable, value) = match &remedy.change {
+        Change::SetEnv { variable, value: Some(value) } => (variable, Some(value.clone())),
+        Change::UnsetEnv { variable } => (variable, None),
+        _ => return None,
+    };
+    Some(Wish {
+        rule: Some(rule.to_owned()),
+        variable: variable.clone(),
+        value,
+        caveat: Some(remedy.safety.sentence().to_owned()),
+        whom,
+    })
 }
 
 /// For whom the command line says that a change is to be.
@@ -160,53 +216,39 @@ fn named(asked: &cli::Fix) -> Result<Option<Whom>> {
     })
 }
 
-/// A report may come from elsewhere: what no rule of ours advises is not made from one, nor is code loaded
-/// into a program because a report says so.
-fn is_an_advice(wanted: &Wanted) -> Result<()> {
-    let Wanted { rule, variable, value, .. } = wanted;
-    let loads = value.is_some() && matches!(variable.as_str(), "LD_PRELOAD" | "LD_AUDIT");
-    if loads || !crate::settings::get().watched.contains(&variable.as_str()) {
-        bail!(
-            "no rule advises {variable} as {rule} does there: to have it all the same, say --set"
-        );
-    }
-    Ok(())
-}
-
-/// A remedy for whom the command line names, else for each process of its finding that still runs, else
-/// for its unit.
-fn wishes_of(wanted: Wanted, named: Option<&Whom>) -> Vec<Wish> {
-    let alive = |(pid, exe): &&(u32, Option<String>)| {
-        let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-        now.is_some() && now.as_deref().and_then(Path::to_str) == exe.as_deref()
-    };
-    let whom = match (named, &wanted.service) {
-        (Some(whom), _) => vec![whom.clone()],
-        _ if wanted.of_run => vec![Whom::Nobody(
+/// Whom a finding is for: whoever the command line names, else each of its processes that still runs, else
+/// its unit.
+fn whom(advice: &Advice, of_run: bool, named: Option<&Whom>) -> Vec<Whom> {
+    match named {
+        Some(whom) => return vec![whom.clone()],
+        None if of_run => return vec![Whom::Nobody(
             "the report is of a command that was run: start it so, or name what runs it (--unit, --pid, --in)".into(),
         )],
-        (_, service) => {
-            let running = wanted.processes.iter().filter(alive).map(|(pid, _)| Whom::Process(*pid));
-            let running: Vec<Whom> = running.collect();
-            match service {
-                _ if !running.is_empty() => running,
-                Some(service) if service.ends_with(".service") => vec![Whom::Unit(service.clone())],
-                _ => vec![Whom::Nobody("the process of the report has ended: name what runs it (--unit, --pid)".into())],
-            }
-        }
-    };
-    let wish = |whom| Wish {
-        rule: Some(wanted.rule.clone()),
-        variable: wanted.variable.clone(),
-        value: wanted.value.clone(),
-        caveat: Some(wanted.caveat.clone()),
-        whom,
-    };
-    whom.into_iter().map(wish).collect()
+        None => {}
+    }
+    let running = advice.processes.iter().filter(|being| alive(being, advice.service.as_deref()));
+    let running: Vec<Whom> = running.map(|being| Whom::Process(being.pid)).collect();
+    match &advice.service {
+        _ if !running.is_empty() => running,
+        Some(service) if service.ends_with(".service") => vec![Whom::Unit(service.clone())],
+        _ => vec![Whom::Nobody(
+            "the process of the report has ended: name what runs it (--unit, --pid)".into(),
+        )],
+    }
+}
+
+/// Whether that very process still runs. Its id may be another's by now, also of the same program.
+fn alive(being: &Being, service: Option<&str>) -> bool {
+    let exe = std::fs::read_link(format!("/proc/{}/exe", being.pid)).ok();
+    let same = exe.is_some() && exe.as_deref().and_then(Path::to_str) == being.exe.as_deref();
+    let started =
+        being.started.is_none_or(|then| needless_capture::started(being.pid) == Some(then));
+    let serves = Service::of_pid(being.pid).ok().map(|service| service.to_string());
+    same && started && service.is_none_or(|then| serves.as_deref() == Some(then))
 }
 
 /// Observes the unit or process, and gives what the rules advise.
-fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
+fn look(asked: &cli::Fix) -> Result<Vec<(Advice, Remedy)>> {
     let who = match (&asked.unit, asked.pid) {
         (Some(unit), _) => Who::Unit(unit.clone()),
         (None, Some(pid)) => Who::Processes(vec![pid]),
@@ -230,18 +272,31 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
         let (place, reason) = (needless_report::clean(place), needless_report::clean(reason));
         output::say(format_args!("{} is left alone: {place} says so ({reason})", finding.rule));
     }
-    let report = needless_report::Report {
-        profile: &profile,
-        verdict: &verdict,
-        source: needless_report::Source::Attach(who.to_string()),
-        top: None,
-        version: env!("CARGO_PKG_VERSION"),
-        proof: None,
+    Ok(verdict.findings.iter().filter_map(|finding| advised(finding, &profile)).collect())
+}
+
+/// A finding with the best of its remedies that a tool may apply.
+fn advised(finding: &Finding, profile: &Profile) -> Option<(Advice, Remedy)> {
+    let applies = |remedy: &&Remedy| {
+        let sets = matches!(
+            remedy.change,
+            Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. }
+        );
+        sets && !matches!(remedy.safety, Safety::Manual(_))
     };
-    let mut text = Vec::new();
-    let style = Output::stdout().style(When::Never);
-    needless_report::write(&mut text, &report, needless_report::Format::Json, style)?;
-    places::wanted(&String::from_utf8_lossy(&text), &asked.rules).map_err(|why| anyhow!(why))
+    let remedy = finding.remedies.iter().find(applies)?.clone();
+    let being = |process: &needless_model::Process| Being {
+        pid: process.pid,
+        exe: process.exe.clone(),
+        started: process.started,
+    };
+    let advice = Advice {
+        rule: finding.rule.to_owned(),
+        service: finding.service.clone(),
+        processes: finding.processes.iter().map(|id| being(profile.process(*id))).collect(),
+        changes: Vec::new(),
+    };
+    Some((advice, remedy))
 }
 
 /// Where a wish belongs; refused where its value is wrong for the programs it would reach.
@@ -253,7 +308,15 @@ fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
         Whom::File(file, part) => {
             let path = file.to_str().context("the file's name is not UTF-8")?;
             let spot = places::spot_of_file(path, part.as_deref(), disk);
-            (spot.map_err(|why| anyhow!(why))?, None)
+            let spot = spot.map_err(|why| anyhow!(why))?;
+            // An image has files of its own, but the same names of zones; where we have none, nothing is said.
+            let root = own()?;
+            let is_path = value.is_some_and(|value| value.trim_start_matches(':').starts_with('/'));
+            if root.is_dir("/usr/share/zoneinfo") && !(is_path && spot.place.is_of_image()) {
+                let right = places::check_target(&wish.variable, value, &[], &root);
+                right.map_err(|why| anyhow!(why))?;
+            }
+            (spot, None)
         }
         Whom::Process(pid) => {
             let (chain, told) = of_process(*pid, &wish.variable)?;
@@ -366,8 +429,8 @@ fn show_and_apply(
     if !asked.yes && !agreed(&mut out)? {
         return Ok(Done::Refused);
     }
-    let (journal, said) = open(state)?;
-    said.into_iter().for_each(output::say);
+    let (journal, ended) = open(state)?;
+    ended.iter().for_each(output::say);
     let after: Vec<Vec<String>> =
         std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
     let id = journal.apply(&plan.what, &plan.files, after).map_err(|why| anyhow!(why))?;
@@ -404,7 +467,7 @@ fn agreed(out: &mut impl Write) -> Result<bool> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-fn open(state: &Path) -> Result<(Journal, Vec<String>)> {
+fn open(state: &Path) -> Result<(Journal, Vec<Recovered>)> {
     Journal::open(state, Path::new("/")).map_err(|why| anyhow!(why))
 }
 
@@ -447,26 +510,42 @@ fn verify(target: &Target, plan: &Plan, id: u32, state: &Path) -> Result<()> {
 /// number → files as they were before → reloaded.
 pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
-    let (journal, said) = open(&state)?;
-    said.into_iter().for_each(output::say);
     let mut out = std::io::stdout().lock();
     if asked.list {
-        for entry in journal.entries().map_err(|why| anyhow!(why))? {
+        for entry in Journal::list(&state).map_err(|why| anyhow!(why))? {
             let state = match entry.state {
                 State::Applied => "holds",
                 State::Undone => "undone",
                 State::RolledBack => "rolled back",
                 State::Begun => "begun",
+                State::Undoing => "being undone",
             };
-            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, shown(&entry.what))?;
+            writeln!(out, "{:>4}  {state:<12}  {}", entry.id, shown(&entry.what))?;
         }
         return Ok(());
     }
-    let id = match asked.id {
-        Some(id) => id,
-        None => journal.last().map_err(|why| anyhow!(why))?,
+    let (journal, ended) = open(&state)?;
+    // Its undoing was begun by a run before, and is what is asked for.
+    let finished = |one: &&Recovered| {
+        one.entry.state == State::Undone && asked.id.is_none_or(|id| id == one.entry.id)
     };
-    let entry = journal.undo(id).map_err(|why| anyhow!(why))?;
-    writeln!(out, "taken back: change {id}, {}", shown(&entry.what))?;
+    let done = ended.iter().rfind(finished).map(|one| one.entry.clone());
+    let id = match (asked.id, &done) {
+        (Some(id), _) => id,
+        (None, Some(entry)) => entry.id,
+        (None, None) => journal.last().map_err(|why| anyhow!(why))?,
+    };
+    for one in &ended {
+        // Of the one that was asked for the end of this run tells.
+        if one.entry.id != id {
+            output::say(one);
+        }
+    }
+    let entry = match done {
+        Some(entry) => entry,
+        None => journal.undo(id).map_err(|why| anyhow!(why))?,
+    };
+    let how = if entry.state == State::RolledBack { "rolled back" } else { "taken back" };
+    writeln!(out, "{how}: change {id}, {}", shown(&entry.what))?;
     entry.after.iter().try_for_each(|words| take_effect(&mut out, words))
 }

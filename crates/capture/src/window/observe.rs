@@ -136,6 +136,7 @@ fn finish(mut observed: Observed) -> Result<Profile, Failure> {
         };
         let name = service.map(|service| service.to_string());
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
+        process.started = crate::started(process.pid).filter(|_| lives);
     }
     complete(observed.profile, &observed.stacks, observed.roots)
 }
