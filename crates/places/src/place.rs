@@ -61,16 +61,17 @@ impl Place {
         let mut differ = was.iter().zip(&is).enumerate().filter(|(_, (was, is))| was != is);
         let (at, (line, other)) = differ.next().filter(|_| was.len() == is.len())?;
         let bare = format::bare(line);
-        let begin = [" #", "\t#", " ;"].iter().filter_map(|mark| bare.find(mark)).min()?;
-        // Only if it is one: without it the reader finds the same.
+        let marks = |mark| bare.match_indices(mark).map(|(at, _)| at);
+        let mut begins: Vec<usize> = [" #", "\t#", " ;"].into_iter().flat_map(marks).collect();
+        begins.sort_unstable();
         let read = |text: &str| -> Vec<Option<String>> {
             let all = self.find(text, edit.variable, edit.part).into_iter();
             all.map(|found| found.value.map(|value| value.trim_end().to_owned())).collect()
         };
-        let without = format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
-        if differ.next().is_some() || read(&without) != read(old) {
-            return None;
-        }
+        // A comment is what the reader finds the same without.
+        let without = |begin: usize| format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
+        let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
+        let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
         let comment = &bare[begin..];
         let from = bare[..begin].trim_end().len();
         let behind = format!("{}{}", format::bare(other), &bare[from..]);
