@@ -233,7 +233,7 @@ pub(crate) fn refused(what: &str, pid: u32, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
             format!(
-                "{what} is closed to this root, which lacks CAP_SYS_PTRACE or other capabilities of the process"
+                "{what} is closed to this root: it lacks CAP_SYS_PTRACE, or a security module forbids it"
             )
         }
         std::io::ErrorKind::PermissionDenied => {

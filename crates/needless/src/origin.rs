@@ -58,7 +58,9 @@ fn closed(of: &Kin, error: &std::io::Error) -> String {
             )
         }
         std::io::ErrorKind::PermissionDenied => {
-            format!("the files of {name}[{pid}] are closed to this root: it lacks CAP_SYS_PTRACE")
+            format!(
+                "the files of {name}[{pid}] are closed to this root: it lacks CAP_SYS_PTRACE, or a security module forbids it"
+            )
         }
         _ => format!("the files of {name}[{pid}] cannot be looked into: {error}"),
     }

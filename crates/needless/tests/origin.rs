@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -310,6 +311,32 @@ fn bad_words_are_one_line() {
         assert_eq!(done.status.code(), Some(2), "{args:?}");
         let said = stderr(&done);
         assert!(said.lines().next().unwrap().contains(says), "{args:?}: {said}");
+    }
+}
+
+/// What is closed to a user is said with what would open it, and in no words of the kernel.
+#[test]
+fn what_is_closed_says_what_would_open_it() {
+    let root = if is_root() { Ok(()) } else { Err("only root can become another user".into()) };
+    let (Some(()), Some(setpriv)) = (needed(root), program("setpriv")) else { return };
+    let running = start(command("perl").args(["-e", READY]));
+    let pid = running.0.id().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let program = folder.path().join("needless");
+    copy(NEEDLESS, &program);
+    for (words, says) in [
+        (&["origin", "TZ", &pid][..], "is another user's"),
+        (&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"], "run this with sudo"),
+        (&["undo"], "no right to it"),
+    ] {
+        let mut as_other = command(&setpriv);
+        as_other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        as_other.arg(&program).args(words).env("HOME", "/nonexistent").current_dir("/");
+        let done = as_other.output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {}", stdout(&done));
+        let said = stderr(&done);
+        assert!(said.contains(says) && !said.contains("os error"), "{words:?}: {said}");
     }
 }
 

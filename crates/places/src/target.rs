@@ -17,6 +17,8 @@ pub fn check_target(
     root: &Root,
 ) -> Result<(), String> {
     let (Some(value), "TZ") = (value, variable) else { return Ok(()) };
+    // It would be a part of a sentence otherwise.
+    crate::format::check_value(value)?;
     let name = value.strip_prefix(':').unwrap_or(value);
     let is_path = name.starts_with('/');
     let file = if is_path { name.to_owned() } else { format!("{ZONEINFO}/{name}") };
