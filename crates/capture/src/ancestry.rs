@@ -100,6 +100,11 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<Kin>, String> {
     Ok(chain)
 }
 
+/// When process `pid` was started, in clock ticks since the machine was; `None` where it has ended.
+pub fn started(pid: u32) -> Option<u64> {
+    Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.2)
+}
+
 /// The file system as the process `kin` sees it.
 ///
 /// # Errors
@@ -226,6 +231,11 @@ fn read_bounded(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
 pub(crate) fn refused(what: &str, pid: u32, error: &std::io::Error) -> String {
     let what = what.replace("PID", &pid.to_string());
     match error.kind() {
+        std::io::ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
+            format!(
+                "{what} is closed to this root: it lacks CAP_SYS_PTRACE, or a security module forbids it"
+            )
+        }
         std::io::ErrorKind::PermissionDenied => {
             format!("{what} is closed to this user: ask as root, or as the process's own user")
         }

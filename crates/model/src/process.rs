@@ -149,6 +149,9 @@ pub struct Process {
     /// is the same file to both. Where it is false, what is said of a path is said of the process's own
     /// tree, and nothing may be looked up or changed under that path in ours. A log does not tell: `true`.
     pub own_root: bool,
+    /// When it was started, in clock ticks since the machine was (field 22 of proc_pid_stat(5)): of a process
+    /// that still ran when the observation ended. With its id it tells a process from a later one.
+    pub started: Option<u64>,
     /// How it ended, where seen.
     pub exit: Option<Exit>,
 }
@@ -172,6 +175,7 @@ impl Process {
             cpu_sys_ns: None,
             open_files: None,
             own_root: true,
+            started: None,
             exit: None,
         }
     }
@@ -184,6 +188,7 @@ impl Process {
             born: Born::Fork,
             cpu_user_ns: None,
             cpu_sys_ns: None,
+            started: None,
             exit: None,
             ..self.clone()
         }

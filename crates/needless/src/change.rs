@@ -1,55 +1,37 @@
 //! fix and undo: from the words of the command line to `places`, and back to the terminal.
 
-use crate::cli::{self, When};
-use crate::origin::{check_name, of_process, of_stopped_unit};
-use crate::output::{self, Output};
+mod wish;
+
+use crate::origin::{of_process, of_stopped_unit};
+use crate::{cli, output};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Root, Who};
-use needless_places::{self as places, Journal, Plan, State, Target, Wanted};
+use needless_capture::Root;
+use needless_places::{self as places, Journal, Plan, Recovered, State, Target};
 use needless_report::clean;
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long a unit is observed where nothing says what to change.
-const LOOK: Duration = Duration::from_secs(10);
-
-/// A change somebody wants, with the process or unit it is for.
-struct Wish {
-    /// The rule whose remedy it is; `None` where the user named the change.
-    rule: Option<String>,
-    variable: String,
-    value: Option<String>,
-    caveat: Option<String>,
-    whom: Whom,
-}
-
-#[derive(Clone)]
-enum Whom {
-    Process(u32),
-    Unit(String),
-    File(PathBuf, Option<String>),
-    /// Nobody who still runs.
-    Nobody(String),
-}
+use std::path::Path;
+use wish::{Whom, Wish};
 
 /// report, --set or a look → wishes → places, each once → plan → diff → asked → written → reloaded.
 pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     if let Some(name) = &asked.locale {
         return fix_locale(name, asked);
     }
-    let wishes = wishes(asked)?;
-    if wishes.is_empty() {
-        output::say("nothing to change: no remedy that a tool may apply");
-        return Ok(());
-    }
-    let state = places::state_dir().map_err(|why| anyhow!(why))?;
-    let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
-    let mut targets = Vec::new();
     // What keeps processes of one kind from being helped is said once.
     let mut refused: Vec<(String, u32)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
+    let mut refuse = |why: String| {
+        let at = *known.entry(why.clone()).or_insert(refused.len());
+        match refused.get_mut(at) {
+            Some((_, n)) => *n += 1,
+            None => refused.push((why, 1)),
+        }
+    };
+    let wishes = wish::wishes(asked, &mut refuse)?;
+    let state = places::state_dir().map_err(|why| anyhow!(why))?;
+    let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
+    let mut targets = Vec::new();
     for wish in &wishes {
         let found = target(wish, &disk).and_then(|target| match left_alone(wish, &target, &disk) {
             Some(said) => bail!("not done: {said}"),
@@ -57,15 +39,12 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
         });
         match found {
             Ok(target) => targets.push(target),
-            Err(why) => {
-                let why = format!("{}: {why}", words(wish));
-                let at = *known.entry(why.clone()).or_insert(refused.len());
-                match refused.get_mut(at) {
-                    Some((_, n)) => *n += 1,
-                    None => refused.push((why, 1)),
-                }
-            }
+            Err(why) => refuse(format!("{}: {why:#}", words(wish))),
         }
+    }
+    if wishes.is_empty() && refused.is_empty() {
+        output::say("nothing to change: no remedy that a tool may apply");
+        return Ok(());
     }
     let (targets, conflicts) = places::merged(targets);
     let conflicts = conflicts.into_iter().map(|why| (why, 1));
@@ -121,132 +100,6 @@ fn words(wish: &Wish) -> String {
     places::words(&wish.variable, wish.value.as_deref())
 }
 
-fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
-    if let Some(set) = &asked.set {
-        let (variable, value) = match set.split_once('=') {
-            Some((variable, value)) => (variable, Some(value.to_owned())),
-            None => (set.as_str(), None),
-        };
-        check_name(variable)?;
-        let Some(whom) = named(asked)? else {
-            bail!("--set wants --unit, --pid or --in to say for whom");
-        };
-        let variable = variable.to_owned();
-        return Ok(vec![Wish { rule: None, variable, value, caveat: None, whom }]);
-    }
-    let wanted = match &asked.report {
-        Some(report) => {
-            let text = std::fs::read_to_string(report)
-                .with_context(|| format!("cannot read {}", report.display()))?;
-            let wanted = places::wanted(&text, &asked.rules)
-                .map_err(|why| anyhow!("{}: {why}", report.display()))?;
-            for wanted in &wanted {
-                is_an_advice(wanted).with_context(|| report.display().to_string())?;
-            }
-            wanted
-        }
-        None => look(asked)?,
-    };
-    let whom = named(asked)?;
-    Ok(wanted.into_iter().flat_map(|wanted| wishes_of(wanted, whom.as_ref())).collect())
-}
-
-/// For whom the command line says that a change is to be.
-fn named(asked: &cli::Fix) -> Result<Option<Whom>> {
-    Ok(match (&asked.place, &asked.unit, asked.pid) {
-        (Some(file), ..) => {
-            let file = std::path::absolute(file).context("no working directory")?;
-            Some(Whom::File(file, asked.part.clone()))
-        }
-        (_, Some(unit), _) => Some(Whom::Unit(places::unit_name(unit))),
-        (.., Some(pid)) => Some(Whom::Process(pid)),
-        _ => None,
-    })
-}
-
-/// A report may come from elsewhere: what no rule of ours advises is not made from one, nor is code loaded
-/// into a program because a report says so.
-fn is_an_advice(wanted: &Wanted) -> Result<()> {
-    let Wanted { rule, variable, value, .. } = wanted;
-    let loads = value.is_some() && matches!(variable.as_str(), "LD_PRELOAD" | "LD_AUDIT");
-    if loads || !crate::settings::get().watched.contains(&variable.as_str()) {
-        bail!(
-            "no rule advises {variable} as {rule} does there: to have it all the same, say --set"
-        );
-    }
-    Ok(())
-}
-
-/// A remedy for whom the command line names, else for each process of its finding that still runs, else
-/// for its unit.
-fn wishes_of(wanted: Wanted, named: Option<&Whom>) -> Vec<Wish> {
-    let alive = |(pid, exe): &&(u32, Option<String>)| {
-        let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-        now.is_some() && now.as_deref().and_then(Path::to_str) == exe.as_deref()
-    };
-    let whom = match (named, &wanted.service) {
-        (Some(whom), _) => vec![whom.clone()],
-        _ if wanted.of_run => vec![Whom::Nobody(
-            "the report is of a command that was run: start it so, or name what runs it (--unit, --pid, --in)".into(),
-        )],
-        (_, service) => {
-            let running = wanted.processes.iter().filter(alive).map(|(pid, _)| Whom::Process(*pid));
-            let running: Vec<Whom> = running.collect();
-            match service {
-                _ if !running.is_empty() => running,
-                Some(service) if service.ends_with(".service") => vec![Whom::Unit(service.clone())],
-                _ => vec![Whom::Nobody("the process of the report has ended: name what runs it (--unit, --pid)".into())],
-            }
-        }
-    };
-    let wish = |whom| Wish {
-        rule: Some(wanted.rule.clone()),
-        variable: wanted.variable.clone(),
-        value: wanted.value.clone(),
-        caveat: Some(wanted.caveat.clone()),
-        whom,
-    };
-    whom.into_iter().map(wish).collect()
-}
-
-/// Observes the unit or process, and gives what the rules advise.
-fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
-    let who = match (&asked.unit, asked.pid) {
-        (Some(unit), _) => Who::Unit(unit.clone()),
-        (None, Some(pid)) => Who::Processes(vec![pid]),
-        (None, None) => bail!("what shall be changed? Give REPORT, or --set VAR=VALUE"),
-    };
-    let options =
-        needless_capture::Options { watch: crate::settings::get().watched, ..Default::default() };
-    output::say(format_args!("observing {who} for {} s", LOOK.as_secs()));
-    let profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
-        .map_err(|failure| anyhow!(failure.message))?;
-    let options = needless_rules::Options {
-        min_saving_percent: 1.0,
-        only: asked.rules.clone(),
-        ignore: Vec::new(),
-        pedantic: false,
-        declared: crate::settings::get().rules,
-    };
-    let mut verdict = needless_rules::check_by_service(&profile, &options);
-    crate::gate::suppress(&mut verdict, &profile, &options);
-    for needless_rules::Suppressed { finding, reason, place, .. } in &verdict.suppressed {
-        output::say(format_args!("{} is left alone: {place} says so ({reason})", finding.rule));
-    }
-    let report = needless_report::Report {
-        profile: &profile,
-        verdict: &verdict,
-        source: needless_report::Source::Attach(who.to_string()),
-        top: None,
-        version: env!("CARGO_PKG_VERSION"),
-        proof: None,
-    };
-    let mut text = Vec::new();
-    let style = Output::stdout().style(When::Never);
-    needless_report::write(&mut text, &report, needless_report::Format::Json, style)?;
-    places::wanted(&String::from_utf8_lossy(&text), &asked.rules).map_err(|why| anyhow!(why))
-}
-
 /// Where a wish belongs; refused where its value is wrong for the programs it would reach.
 fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
     let value = wish.value.as_deref();
@@ -256,7 +109,15 @@ fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
         Whom::File(file, part) => {
             let path = file.to_str().context("the file's name is not UTF-8")?;
             let spot = places::spot_of_file(path, part.as_deref(), disk);
-            (spot.map_err(|why| anyhow!(why))?, None)
+            let spot = spot.map_err(|why| anyhow!(why))?;
+            // An image has files of its own, but the same names of zones; where we have none, nothing is said.
+            let root = own()?;
+            let is_path = value.is_some_and(|value| value.trim_start_matches(':').starts_with('/'));
+            if root.is_dir("/usr/share/zoneinfo") && !(is_path && spot.place.is_of_image()) {
+                let right = places::check_target(&wish.variable, value, &[], &root);
+                right.map_err(|why| anyhow!(why))?;
+            }
+            (spot, None)
         }
         Whom::Process(pid) => {
             let (chain, told) = of_process(*pid, &wish.variable)?;
@@ -372,8 +233,8 @@ fn show_and_apply(
     if !asked.yes && !agreed(&mut out)? {
         return Ok(Done::Refused);
     }
-    let (journal, said) = open(state)?;
-    said.into_iter().for_each(output::say);
+    let (journal, ended) = open(state)?;
+    ended.iter().for_each(output::say);
     let after: Vec<Vec<String>> =
         std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
     let id = journal.apply(&plan.what, &plan.files, after).map_err(|why| anyhow!(why))?;
@@ -410,7 +271,7 @@ fn agreed(out: &mut impl Write) -> Result<bool> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-fn open(state: &Path) -> Result<(Journal, Vec<String>)> {
+fn open(state: &Path) -> Result<(Journal, Vec<Recovered>)> {
     Journal::open(state, Path::new("/")).map_err(|why| anyhow!(why))
 }
 
@@ -457,26 +318,42 @@ fn verify(target: &Target, plan: &Plan, id: u32, state: &Path) -> Result<()> {
 /// number → files as they were before → reloaded.
 pub(crate) fn undo(asked: &cli::Undo) -> Result<()> {
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
-    let (journal, said) = open(&state)?;
-    said.into_iter().for_each(output::say);
     let mut out = std::io::stdout().lock();
     if asked.list {
-        for entry in journal.entries().map_err(|why| anyhow!(why))? {
+        for entry in Journal::list(&state).map_err(|why| anyhow!(why))? {
             let state = match entry.state {
                 State::Applied => "holds",
                 State::Undone => "undone",
                 State::RolledBack => "rolled back",
                 State::Begun => "begun",
+                State::Undoing => "being undone",
             };
-            writeln!(out, "{:>4}  {state:<11}  {}", entry.id, clean(&entry.what))?;
+            writeln!(out, "{:>4}  {state:<12}  {}", entry.id, clean(&entry.what))?;
         }
         return Ok(());
     }
-    let id = match asked.id {
-        Some(id) => id,
-        None => journal.last().map_err(|why| anyhow!(why))?,
+    let (journal, ended) = open(&state)?;
+    // Its undoing was begun by a run before, and is what is asked for.
+    let finished = |one: &&Recovered| {
+        one.entry.state == State::Undone && asked.id.is_none_or(|id| id == one.entry.id)
     };
-    let entry = journal.undo(id).map_err(|why| anyhow!(why))?;
-    writeln!(out, "taken back: change {id}, {}", clean(&entry.what))?;
+    let done = ended.iter().rfind(finished).map(|one| one.entry.clone());
+    let id = match (asked.id, &done) {
+        (Some(id), _) => id,
+        (None, Some(entry)) => entry.id,
+        (None, None) => journal.last().map_err(|why| anyhow!(why))?,
+    };
+    for one in &ended {
+        // Of the one that was asked for the end of this run tells.
+        if one.entry.id != id {
+            output::say(one);
+        }
+    }
+    let entry = match done {
+        Some(entry) => entry,
+        None => journal.undo(id).map_err(|why| anyhow!(why))?,
+    };
+    let how = if entry.state == State::RolledBack { "rolled back" } else { "taken back" };
+    writeln!(out, "{how}: change {id}, {}", clean(&entry.what))?;
     entry.after.iter().try_for_each(|words| take_effect(&mut out, words))
 }

@@ -8,6 +8,7 @@ pub(crate) use budget::FailOn;
 use budget::budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use mistakes::nearest;
+use needless_model::Change;
 pub(crate) use prove::{Diff, Measure, Prove};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -298,6 +299,9 @@ pub(crate) struct Origin {
     /// Tell it as JSON (needless.origin/1), for other tools.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the value whatever it is. Otherwise only paths, locales, zones, numbers and switches are shown.
+    #[arg(long)]
+    pub(crate) show_value: bool,
     /// Write the story to FILE; its ending .json makes it JSON.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -320,16 +324,19 @@ pub(crate) struct Fix {
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "unit")]
     pub(crate) pid: Option<u32>,
     /// Change this file, whoever reads it: a Dockerfile, a manifest, a crontab …
-    #[arg(long = "in", value_name = "FILE", requires = "set", conflicts_with_all = ["unit", "pid"])]
+    #[arg(long = "in", value_name = "FILE", requires = "change", conflicts_with_all = ["unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
     /// Which part of FILE: a service, container, program or pool.
     #[arg(long, value_name = "PART", requires = "place")]
     pub(crate) part: Option<String>,
-    /// The change, VAR=VALUE, or VAR to remove it.
-    #[arg(long, value_name = "VAR[=VALUE]", conflicts_with = "report")]
-    pub(crate) set: Option<String>,
+    /// The change: set a variable.
+    #[arg(long, value_name = "VAR=VALUE", value_parser = prove::assignment, conflicts_with = "report", group = "change")]
+    pub(crate) set: Option<Change>,
+    /// The change: remove a variable.
+    #[arg(long, value_name = "VAR", value_parser = prove::variable, conflicts_with = "report", group = "change")]
+    pub(crate) unset: Option<Change>,
     /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "pid", "place", "set"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "pid", "place", "change"])]
     pub(crate) locale: Option<String>,
     /// Build it as a directory of its own, not in the archive of locales.
     #[arg(long, requires = "locale")]

@@ -1,5 +1,6 @@
 //! needless: finds the system calls a program makes but does not need. Wiring only.
 
+mod advice;
 mod change;
 mod cli;
 mod gate;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::{Failure, Kin, Root};
 use needless_model::Story;
 use needless_places as places;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -30,7 +31,9 @@ fn endings(asked: &cli::Origin) -> Option<&'static [&'static str]> {
 }
 
 fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Result<()> {
-    places::veil(&mut story);
+    if !asked.show_value {
+        places::veil(&mut story);
+    }
     let file = asked.output.as_deref().and_then(Path::extension);
     let mut text = Vec::new();
     let formed = match asked.json || file.is_some_and(|ending| ending == "json") {
@@ -44,10 +47,28 @@ fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Re
 pub(crate) fn of_process(pid: u32, variable: &str) -> Result<(Vec<Kin>, places::Origin)> {
     let chain = needless_capture::ancestry(pid, variable).map_err(|why| anyhow!(why))?;
     let me = chain.last().context("a chain has a last process")?;
-    let root = needless_capture::root_of(me)
-        .with_context(|| format!("cannot look into the file system of process {pid}"))?;
+    let root = needless_capture::root_of(me).map_err(|why| anyhow!(closed(me, &why)))?;
     let told = places::origin(&chain, variable, &root);
     Ok((chain, told))
+}
+
+/// Why the files of a process cannot be looked into, and what would let them be.
+fn closed(of: &Kin, error: &std::io::Error) -> String {
+    let (name, pid) = (of.name(), of.pid);
+    let root = Path::new("/proc/self").metadata().is_ok_and(|me| me.uid() == 0);
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied if !root => {
+            format!(
+                "{name}[{pid}] is another user's, and its files are closed to this one: run this with sudo"
+            )
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            format!(
+                "the files of {name}[{pid}] are closed to this root: it lacks CAP_SYS_PTRACE, or a security module forbids it"
+            )
+        }
+        _ => format!("the files of {name}[{pid}] cannot be looked into: {error}"),
+    }
 }
 
 pub(crate) fn of_stopped_unit(unit: &str, variable: &str) -> Result<places::Origin> {

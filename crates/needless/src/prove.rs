@@ -2,10 +2,10 @@
 
 use crate::cli::{self, When};
 use crate::output::{Output, Stream};
-use crate::{complain, observed, rules, whose};
+use crate::{advice, complain, observed, rules, whose};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::Who;
-use needless_model::{Change, Exit, Finding, Profile, Proof, Snapshot, Stage};
+use needless_capture::{Caller, Now, Who};
+use needless_model::{Change, Exit, Finding, Profile, Proof, Remedy, Safety, Snapshot, Stage};
 use needless_prove::{Experiment, can_make};
 use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
@@ -72,7 +72,7 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
     let mut changes: Vec<Change> = asked.set.iter().chain(&asked.unset).cloned().collect();
     changes.extend(asked.preload.then_some(Change::Preload));
     if let Some(report) = &asked.report {
-        changes = advised(report, &asked.rules)?;
+        changes = advised(report, asked, whose::caller())?;
     }
     if changes.is_empty() {
         bail!("no change to measure: give a report, --set VAR=VALUE, --unset VAR or --preload");
@@ -203,38 +203,52 @@ fn concerns(finding: &Finding, changes: &[Change]) -> bool {
     changes.iter().filter_map(variable).any(|changed| advised.contains(&changed))
 }
 
-/// The first remedy of each finding that can be made without asking; each variable once.
-fn applicable(findings: impl Iterator<Item = Vec<(Change, bool)>>) -> Vec<Change> {
+/// Each variable once: what the first finding wants.
+fn once(changes: impl Iterator<Item = Change>) -> Vec<Change> {
     let mut named: BTreeSet<String> = BTreeSet::new();
-    let mut changes: Vec<Change> = Vec::new();
-    for remedies in findings {
-        let first = remedies.into_iter().find(|(change, manual)| !manual && can_make(change));
-        let Some((change, _)) = first else { continue };
+    let mut all: Vec<Change> = Vec::new();
+    for change in changes {
         let name = match &change {
             Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable.clone(),
             _ => String::new(),
         };
         if named.insert(name) {
-            changes.push(change);
+            all.push(change);
         }
     }
-    changes
+    all
 }
 
-/// The changes that a report advises.
-fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
-    let Saved { findings, .. } = saved(report)?;
-    let wanted = |rule: &String| rules.is_empty() || rules.contains(rule);
-    let findings = findings.into_iter().map(|remedies| {
-        let remedies = remedies.into_iter().filter(|advice| wanted(&advice.rule));
-        remedies.map(|advice| (advice.change, advice.manual)).collect()
-    });
-    let changes = applicable(findings);
+/// The changes that a report advises, as they are right for this command.
+fn advised(report: &Path, asked: &cli::Prove, caller: Option<&Caller>) -> Result<Vec<Change>> {
+    let Saved { findings, .. } = advice::report(report)?;
+    let rules = &asked.rules;
+    let mut now = Now::new(crate::settings::get().watched);
+    let (mut changes, mut said, mut refused) = (Vec::new(), Vec::new(), 0);
+    for finding in findings.iter().filter(|f| rules.is_empty() || rules.contains(&f.rule)) {
+        let Some(change) = advice::first(finding) else { continue };
+        let here = |variable: &str| {
+            let here = now.command(&asked.command, caller.cloned(), variable);
+            here.map_err(|failure| anyhow!(failure.message))
+        };
+        match advice::remedy(&finding.rule, change, here) {
+            Ok((remedy, other)) => {
+                advice::say_once(&mut said, other);
+                changes.push(remedy.change);
+            }
+            Err(why) => {
+                refused += 1;
+                advice::say_once(&mut said, Some(format!("{why:#}")));
+            }
+        }
+    }
+    let changes = once(changes.into_iter());
     if changes.is_empty() {
         bail!(
-            "{}: it advises nothing{} that can be tried without a person's decision",
+            "{}: it advises nothing{} that can be tried {}",
             report.display(),
-            if rules.is_empty() { "" } else { " by these rules" }
+            if rules.is_empty() { "" } else { " by these rules" },
+            if refused > 0 { "here" } else { "without a person's decision" }
         );
     }
     Ok(changes)
@@ -262,12 +276,11 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     let rules = rules(&asked.report);
     let mut verdict = needless_rules::check(&profile, &rules);
     crate::gate::suppress(&mut verdict, &profile, &rules);
-    let remedies = verdict.findings.iter().map(|finding| {
-        let manual =
-            |safety: &needless_model::Safety| matches!(safety, needless_model::Safety::Manual(_));
-        finding.remedies.iter().map(|r| (r.change.clone(), manual(&r.safety))).collect()
+    let firsts = verdict.findings.iter().filter_map(|finding| {
+        let manual = |remedy: &&Remedy| matches!(remedy.safety, Safety::Manual(_));
+        finding.remedies.iter().find(|remedy| !manual(remedy) && can_make(&remedy.change))
     });
-    let changes = applicable(remedies);
+    let changes = once(firsts.map(|remedy| remedy.change.clone()));
     let mut proof = None;
     if !changes.is_empty() {
         let experiment = experiment(&asked.command, &changes, &options)?;

@@ -121,7 +121,7 @@ fn files(cli: &Cli) -> Result<Vec<PathBuf>> {
 }
 
 /// Whose files are believed: root's, our own, and those of the user who ran sudo.
-fn owners() -> Result<Vec<u32>> {
+pub(crate) fn owners() -> Result<Vec<u32>> {
     // Of /proc/self the owner is the effective user.
     let own = Path::new("/proc/self").metadata().context("cannot look at /proc/self")?.uid();
     let behind_sudo = crate::whose::caller().map(|caller| caller.uid());

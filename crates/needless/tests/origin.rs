@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -157,6 +158,41 @@ fn the_value_of_a_password_is_not_told() {
     }
 }
 
+/// Nor is any value that does not look harmless by itself: names of secrets are endless.
+#[test]
+fn a_value_is_told_only_if_it_looks_harmless() {
+    let Some(perl) = program("perl") else { return };
+    let secrets = [
+        ("DATABASE_URL", "postgres://u:sup3r@h/db"),
+        ("GITHUB_PAT", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+        ("JWT", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x"),
+        ("STRIPE_SK", "sk-live-abcdef"),
+        ("SESSION_COOKIE", "s%3Aabc.def"),
+    ];
+    let plain = [("WORK_DIR", "/srv/app"), ("THREADS", "16"), ("MY_LOCALE", "de_DE.UTF-8")];
+    let mut perl = command(perl);
+    let running = start(perl.args(["-e", READY]).envs(secrets).envs(plain));
+    let pid = running.0.id().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("story.json");
+    let file = file.to_str().unwrap();
+    for (name, value) in secrets {
+        for more in [&[][..], &["--json"], &["-o", file]] {
+            let done = needless(&[&["origin", name, &pid], more].concat());
+            assert!(done.status.success(), "{}", stderr(&done));
+            let told = stdout(&done) + &std::fs::read_to_string(file).unwrap_or_default();
+            assert!(!told.contains(value) && told.contains("not shown"), "{name}: {told}");
+        }
+        std::fs::remove_file(file).unwrap();
+        let done = needless(&["origin", name, &pid, "--show-value"]);
+        assert!(stdout(&done).contains(value), "{name}: {}", stdout(&done));
+    }
+    for (name, value) in plain {
+        let done = needless(&["origin", name, &pid]);
+        assert!(stdout(&done).contains(value), "{name}: {}", stdout(&done));
+    }
+}
+
 #[test]
 fn a_story_of_a_command_goes_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -204,6 +240,30 @@ fn the_diff_is_patchs() {
     assert!(text.ends_with("ENV TZ=\"Europe/Athens\"\n"), "{text}");
 }
 
+/// To remove a variable is a wish of its own; a zone that does not exist is none.
+#[test]
+fn a_variable_is_removed_and_a_zone_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Dockerfile");
+    std::fs::write(&file, "FROM debian:12\nENV TZ=UTC\n").unwrap();
+    let path = file.to_str().unwrap();
+    let done = needless(&["fix", "--in", path, "--unset", "TZ", "--diff"]);
+    assert!(stdout(&done).contains("\n-ENV TZ=UTC\n"), "{}{}", stdout(&done), stderr(&done));
+    if needed(zones_here()).is_none() {
+        return;
+    }
+    for wrong in ["Europe/Berlin2", "America/Nwe_York5", "Etc/GMT+25", "x1;rm -rf /"] {
+        let done = needless(&["fix", "--in", path, "--set", &format!("TZ={wrong}"), "--diff"]);
+        assert_eq!(done.status.code(), Some(2), "{wrong}: {}", stdout(&done));
+        assert!(stderr(&done).contains("would silently be UTC"), "{wrong}: {}", stderr(&done));
+    }
+}
+
+fn zones_here() -> Result<(), String> {
+    let there = Path::new("/usr/share/zoneinfo/Europe/Berlin").is_file();
+    if there { Ok(()) } else { Err("tzdata is not installed".into()) }
+}
+
 #[test]
 fn without_a_yes_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,6 +304,8 @@ fn bad_words_are_one_line() {
         (&["fix", "--unit", "nosuch", "--set", "TZ=UTC"], "there is no unit nosuch.service"),
         (&["fix", "/nonexistent.json"], "cannot read /nonexistent.json"),
         (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "no place that is known"),
+        // The value was forgotten: not taken for a wish to remove it.
+        (&["fix", "--unit", "cron", "--set", "TZ"], "wants VAR=VALUE"),
     ] {
         let done = needless(args);
         assert_eq!(done.status.code(), Some(2), "{args:?}");
@@ -252,24 +314,29 @@ fn bad_words_are_one_line() {
     }
 }
 
-/// What a report from elsewhere asks for is not made because it says so.
+/// What is closed to a user is said with what would open it, and in no words of the kernel.
 #[test]
-fn a_report_has_no_code_loaded() {
+fn what_is_closed_says_what_would_open_it() {
+    let root = if is_root() { Ok(()) } else { Err("only root can become another user".into()) };
+    let (Some(()), Some(setpriv)) = (needed(root), program("setpriv")) else { return };
+    let running = start(command("perl").args(["-e", READY]));
+    let pid = running.0.id().to_string();
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("report.json");
-    for (variable, refused) in [("LD_PRELOAD", true), ("BASH_ENV", true), ("TZ", false)] {
-        let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": "/x.so",
-            "caveat": "c", "safety": "safe" });
-        let process = serde_json::json!({ "pid": 1, "exe": null });
-        let finding = serde_json::json!({ "rule": "preload-missing", "service": null,
-            "process": process, "remedies": [remedy] });
-        let report = serde_json::json!({ "schema": "needless.report/1",
-            "source": { "kind": "run" }, "findings": [finding] });
-        std::fs::write(&file, report.to_string()).unwrap();
-        let done = needless(&["fix", file.to_str().unwrap(), "--yes"]);
-        assert_eq!(done.status.code(), Some(2), "{variable}");
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let program = folder.path().join("needless");
+    copy(NEEDLESS, &program);
+    for (words, says) in [
+        (&["origin", "TZ", &pid][..], "is another user's"),
+        (&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"], "run this with sudo"),
+        (&["undo"], "no right to it"),
+    ] {
+        let mut as_other = command(&setpriv);
+        as_other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        as_other.arg(&program).args(words).env("HOME", "/nonexistent").current_dir("/");
+        let done = as_other.output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {}", stdout(&done));
         let said = stderr(&done);
-        assert_eq!(said.contains("no rule advises"), refused, "{variable}: {said}");
+        assert!(said.contains(says) && !said.contains("os error"), "{words:?}: {said}");
     }
 }
 

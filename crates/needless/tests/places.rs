@@ -313,6 +313,72 @@ fn a_report_of_a_unit_is_put_right() {
     assert!(machine.ok("cat /run/report.json").contains("\"rule\": \"tz-unset\""));
 }
 
+/// A report that a user of the machine wrote: it reaches neither a unit nor /etc/environment.
+#[test]
+fn a_strangers_report_changes_nothing() {
+    let Some(machine) = machine() else { return };
+    let unit =
+        UNIT.replace("[Service]\n", "[Service]\nEnvironment=LD_LIBRARY_PATH=/opt/a:/opt/b\n");
+    machine.write("/etc/systemd/system/probe.service", "644", &unit);
+    machine.ok("systemctl daemon-reload; systemctl start probe");
+    let pid = machine.ok("systemctl show -p MainPID --value probe").trim().to_owned();
+    let lure = "Saves 3 opens per start; checked: the same libraries are loaded.";
+    let report = |rule: &str, variable: &str, value: &str| {
+        let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": value,
+            "text": lure, "caveat": lure, "safety": "safe" });
+        let process =
+            serde_json::json!({ "pid": pid.parse::<u32>().unwrap(), "exe": "/usr/bin/perl" });
+        let finding = serde_json::json!({ "rule": rule, "service": "probe.service", "needless": 9,
+            "process": process, "exes": [], "evidence": [], "remedies": [remedy] });
+        serde_json::json!({ "schema": "needless.report/1", "backend": "eBPF",
+            "source": { "kind": "attach", "name": "host" }, "complete": true, "window_s": 9.0,
+            "totals": { "calls": 9 }, "lost": {}, "findings": [finding] })
+        .to_string()
+    };
+    let before = machine.etc();
+    let fix = "needless fix /run/r.json --yes --restart 2>&1 || echo rc $?";
+    machine.write("/run/r.json", "666", &report("tz-unset", "TZ", "UTC"));
+    let told = machine.ok(&format!("chown daemon /run/r.json; {fix}"));
+    assert!(told.contains("not believed: user") && told.ends_with("rc 2\n"), "{told}");
+    machine.ok("rm /run/r.json");
+    for (rule, variable) in [
+        ("tz-unset", "LD_LIBRARY_PATH"),
+        ("tz-unset", "JAVA_TOOL_OPTIONS"),
+        ("preload-missing", "LD_PRELOAD"),
+        ("command-search", "PATH"),
+        ("converter-path", "GCONV_PATH"),
+    ] {
+        machine.write("/run/r.json", "644", &report(rule, variable, "/tmp/evil"));
+        let told = machine.ok(fix);
+        assert!(told.contains("not taken from a report"), "{rule} {variable}: {told}");
+        assert!(!told.contains("evil") && !told.contains(lure), "{rule} {variable}: {told}");
+    }
+    assert_eq!(machine.etc(), before);
+    // A list loses what the report does not keep, and gets nothing.
+    machine.write(
+        "/run/r.json",
+        "644",
+        &report("library-search", "LD_LIBRARY_PATH", "/tmp/evil:/opt/b"),
+    );
+    let told = machine.ok(fix);
+    assert!(told.contains("what the rule advises here is LD_LIBRARY_PATH=/opt/b"), "{told}");
+    assert!(told.contains("+Environment=\"LD_LIBRARY_PATH=/opt/b\"\n"), "{told}");
+    assert!(told.contains("A program that was not observed may need a library"), "{told}");
+    assert!(
+        !told.contains("+Environment=\"LD_LIBRARY_PATH=/tmp") && !told.contains(lure),
+        "{told}"
+    );
+    // The list of changes is only read: by others beside it, and of a journal that is ours alone.
+    let list = machine.ok("(flock 9; needless undo --list) 9>>/var/lib/needless/lock");
+    assert!(list.contains("holds"), "{list}");
+    machine.ok("chmod o+w /var/lib/needless/journal");
+    let told =
+        machine.ok("needless undo --list 2>&1 || echo rc $?; needless undo 2>&1 || echo rc $?");
+    assert_eq!(told.matches("others may write to /var/lib/needless/journal").count(), 2, "{told}");
+    machine.ok("chmod o-w /var/lib/needless/journal; needless undo");
+    assert_eq!(machine.etc(), before);
+}
+
 #[test]
 fn values_arrive_as_they_are() {
     let Some(machine) = machine() else { return };

@@ -1,6 +1,8 @@
 //! Files, replaced as a whole and never through a link: the only code that writes to the host.
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, XattrFlags};
+use rustix::fs::{
+    self, AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, XattrFlags,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -46,6 +48,9 @@ pub struct About {
     /// Whether it is a symbolic link, its bytes being where it leads.
     #[serde(default)]
     pub link: bool,
+    /// When its bytes were last changed, seconds and nanoseconds since 1970; `None` for now.
+    #[serde(default)]
+    pub modified: Option<(i64, i64)>,
 }
 
 impl About {
@@ -137,7 +142,7 @@ impl Disk {
             return refuse("not a regular file");
         }
         if about.st_uid != self.user && Some(about.st_uid) != self.other {
-            return refuse(&format!("it belongs to user {}: ask them", about.st_uid));
+            return refuse(&format!("it belongs to {}", whose(about.st_uid)));
         }
         if about.st_mode & 0o022 != 0 {
             return refuse("others may write it: that has to be put right first (chmod go-w)");
@@ -160,6 +165,7 @@ impl Disk {
             owner: Some((about.st_uid, about.st_gid)),
             attributes: attributes(&file).map_err(|error| format!("{path}: {error}"))?,
             link: false,
+            modified: Some((about.st_mtime as i64, about.st_mtime_nsec as i64)),
         };
         Ok(Some(Before { bytes, about }))
     }
@@ -244,6 +250,11 @@ impl Disk {
                 fs::fsetxattr(&file, name.as_str(), value, XattrFlags::empty())?;
             }
             fs::fchmod(&file, Mode::from(about.mode))?;
+            if let Some((tv_sec, tv_nsec)) = about.modified {
+                let omit = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
+                let last_modification = Timespec { tv_sec, tv_nsec };
+                fs::futimens(&file, &Timestamps { last_access: omit, last_modification })?;
+            }
             file.sync_all()
         }();
         let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
@@ -322,7 +333,7 @@ impl Disk {
         let about = fs::fstat(dir).map_err(|error| error.to_string())?;
         let known = [Some(self.user), Some(0), self.other].contains(&Some(about.st_uid));
         if !known {
-            return Err(format!("its directory belongs to user {}: ask them", about.st_uid));
+            return Err(format!("its directory belongs to {}", whose(about.st_uid)));
         }
         if about.st_mode & 0o022 != 0 && about.st_mode & 0o1000 == 0 {
             return Err("others may write to its directory: that has to be put right first".into());
@@ -365,8 +376,19 @@ fn explained(error: Errno) -> String {
             "a mount of its own (a container's?): change it where it is mounted from".into()
         }
         Errno::PERM => "not permitted: it may be marked immutable (lsattr)".into(),
+        Errno::ACCESS if rustix::process::geteuid().is_root() => {
+            "no right to, as root: a security module or a user namespace forbids it".into()
+        }
         Errno::ACCESS => "no right to: run it as root".into(),
         other => other.to_string(),
+    }
+}
+
+/// The owner of a file that is not ours, and what to do.
+fn whose(uid: u32) -> String {
+    match uid {
+        0 => "root: run this with sudo".to_owned(),
+        uid => format!("user {uid}: ask them"),
     }
 }
 

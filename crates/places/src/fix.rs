@@ -29,6 +29,8 @@ pub struct Plan {
     pub restart: Vec<String>,
     /// When it takes effect.
     pub effect: &'static str,
+    /// The variable that is changed; empty where it is none.
+    pub variable: String,
 }
 
 /// Plans to set `variable` to `value` (or remove it) at `spot`.
@@ -48,7 +50,7 @@ pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Re
         files.extend(sudo_drop_in(disk)?);
     }
     let part = spot.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
-    let what = format!("{} in {path}{part}", crate::wanted::words(variable, value));
+    let what = format!("{} in {path}{part}", crate::targets::words(variable, value));
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let reload = match () {
         () if spot.place == &place::SYSTEMD_UNIT => words(&["systemctl", "daemon-reload"]),
@@ -65,6 +67,7 @@ pub fn plan(spot: &Spot, variable: &str, value: Option<&str>, disk: &Disk) -> Re
         reload,
         restart: spot.restart.clone(),
         effect: spot.place.effect,
+        variable: variable.to_owned(),
     })
 }
 
@@ -243,7 +246,7 @@ impl Plan {
 
     /// The same to be looked at: passwords beside the change are left out.
     pub fn diff_to_show(&self) -> String {
-        crate::veil::veiled(&self.diff())
+        crate::veil::veiled(&self.diff(), &self.variable)
     }
 }
 

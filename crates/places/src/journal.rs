@@ -10,13 +10,16 @@
 //! * `undoing` without `undone`: it is being taken back, and that is finished;
 //! * `undone`, `rolled-back`: history.
 
+mod store;
+
 use crate::disk::{About, Disk};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use store::Store;
 
 /// A file with what is in it before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +58,31 @@ pub enum State {
     Undone,
     /// It was never finished and was rolled back.
     RolledBack,
-    /// It was begun, or its undoing was.
+    /// It was begun, and neither finished nor rolled back yet.
     Begun,
+    /// It is being taken back: that was begun and could not be finished yet.
+    Undoing,
+}
+
+/// What became of a change that a run before had begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The change, as it is now.
+    pub entry: Entry,
+    /// How it was brought to its end, or why that cannot be done yet.
+    pub how: Result<&'static str, String>,
+}
+
+impl std::fmt::Display for Recovered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Entry { id, what, .. } = &self.entry;
+        match &self.how {
+            Ok(how) => write!(f, "change {id} ({what}) {how}"),
+            Err(why) => {
+                write!(f, "change {id} ({what}) was cut short and cannot be ended yet: {why}")
+            }
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,7 +108,7 @@ const VERSION: u32 = 1;
 /// The journal in a directory of state.
 #[derive(Debug)]
 pub struct Journal {
-    dir: PathBuf,
+    store: Store,
     disk: Disk,
     _lock: File,
 }
@@ -92,20 +118,34 @@ impl Journal {
     /// what a killed run left behind to its end; says what that was.
     ///
     /// # Errors
-    /// In a sentence: no right to, another needless at work, an entry that cannot be read.
-    pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<String>), String> {
-        let said = |error: std::io::Error| format!("{}: {error}", state.display());
+    /// In a sentence: no right to, others may write to it, another needless at work, an entry that cannot be
+    /// read.
+    pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), String> {
+        let said = |error: std::io::Error| said(state, &error);
         let dir = state.join("journal");
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(said)?;
+        let store = Store::at(state)?;
         let lock =
             File::options().create(true).truncate(false).write(true).open(state.join("lock"));
         let lock = lock.map_err(said)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| "another needless is changing files: try again when it is done")?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
-        let journal = Journal { dir, disk, _lock: lock };
+        let journal = Journal { store, disk, _lock: lock };
         let said = journal.recover()?;
         Ok((journal, said))
+    }
+
+    /// Every change, oldest first, as it stands: nothing is written, and no other needless in the way.
+    ///
+    /// # Errors
+    /// In a sentence, where the journal cannot be read or others may write to it.
+    pub fn list(state: &Path) -> Result<Vec<Entry>, String> {
+        match state.join("journal").try_exists() {
+            Ok(false) => Ok(Vec::new()),
+            Ok(true) => Store::at(state)?.entries(),
+            Err(error) => Err(said(state, &error)),
+        }
     }
 
     /// Makes a change: all its files, or none. Gives its number.
@@ -141,10 +181,11 @@ impl Journal {
                 })
                 .collect(),
         };
-        let id = self.ids()?.last().map_or(1, |last| last + 1);
-        self.write_down(id, &meta, files).map_err(|error| self.said(&error))?;
+        let id = self.store.ids()?.last().map_or(1, |last| last + 1);
+        self.write_down(id, &meta, files).map_err(|error| self.store.said(&error))?;
         for (at, file) in meta.files.iter().enumerate() {
-            if let Err(why) = self.put(id, at, file, &files[at].after) {
+            let about = About { modified: None, ..file.about.clone() };
+            if let Err(why) = self.put(id, at, file, &files[at].after, &about) {
                 self.roll_back(id, &meta)?;
                 return Err(why);
             }
@@ -157,27 +198,37 @@ impl Journal {
         Ok(id)
     }
 
-    /// Takes a change back, byte for byte.
+    /// Takes a change back, byte for byte; tries again what could not be ended before.
     ///
     /// # Errors
     /// In a sentence: there is no such change, it was taken back before, or a file has been changed
     /// since.
     pub fn undo(&self, id: u32) -> Result<Entry, String> {
-        let entry = self.entry(id)?;
-        match entry.state {
+        match self.store.entry(id)?.state {
             State::Applied => {}
             State::Undone => return Err(format!("change {id} was taken back before")),
-            _ => return Err(format!("change {id} was never made")),
+            State::RolledBack => {
+                return Err(format!("change {id} was never made: it was rolled back"));
+            }
+            begun @ (State::Undoing | State::Begun) => {
+                self.end(id).map_err(|why| match begun {
+                    State::Undoing => format!("change {id} is not taken back yet: {why}"),
+                    _ => format!("change {id} was cut short and cannot be ended yet: {why}"),
+                })?;
+                let entry = self.store.entry(id)?;
+                // Cut short with all its files written, it holds; what is asked is to take it back.
+                return if entry.state == State::Applied { self.undo(id) } else { Ok(entry) };
+            }
         }
-        let meta = self.meta(id)?;
+        let meta = self.store.meta(id)?;
         for (at, file) in meta.files.iter().enumerate() {
             let now = self
                 .disk
                 .bytes(&file.path, file.about.link)
                 .map_err(|e| format!("{}: {e}", file.path))?;
-            if now != self.blob(id, at, "after")? {
-                let kept = self.dir.join(id.to_string());
-                let newer = self.later(id, &file.path)?;
+            if now != self.store.blob(id, at, "after")? {
+                let kept = self.store.folder(id);
+                let newer = self.store.later(id, &file.path)?;
                 return Err(match newer {
                     Some(newer) => {
                         format!("{}: change {newer} came after: undo that first", file.path)
@@ -192,9 +243,11 @@ impl Journal {
             }
         }
         self.mark(id, "undoing")?;
-        self.take_back(id, &meta)?;
+        self.take_back(id, &meta).map_err(|why| {
+            format!("change {id} is not taken back yet: {why}; then undo it again")
+        })?;
         self.mark(id, "undone")?;
-        self.entry(id)
+        self.store.entry(id)
     }
 
     /// Every change, oldest first.
@@ -202,16 +255,16 @@ impl Journal {
     /// # Errors
     /// In a sentence, where the journal cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, String> {
-        self.ids()?.into_iter().map(|id| self.entry(id)).collect()
+        self.store.entries()
     }
 
-    /// The last change that holds.
+    /// The last change that holds, in part at least.
     ///
     /// # Errors
     /// In a sentence, where there is none.
     pub fn last(&self) -> Result<u32, String> {
         let all = self.entries()?;
-        let last = all.iter().rfind(|entry| entry.state == State::Applied);
+        let last = all.iter().rfind(|e| !matches!(e.state, State::Undone | State::RolledBack));
         last.map(|entry| entry.id).ok_or_else(|| "there is no change to take back".into())
     }
 
@@ -220,58 +273,31 @@ impl Journal {
         &self.disk
     }
 
-    fn entry(&self, id: u32) -> Result<Entry, String> {
-        let meta = self.meta(id)?;
-        let has = |marker: &str| self.dir.join(id.to_string()).join(marker).exists();
-        let state = match () {
-            () if has("undone") => State::Undone,
-            () if has("rolled-back") => State::RolledBack,
-            () if has("undoing") => State::Begun,
-            () if has("applied") => State::Applied,
-            () => State::Begun,
-        };
-        let paths = meta.files.into_iter().map(|file| file.path).collect();
-        Ok(Entry { id, what: meta.what, after: meta.after, state, paths })
-    }
-
-    /// A later change of the same file that holds.
-    fn later(&self, id: u32, path: &str) -> Result<Option<u32>, String> {
-        let all = self.entries()?;
-        let later = all.iter().filter(|entry| entry.id > id && entry.state == State::Applied);
-        Ok(later.filter(|entry| entry.paths.iter().any(|p| p == path)).map(|e| e.id).next_back())
-    }
-
     /// Brings to an end what was begun and not ended.
-    fn recover(&self) -> Result<Vec<String>, String> {
-        let mut said = Vec::new();
-        let list = fs::read_dir(&self.dir).map_err(|error| self.said(&error))?;
+    fn recover(&self) -> Result<Vec<Recovered>, String> {
+        let mut ended = Vec::new();
+        let list = fs::read_dir(&self.store.dir).map_err(|error| self.store.said(&error))?;
         for entry in list.flatten() {
             // Never became an entry: nothing of the host was touched yet.
             if entry.file_name().to_string_lossy().starts_with(".new-") {
-                fs::remove_dir_all(entry.path()).map_err(|error| self.said(&error))?;
+                fs::remove_dir_all(entry.path()).map_err(|error| self.store.said(&error))?;
             }
         }
-        for id in self.ids()? {
-            let entry = self.entry(id)?;
-            if entry.state != State::Begun {
+        for entry in self.entries()? {
+            if !matches!(entry.state, State::Begun | State::Undoing) {
                 continue;
             }
             // One that cannot be ended now must not keep others from being made: it stays begun.
-            said.push(match self.end(id) {
-                Ok(how) => format!("change {id} ({}) {how}", entry.what),
-                Err(why) => format!(
-                    "change {id} ({}) was cut short and cannot be ended yet: {why}",
-                    entry.what
-                ),
-            });
+            let how = self.end(entry.id);
+            ended.push(Recovered { entry: self.store.entry(entry.id)?, how });
         }
-        Ok(said)
+        Ok(ended)
     }
 
     /// Brings a change that was begun to its end; which.
     fn end(&self, id: u32) -> Result<&'static str, String> {
-        let meta = self.meta(id)?;
-        if self.dir.join(id.to_string()).join("undoing").exists() {
+        let meta = self.store.meta(id)?;
+        if self.store.has(id, "undoing") {
             self.take_back(id, &meta)?;
             self.mark(id, "undone")?;
             return Ok("was being taken back: done");
@@ -282,7 +308,7 @@ impl Journal {
                 .disk
                 .bytes(&file.path, file.about.link)
                 .map_err(|e| format!("{}: {e}", file.path))?;
-            whole &= now == self.blob(id, at, "after")?;
+            whole &= now == self.store.blob(id, at, "after")?;
         }
         if whole {
             self.clean(id, &meta);
@@ -306,9 +332,9 @@ impl Journal {
                 .disk
                 .bytes(&file.path, file.about.link)
                 .map_err(|e| format!("{}: {e}", file.path))?;
-            if now == self.blob(id, at, "after")? {
-                let before = self.blob(id, at, "before")?;
-                self.put(id, at, file, &before)?;
+            if now == self.store.blob(id, at, "after")? {
+                let before = self.store.blob(id, at, "before")?;
+                self.put(id, at, file, &before, &file.about)?;
             }
             for dir in file.made.iter().rev() {
                 self.disk.remove_empty_dir(dir);
@@ -323,13 +349,14 @@ impl Journal {
         at: usize,
         file: &MetaFile,
         bytes: &Option<Vec<u8>>,
+        about: &About,
     ) -> Result<(), String> {
         match bytes {
             None => self.disk.remove(&file.path),
             Some(bytes) => {
                 let temporary = temporary(id, at);
                 let new = !file.existed || !file.remains;
-                self.disk.write(&file.path, bytes, &file.about, &temporary, new)
+                self.disk.write(&file.path, bytes, about, &temporary, new)
             }
         }
     }
@@ -345,7 +372,7 @@ impl Journal {
     }
 
     fn write_down(&self, id: u32, meta: &Meta, files: &[FileChange]) -> std::io::Result<()> {
-        let new = self.dir.join(format!(".new-{id}"));
+        let new = self.store.dir.join(format!(".new-{id}"));
         DirBuilder::new().mode(0o700).create(&new)?;
         write_out(&new.join("meta.json"), &serde_json::to_vec_pretty(meta)?)?;
         for (at, file) in files.iter().enumerate() {
@@ -356,49 +383,23 @@ impl Journal {
             }
         }
         sync_dir(&new)?;
-        fs::rename(&new, self.dir.join(id.to_string()))?;
-        sync_dir(&self.dir)
+        fs::rename(&new, self.store.folder(id))?;
+        sync_dir(&self.store.dir)
     }
 
     fn mark(&self, id: u32, marker: &str) -> Result<(), String> {
-        let dir = self.dir.join(id.to_string());
+        let dir = self.store.folder(id);
         write_out(&dir.join(marker), b"")
             .and_then(|()| sync_dir(&dir))
-            .map_err(|error| self.said(&error))
+            .map_err(|error| self.store.said(&error))
     }
+}
 
-    fn meta(&self, id: u32) -> Result<Meta, String> {
-        let file = self.dir.join(id.to_string()).join("meta.json");
-        let said = |error: String| format!("{}: {error}", file.display());
-        let text = fs::read(&file).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("there is no change {id}"),
-            _ => said(error.to_string()),
-        })?;
-        let meta: Meta = serde_json::from_slice(&text).map_err(|error| said(error.to_string()))?;
-        match meta.version {
-            VERSION => Ok(meta),
-            other => Err(said(format!("written by another needless (version {other})"))),
-        }
-    }
-
-    fn blob(&self, id: u32, at: usize, name: &str) -> Result<Option<Vec<u8>>, String> {
-        match fs::read(self.dir.join(id.to_string()).join(format!("{at}.{name}"))) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.said(&error)),
-        }
-    }
-
-    fn ids(&self) -> Result<Vec<u32>, String> {
-        let list = fs::read_dir(&self.dir).map_err(|error| self.said(&error))?;
-        let mut ids: Vec<u32> =
-            list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        ids.sort_unstable();
-        Ok(ids)
-    }
-
-    fn said(&self, error: &std::io::Error) -> String {
-        format!("{}: {error}", self.dir.display())
+/// What went wrong with a file of the journal. Who is not root may only look at a journal of their own.
+fn said(path: &Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => format!("{}: no right to it", path.display()),
+        _ => format!("{}: {error}", path.display()),
     }
 }
 

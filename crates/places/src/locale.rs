@@ -138,6 +138,7 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
         reload: Vec::new(),
         restart: Vec::new(),
         effect: "programs that are started from now on",
+        variable: String::new(),
     };
     let installed = |name: &str| root.list(&format!("{LOCALES}/{name}")).is_ok();
     let normal = parsed.normal();

@@ -59,6 +59,11 @@ pub fn origin_of_unit(name: &str, variable: &str, root: &Root) -> Option<Origin>
     Some(Origin { story: Story { variable, answer, or, steps, mentions, belongs, unread }, spots })
 }
 
+/// The value that the files of the unit `name` give it; `None` where they give none, or none that is known.
+pub fn value_of_unit(name: &str, variable: &str, root: &Root) -> Option<String> {
+    unit::read(root, name, variable, None).holds()?.value.clone()
+}
+
 /// What the files of the unit say, and which of it holds: the value, and the file with its line.
 fn unit_mentions(
     root: &Root,

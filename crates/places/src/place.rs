@@ -1,8 +1,8 @@
 //! The places an environment comes from: one line each, and what is known of it.
 
 use crate::format::{
-    Edit, Found, compose, cron, dockerfile, envdir, environment_d, environment_file, kubernetes,
-    pam_env, php_fpm, postgresql, shell, sshd, sudoers, supervisord, systemd, wrapper,
+    self, Edit, Found, compose, cron, dockerfile, envdir, environment_d, environment_file,
+    kubernetes, pam_env, php_fpm, postgresql, shell, sshd, sudoers, supervisord, systemd, wrapper,
 };
 
 /// A kind of file that gives processes variables.
@@ -23,6 +23,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// Whether it is read on another machine, or to make one.
+    pub fn is_of_image(&self) -> bool {
+        [&DOCKERFILE, &COMPOSE, &KUBERNETES].contains(&self)
+    }
+
     /// Where `text` sets `variable`, in the part `part` of it or in all, as its real reader takes it;
     /// the last one holds.
     pub fn find(&self, text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
@@ -46,7 +51,37 @@ impl Place {
                 edit.variable
             ));
         }
-        Ok(new)
+        Ok(self.with_comment(text, &new, edit).unwrap_or(new))
+    }
+
+    /// `new` with the comment that stood behind the one line that it replaces in `old`: behind the new one,
+    /// or above where the format's reader would take it for a part of the value.
+    fn with_comment(&self, old: &str, new: &str, edit: &Edit<'_>) -> Option<String> {
+        let (was, is) = (format::lines(old), format::lines(new));
+        let mut differ = was.iter().zip(&is).enumerate().filter(|(_, (was, is))| was != is);
+        let (at, (line, other)) = differ.next().filter(|_| was.len() == is.len())?;
+        let bare = format::bare(line);
+        let marks = |mark| bare.match_indices(mark).map(|(at, _)| at);
+        let mut begins: Vec<usize> = [" #", "\t#", " ;"].into_iter().flat_map(marks).collect();
+        begins.sort_unstable();
+        let read = |text: &str| -> Vec<Option<String>> {
+            let all = self.find(text, edit.variable, edit.part).into_iter();
+            all.map(|found| found.value.map(|value| value.trim_end().to_owned())).collect()
+        };
+        // A comment is what the reader finds the same without.
+        let without = |begin: usize| format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
+        let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
+        let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
+        let comment = &bare[begin..];
+        let from = bare[..begin].trim_end().len();
+        let behind = format!("{}{}", format::bare(other), &bare[from..]);
+        let above = [comment.trim().to_owned(), format::bare(other).to_owned()];
+        let texts =
+            [format::splice(new, at, at + 1, &[behind]), format::splice(new, at, at + 1, &above)];
+        texts.into_iter().find(|text| {
+            let last = self.find(text, edit.variable, edit.part).pop();
+            last.is_some_and(|last| last.certain && last.value.as_deref() == edit.value)
+        })
     }
 }
 

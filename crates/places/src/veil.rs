@@ -1,6 +1,7 @@
 //! Diffs and stories as they may be shown: what stands beside a change may be a password, and output
 //! of `fix --yes` ends up in logs.
 
+use crate::shape::is_plain;
 use needless_model::{Reaches, Story, Value};
 
 /// What is in a name, in capitals, whose value is not for others.
@@ -9,21 +10,32 @@ const TELLTALE: [&str; 8] =
 /// What is printed instead of such a value.
 const VEIL: &str = "(not shown)";
 
-/// `text`, line by line, with the values of secret-sounding names, and passwords in URLs, left out.
-pub(crate) fn veiled(text: &str) -> String {
-    let mut after_name = false;
+/// `text`, line by line, without the values of secret-sounding names, passwords in URLs, and values of
+/// variables that do not look harmless; those of `variable`, which is changed, may look as they like.
+pub(crate) fn veiled(text: &str, variable: &str) -> String {
+    let mut name_before = None;
     let lines = text.split('\n').map(|line| {
         // Kubernetes and compose: `- name: PASSWORD`, and its value on the next line.
         let item = line.trim_start_matches(['+', '-', ' ']);
-        let value = item.starts_with("value:").then(|| line.len() - item.len() + "value:".len());
-        let out = match value.filter(|_| after_name) {
-            Some(at) => format!("{} {VEIL}", &line[..at]),
-            None => urls(&values(line)),
-        };
-        after_name = item.strip_prefix("name:").is_some_and(secret);
+        let at = line.len() - item.len() + "value:".len();
+        let value = item.strip_prefix("value:").map(|value| value.trim().trim_matches(['"', '\'']));
+        let hidden =
+            name_before.zip(value).is_some_and(|(name, value)| hides(name, value, variable));
+        let out =
+            if hidden { format!("{} {VEIL}", &line[..at]) } else { urls(&values(line, variable)) };
+        name_before = item.strip_prefix("name:").map(str::trim);
         out
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a value is not to be seen.
+fn hides(name: &str, value: &str, changed: &str) -> bool {
+    // In brackets: `env[NAME]` of php-fpm.
+    let name = name.rsplit('[').next().unwrap_or(name).trim_end_matches(']');
+    let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let of_environment = name.len() > 1 && name.chars().all(capital);
+    secret(name) || (of_environment && name != changed && !is_plain(name, value))
 }
 
 fn secret(name: &str) -> bool {
@@ -36,27 +48,32 @@ fn is_name(c: char) -> bool {
 }
 
 /// `NAME=value`, `NAME = "value"`, `NAME: value`, wherever on the line.
-fn values(line: &str) -> String {
+fn values(line: &str, variable: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some(at) = rest.find(['=', ':']) {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
         out.push_str(&rest[..=at]);
         rest = after;
-        let name = before.trim_end_matches([' ', '\t', '"', '\'']).rsplit(|c| !is_name(c)).next();
-        if !name.is_some_and(secret) {
-            continue;
-        }
+        let before = before.trim_end_matches([' ', '\t', '"', '\'']);
+        let name = before.rsplit(|c| !is_name(c)).next().unwrap_or_default();
         let value = after.trim_start_matches([' ', '\t']);
-        out.push_str(&after[..after.len() - value.len()]);
-        // A word in quotes, or one that a quote before the name began, ends with the quote.
+        // A word in quotes, or one that a quote before the name began, ends with the quote; a value of a
+        // variable that has the line for itself, with the line.
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let head = out[..out.len() - 1].trim_end_matches([' ', '\t', '"', '\'']);
+        let head = head.strip_suffix(name).unwrap_or(head).trim_start_matches(['+', '-']);
+        let alone = ["", "export", "ENV"].contains(&head.trim());
         let end = match quote {
             Some(quote) => value[1..].find(quote).map_or(value.len(), |end| end + 2),
+            None if alone => value.find(" #").unwrap_or(value.len()),
             None => value.find(['"', '\'', ' ', '\t', ',']).unwrap_or(value.len()),
         };
-        if end > 0 {
-            out.push_str(VEIL);
+        let bare = value[..end].trim().trim_matches(['"', '\'']);
+        if end == 0 || !hides(name, bare, variable) {
+            continue;
         }
+        out.push_str(&after[..after.len() - value.len()]);
+        out.push_str(VEIL);
         rest = &value[end..];
     }
     out + rest
@@ -80,12 +97,10 @@ fn urls(line: &str) -> String {
     out + rest
 }
 
-/// Leaves the values of a variable out of its story where its name sounds like a secret's; which of
-/// them are the same can still be told.
+/// Leaves the values of a variable out of its story where its name sounds like a secret's, and those that
+/// do not look harmless; which of them are the same can still be told.
 pub fn veil(story: &mut Story) {
-    if !secret(&story.variable) {
-        return;
-    }
+    let all = secret(&story.variable);
     let assigned = format!("{}=", story.variable);
     let mut values: Vec<String> = Vec::new();
     for step in &story.steps {
@@ -95,7 +110,7 @@ pub fn veil(story: &mut Story) {
     }
     let written = story.mentions.iter().filter_map(|m| m.says.split_once(&assigned));
     values.extend(written.map(|(_, value)| value.to_owned()));
-    values.retain(|value| !value.is_empty());
+    values.retain(|value| !value.is_empty() && (all || !is_plain(&story.variable, value)));
     values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     values.dedup();
     let hide = |text: &mut String| {
@@ -156,13 +171,24 @@ mod tests {
                 " - name: PASSWORD\n   value: \"hunter2\"",
                 " - name: PASSWORD\n   value: (not shown)",
             ),
-            (" URL=postgres://me:hunter2@host/db", " URL=postgres://me:(not shown)@host/db"),
+            (" url=postgres://me:hunter2@host/db", " url=postgres://me:(not shown)@host/db"),
+            (" URL=postgres://me:hunter2@host/db", " URL=(not shown)"),
+            (" API=sk-live-abcdef", " API=(not shown)"),
+            ("-export API=two words # why", "-export API=(not shown) # why"),
+            (" environment=API=\"sk-live\",N=\"1\"", " environment=API=(not shown),N=\"1\""),
+            (" env[API] = sk-live", " env[API] = (not shown)"),
+            (" - name: API\n   value: sk-live", " - name: API\n   value: (not shown)"),
+            (" - name: N\n   value: \"3\"", " - name: N\n   value: \"3\""),
+            ("+TZ=<+0330>-3:30", "+TZ=<+0330>-3:30"),
+            (" PATH=/usr/bin:/bin", " PATH=/usr/bin:/bin"),
+            (" ExecStart=/usr/bin/x --a=b c", " ExecStart=/usr/bin/x --a=b c"),
+            (" Description=Web: the server", " Description=Web: the server"),
             ("+TZ=:/etc/localtime", "+TZ=:/etc/localtime"),
-            (" URL=http://host:80/a@b", " URL=http://host:80/a@b"),
+            (" Url=http://host:80/a@b", " Url=http://host:80/a@b"),
             (" PASSWORD=", " PASSWORD="),
             ("@@ -1,3 +1,3 @@", "@@ -1,3 +1,3 @@"),
         ] {
-            assert_eq!(veiled(line), shown);
+            assert_eq!(veiled(line, "TZ"), shown);
         }
     }
 }

@@ -180,3 +180,39 @@ fn files_are_known_by_their_paths() {
     }
     assert_eq!(places::of_file("/etc/passwd", ""), None);
 }
+
+/// What a person wrote behind the setting stays: behind the new one, or above it where the reader of the file
+/// would take it for a part of the value.
+#[test]
+fn a_comment_on_the_line_is_kept() {
+    for (name, part, before, after) in [
+        (
+            "init script",
+            None,
+            "export TZ=UTC   # keep this\n",
+            "export TZ=Asia/Tokyo   # keep this\n",
+        ),
+        ("login shell", None, "A=1\nexport TZ=UTC # a\n", "A=1\nexport TZ=Asia/Tokyo # a\n"),
+        ("pam_env", None, "TZ=UTC # keep\n", "# keep\nTZ=Asia/Tokyo\n"),
+        ("sshd", None, "SetEnv TZ=UTC # keep\n", "SetEnv TZ=Asia/Tokyo # keep\n"),
+        (
+            "php-fpm pool",
+            Some("www"),
+            "[www]\nenv[TZ] = UTC ; keep\n",
+            "[www]\nenv[TZ] = \"Asia/Tokyo\" ; keep\n",
+        ),
+        (
+            "supervisord",
+            Some("web"),
+            "[program:web]\nenvironment=TZ=\"UTC\" ; keep\n",
+            "[program:web]\nenvironment=TZ=\"Asia/Tokyo\" ; keep\n",
+        ),
+        // No comment, but a part of the value.
+        ("EnvironmentFile", None, "TZ=UTC # x\n", "TZ=Asia/Tokyo\n"),
+    ] {
+        let place = PLACES.iter().find(|place| place.name == name).unwrap();
+        let edit = Edit { variable: "TZ", value: Some("Asia/Tokyo"), part };
+        assert_eq!(place.change(before, &edit).as_deref(), Ok(after), "{name}");
+        assert_eq!(place.change(after, &edit).as_deref(), Ok(after), "{name}, again");
+    }
+}

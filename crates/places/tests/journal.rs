@@ -1,6 +1,6 @@
 //! Changes are whole, can be taken back, and survive being killed.
 
-use needless_places::{About, Disk, FileChange, Journal, State};
+use needless_places::{About, Disk, FileChange, Journal, Recovered, State};
 use needless_testees::needed;
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,7 @@ impl World {
         self.folder.path().join("state")
     }
 
-    fn open(&self) -> (Journal, Vec<String>) {
+    fn open(&self) -> (Journal, Vec<Recovered>) {
         Journal::open(&self.state(), &self.root()).unwrap()
     }
 
@@ -118,6 +118,101 @@ fn applied_and_taken_back() {
     assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
 }
 
+/// "As it was" is more than its bytes: backups, make and etckeeper go by the time.
+#[test]
+fn the_time_of_a_file_is_put_back() {
+    let world = World::new();
+    let path = world.root().join("etc/environment");
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::new(1_577_836_800, 5);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+    let (journal, _) = world.open();
+    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let new = "LANG=C\nTZ=UTC\n";
+    let file =
+        FileChange { about: old.about, ..change("/etc/environment", Some("LANG=C\n# end"), new) };
+    let id = journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
+    let modified = || path.metadata().unwrap().modified().unwrap();
+    assert!(modified() > then + std::time::Duration::from_secs(1));
+    journal.undo(id).unwrap();
+    assert_eq!(modified(), then);
+}
+
+/// Looking changes nothing: it makes no directory, ends nothing, and waits for nobody.
+#[test]
+fn the_list_is_only_read() {
+    let world = World::new();
+    assert_eq!(Journal::list(&world.state()), Ok(Vec::new()));
+    assert!(!world.state().exists());
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    fs::write(world.state().join(format!("journal/{id}/undoing")), "").unwrap();
+    fs::create_dir(world.state().join("journal/.new-9")).unwrap();
+    let before = (world.all(), listing(&world.state()));
+    // Another needless holds the lock.
+    let listed = Journal::list(&world.state()).unwrap();
+    assert_eq!(listed.iter().map(|entry| entry.state).collect::<Vec<_>>(), [State::Undoing]);
+    assert_eq!((world.all(), listing(&world.state())), before);
+    drop(journal);
+}
+
+fn listing(dir: &Path) -> Files {
+    let mut found = BTreeMap::new();
+    walk(dir, &mut found);
+    found
+}
+
+/// An entry says which files are written with which bytes: nobody else may have put it there.
+#[test]
+fn a_journal_that_others_may_write_is_not_believed() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    drop(journal);
+    let before = world.all();
+    let entry = world.state().join(format!("journal/{id}"));
+    // Made by hand: a change that is being taken back would write the bytes from before.
+    let forged = fs::read_to_string(entry.join("meta.json")).unwrap();
+    let forged = forged.replace("\"existed\": false", "\"existed\": true");
+    fs::write(entry.join("meta.json"), forged).unwrap();
+    fs::write(entry.join("0.before"), "* * * * * root evil\n").unwrap();
+    fs::write(entry.join("undoing"), "").unwrap();
+    let refused = |says: &str, what: &str| {
+        for why in [
+            Journal::open(&world.state(), &world.root()).err().unwrap(),
+            Journal::list(&world.state()).err().unwrap(),
+        ] {
+            assert!(why.contains(says) && !why.contains('\n'), "{what}: {why}");
+        }
+        assert_eq!(world.all(), before, "{what}");
+    };
+    let meta = entry.join("meta.json");
+    let journal = world.state().join("journal");
+    let parts = [world.folder.path().to_owned(), world.state(), journal, entry, meta];
+    for part in &parts {
+        let mode = part.metadata().unwrap().mode();
+        fs::set_permissions(part, PermissionsExt::from_mode(mode | 0o002)).unwrap();
+        refused("others may write to", &part.display().to_string());
+        fs::set_permissions(part, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let given = std::os::unix::fs::chown(&parts[0], Some(65534), None);
+    if needed(given.map_err(|_| "only root can give a file away".to_owned())).is_some() {
+        for part in &parts {
+            std::os::unix::fs::chown(part, Some(65534), None).unwrap();
+            refused("belongs to user 65534", &part.display().to_string());
+            std::os::unix::fs::chown(part, Some(0), None).unwrap();
+        }
+    }
+    let aside = world.folder.path().join("aside");
+    fs::rename(world.state(), &aside).unwrap();
+    symlink(&aside, world.state()).unwrap();
+    refused("is a link", "a link");
+    // Nobody has touched it: then it is what it says, and is ended.
+    fs::remove_file(world.state()).unwrap();
+    fs::rename(&aside, world.state()).unwrap();
+    let (_, ended) = world.open();
+    assert_eq!(ended[0].entry.state, State::Undone);
+}
+
 #[test]
 fn extended_attributes_are_kept() {
     let world = World::new();
@@ -134,7 +229,8 @@ fn extended_attributes_are_kept() {
         ..change("/etc/environment", Some("LANG=C\n# end"), "TZ=UTC\n")
     };
     let id = journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
-    assert_eq!(journal.disk().look("/etc/environment").unwrap().unwrap().about, old.about);
+    let new = journal.disk().look("/etc/environment").unwrap().unwrap().about;
+    assert_eq!(About { modified: old.about.modified, ..new }, old.about);
     journal.undo(id).unwrap();
     assert_eq!(journal.disk().look("/etc/environment").unwrap().unwrap(), old);
 }
@@ -263,13 +359,20 @@ fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
     fs::rename(&dir, &aside).unwrap();
     symlink("aside", &dir).unwrap();
     let (journal, said) = world.open();
-    assert!(said[0].contains("cannot be ended yet") && said[0].contains("link"), "{said:?}");
+    let why = said[0].to_string();
+    assert!(why.contains("cannot be ended yet") && why.contains("link"), "{why}");
+    assert_eq!(journal.entries().unwrap()[0].state, State::Undoing);
+    // It still holds: nothing else may be said of it, and asking again is no mistake.
+    assert_eq!(journal.last(), Ok(id));
+    let why = journal.undo(id).unwrap_err();
+    assert!(why.contains("is not taken back yet") && why.contains("link"), "{why}");
     journal.apply("y", &[change("/etc/other", None, "1\n")], Vec::new()).unwrap();
     drop(journal);
     fs::remove_file(&dir).unwrap();
     fs::rename(&aside, &dir).unwrap();
     let (journal, said) = world.open();
-    assert!(said[0].contains("was being taken back: done"), "{said:?}");
+    assert!(said[0].to_string().contains("was being taken back: done"), "{said:?}");
+    assert_eq!((said[0].entry.id, said[0].entry.state), (id, State::Undone));
     assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
     assert!(!world.root().join(&DROP_IN[1..]).exists());
 }
@@ -399,7 +502,8 @@ fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
         let (journal, said) = world.open();
         assert!(said.is_empty(), "{name} {nth}: {said:?}");
         let states: Vec<_> = journal.entries().unwrap().iter().map(|e| e.state).collect();
-        assert!(!states.contains(&State::Begun), "{name} {nth}: {states:?}");
+        let open = [State::Begun, State::Undoing];
+        assert!(!states.iter().any(|state| open.contains(state)), "{name} {nth}: {states:?}");
     }
     (back, between, through)
 }

@@ -188,6 +188,7 @@ fn process(process: &model::Process) -> Process<'_> {
         exe: process.exe.as_deref(),
         command: process.command.as_deref(),
         open_files: process.open_files,
+        started: process.started,
     }
 }
 

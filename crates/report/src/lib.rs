@@ -29,7 +29,7 @@ pub use origin::{ORIGIN_SCHEMA, origin, origin_json, origin_schema};
 pub use profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use proof::{PROOF_SCHEMA, ProofFormat, proof_schema, write_proof};
 pub use rules::{explain, rules_json, rules_table};
-pub use saved::{Advice, Saved, read_saved};
+pub use saved::{Advice, Being, Saved, read_saved};
 pub use text::clean;
 
 /// What a report tells.

@@ -6,15 +6,29 @@ use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A remedy that a report advises.
+/// A finding of a report, with what it advises. Sentences of the file are not kept: what is said of a change
+/// comes from the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// The rule of the finding.
+    /// The rule.
     pub rule: String,
-    /// The change.
-    pub change: Change,
-    /// Whether a person has to decide it.
-    pub manual: bool,
+    /// The service, where the report tells.
+    pub service: Option<String>,
+    /// The processes, the one with most of the calls first.
+    pub processes: Vec<Being>,
+    /// The changes, best first, each with whether a person has to decide it.
+    pub changes: Vec<(Change, bool)>,
+}
+
+/// A process of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Being {
+    /// Its id.
+    pub pid: u32,
+    /// Its program.
+    pub exe: Option<String>,
+    /// As [`Process::started`].
+    pub started: Option<u64>,
 }
 
 /// A saved JSON report or profile.
@@ -22,8 +36,10 @@ pub struct Advice {
 pub struct Saved {
     /// Sums and rows; of a report only the rows that are evidence of a finding.
     pub snapshot: Snapshot,
-    /// The remedies of each finding, best first; empty for a profile.
-    pub findings: Vec<Vec<Advice>>,
+    /// What each finding advises; empty for a profile.
+    pub findings: Vec<Advice>,
+    /// Whether it is of a command that was run, which has ended.
+    pub of_run: bool,
     /// The findings of a report, as a baseline; `None` for a profile, which has none.
     pub known: Option<Vec<Known>>,
 }
@@ -86,6 +102,7 @@ struct ReportIn {
 
 #[derive(Deserialize)]
 struct Origin {
+    kind: Option<String>,
     name: String,
 }
 
@@ -102,9 +119,20 @@ struct FindingIn {
     service: Option<String>,
     needless: u64,
     per_second: Option<f64>,
+    process: Option<BeingIn>,
+    /// Missing in older reports.
+    #[serde(default)]
+    whom: Vec<BeingIn>,
     exes: Vec<ExeIn>,
     evidence: Vec<RowIn>,
     remedies: Vec<RemedyIn>,
+}
+
+#[derive(Deserialize)]
+struct BeingIn {
+    pid: u32,
+    exe: Option<String>,
+    started: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -150,21 +178,14 @@ impl From<ProfileIn> for Saved {
             rows: rows(from.rows.into_iter()),
             lost: from.lost,
         };
-        Saved { snapshot, findings: Vec::new(), known: None }
+        Saved { snapshot, findings: Vec::new(), of_run: false, known: None }
     }
 }
 
 impl From<ReportIn> for Saved {
     fn from(from: ReportIn) -> Saved {
-        let advice = |finding: &FindingIn| {
-            let advice = |remedy: &RemedyIn| Advice {
-                rule: finding.rule.clone(),
-                change: change(remedy),
-                manual: remedy.safety == "manual",
-            };
-            finding.remedies.iter().map(advice).collect()
-        };
         let findings = from.findings.iter().map(advice).collect();
+        let of_run = from.source.kind.as_deref() == Some("run");
         let known = from.findings.iter().map(known).collect();
         let distorted = from.backend.starts_with("ptrace") || from.backend.starts_with("strace");
         let cpu = from.totals.cpu_user_s.zip(from.totals.cpu_sys_s).filter(|_| !distorted);
@@ -180,7 +201,22 @@ impl From<ReportIn> for Saved {
             rows: rows(from.findings.into_iter().flat_map(|finding| finding.evidence)),
             lost: from.lost,
         };
-        Saved { snapshot, findings, known: Some(known) }
+        Saved { snapshot, findings, of_run, known: Some(known) }
+    }
+}
+
+fn advice(finding: &FindingIn) -> Advice {
+    let all = match finding.whom.is_empty() {
+        true => finding.process.as_slice(),
+        false => finding.whom.as_slice(),
+    };
+    let being = |one: &BeingIn| Being { pid: one.pid, exe: one.exe.clone(), started: one.started };
+    let changes = finding.remedies.iter();
+    Advice {
+        rule: finding.rule.clone(),
+        service: finding.service.clone(),
+        processes: all.iter().map(being).collect(),
+        changes: changes.map(|remedy| (change(remedy), remedy.safety == "manual")).collect(),
     }
 }
 

@@ -219,7 +219,7 @@ fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
     }
 }
 
-fn remedy(found: &BTreeSet<&str>, lc_all: bool, known: bool) -> Remedy {
+pub(crate) fn remedy(found: &BTreeSet<&str>, lc_all: bool, known: bool) -> Remedy {
     let set = |variable: &str, value: &str| Change::SetEnv {
         variable: variable.to_owned(),
         value: Some(value.to_owned()),

@@ -123,7 +123,7 @@ const SEARCH: Search = Search {
     infer: Infer::By(dirs),
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "programs",
     why: "Each start of a program by its bare name asks all of the list in turn, up to the right directory.",
     manual: "Find where PATH lists these directories, and drop them or put them behind those of the system",

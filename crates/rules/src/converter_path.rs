@@ -67,7 +67,7 @@ use crate::search;
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use needless_model::{Ask, Fact, ProcId, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "converter-path",
@@ -116,10 +116,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let why = format!(
             "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone."
         );
-        let caveat = "Converters that are only in that directory are then not found.";
-        let remedies = vec![tally::unset("GCONV_PATH", caveat)];
+        let remedies = vec![remedy()];
         let besides = tally::train(view, &merged, calls);
         let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// Unsets the variable.
+pub(crate) fn remedy() -> Remedy {
+    tally::unset("GCONV_PATH", "Converters that are only in that directory are then not found.")
 }

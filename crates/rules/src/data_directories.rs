@@ -87,7 +87,7 @@ const SEARCH: Search = Search {
     infer: Infer::No,
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "data of the desktop",
     why: "Each kind of data is looked for in each directory of the list.",
     manual: "Find where XDG_DATA_DIRS lists these directories, and take them out",

@@ -115,13 +115,17 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             base: |dir| dir,
             infer: Infer::No,
         };
-        let words = Words {
-            things: "headers",
-            why: "The list comes before the directories of the system, for each header of each compilation.",
-            manual,
-            caveat: "A compilation that was not observed may use headers of these directories.",
-            by_hand: false,
-        };
-        search::check(view, claims, &search, &words);
+        search::check(view, claims, &search, &words(manual));
+    }
+}
+
+/// What is said of one of the lists.
+pub(crate) fn words(manual: &'static str) -> Words {
+    Words {
+        things: "headers",
+        why: "The list comes before the directories of the system, for each header of each compilation.",
+        manual,
+        caveat: "A compilation that was not observed may use headers of these directories.",
+        by_hand: false,
     }
 }

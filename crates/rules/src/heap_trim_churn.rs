@@ -81,7 +81,7 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Libc, Row, Safety, Stage};
+use needless_model::{Detail, Fact, Libc, Remedy, Row, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "heap-trim-churn",
@@ -133,16 +133,20 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} frees and allocates more than glibc keeps at the end of its heap (128 KiB), \
              over and over; each round costs new pages, too."
         );
-        let price = "The program keeps the memory that it once had: in a container with a tight limit it \
-                     may be killed. To be set together: MALLOC_TRIM_THRESHOLD_, \
-                     MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_.";
-        let caveat = || Safety::Caveat(price.to_owned());
-        let remedies = vec![
-            tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
-            tally::set("MALLOC_MMAP_THRESHOLD_", THRESHOLD, caveat()),
-            tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
-        ];
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies()));
     }
+}
+
+/// The three variables, the one that matters most first.
+pub(crate) fn remedies() -> Vec<Remedy> {
+    let price = "The program keeps the memory that it once had: in a container with a tight limit it \
+                 may be killed. To be set together: MALLOC_TRIM_THRESHOLD_, \
+                 MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_.";
+    let caveat = || Safety::Caveat(price.to_owned());
+    vec![
+        tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
+        tally::set("MALLOC_MMAP_THRESHOLD_", THRESHOLD, caveat()),
+        tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
+    ]
 }

@@ -46,7 +46,7 @@ use crate::search;
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Row, Stage};
+use needless_model::{Ask, Fact, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "host-aliases",
@@ -85,10 +85,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         );
         let why =
             format!("HOSTALIASES is set, and {program} reads its file at each name it looks up.");
-        let caveat = "The aliases in the file are then no longer known.";
-        let remedies = vec![tally::unset("HOSTALIASES", caveat)];
+        let remedies = vec![remedy()];
         let besides = tally::train(view, &merged, tally::per_open(CALLS));
         let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// Unsets the variable.
+pub(crate) fn remedy() -> Remedy {
+    tally::unset("HOSTALIASES", "The aliases in the file are then no longer known.")
 }

@@ -51,7 +51,7 @@
 use crate::tally::{self, Part};
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
-use needless_model::{Fact, ProcId, Row, Runtime, Safety, Stage};
+use needless_model::{Fact, ProcId, Process, Remedy, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "java-monitoring-file",
@@ -79,20 +79,22 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     };
     let cases = tally::cases(view, claims, java, part);
     for (program, cases) in tally::by_program(view, cases, 1) {
-        let options = view.process(cases[0].process).env.value("JAVA_TOOL_OPTIONS").unwrap_or("");
-        let value = format!("{options} -XX:-UsePerfData");
+        let first = view.process(cases[0].process);
         let merged = tally::merged(view, cases);
         let starts =
             count(merged.processes.len() as u64, "start of Java makes", "starts of Java make");
         let what = format!("{starts} a file for monitoring: {} calls", number(merged.needless));
         let why =
             format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
-        let price =
-            "jps, jstat and agents that find Java by these files no longer see the program.";
-        let remedies =
-            vec![tally::set("JAVA_TOOL_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        let remedies = vec![remedy(first)];
         let besides = tally::train(view, &merged, tally::per_open(CALLS));
         let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// One more of the options that the process has.
+pub(crate) fn remedy(process: &Process) -> Remedy {
+    let price = "jps, jstat and agents that find Java by these files no longer see the program.";
+    tally::add(process, "JAVA_TOOL_OPTIONS", "-XX:-UsePerfData", price)
 }

@@ -64,7 +64,7 @@
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Fact, ProcId, Row, Safety, Stage};
+use needless_model::{Fact, ProcId, Remedy, Row, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "kerberos-probing",
@@ -112,12 +112,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} uses libpq, which tries GSSAPI before each connection; this machine has no \
              configuration of Kerberos."
         );
-        let price =
-            "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
-        let remedies =
-            vec![tally::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))];
+        let remedies = vec![remedy()];
         let besides = tally::train(view, &merged, calls);
         let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// Keeps libpq from trying.
+pub(crate) fn remedy() -> Remedy {
+    let price =
+        "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
+    tally::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))
 }

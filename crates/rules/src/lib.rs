@@ -35,7 +35,7 @@ mod locale;
 mod locale_advice;
 mod measured;
 mod page;
-mod posix_tz;
+mod rederive;
 mod search;
 mod select;
 mod tally;
@@ -57,6 +57,7 @@ pub use glob::Glob;
 pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
 pub use measured::{Measured, measured};
 pub use page::{Page, SECTIONS, Section, page};
+pub use rederive::{can_advise, rederive};
 pub use select::{Claims, View};
 pub use verdict::{NotChecked, Options, Selection, Suppressed, Verdict, check};
 

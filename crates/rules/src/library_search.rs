@@ -148,7 +148,7 @@ const SEARCH: Search = Search {
     infer: Infer::No,
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "libraries",
     why: "The loader tries each directory of the list for each library, the first time with subdirectories for processor variants.",
     manual: "Find out what makes the loader search these directories: LD_LIBRARY_PATH in the environment, or the RUNPATH of the program (readelf -d)",

@@ -76,14 +76,8 @@ impl<'p> Group<'p> {
     /// The name that this host finds with the fewest failed opens, with the same encoding, and a
     /// sentence with the figures; else the name it was found under, and no sentence.
     pub(crate) fn better(&self, view: &View<'_>) -> (String, String) {
-        let by_host = || {
-            let probe = probe(view, self.value())?;
-            let now = measured(probe, self.value()).filter(|now| now.accepted)?;
-            let best = best(probe, &now.charmap)?;
-            (best.failed_opens < now.failed_opens)
-                .then(|| (best.name.clone(), format!(" {}", figures(best, now))))
-        };
-        by_host().unwrap_or_else(|| (self.installed().to_owned(), String::new()))
+        let by_host = better(view, self.value());
+        by_host.unwrap_or_else(|| (self.installed().to_owned(), String::new()))
     }
 
     /// `LANG=greek`, or the name alone where the variable is not known.
@@ -139,6 +133,16 @@ impl<'p> Group<'p> {
             },
         }
     }
+}
+
+/// The name that this host finds with the fewest failed opens, with the same encoding as `value`, and a
+/// sentence with the figures; `None` where none is better.
+pub(crate) fn better(view: &View<'_>, value: &str) -> Option<(String, String)> {
+    let probe = probe(view, value)?;
+    let now = measured(probe, value).filter(|now| now.accepted)?;
+    let best = best(probe, &now.charmap)?;
+    (best.failed_opens < now.failed_opens)
+        .then(|| (best.name.clone(), format!(" {}", figures(best, now))))
 }
 
 /// Ends the search in the directories that LOCPATH names, at the price in `sentence`.

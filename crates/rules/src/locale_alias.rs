@@ -83,10 +83,6 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
     let (request, installed) = (group.request(), group.installed());
     let (name, figures) = group.better(view);
-    let sentence = format!(
-        "The same locale is loaded, with the same encoding. Programs that show the variable's text \
-         show the new one.{figures}"
-    );
     Finding {
         stage: Stage::Explained,
         what: format!(
@@ -100,7 +96,15 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
             group.value(),
             group.first
         ),
-        remedies: vec![group.set(Some(&name), &sentence)],
+        remedies: vec![group.set(Some(&name), &caveat(&figures))],
         ..group.merged.finding(RULE.name)
     }
+}
+
+/// What the name costs that the alias stands for; `figures` as measured here.
+pub(crate) fn caveat(figures: &str) -> String {
+    format!(
+        "The same locale is loaded, with the same encoding. Programs that show the variable's text \
+         show the new one.{figures}"
+    )
 }

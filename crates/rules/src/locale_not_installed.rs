@@ -108,33 +108,41 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
     }
 }
 
+/// What C instead costs.
+pub(crate) const FEWEST: &str = "The fewest calls. The program runs in C now, since its locale is not there; but programs \
+                                 that go by the variable's text, not by the locale, then leave UTF-8.";
+
+/// What it costs to search where glibc would by itself.
+pub(crate) const WITHOUT_LOCPATH: &str = "The locale may well be in the archive, where glibc does not look while LOCPATH is \
+                                          set. Locales that exist only in LOCPATH are then no longer found.";
+
+/// The installed locale with the encoding that `wanted`, which `value` asks for, was to give, and what it
+/// costs.
+pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<(String, String)> {
+    let probe = advice::probe(view, value)?;
+    let now = advice::measured(probe, value)?;
+    let best = advice::best(probe, encoding(wanted))?;
+    let caveat = format!(
+        "Gives the encoding {}, which {wanted} was to give; language and formats stay those of \
+         {}. {}",
+        best.charmap,
+        best.name,
+        advice::figures(best, now)
+    );
+    Some((best.name.clone(), caveat))
+}
+
 fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     let wanted = group.first;
-    let probe = advice::probe(view, group.value());
-    let now = probe.and_then(|p| advice::measured(p, group.value()));
-    let best = probe.and_then(|p| advice::best(p, encoding(wanted)));
-    let encoded = match (best, now) {
-        (Some(best), Some(now)) => group.set(
-            Some(&best.name),
-            &format!(
-                "Gives the encoding {}, which {wanted} was to give; language and formats stay \
-                 those of {}. {}",
-                best.charmap,
-                best.name,
-                advice::figures(best, now)
-            ),
-        ),
-        _ => group.set(
+    let encoded = match encoded(view, group.value(), wanted) {
+        Some((name, caveat)) => group.set(Some(&name), &caveat),
+        None => group.set(
             None,
             "The value is one that `locale -a` lists where the program runs, such as C.utf8 for \
              the encoding UTF-8. Loading a locale takes more calls than the vain search for one.",
         ),
     };
-    let fewest = group.set(
-        Some("C"),
-        "The fewest calls. The program runs in C now, since its locale is not there; but programs \
-         that go by the variable's text, not by the locale, then leave UTF-8.",
-    );
+    let fewest = group.set(Some("C"), FEWEST);
     let (source, charmap) = match wanted.split_once('.') {
         Some((source, charmap)) => (source, charmap),
         None => (wanted, "UTF-8"),
@@ -150,11 +158,7 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     };
     let mut remedies = vec![encoded, install, fewest];
     if locale::locpath(view.process(group.merged.processes[0])).is_some() {
-        let unset = unset_locpath(
-            "The locale may well be in the archive, where glibc does not look while LOCPATH is \
-             set. Locales that exist only in LOCPATH are then no longer found.",
-        );
-        remedies.insert(0, unset);
+        remedies.insert(0, unset_locpath(WITHOUT_LOCPATH));
     }
     remedies
 }

@@ -132,22 +132,29 @@ fn by_locpath<'p>(view: &View<'_>, group: &Group<'p>) -> Option<&'p str> {
     (process.env == Env::Unknown || named().is_some()).then_some(directory)
 }
 
+/// What another spelling costs; `figures` as measured here.
+pub(crate) fn caveat(figures: &str) -> String {
+    format!(
+        "The same locale is loaded. Only the variable's text changes: some programs look for \
+         \"UTF-8\" in it, and ssh hands it on to other hosts.{figures}"
+    )
+}
+
+/// Ends the search in `directory`, which LOCPATH names.
+pub(crate) fn without_locpath(directory: &str) -> Remedy {
+    unset_locpath(&format!(
+        "Right if no locale is to come from {directory}; what was found came from elsewhere."
+    ))
+}
+
 fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if let Some(directory) = by_locpath(view, group) {
-        remedies.push(unset_locpath(&format!(
-            "Right if no locale is to come from {directory}; what was found came from elsewhere."
-        )));
+        remedies.push(without_locpath(directory));
     }
     let (name, figures) = group.better(view);
     if name != group.value() {
-        remedies.push(group.set(
-            Some(&name),
-            &format!(
-                "The same locale is loaded. Only the variable's text changes: some programs look \
-                 for \"UTF-8\" in it, and ssh hands it on to other hosts.{figures}"
-            ),
-        ));
+        remedies.push(group.set(Some(&name), &caveat(&figures)));
     }
     remedies.push(Remedy {
         change: Change::Manual(format!(

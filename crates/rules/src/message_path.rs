@@ -68,7 +68,7 @@
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Fact, ProcId, Row, Stage};
+use needless_model::{Fact, ProcId, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "message-path",
@@ -106,8 +106,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let what =
             format!("{} failed opens of message catalogues below NLSPATH", number(merged.needless));
         let why = format!("NLSPATH is set, and {program} has no catalogue in any of its places.");
-        let caveat = "A program with catalogues there, which was not observed, then writes its messages in English.";
-        let remedies = vec![tally::unset("NLSPATH", caveat)];
+        let remedies = vec![remedy()];
         claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
+}
+
+/// Unsets the variable.
+pub(crate) fn remedy() -> Remedy {
+    tally::unset(
+        "NLSPATH",
+        "A program with catalogues there, which was not observed, then writes its messages in English.",
+    )
 }

@@ -62,7 +62,7 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Detail, Fact, Libc, Row, Safety, Stage};
+use needless_model::{Ask, Detail, Fact, Libc, Process, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "name-search-list",
@@ -103,8 +103,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for (program, cases) in tally::by_program(view, cases, 1) {
-        let options = view.process(cases[0].process).env.value("RES_OPTIONS").unwrap_or("");
-        let value = format!("{options} ndots:1");
+        let first = view.process(cases[0].process);
         let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
         let merged = tally::merged(view, cases);
         let what = format!(
@@ -117,13 +116,17 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             number(merged.of / CALLS_PER_QUERY),
             number((merged.of - merged.needless) / CALLS_PER_QUERY),
         );
-        let price = "Short names with a dot in them (db.other-namespace) are then tried as they are first, \
-                     and found one query later.";
-        let remedies =
-            vec![tally::set("RES_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        let remedies = vec![remedy(first)];
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
         let besides = (merged.needless / CALLS_PER_QUERY * MORE_PER_QUERY) as i64;
         let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// One more of the options that the process has.
+pub(crate) fn remedy(process: &Process) -> Remedy {
+    let price = "Short names with a dot in them (db.other-namespace) are then tried as they are first, \
+                 and found one query later.";
+    tally::add(process, "RES_OPTIONS", "ndots:1", price)
 }

@@ -108,7 +108,7 @@ const SEARCH: Search = Search {
     infer: Infer::By(dirs),
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "packages",
     why: "Node asks in each directory of the list, by five names, for every package that no node_modules directory holds.",
     manual: "Find where NODE_PATH lists these directories, and unset it there",

@@ -106,7 +106,7 @@ const SEARCH: Search = Search {
     infer: Infer::Chains,
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "Perl modules",
     why: "The list comes before Perl's own directories, and each module is asked for twice in each directory.",
     manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",

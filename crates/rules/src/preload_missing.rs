@@ -208,13 +208,6 @@ fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -
         .flat_map(|value| value.split([':', ' ']))
         .filter(|entry| !entry.is_empty() && !ends_with(entry, name))
         .collect();
-    let variable = "LD_PRELOAD".to_owned();
-    let change = match kept.is_empty() {
-        true => Change::UnsetEnv { variable },
-        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
-    };
-    let safety = "No program that was observed found the library. One that runs with another root, \
-                  where the library exists, would lose it.";
     Finding {
         stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
         what: format!("{} calls look for {name} in vain, in {starts}", number(merged.needless)),
@@ -223,7 +216,19 @@ fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -
              program start, and writes an error each time.",
             if value.is_some() { "LD_PRELOAD" } else { "LD_PRELOAD, as it seems," }
         ),
-        remedies: vec![Remedy { change, safety: Safety::Caveat(safety.to_owned()) }],
+        remedies: vec![remedy(&kept)],
         ..merged.finding(RULE.name)
     }
+}
+
+/// Leaves only the libraries in `kept` in the list.
+pub(crate) fn remedy(kept: &[&str]) -> Remedy {
+    let variable = "LD_PRELOAD".to_owned();
+    let change = match kept.is_empty() {
+        true => Change::UnsetEnv { variable },
+        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
+    };
+    let caveat = "No program that was observed found the library. One that runs with another root, \
+                  where the library exists, would lose it.";
+    Remedy { change, safety: Safety::Caveat(caveat.to_owned()) }
 }

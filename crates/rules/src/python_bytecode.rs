@@ -99,7 +99,7 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::count;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Env, Fact, Stage};
+use needless_model::{Ask, Env, Fact, Remedy, Stage};
 use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -165,9 +165,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "Needs the right to write beside the sources; to be repeated when they change.",
         )];
         if forbidden {
-            let caveat =
-                "Python then writes __pycache__ directories beside the sources, where it may.";
-            remedies.insert(0, tally::unset(variable, caveat));
+            remedies.insert(0, remedy());
         }
         let stage = if forbidden { Stage::Explained } else { Stage::Seen };
         // The compiled form is opened in the source's place.
@@ -175,6 +173,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+/// Lets Python write what it compiled.
+pub(crate) fn remedy() -> Remedy {
+    let caveat = "Python then writes __pycache__ directories beside the sources, where it may.";
+    tally::unset("PYTHONDONTWRITEBYTECODE", caveat)
 }
 
 /// The source of `DIRECTORY/__pycache__/NAME.TAG.pyc`.

@@ -120,7 +120,7 @@ const SEARCH: Search = Search {
     infer: Infer::By(dirs),
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "Python modules",
     why: "The list comes before the standard library, so every import asks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",

@@ -59,7 +59,7 @@
 use crate::tally::{self, Part};
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Env, Fact, Libc, ProcId, Row, Safety, Stage};
+use needless_model::{Ask, Env, Fact, Libc, ProcId, Process, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "resolver-reread",
@@ -95,8 +95,6 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     let cases = tally::cases(view, claims, looks_up, part);
     for (program, cases) in tally::by_program(view, cases, FEWEST) {
         let first = view.process(cases[0].process);
-        let options = first.env.value("RES_OPTIONS").unwrap_or("");
-        let value = format!("{options} no-reload");
         let merged = tally::merged(view, cases);
         let what = format!(
             "{} stats of /etc/resolv.conf find it unchanged: one per look-up",
@@ -106,12 +104,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} looks up names, and glibc asks at each look-up whether the list of name \
              servers has changed."
         );
-        let price = "A change of the name servers is then seen only after a restart: not where DHCP, \
-                     a VPN or NetworkManager writes the file.";
-        let remedies =
-            vec![tally::set("RES_OPTIONS", value.trim(), Safety::Caveat(price.to_owned()))];
+        let remedies = vec![remedy(first)];
         let known = first.env != Env::Unknown;
         let stage = if known { Stage::Explained } else { Stage::Seen };
         claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
     }
+}
+
+/// One more of the options that the process has.
+pub(crate) fn remedy(process: &Process) -> Remedy {
+    let price = "A change of the name servers is then seen only after a restart: not where DHCP, \
+                 a VPN or NetworkManager writes the file.";
+    tally::add(process, "RES_OPTIONS", "no-reload", price)
 }

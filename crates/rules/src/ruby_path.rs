@@ -85,7 +85,7 @@ const SEARCH: Search = Search {
     infer: Infer::No,
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "Ruby files",
     why: "The list comes before Ruby's own directories, so each `require` asks all of it first.",
     manual: "Find out what puts these directories on $LOAD_PATH: RUBYLIB, -I or code",

@@ -5,7 +5,7 @@
 //! under the same name in another was searched for.
 
 use crate::select::{About, Case, Merged, merge_by};
-use crate::tally::absent;
+use crate::tally::{self, absent};
 use crate::text::{count, list, number};
 use crate::{Claims, View};
 use needless_model::{Ask, Change, Env, Finding, ProcId, Process, Remedy, Safety, Stage, Target};
@@ -171,7 +171,8 @@ pub(crate) fn entries(value: &str) -> impl Iterator<Item = &str> {
     raw_entries(value).filter(|entry| entry.starts_with('/') && entry.len() > 1)
 }
 
-fn raw_entries(value: &str) -> impl Iterator<Item = &str> {
+/// The entries of a list, each once, without a slash at the end.
+pub(crate) fn raw_entries(value: &str) -> impl Iterator<Item = &str> {
     let mut seen = HashSet::new();
     let trimmed = value.split(':').map(|entry| match entry.trim_end_matches('/') {
         "" if !entry.is_empty() => "/",
@@ -298,21 +299,10 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
         Some(_) => format!("{variable} lists {dirs} that {hold} none of the {things}"),
         None => format!("{dirs} {hold} none of the {things}"),
     };
-    let safety = match words.by_hand {
-        true => Safety::Manual(words.caveat.to_owned()),
-        false => Safety::Caveat(words.caveat.to_owned()),
+    let remedy = match value {
+        None => tally::by_hand(words.manual, words.caveat),
+        Some(_) => remedy(variable, words, &kept),
     };
-    let change = match value {
-        None => Change::Manual(words.manual.to_owned()),
-        Some(_) if kept.iter().all(|entry| entry.is_empty()) => {
-            Change::UnsetEnv { variable: variable.to_owned() }
-        }
-        Some(_) => {
-            let value = Some(kept.join(":"));
-            Change::SetEnv { variable: variable.to_owned(), value }
-        }
-    };
-    let safety = if value.is_none() { Safety::Manual(words.caveat.to_owned()) } else { safety };
     Finding {
         stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
         what: format!(
@@ -320,9 +310,21 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
             number(merged.needless)
         ),
         why: format!("{cause} that {} asked for: {}. {}", list(&who), list(&shown), words.why),
-        remedies: vec![Remedy { change, safety }],
+        remedies: vec![remedy],
         ..merged.finding(search.rule)
     }
+}
+
+/// A list that has only the entries in `kept` left.
+pub(crate) fn remedy(variable: &str, words: &Words, kept: &[&str]) -> Remedy {
+    let variable = variable.to_owned();
+    let change = match kept.iter().all(|entry| entry.is_empty()) {
+        true => Change::UnsetEnv { variable },
+        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
+    };
+    let caveat = words.caveat.to_owned();
+    let safety = if words.by_hand { Safety::Manual(caveat) } else { Safety::Caveat(caveat) };
+    Remedy { change, safety }
 }
 
 /// Whether the loader, libc and their variables are as for an ordinary program.

@@ -2,7 +2,9 @@
 
 use crate::select::{About, Case, Merged, merge_by};
 use crate::{Claims, View};
-use needless_model::{Ask, Change, Errno, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
+use needless_model::{
+    Ask, Change, Errno, Finding, ProcId, Process, Remedy, Row, Safety, Stage, Target,
+};
 use std::collections::BTreeMap;
 
 /// What a rule makes of a row.
@@ -137,6 +139,12 @@ pub(crate) fn by_hand(what: &str, why: &str) -> Remedy {
 pub(crate) fn set(variable: &str, value: &str, safety: Safety) -> Remedy {
     let change = Change::SetEnv { variable: variable.to_owned(), value: Some(value.to_owned()) };
     Remedy { change, safety }
+}
+
+/// One option more in a variable that the process may have.
+pub(crate) fn add(process: &Process, variable: &str, option: &str, caveat: &str) -> Remedy {
+    let value = format!("{} {option}", process.env.value(variable).unwrap_or(""));
+    set(variable, value.trim(), Safety::Caveat(caveat.to_owned()))
 }
 
 /// A variable to be unset.

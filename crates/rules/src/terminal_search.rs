@@ -106,7 +106,7 @@ const SEARCH: Search = Search {
     infer: Infer::By(missing),
 };
 
-const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     things: "terminal descriptions",
     why: "ncurses asks the whole list at each start of a program.",
     manual: "Find where TERMINFO_DIRS lists these directories, and take them out",

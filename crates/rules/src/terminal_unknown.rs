@@ -57,7 +57,7 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Fact, Safety, Stage};
+use needless_model::{Fact, Remedy, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -109,25 +109,23 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              searches them all.",
             first.name()
         );
-        let known = "xterm-256color";
         let install = tally::by_hand(
             "Install the description of the terminal: its own package, or ncurses-term",
             "Changes the system; it is what makes the terminal work as it can.",
         );
-        let set = tally::set(
-            "TERM",
-            known,
-            Safety::Caveat(
-                "Programs then use what xterm can do: right for most terminals of today, wrong for \
-                 one that is no relative of it."
-                    .to_owned(),
-            ),
-        );
-        let remedies = if name.starts_with("xterm") { vec![set, install] } else { vec![install] };
+        let remedies =
+            if name.starts_with("xterm") { vec![remedy(), install] } else { vec![install] };
         let stage = match first.env.value("TERM") == Some(name) {
             true => Stage::Explained,
             false => Stage::Seen,
         };
         claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
     }
+}
+
+/// What a relative of xterm may be called.
+pub(crate) fn remedy() -> Remedy {
+    let caveat = "Programs then use what xterm can do: right for most terminals of today, wrong for \
+                  one that is no relative of it.";
+    tally::set("TERM", "xterm-256color", Safety::Caveat(caveat.to_owned()))
 }

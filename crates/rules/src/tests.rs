@@ -8,6 +8,7 @@ use needless_strace_log::notation;
 mod after;
 mod limits;
 mod locales;
+mod rederived;
 mod services;
 mod traps;
 
@@ -51,7 +52,7 @@ fn reads_well(finding: &Finding) {
         if let Change::SetEnv { variable, value: Some(value) } = &remedy.change
             && variable == "TZ"
         {
-            assert_eq!(crate::posix_tz::posix_tz(value), None, "{rule} advises {value}");
+            assert_eq!(needless_model::posix_tz(value), None, "{rule} advises {value}");
         }
     }
 }

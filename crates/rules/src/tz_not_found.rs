@@ -81,12 +81,11 @@
 //! * `man 3 tzset`
 //! * glibc, `time/tzset.c`
 
-use crate::posix_tz::posix_tz;
 use crate::select::{Case, merge};
 use crate::zone::{self, LOCALTIME, positions, sum, zone_name};
 use crate::{Claims, Rule, View};
 use needless_model::{
-    Ask, Change, Errno, Fact, Finding, Libc, ProcId, Process, Remedy, Row, Safety, Stage,
+    Ask, Change, Errno, Fact, Finding, Libc, ProcId, Process, Remedy, Row, Safety, Stage, posix_tz,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

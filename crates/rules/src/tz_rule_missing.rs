@@ -67,12 +67,13 @@
 //! * glibc, `time/tzset.c`, `time/tzfile.c`
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=19253>
 
-use crate::posix_tz::{PosixTz, posix_tz};
 use crate::select::{Case, merge};
 use crate::text::count;
 use crate::zone::{self, positions, sum};
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Errno, Fact, Finding, ProcId, Remedy, Row, Safety, Stage};
+use needless_model::{
+    Ask, Change, Errno, Fact, Finding, PosixTz, ProcId, Remedy, Row, Safety, Stage, posix_tz,
+};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {

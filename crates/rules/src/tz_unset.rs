@@ -365,7 +365,7 @@ const WHY: &str = "TZ is not set, so glibc's localtime(), mktime() and tzset() a
                    after the first whether /etc/localtime has changed.";
 
 /// Time functions that do not ask, where they can be put under the program.
-fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Option<Remedy> {
+pub(crate) fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Option<Remedy> {
     let takes_it = |id: &ProcId| {
         let process = view.process(*id);
         *view.libc(*id) != Libc::Static

@@ -178,8 +178,8 @@ impl Cause {
 
     fn remedy(&self) -> Remedy {
         match self {
-            Cause::Python => tally::unset("PYTHONUNBUFFERED", PRICE),
-            Cause::Stdbuf(_) => tally::unset("_STDBUF_O", PRICE),
+            Cause::Python => remedy("PYTHONUNBUFFERED"),
+            Cause::Stdbuf(_) => remedy("_STDBUF_O"),
             Cause::Own => tally::by_hand(
                 "Drop the option that takes the buffer away (-u, --line-buffered), or the flush after \
                  each line, where nobody waits for it",
@@ -223,6 +223,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
         }
     }
+}
+
+/// Gives the buffer back that the variable takes away.
+pub(crate) fn remedy(variable: &str) -> Remedy {
+    tally::unset(variable, PRICE)
 }
 
 /// Why it may have been asked for.

@@ -234,7 +234,7 @@ fn tries_ns(view: &View<'_>, tries: u64) -> Option<u64> {
     Some(view.profile.host.costs?.open_ns.saturating_mul(tries))
 }
 
-fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
+pub(crate) fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
     // A file that begins as a zone and is damaged may be more than UTC.
     let utc = zone.is_none_or(|zone| zone.name.is_some());
     let price = "Takes effect at the next start. A zone file that is put there later is then \

@@ -139,6 +139,7 @@ fn finish(mut observed: Observed, rights: Rights) -> Result<Profile, Failure> {
         };
         let name = service.map(|service| service.to_string());
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
+        process.started = crate::started(process.pid).filter(|_| lives);
     }
     complete(observed.profile, &observed.stacks, observed.roots, rights)
 }

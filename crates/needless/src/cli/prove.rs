@@ -111,13 +111,14 @@ pub(crate) struct Diff {
     pub(crate) format: Option<needless_report::ProofFormat>,
 }
 
-fn assignment(text: &str) -> Result<Change, String> {
-    let (name, value) = text.split_once('=').ok_or("wants VAR=VALUE, such as TZ=UTC")?;
+pub(super) fn assignment(text: &str) -> Result<Change, String> {
+    let (name, value) =
+        text.split_once('=').ok_or("wants VAR=VALUE, such as TZ=UTC; --unset VAR removes it")?;
     named(name)?;
     Ok(Change::SetEnv { variable: name.to_owned(), value: Some(value.to_owned()) })
 }
 
-fn variable(text: &str) -> Result<Change, String> {
+pub(super) fn variable(text: &str) -> Result<Change, String> {
     named(text)?;
     Ok(Change::UnsetEnv { variable: text.to_owned() })
 }

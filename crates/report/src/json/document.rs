@@ -197,6 +197,11 @@ pub(super) struct Process<'a> {
     /// it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) open_files: Option<u64>,
+    /// When it was started, in clock ticks since the machine was (field 22 of proc_pid_stat(5)): with `pid` it
+    /// tells the process from a later one. Absent where it had ended before the observation did, or where
+    /// nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) started: Option<u64>,
 }
 
 /// A program and how many processes ran it.

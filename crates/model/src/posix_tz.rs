@@ -2,7 +2,7 @@
 
 /// What a value of TZ is, by its text alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PosixTz {
+pub enum PosixTz {
     /// `JST-9`, `<+03>-3`: a fixed offset.
     Fixed,
     /// `CET-1CEST`: daylight saving without saying when.
@@ -12,8 +12,8 @@ pub(crate) enum PosixTz {
 }
 
 /// Parses `value`; `None` where it is not a POSIX string, and so means the name of a file.
-pub(crate) fn posix_tz(value: &str) -> Option<PosixTz> {
-    let rest = offset(name(value)?)?;
+pub fn posix_tz(value: &str) -> Option<PosixTz> {
+    let rest = offset(name(value)?, DAY)?;
     if rest.is_empty() {
         return Some(PosixTz::Fixed);
     }
@@ -21,7 +21,7 @@ pub(crate) fn posix_tz(value: &str) -> Option<PosixTz> {
     let rest = match rest.chars().next() {
         None => return Some(PosixTz::NoRule),
         Some(',') => rest,
-        Some(_) => offset(rest)?,
+        Some(_) => offset(rest, DAY)?,
     };
     let Some(rest) = rest.strip_prefix(',') else {
         return rest.is_empty().then_some(PosixTz::NoRule);
@@ -42,10 +42,15 @@ fn name(text: &str) -> Option<&str> {
     (end >= 3).then(|| &text[end..])
 }
 
-/// `[+|-]hh[:mm[:ss]]`, hours up to 24 (167 in the extension of RFC 9636). Returns what follows.
-fn offset(text: &str) -> Option<&str> {
+/// Most hours of an offset.
+const DAY: u32 = 24;
+/// Most hours of the time of a change, in the extension of RFC 9636.
+const WEEK: u32 = 167;
+
+/// `[+|-]hh[:mm[:ss]]`, at most `hours`. Returns what follows.
+fn offset(text: &str, hours: u32) -> Option<&str> {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let mut rest = digits(text, 3, 167)?;
+    let mut rest = digits(text, 3, hours)?;
     for _ in 0..2 {
         let Some(part) = rest.strip_prefix(':') else { break };
         rest = digits(part, 2, 59)?;
@@ -67,7 +72,7 @@ fn date(text: &str) -> Option<bool> {
         None => (text, None),
     };
     if let Some(time) = time
-        && !offset(time)?.is_empty()
+        && !offset(time, WEEK)?.is_empty()
     {
         return Some(false);
     }
@@ -117,6 +122,9 @@ mod tests {
             "EU1",
             "JST-",
             "JST-999",
+            "JST-25",
+            "Etc/GMT+25",
+            "x1;rm -rf /",
             "JST-9x",
             "<+03-3",
             "<+>-3",

@@ -1,0 +1,147 @@
+//! Which values may be shown: those that say by their own form that they are no secret.
+
+/// What switches are set to.
+const SWITCHES: [&str; 18] = [
+    "on", "off", "yes", "no", "y", "n", "true", "false", "auto", "none", "all", "always", "never",
+    "enable", "enabled", "disable", "disabled", "default",
+];
+/// Directories of the tz database in which names of zones begin.
+const AREAS: [&str; 18] = [
+    "Africa",
+    "America",
+    "Antarctica",
+    "Arctic",
+    "Asia",
+    "Atlantic",
+    "Australia",
+    "Brazil",
+    "Canada",
+    "Chile",
+    "Etc",
+    "Europe",
+    "Indian",
+    "Mexico",
+    "Pacific",
+    "US",
+    "posix",
+    "right",
+];
+/// Longest number, digits. Longer ones are keys.
+const DIGITS: usize = 12;
+
+/// Whether the value of `variable` may be shown: a path or a list of paths, a locale, a zone, a number or a
+/// switch.
+pub(crate) fn is_plain(variable: &str, value: &str) -> bool {
+    // These have nothing else, and a wrong value of theirs has to be seen.
+    let by_name = variable == "TZ"
+        || variable == "LANG"
+        || variable == "LANGUAGE"
+        || variable.starts_with("LC_");
+    let switch = SWITCHES.contains(&value.to_ascii_lowercase().as_str());
+    by_name
+        || value.is_empty()
+        || switch
+        || is_number(value)
+        || is_zone(value)
+        || value.split(':').all(|part| part.is_empty() || is_path(part))
+        || value.split(':').all(is_locale)
+}
+
+/// `268435456`, `-1`, `1.5`, `64k`.
+fn is_number(value: &str) -> bool {
+    let value = value.strip_prefix(['+', '-']).unwrap_or(value);
+    let value = value.strip_suffix(|c: char| c.is_ascii_alphabetic()).unwrap_or(value);
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (1..=DIGITS).contains(&digits) && value.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// `/usr/lib`, `~/bin`, `./x`, `libm.so.6`.
+fn is_path(value: &str) -> bool {
+    let begins = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
+    let library = value.contains(".so") && !value.contains('/');
+    // What follows these in a path of the web may be a key.
+    let plain = |c: char| c.is_alphanumeric() || "/._-+~, %@".contains(c);
+    (begins || library || matches!(value, "." | ".." | "~")) && value.chars().all(plain)
+}
+
+fn is_zone(value: &str) -> bool {
+    let value = value.strip_prefix(':').unwrap_or(value);
+    let (area, rest) = value.split_once('/').unwrap_or((value, ""));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_+-".contains(c);
+    matches!(value, "UTC" | "GMT")
+        || (AREAS.contains(&area) && !rest.is_empty() && rest.len() < 40 && rest.chars().all(plain))
+}
+
+/// `C`, `de`, `de_DE.UTF-8`, `ca_ES@valencia`.
+fn is_locale(value: &str) -> bool {
+    let (value, modifier) = value.split_once('@').unwrap_or((value, "a"));
+    let (value, codeset) = value.split_once('.').unwrap_or((value, "a"));
+    let (language, territory) = value.split_once('_').unwrap_or((value, "XX"));
+    let short = |text: &str, all: fn(&u8) -> bool| {
+        (1..=10).contains(&text.len()) && text.as_bytes().iter().all(all)
+    };
+    let known = matches!(value, "C" | "POSIX")
+        || ((2..=3).contains(&language.len())
+            && language.bytes().all(|b| b.is_ascii_lowercase())
+            && territory.len() == 2
+            && territory.bytes().all(|b| b.is_ascii_uppercase()));
+    known
+        && short(codeset, |b| b.is_ascii_alphanumeric() || *b == b'-')
+        && short(modifier, u8::is_ascii_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+
+    #[test]
+    fn only_what_is_no_secret_by_its_form_is_shown() {
+        for value in [
+            "",
+            "1",
+            "-1.5",
+            "64k",
+            "268435456",
+            "yes",
+            "OFF",
+            "/usr/bin:/bin",
+            ":/a b:~/x",
+            "./lib",
+            "libjemalloc.so.2",
+            "/opt/libx.so:/opt/liby.so",
+            "Europe/Athens",
+            ":Etc/GMT+5",
+            "UTC",
+            "C.UTF-8",
+            "de_DE",
+            "de_AT:en_GB:fr",
+            "ca_ES.utf8@valencia",
+            "POSIX",
+        ] {
+            assert!(is_plain("X", value), "{value}");
+        }
+        for value in [
+            "postgres://u:sup3r@h/db",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "sk-live-abcdef",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x",
+            "hunter2",
+            "correct horse",
+            "4242424242424242",
+            "s%3Aabc.def",
+            "/cb?token=abc",
+            "abc/def+ghi==",
+            "Europe",
+            "secretfoo",
+            "user:pass",
+            "x1;rm -rf /",
+            "https://k@sentry.io/1",
+            "de_DE.sk-live-abcdef",
+        ] {
+            assert!(!is_plain("X", value), "{value}");
+        }
+        assert!(
+            is_plain("TZ", "EST5EDT") && is_plain("LC_ALL", "greek") && !is_plain("X", "greek")
+        );
+    }
+}

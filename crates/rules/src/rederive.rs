@@ -1,0 +1,234 @@
+//! A remedy of a report, worked out again: a report is evidence of what is needless, not an order.
+//!
+//! Of what it says only the rule, the variable and, of a list, what is to stay are looked at. The value and
+//! its caveat come from the rule, the process as it is and the machine: a list only loses entries, a locale
+//! is a spelling that was tried here, a zone is this machine's.
+
+use crate::locale::{self, Name};
+use crate::search::{self, Words};
+use crate::{
+    View, by_name, catalogue_search, command_search, converter_path, data_directories,
+    header_search, heap_trim_churn, host_aliases, java_monitoring_file, kerberos_probing,
+    library_search, locale_advice, locale_alias, locale_not_installed, locale_spelling,
+    message_path, name_search_list, node_path, perl_path, preload_missing, python_bytecode,
+    python_path, resolver_reread, ruby_path, terminal_search, terminal_unknown, tz_unset,
+    unbuffered_output, zone, zone_file_missing,
+};
+use needless_model::{Change, Env, ProcId, Profile, Remedy, ZoneFile};
+use std::collections::{BTreeSet, HashSet};
+
+/// Whether the built-in rule `rule` ever advises a change of this kind, of this variable.
+///
+/// # Errors
+/// A sentence, where it does not.
+pub fn can_advise(rule: &str, said: &Change) -> Result<(), String> {
+    let (what, advised) = match said {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => {
+            let reads = |known: &crate::Rule| known.variables.contains(&variable.as_str());
+            (variable.as_str(), by_name(rule).is_some_and(reads))
+        }
+        Change::Preload => ("that library", rule == tz_unset::RULE.name),
+        Change::Option(_) | Change::Manual(_) => ("that by a tool", false),
+    };
+    match advised {
+        true => Ok(()),
+        false => Err(format!("no rule advises {what} as {rule} does there")),
+    }
+}
+
+/// What the built-in rule `rule` advises where a report says `said`, for the first process of `here`: a
+/// profile of what that process and its machine are now, without calls.
+///
+/// # Errors
+/// In a sentence: the rule advises no such thing, or what it would need to know is not so here.
+pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, String> {
+    can_advise(rule, said)?;
+    let view = View::new(here);
+    let process = view.process(ProcId(0));
+    let (variable, value) = match said {
+        Change::SetEnv { variable, value } => (variable.as_str(), value.as_deref()),
+        Change::UnsetEnv { variable } => (variable.as_str(), None),
+        _ => {
+            let remedy = tz_unset::preload(&view, &[ProcId(0)], false);
+            return remedy.ok_or_else(|| "a static or set-user-ID program takes no library".into());
+        }
+    };
+    let never = || format!("no rule advises {variable} as {rule} does there");
+    let now = match &process.env {
+        Env::Unknown => None,
+        env => Some(env.value(variable).filter(|value| !value.is_empty())),
+    };
+    let was_set = |remedy: Remedy| match now {
+        Some(None) => Err(format!("{variable} is not set there")),
+        _ => Ok(remedy),
+    };
+    let list = |words: &Words| shorter(variable, words, value, now);
+    match rule {
+        "tz-unset" | "zone-scan" => Ok(zone::set_tz(&view, ProcId(0))),
+        "zone-file-missing" => {
+            let zone = zone::zone_of(&view, ProcId(0));
+            match zone.map(|zone| &zone.file) {
+                Some(ZoneFile::Missing | ZoneFile::NotAZone(_)) => {
+                    Ok(zone_file_missing::remedies(zone).swap_remove(0))
+                }
+                _ => Err("/etc/localtime is not missing there now".into()),
+            }
+        }
+        "heap-trim-churn" => {
+            let mut all = heap_trim_churn::remedies().into_iter();
+            all.find(|remedy| names(&remedy.change) == Some(variable)).ok_or_else(never)
+        }
+        "kerberos-probing" => Ok(kerberos_probing::remedy()),
+        "resolver-reread" => more(resolver_reread::remedy(process), now),
+        "name-search-list" => more(name_search_list::remedy(process), now),
+        "java-monitoring-file" => more(java_monitoring_file::remedy(process), now),
+        "terminal-unknown" => match now {
+            Some(Some(name)) if name.starts_with("xterm") => Ok(terminal_unknown::remedy()),
+            _ => Err("TERM is no relative of xterm there".into()),
+        },
+        "python-bytecode" => was_set(python_bytecode::remedy()),
+        "unbuffered-output" => was_set(unbuffered_output::remedy(variable)),
+        "converter-path" => was_set(converter_path::remedy()),
+        "message-path" => was_set(message_path::remedy()),
+        "host-aliases" => was_set(host_aliases::remedy()),
+        // Whatever stays in it would be code that is loaded because a file says so.
+        "preload-missing" => match value {
+            None => was_set(preload_missing::remedy(&[])),
+            Some(_) => Err(format!("{variable} has code loaded: it is not set from a report")),
+        },
+        "library-search" => list(&library_search::WORDS),
+        "command-search" => list(&command_search::WORDS),
+        "python-path" => list(&python_path::WORDS),
+        "perl-path" => list(&perl_path::WORDS),
+        "ruby-path" => list(&ruby_path::WORDS),
+        "node-path" => list(&node_path::WORDS),
+        "terminal-search" => list(&terminal_search::WORDS),
+        "data-directories" => list(&data_directories::WORDS),
+        "header-search" => list(&header_search::words("")),
+        "locale-spelling" | "locale-alias" | "locale-not-installed" => {
+            another_locale(rule, said, &view, now).ok_or_else(never)?
+        }
+        "catalogue-search" => catalogues(variable, value, process).ok_or_else(never)?,
+        _ => Err(never()),
+    }
+}
+
+/// The variable that a change is of.
+fn names(change: &Change) -> Option<&str> {
+    match change {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
+        _ => None,
+    }
+}
+
+/// What the process has now: not known, not set, or this.
+type Now<'a> = Option<Option<&'a str>>;
+
+/// The list that the process has, without the entries that the report does not keep.
+fn shorter(
+    variable: &str,
+    words: &Words,
+    keeps: Option<&str>,
+    now: Now<'_>,
+) -> Result<Remedy, String> {
+    let now = now.ok_or_else(|| format!("what {variable} is there is not known"))?;
+    let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
+    let keeps: HashSet<&str> = keeps.into_iter().flat_map(search::raw_entries).collect();
+    let all: Vec<&str> = search::raw_entries(now).collect();
+    let kept: Vec<&str> = all.iter().copied().filter(|entry| keeps.contains(entry)).collect();
+    if kept.len() == all.len() {
+        return Err(format!("{variable} lists none of these directories there"));
+    }
+    Ok(search::remedy(variable, words, &kept))
+}
+
+/// A remedy that adds an option to those of the process, which have to be known.
+fn more(remedy: Remedy, now: Now<'_>) -> Result<Remedy, String> {
+    let Change::SetEnv { variable, value: Some(value) } = &remedy.change else { return Ok(remedy) };
+    let now = now.ok_or_else(|| format!("what {variable} is there is not known"))?.unwrap_or("");
+    let added = value.rsplit(' ').next().unwrap_or(value);
+    match now.split_ascii_whitespace().any(|word| word == added) {
+        true => Err(format!("{variable} has {added} there")),
+        false => Ok(remedy),
+    }
+}
+
+/// A spelling that was tried here; `None` where the rule advises no such thing.
+fn another_locale(
+    rule: &str,
+    said: &Change,
+    view: &View<'_>,
+    now: Now<'_>,
+) -> Option<Result<Remedy, String>> {
+    let (variable, value) = match said {
+        Change::SetEnv { variable, value } => (variable.as_str(), value.as_deref()),
+        Change::UnsetEnv { variable } => (variable.as_str(), None),
+        _ => return None,
+    };
+    let now = match now {
+        None => return Some(Err(format!("what {variable} is there is not known"))),
+        Some(None) => return Some(Err(format!("{variable} is not set there"))),
+        Some(Some(now)) => now,
+    };
+    let not_installed = rule == locale_not_installed::RULE.name;
+    if variable == "LOCPATH" {
+        let remedy = match rule {
+            "locale-spelling" => locale_spelling::without_locpath(now),
+            _ => locale_advice::unset_locpath(locale_not_installed::WITHOUT_LOCPATH),
+        };
+        return (value.is_none() && rule != locale_alias::RULE.name).then_some(Ok(remedy));
+    }
+    if variable == "LANGUAGE" || value.is_none() {
+        return None;
+    }
+    let found = match rule {
+        _ if not_installed && value == Some("C") => {
+            Some(("C".to_owned(), locale_not_installed::FEWEST.to_owned()))
+        }
+        _ if not_installed => locale_not_installed::encoded(view, now, now),
+        "locale-alias" => locale_advice::better(view, now)
+            .map(|(name, figures)| (name, locale_alias::caveat(&figures))),
+        _ => locale_advice::better(view, now)
+            .map(|(name, figures)| (name, locale_spelling::caveat(&figures))),
+    };
+    Some(match found {
+        Some((name, caveat)) => {
+            Ok(crate::tally::set(variable, &name, needless_model::Safety::Caveat(caveat)))
+        }
+        None => {
+            Err(format!("no spelling of {variable}={now} that is installed here saves anything"))
+        }
+    })
+}
+
+/// Fewer catalogues: none, or one of those that the process asks for; `None` where the rule advises no such
+/// thing.
+fn catalogues(
+    variable: &str,
+    value: Option<&str>,
+    process: &needless_model::Process,
+) -> Option<Result<Remedy, String>> {
+    let value = value?;
+    let lc_all = process.env.value("LC_ALL").is_some_and(|value| !value.is_empty());
+    let known = process.env != Env::Unknown;
+    let none = BTreeSet::new();
+    match (variable, value) {
+        ("LC_MESSAGES" | "LANGUAGE", "C") => {
+            let remedy = catalogue_search::remedy(&none, lc_all, known);
+            return Some(Ok(remedy));
+        }
+        ("LANGUAGE", _) => {}
+        _ => return None,
+    }
+    let languages = process.env.value("LANGUAGE").filter(|value| !value.is_empty());
+    let locale = locale::requested(process, "LC_MESSAGES").map(|(_, value)| value);
+    let asked = languages.or(locale)?;
+    // The name becomes a part of a path.
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
+    let wanted = Name::parse(value);
+    let one_of = asked.split(':').any(|entry| Name::parse(entry).tries(&wanted));
+    Some(match one_of && value.chars().all(plain) && !value.contains("..") {
+        true => Ok(catalogue_search::remedy(&BTreeSet::from([value]), lc_all, known)),
+        false => Err(format!("{asked} asks for no catalogue {value}")),
+    })
+}
