@@ -6,8 +6,10 @@ use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
 
 mod after;
+mod facts;
 mod limits;
 mod locales;
+mod searchers;
 mod services;
 mod traps;
 
