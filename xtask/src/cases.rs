@@ -179,7 +179,9 @@ impl Case {
             let all = |told: &[(String, u64)]| told.iter().map(|(_, n)| n).sum::<u64>();
             let predicted = all(&bad).saturating_sub(all(&good));
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
-            let ok = told > 0 && !good.iter().any(|(rule, _)| any(self.rule, rule));
+            let finds =
+                |found: &[(String, u64)]| found.iter().any(|(rule, _)| any(self.rule, rule));
+            let ok = finds(&bad) && !finds(&good);
             all_predicted.push(predicted);
             let others = || bad.iter().chain(&good).filter(|(rule, _)| !any(self.rule, rule));
             beside.extend(others().map(|(rule, _)| rule.clone()));

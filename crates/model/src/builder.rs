@@ -2,8 +2,8 @@
 //! aggregates.
 
 use crate::{
-    Ask, CallId, Detail, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Row, Target,
-    Totals, Window,
+    Ask, Born, CallId, Detail, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Row,
+    Target, Totals, Window,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -16,6 +16,12 @@ pub struct Limits {
     /// Distinct rows kept apart; more fold into one row per call and outcome, and are counted as
     /// [`Loss::FOLDED`].
     pub rows: usize,
+    /// Distinct processes kept apart; what more of them do is folded, and they are counted as
+    /// [`Loss::FOLDED_PROCESSES`].
+    pub processes: usize,
+    /// Bytes kept of what describes processes (executables, variables, directories). Beyond it
+    /// processes are folded, too: one long variable and a million forks are a short log.
+    pub process_bytes: usize,
     /// How soon the same question must be put again to count as repeated, nanoseconds. A program
     /// that looks every hundredth of a second whether a file has come is waiting for it.
     pub repeat_within_ns: u64,
@@ -23,7 +29,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { rows: 200_000, repeat_within_ns: 1_000_000 }
+        Limits {
+            rows: 200_000,
+            processes: 65_536,
+            process_bytes: 64 << 20,
+            repeat_within_ns: 1_000_000,
+        }
     }
 }
 
@@ -168,6 +179,10 @@ pub struct Builder {
     /// Counts the barriers, and starts again after 2^32.
     epoch: u32,
     others: Option<ProcId>,
+    /// Bytes kept of what describes processes.
+    process_bytes: usize,
+    /// Takes what is said of a process that was folded.
+    folded: Process,
 }
 
 impl Builder {
@@ -187,6 +202,8 @@ impl Builder {
             notes: Vec::new(),
             epoch: 0,
             others: None,
+            process_bytes: 0,
+            folded: Process::new(0, None, Born::Seen),
         }
     }
 
@@ -200,16 +217,45 @@ impl Builder {
         self.strings.text(call.0)
     }
 
-    /// A new process. Also a [`barrier`](Builder::barrier): it may change what the others asked.
+    /// A new process; one that stands for many where there is no room. Also a
+    /// [`barrier`](Builder::barrier): it may change what the others asked.
     pub fn process(&mut self, process: Process) -> ProcId {
+        self.barrier();
+        if self.is_full() || !self.keeps(process.bytes()) {
+            self.lost(Loss::FOLDED_PROCESSES, 1);
+            return self.folded_process();
+        }
         let id = ProcId(u32::try_from(self.processes.len()).expect("fewer than 2^32 processes"));
         self.processes.push(process);
-        self.barrier();
         id
     }
 
-    /// A process, to add what becomes known of it.
+    /// Whether another process would be folded.
+    pub fn is_full(&self) -> bool {
+        self.processes.len() >= self.limits.processes
+            || self.process_bytes >= self.limits.process_bytes
+    }
+
+    /// Whether this is the process that stands for many: what it does is counted, and no longer
+    /// told apart.
+    pub fn is_folded(&self, id: ProcId) -> bool {
+        self.others == Some(id)
+    }
+
+    /// Whether there is room for so many more bytes about processes, which then is taken.
+    pub fn keeps(&mut self, bytes: usize) -> bool {
+        let room = self.limits.process_bytes.saturating_sub(self.process_bytes);
+        let fits = bytes <= room;
+        self.process_bytes += if fits { bytes } else { room };
+        fits
+    }
+
+    /// A process, to add what becomes known of it. Of one that stands for many nothing becomes known.
     pub fn process_mut(&mut self, id: ProcId) -> &mut Process {
+        if self.is_folded(id) {
+            self.folded = Process::new(0, None, Born::Seen);
+            return &mut self.folded;
+        }
         &mut self.processes[id.index()]
     }
 
@@ -226,6 +272,10 @@ impl Builder {
 
     /// The number of a question of `process`, new or known.
     pub fn question(&mut self, process: ProcId, question: Question<'_>) -> QuestionId {
+        if self.is_folded(process) {
+            let Question { call, ask, .. } = question;
+            return self.of_nobody(Key { process, call, ask, target: Target::Folded });
+        }
         let full = self.rows.len() >= self.limits.rows;
         let text = match self.strings.find(question.path) {
             Some(text) => text,
@@ -248,7 +298,10 @@ impl Builder {
 
     /// The number of a kind of call of `process` that names no path and has these arguments.
     pub fn detail(&mut self, process: ProcId, call: CallId, detail: Detail) -> QuestionId {
-        let target = Target::Detail(detail);
+        let target = match self.is_folded(process) {
+            true => Target::None,
+            false => Target::Detail(detail),
+        };
         self.find_or_add(Key { process, call, ask: Ask::NoPath, target })
     }
 
@@ -422,17 +475,17 @@ impl Builder {
     }
 
     fn of_nobody(&mut self, key: Key) -> QuestionId {
-        let process = match self.others {
-            Some(id) => id,
-            None => {
-                let id = ProcId(self.processes.len() as u32);
-                self.processes.push(Process::new(0, None, crate::Born::Seen));
-                self.others = Some(id);
-                id
-            }
-        };
+        let process = self.folded_process();
         let target = if key.ask.names_path() { Target::Folded } else { Target::None };
         self.find_or_add(Key { process, target, ..key })
+    }
+
+    /// The process that stands for all that are folded, and for calls of nobody in particular.
+    pub fn folded_process(&mut self) -> ProcId {
+        *self.others.get_or_insert_with(|| {
+            self.processes.push(Process::new(0, None, Born::Seen));
+            ProcId((self.processes.len() - 1) as u32)
+        })
     }
 
     /// The rows of a question, the newest first.

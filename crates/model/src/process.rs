@@ -194,6 +194,16 @@ impl Process {
         }
     }
 
+    /// How many bytes its texts take: roughly, for a bound.
+    pub(crate) fn bytes(&self) -> usize {
+        let env = match &self.env {
+            Env::Unknown => 0,
+            Env::Known(vars) => vars.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        };
+        let texts = [&self.exe, &self.command, &self.service].into_iter().flatten();
+        env + texts.map(String::len).sum::<usize>()
+    }
+
     /// The executable's file name, or "?" where it is not known.
     pub fn name(&self) -> &str {
         let exe = self.exe.as_deref().unwrap_or("?");

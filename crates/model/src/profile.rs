@@ -154,6 +154,8 @@ pub struct Loss(pub &'static str);
 impl Loss {
     /// Rows beyond the bound, folded: still in the totals.
     pub const FOLDED: Loss = Loss("rows_folded");
+    /// Processes beyond the bound: their calls are in the totals, and in no finding.
+    pub const FOLDED_PROCESSES: Loss = Loss("processes_folded");
     /// Lines of a log that could not be read.
     pub const UNPARSED: Loss = Loss("lines_unparsed");
     /// Calls begun whose end was not seen.

@@ -161,11 +161,38 @@ fn the_spelling_of_the_c_locale() {
     if !Path::new("/usr/lib/locale/C.utf8").is_dir() {
         return skipped("no /usr/lib/locale/C.utf8");
     }
-    let report = run(&[("LANG", "C.UTF-8")], &["ls", "-z"]);
+    let all = ["--min-saving", "0"];
+    let report = run_with(&all, &[("LANG", "C.UTF-8")], &["ls", "-z"]);
     assert_eq!(needless_of(&report, "locale-spelling"), 12, "{report:#}");
     assert_eq!(advised(finding(&report, "locale-spelling"), "LANG"), ["C.utf8"]);
-    let mended = run(&[("LANG", "C.utf8")], &["ls", "-z"]);
+    let mended = run_with(&all, &[("LANG", "C.utf8")], &["ls", "-z"]);
     assert_eq!(needless_of(&mended, "locale-spelling"), 0);
+    // At one start nobody would change anything for it, nor for what the advice leaves.
+    for value in ["C.UTF-8", "C.utf8"] {
+        assert_eq!(found(&run(&[("LANG", value)], &["ls", "-z"])), [], "{value}");
+    }
+}
+
+/// The loader and Python ask about the same directories.
+#[test]
+fn two_lists_with_the_same_directories() {
+    let Some(python) = needed(installed("python3")) else { return };
+    let python = python.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let dirs: Vec<String> =
+        (0..20).map(|n| folder.path().join(n.to_string()).display().to_string()).collect();
+    for dir in &dirs {
+        std::fs::create_dir(dir).unwrap();
+    }
+    let (list, words) = (dirs.join(":"), [python, "-c", "import json, http.server"]);
+    let needless = |lists: &[(&str, &str)]| {
+        let report = run(lists, &words);
+        ["library-search", "python-path"].map(|rule| needless_of(&report, rule))
+    };
+    let (loader, own) = (("LD_LIBRARY_PATH", &*list), ("PYTHONPATH", &*list));
+    let (both, alone, other) = (needless(&[loader, own]), needless(&[loader]), needless(&[own]));
+    assert!(both[0] > 100 && both[1] > 100, "{both:?}");
+    assert_eq!((alone, other), ([both[0], 0], [0, both[1]]));
 }
 
 /// Makes el_GR a directory, as in 2001, where only the words that follow see it.

@@ -151,6 +151,7 @@ pub(crate) fn lost(profile: &Profile) -> String {
 fn loss(name: &'static str, n: u64) -> String {
     let (one, many) = match Loss(name) {
         Loss::FOLDED => ("call folded into others", "calls folded into others"),
+        Loss::FOLDED_PROCESSES => ("process folded into others", "processes folded into others"),
         Loss::UNPARSED => ("line not understood", "lines not understood"),
         Loss::UNFINISHED => ("call whose end was not seen", "calls whose end was not seen"),
         Loss::NO_PATH => ("call without its path", "calls without their path"),

@@ -80,7 +80,7 @@
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>: C.UTF-8, searched for no longer
 
 use crate::locale;
-use crate::select::{About, Case, Merged, merge_by};
+use crate::select::{About, Bar, Case, Merged, merge_by};
 use crate::text::{count, list, number};
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Env, Fact, Finding, Process, Remedy, Row, Safety, Stage};
@@ -120,6 +120,8 @@ struct Group<'p> {
     vain: BTreeSet<&'p str>,
     /// Whether LC_ALL is set in some process.
     lc_all: bool,
+    /// Whether other texts than English ones were looked for.
+    foreign: bool,
 }
 
 fn check(view: &View<'_>, claims: &mut Claims) {
@@ -141,6 +143,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         group.found.extend(hits().map(|(_, _, parts)| parts.name));
         let domains = rows.iter().map(|(_, _, parts)| parts.domain);
         group.vain.extend(domains.filter(|domain| !found.contains(domain)));
+        group.foreign |= rows.iter().any(|(_, _, parts)| !locale::is_english(parts.name));
         group.lc_all |= process.env.value("LC_ALL").is_some_and(|value| !value.is_empty());
         group.cases.push(Case {
             process: id,
@@ -150,9 +153,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         });
     }
     for (cause, group) in groups {
-        claims.find(finding(view, &cause, group));
+        let few = group.cases.iter().all(|case| case.needless < FEWEST_ENGLISH);
+        let ordinary = few && group.found.is_empty() && !group.foreign;
+        let bar = if ordinary { Bar::OnDemand } else { Bar::Usual };
+        claims.find_beyond(bar, finding(view, &cause, group));
     }
 }
+
+/// English texts are in the programs: that no catalogue is found is as it should be, and a few names tried
+/// at a start are nobody's concern. A start that tries more does so for each of many texts.
+const FEWEST_ENGLISH: u64 = 100;
 
 /// `DIRECTORY/NAME/LC_MESSAGES/DOMAIN.mo` in parts.
 fn catalogue(path: &str) -> Option<Catalogue<'_>> {
@@ -184,7 +194,7 @@ fn pattern(path: &str) -> About<'_> {
 }
 
 fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
-    let Group { cases, found, vain, lc_all } = group;
+    let Group { cases, found, vain, lc_all, .. } = group;
     let merged: Merged = merge_by(view.profile, cases, pattern);
     let starts = merged.processes.len() as u64;
     let known = view.process(merged.processes[0]).env != Env::Unknown;

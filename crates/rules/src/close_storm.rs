@@ -97,6 +97,20 @@
 //! manual
 //! ```
 //!
+//! A limit of 20,000 is not the cause where a program closes 65,535 descriptors, as squid 5 does: it goes up to a
+//! number of its own, and closes as many under a limit of 1,024.
+//!
+//! ```trace
+//! prlimit64(0, RLIMIT_NOFILE, NULL, {rlim_cur=20000, rlim_max=20000}) = 0
+//! execve("/usr/sbin/squid", ["squid"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! close(65535) = -1 EBADF (Bad file descriptor) x65280
+//! ```
+//! ```finding
+//! close-storm: 64512 of 65280
+//! stage seen
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A server that closes its connections:
@@ -174,7 +188,8 @@
 //! nofile=1024:524288`, `ulimit -Sn 1024`; a server that needs more raises it itself, up to the
 //! hard limit. Not for a program that needs more than 1,024 and does not raise the limit itself: it
 //! then runs out of them. Newer versions of most programs use close_range(). Where the limit that the program was
-//! started with is known, and was 1,024 or less or was not reached, only the newer version is advised.
+//! started with is known, and was 1,024 or less, was not reached, or is less than what was closed, only the newer
+//! version is advised.
 //!
 //! ## References
 //!
@@ -216,6 +231,8 @@ enum Limit {
     Reached,
     /// It was higher than what was closed.
     NotReached,
+    /// More were closed than it allows: up to a number of the program's own, or several times.
+    Exceeded,
 }
 
 impl Limit {
@@ -223,9 +240,12 @@ impl Limit {
         match view.process(case.process).open_files {
             None => Limit::Unknown,
             Some(..=1024) => Limit::Usual,
-            // A few are open, or were left out: a tenth at most.
-            Some(limit) if case.of.saturating_add(256) >= limit / 10 * 9 => Limit::Reached,
-            Some(_) => Limit::NotReached,
+            // A few are open, or were left out, or were closed twice: a tenth at most.
+            Some(limit) => match case.of.saturating_add(256) {
+                closed if closed < limit / 10 * 9 => Limit::NotReached,
+                closed if closed > limit.saturating_add(limit / 10) => Limit::Exceeded,
+                _ => Limit::Reached,
+            },
         }
     }
 
@@ -249,6 +269,11 @@ impl Limit {
                 "{program} closes descriptors one by one, and hardly any is open. As far as was seen it \
                  does not go up to the soft limit of open files, which was {most} {since}."
             ),
+            Limit::Exceeded => format!(
+                "{program} closes descriptors one by one, and hardly any is open. They are more than its \
+                 soft limit of open files, which was {most} {since}: it goes up to a number of its own, or \
+                 closes them several times. A lower limit would hardly change that."
+            ),
         }
     }
 
@@ -262,7 +287,7 @@ impl Limit {
         );
         match self {
             Limit::Unknown | Limit::Reached => vec![lower],
-            Limit::Usual | Limit::NotReached => vec![newer],
+            Limit::Usual | Limit::NotReached | Limit::Exceeded => vec![newer],
         }
     }
 }
@@ -299,7 +324,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             }
             let why = limit.why(&program, &number(most.unwrap_or(0)), since);
             let stage = match limit {
-                Limit::Unknown | Limit::NotReached => Stage::Seen,
+                Limit::Unknown | Limit::NotReached | Limit::Exceeded => Stage::Seen,
                 Limit::Usual | Limit::Reached => Stage::Explained,
             };
             let remedies = limit.remedies();

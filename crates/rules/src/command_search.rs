@@ -27,6 +27,22 @@
 //! set PATH=/usr/bin
 //! ```
 //!
+//! Two directories that are gone, before each of 200 programs that xargs starts:
+//!
+//! ```trace
+//! env PATH=/opt/old/bin:/opt/older/bin:/usr/bin:/bin
+//! execve("/usr/bin/xargs", ["xargs"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 200
+//! execve("/opt/old/bin/true", ["true"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! execve("/opt/older/bin/true", ["true"], 0x7ffd5e8b9d58 /* 20 vars */) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! command-search: 400 of 400
+//! stage explained
+//! set PATH=/usr/bin:/bin
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The usual order, with a home directory first: it holds what it was put there for.
@@ -94,7 +110,7 @@
 //! * <https://github.com/microsoft/WSL/issues/5696>: a prompt that took two seconds
 
 use crate::search::Found;
-use crate::search::{self, Infer, Search, Words};
+use crate::search::{self, Asker, Infer, Search, Words};
 use std::collections::{HashMap, HashSet};
 
 use crate::tally;
@@ -117,7 +133,7 @@ const SEARCH: Search = Search {
     variable: "PATH",
     who: |_, _| true,
     file: |_| true,
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual,
     base: |dir| dir,
     infer: Infer::By(dirs),
@@ -139,8 +155,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     }
 }
 
-/// Most programs are found behind one or two directories of one's own.
+/// Where PATH is not seen, fewer directories prove no list.
 const FEWEST_DIRS: usize = 3;
+/// Most programs are found behind one or two directories of one's own. Where PATH is seen, these are
+/// reported from so many misses on.
+const FEWEST_OF_FEW: u64 = 100;
 /// Fewer misses than this in each directory are a shell that remembers what it found.
 const FEWEST_EACH: u64 = 10;
 
@@ -152,7 +171,12 @@ fn worth_it(found: &Found<'_>) -> bool {
         Some(last) => listed[..last].iter().filter(|dir| vain(dir)).count(),
         None => found.vain.len(),
     };
-    before >= FEWEST_DIRS && found.merged.needless >= FEWEST_EACH * found.vain.len() as u64
+    let needless = found.merged.needless;
+    let many = match found.value {
+        Some(_) if before < FEWEST_DIRS => before > 0 && needless >= FEWEST_OF_FEW,
+        _ => before >= FEWEST_DIRS,
+    };
+    many && needless >= FEWEST_EACH * found.vain.len() as u64
 }
 
 fn usual(dir: &str) -> bool {

@@ -89,6 +89,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention("gconv-modules") {
         return;
     }
+    if view.ids().any(|id| view.env_unknown(id)) {
+        claims.lack(RULE.name, Fact::Environment);
+    }
     let set = |id: ProcId| {
         let process = view.process(id);
         search::heeds_variables(process)

@@ -61,7 +61,7 @@
 //! * <https://specifications.freedesktop.org/basedir-spec/latest/>
 //! * <https://github.com/NixOS/nixpkgs/issues/131159>: 10,000 opens at one start
 
-use crate::search::{self, Infer, Search, Words, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::Fact;
 
@@ -81,7 +81,7 @@ const SEARCH: Search = Search {
     variable: "XDG_DATA_DIRS",
     who: |_, _| true,
     file: |_| true,
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,

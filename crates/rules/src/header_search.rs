@@ -78,9 +78,9 @@
 //!
 //! * `man 1 gcc`, CPATH, C_INCLUDE_PATH, CPLUS_INCLUDE_PATH
 
-use crate::search::{self, Infer, Search, Words, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
 use crate::{Claims, Rule, View};
-use needless_model::Fact;
+use needless_model::{Fact, ProcId};
 
 pub(crate) const RULE: Rule = Rule {
     name: "header-search",
@@ -108,9 +108,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let search = Search {
             rule: RULE.name,
             variable,
-            who: |_, _| true,
+            who: compiles,
             file: |_| true,
-            asks: |_, _, _| true,
+            asker: Asker::Program,
             usual: of_the_system,
             base: |dir| dir,
             infer: Infer::No,
@@ -128,4 +128,10 @@ pub(crate) fn words(manual: &'static str) -> Words {
         caveat: "A compilation that was not observed may use headers of these directories.",
         by_hand: false,
     }
+}
+
+/// Whether the process looks for headers. An interpreter that asks in the same directories does not.
+fn compiles(view: &View<'_>, id: ProcId) -> bool {
+    let header = |path: &str| path.ends_with(".h") || path.ends_with(".gch");
+    view.rows_of(id).any(|(_, row)| header(view.profile.path(row)))
 }

@@ -69,6 +69,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let process = view.process(id);
+        let again = |row: &Row| row.ask == Ask::Open && row.count >= FEWEST;
+        if view.env_unknown(id) && view.rows_of(id).any(|(_, row)| again(row)) {
+            claims.lack(RULE.name, Fact::Environment);
+        }
         let value = process.env.value("HOSTALIASES").filter(|_| search::heeds_variables(process));
         let Some(file) = value.filter(|value| value.starts_with('/')) else { continue };
         let part = |row: &Row, path: &str| match path == file && row.ask == Ask::Open {

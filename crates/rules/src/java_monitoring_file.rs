@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
 //! Java programs that run for a short time, and make a file below `/tmp/hsperfdata_USER` at each
-//! start.
+//! start. Every Java program does: shown with `--pedantic`.
 //!
 //! ## Why it happens
 //!
@@ -59,7 +59,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["JAVA_TOOL_OPTIONS"],
     correctness: false,
-    pedantic: false,
+    pedantic: true,
     page: include_str!("java_monitoring_file.rs"),
     check,
 };

@@ -21,6 +21,9 @@
 //! Where services are judged each by itself ([`check_by_service`]), the calls and the CPU time are
 //! those of the service.
 //!
+//! What each start of a healthy program does in an ordinary environment (a spelling of its locale) must
+//! be more: 100 calls, and a tenth of a percent of the CPU time or, where that is not known, two percent of the calls.
+//!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
 
@@ -28,12 +31,15 @@ mod baseline;
 mod by_service;
 mod declared;
 mod details;
+mod dirs;
 mod example;
 mod glob;
 mod ignore;
+mod loader;
 mod locale;
 mod locale_advice;
 mod measured;
+mod merged;
 mod page;
 mod rederive;
 mod search;

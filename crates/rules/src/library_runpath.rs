@@ -164,14 +164,14 @@
 //! * <https://github.com/NixOS/nixpkgs/issues/24844>
 //! * <https://github.com/NixOS/nixpkgs/issues/367683>
 
-use crate::library_search::{base, is_library};
+use crate::loader::{Loader, base, is_library, parent};
 use crate::search::of_the_system;
-use crate::select::{About, Case, merge_by};
+use crate::select::{About, Case, merge_shared};
 use crate::tally;
 use crate::text::{count, number};
 use crate::{Claims, Rule, View};
 use needless_model::{Ask, Change, Env, Fact, Finding, ProcId, Remedy, Row, Safety};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-runpath",
@@ -191,8 +191,11 @@ const FEWEST_MISSES: u64 = 10;
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     let mut groups: BTreeMap<Option<&str>, (Vec<Case>, BTreeSet<String>)> = BTreeMap::new();
+    let mut shared = HashMap::new();
     for id in view.ids() {
-        let dirs = dirs(view, id);
+        let loader = Loader::of(view, id);
+        let mut dirs = dirs(view, id);
+        dirs.retain(|dir| !loader.is_current(dir));
         // $ORIGIN/../lib is another text for each library, and one directory.
         let different: BTreeSet<String> = dirs.iter().map(|dir| folded(dir)).collect();
         if different.len() < FEWEST_DIRS {
@@ -201,19 +204,17 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
         for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
             let path = view.profile.path(row);
-            let inside = match row.ask {
-                Ask::Open => is_library(path) && dirs.contains(base(parent(path))),
-                // The loader asks once whether a directory is there.
-                Ask::Stat => dirs.contains(base(path)),
-                _ => false,
-            };
-            if !inside {
+            let dir = if row.ask == Ask::Open { base(parent(path)) } else { base(path) };
+            // An interpreter may ask about the same directories.
+            let asked = loader.share(at, row, path);
+            if asked == 0 || !dirs.contains(dir) {
                 continue;
             }
-            case.of += row.count;
+            case.of += asked;
             if row.ask == Ask::Stat || tally::absent(row) {
-                case.needless += row.count;
+                case.needless += asked;
                 case.rows.push(at);
+                shared.extend((asked < row.count).then_some((at, asked)));
             }
         }
         if case.needless >= FEWEST_MISSES {
@@ -223,8 +224,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for (cases, dirs) in groups.into_values() {
-        claims.find(finding(view, cases, dirs.len() as u64));
+        claims.find(finding(view, cases, &shared, dirs.len() as u64));
     }
+    let shared: Vec<usize> = shared.into_keys().collect();
+    claims.leave(&shared);
 }
 
 /// The directories in which a library was missed that was found in another.
@@ -267,12 +270,8 @@ fn folded(path: &str) -> String {
     names.join("/")
 }
 
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(dir, _)| dir)
-}
-
-fn finding(view: &View<'_>, cases: Vec<Case>, dirs: u64) -> Finding {
-    let merged = merge_by(view.profile, cases, |path| match is_library(path) {
+fn finding(view: &View<'_>, cases: Vec<Case>, shared: &HashMap<usize, u64>, dirs: u64) -> Finding {
+    let merged = merge_shared(view.profile, cases, shared, |path| match is_library(path) {
         true => About::below(base(parent(path))),
         false => About::path(base(path)),
     });

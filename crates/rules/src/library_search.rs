@@ -53,6 +53,78 @@
 //! set LD_LIBRARY_PATH=/opt/b/lib
 //! ```
 //!
+//! Two lists with the same directories, as `thisroot.sh` makes them: the loader asks once whether a directory is
+//! there, and what else is asked of it is Python's.
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/root/lib:/opt/x/lib PYTHONPATH=/opt/root/lib:/opt/x/lib
+//! execve("/usr/bin/python3", ["/usr/bin/python3", "-c", "import json"], 0x7fff3b4da148 /* 6 vars */) = 0
+//! openat(AT_FDCWD, "/opt/root/lib/glibc-hwcaps/x86-64-v3/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/root/lib/glibc-hwcaps/x86-64-v3", 0x7ffe82d11ad0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/root/lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/root/lib", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! openat(AT_FDCWD, "/opt/x/lib/glibc-hwcaps/x86-64-v3/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x/lib/glibc-hwcaps/x86-64-v3", 0x7ffe82d11ad0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/x/lib/libm.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x/lib", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libm.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! repeat 27
+//! newfstatat(AT_FDCWD, "/opt/root/lib", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/opt/x/lib", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! end
+//! openat(AT_FDCWD, "/opt/root/lib", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! openat(AT_FDCWD, "/opt/x/lib", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! ```
+//! ```finding
+//! library-search: 8 of 8
+//! unset LD_LIBRARY_PATH
+//! python-path: 56 of 56
+//! unset PYTHONPATH
+//! ```
+//!
+//! An empty entry, here the one before the colon, is the current directory:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=:/opt/oracle/lib
+//! execve("/usr/bin/git", ["git", "--version"], 0x7ffd604163c0 /* 4 vars */) = 0
+//! openat(AT_FDCWD, "glibc-hwcaps/x86-64-v3/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/oracle/lib/glibc-hwcaps/x86-64-v3/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/oracle/lib/glibc-hwcaps/x86-64-v3", 0x7fffc7a0c010, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/oracle/lib/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/oracle/lib", 0x7fffc7a0c010, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "glibc-hwcaps/x86-64-v3/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! library-search: 8 of 8
+//! unset LD_LIBRARY_PATH
+//! ```
+//!
+//! The same from a log that does not tell the environment, where the current directory's path is known. Only of an
+//! empty entry does the loader not ask whether it is there:
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git", "--version"], 0x7ffd604163c0 /* 4 vars */) = 0
+//! openat(AT_FDCWD</home/me>, "glibc-hwcaps/x86-64-v3/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "glibc-hwcaps/x86-64-v2/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3</etc/ld.so.cache>
+//! openat(AT_FDCWD</home/me>, "/lib/x86_64-linux-gnu/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = 3</lib/x86_64-linux-gnu/libpcre2-8.so.0>
+//! openat(AT_FDCWD</home/me>, "glibc-hwcaps/x86-64-v3/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "glibc-hwcaps/x86-64-v2/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD</home/me>, "/lib/x86_64-linux-gnu/libz.so.1", O_RDONLY|O_CLOEXEC) = 3</lib/x86_64-linux-gnu/libz.so.1>
+//! ```
+//! ```finding
+//! library-search: 6 of 6
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The one directory that holds the library that the program came with:
@@ -113,6 +185,8 @@
 //!
 //! Unset LD_LIBRARY_PATH, or leave only the directories that hold something. Not where a program
 //! that was not observed needs a library from them, or one that it loads later by `dlopen()`. Where
+//! An empty entry (a colon at the start or the end, or two together) is the current directory of each program: whoever
+//! may write there decides which library it loads. Where
 //! one program needs a directory, a RUNPATH serves that program alone. The order of the entries that
 //! stay is kept: it decides which of two libraries of one name is loaded.
 //!
@@ -122,9 +196,10 @@
 //! * glibc, `elf/dl-load.c`
 //! * <https://github.com/gluster/glusterfs/issues/2348>: a test suite that took a third longer
 
-use crate::search::{self, Infer, Search, Words};
+use crate::loader::{base, is_library};
+use crate::search::{self, Asker, CURRENT, Infer, Search, Words};
 use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact};
+use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-search",
@@ -142,7 +217,7 @@ const SEARCH: Search = Search {
     variable: "LD_LIBRARY_PATH",
     who: |view, id| search::heeds_variables(view.process(id)),
     file: is_library,
-    asks: loader_asks,
+    asker: Asker::Loader,
     usual: |dir| dir == "/",
     base,
     infer: Infer::No,
@@ -157,35 +232,15 @@ pub(crate) const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    search::check(view, claims, &SEARCH, &WORDS);
-}
-
-/// The loader opens libraries, and asks once for the status of a directory and of its subdirectories for
-/// processor variants. All else is the program's own: a compiler follows the way to each of its files.
-fn loader_asks(ask: Ask, path: &str, dir: &str) -> bool {
-    match ask {
-        Ask::Open => is_library(path),
-        Ask::Stat => base(path.trim_end_matches('/')) == dir || dir.starts_with(path),
-        _ => false,
-    }
-}
-
-const VARIANTS: [&str; 9] =
-    ["tls", "haswell", "xeon_phi", "avx512_1", "x86_64", "i686", "sse2", "atomics", "glibc-hwcaps"];
-
-/// A directory without the subdirectories for processor variants that the loader tries in it.
-pub(crate) fn base(dir: &str) -> &str {
-    let mut dir = dir;
-    while let Some((up, name)) = dir.rsplit_once('/') {
-        if !VARIANTS.contains(&name) && !up.ends_with("/glibc-hwcaps") {
-            break;
+    for found in search::searches(view, claims, &SEARCH) {
+        let shared = found.shared.clone();
+        let current = found.vain.contains(CURRENT);
+        let mut finding = search::finding(&SEARCH, &WORDS, found);
+        if current {
+            finding.why += " An empty entry is the current directory: whoever may write there decides which \
+                            library a program loads.";
         }
-        dir = up;
+        claims.find(finding);
+        claims.leave(&shared);
     }
-    dir
-}
-
-pub(crate) fn is_library(path: &str) -> bool {
-    // Asked of every path: a search for so short a text takes longer to set up than to do.
-    crate::tally::file_name(path).as_bytes().windows(3).any(|part| part == b".so")
 }

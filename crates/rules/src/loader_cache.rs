@@ -64,7 +64,7 @@
 //! * `man 8 ldconfig`, `man 8 ld.so`
 //! * glibc, `elf/dl-load.c`
 
-use crate::library_search::is_library;
+use crate::loader::is_library;
 use crate::search::of_the_system;
 use crate::tally::{self, Part};
 use crate::text::number;

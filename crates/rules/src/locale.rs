@@ -77,6 +77,11 @@ impl<'a> Name<'a> {
     }
 }
 
+/// Whether a locale of this name has texts in English: the ordinary ones of images and servers.
+pub(crate) fn is_english(name: &str) -> bool {
+    ["C", "POSIX", "en"].contains(&Name::parse(name).language)
+}
+
 /// glibc's normal form of an encoding's name: letters and digits only, in lower case, `iso` before
 /// what is only digits.
 pub(crate) fn normal_codeset(codeset: &str) -> String {

@@ -62,6 +62,7 @@
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
+use crate::select::Bar;
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Fact, Finding, Remedy, Safety, Stage};
 
@@ -78,7 +79,14 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(view: &View<'_>, claims: &mut Claims) {
     for group in groups(view, |search, _| search.found.is_none()) {
-        claims.find(finding(view, group));
+        // What a program asks for by itself, as tmux does to have UTF-8, it does at each start.
+        // Where the environment was not seen, English may be such a request.
+        let bar = match group.cause {
+            Cause::Program => Bar::Hundreds,
+            Cause::Unknown if locale::is_english(group.first) => Bar::Hundreds,
+            _ => Bar::Usual,
+        };
+        claims.find_beyond(bar, finding(view, group));
     }
 }
 

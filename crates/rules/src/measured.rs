@@ -81,6 +81,7 @@ impl Measured {
         );
         out += &match self.after < self.before {
             true => self.prediction(),
+            false if self.predicted == [0; 3] => "none fewer".to_owned(),
             false => {
                 format!("that {} would go; what comes instead it does not count", self.prediction())
             }

@@ -85,6 +85,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     if !view.may_mention(".cat") {
         return;
     }
+    if view.ids().any(|id| view.env_unknown(id)) {
+        claims.lack(RULE.name, Fact::Environment);
+    }
     // libc has templates of its own, after those of the variable.
     let listed = |id: ProcId, path: &str| {
         let value = view.process(id).env.value("NLSPATH").unwrap_or("");

@@ -79,7 +79,7 @@
 //!
 //! * <https://nodejs.org/api/modules.html#loading-from-the-global-folders>
 
-use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::{HashMap, HashSet};
 
 use crate::tally;
@@ -102,7 +102,7 @@ const SEARCH: Search = Search {
     variable: "NODE_PATH",
     who: |view, id| node(view, id),
     file: |_| true,
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::By(dirs),

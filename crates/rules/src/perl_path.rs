@@ -76,7 +76,7 @@
 //!
 //! * `man 1 perlrun`, PERL5LIB
 
-use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::{Fact, ProcId};
 
@@ -100,7 +100,7 @@ const SEARCH: Search = Search {
             || !path.contains('.')
             || path.contains("5.")
     },
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,

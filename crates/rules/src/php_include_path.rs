@@ -59,7 +59,7 @@
 //!
 //! * <https://www.php.net/manual/en/ini.core.php#ini.include-path>
 
-use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::Fact;
 
@@ -79,7 +79,7 @@ const SEARCH: Search = Search {
     variable: "",
     who: |view, id| named(view, id, &["php", "apache2", "httpd"]),
     file: |path| path.ends_with(".php") || path.ends_with(".inc"),
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,

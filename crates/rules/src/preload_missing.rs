@@ -166,7 +166,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             }
         }
         for (name, (mut rows, count, found)) in tried {
-            if found || (value.is_none() && rows.len() < FEWEST_DIRS) {
+            if found {
+                continue;
+            }
+            if value.is_none() && rows.len() < FEWEST_DIRS {
+                claims.lack(RULE.name, Fact::Environment);
                 continue;
             }
             rows.append(&mut variants);

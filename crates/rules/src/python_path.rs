@@ -91,7 +91,7 @@
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPATH>
 //! * <https://github.com/dials/dials/issues/288>: start-up over a network
 
-use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::HashSet;
 
 use crate::tally;
@@ -114,7 +114,7 @@ const SEARCH: Search = Search {
     variable: "PYTHONPATH",
     who: |view, id| named(view, id, &["python", "pypy"]),
     file: |_| true,
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: own,
     base: |dir| dir,
     infer: Infer::By(dirs),

@@ -5,7 +5,7 @@
 //! is a spelling that was tried here, a zone is this machine's.
 
 use crate::locale::{self, Name};
-use crate::search::{self, Words};
+use crate::search::{self, Asker, Words};
 use crate::{
     View, by_name, catalogue_search, command_search, converter_path, data_directories,
     header_search, heap_trim_churn, host_aliases, java_monitoring_file, kerberos_probing,
@@ -135,11 +135,15 @@ fn shorter(
     let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
     let keeps: HashSet<&str> = keeps.into_iter().flat_map(search::raw_entries).collect();
     let all: Vec<&str> = search::raw_entries(now).collect();
-    let kept: Vec<&str> = all.iter().copied().filter(|entry| keeps.contains(entry)).collect();
+    let asker = if variable == "LD_LIBRARY_PATH" { Asker::Loader } else { Asker::Program };
+    // The rule writes an empty entry of the loader's as what it means.
+    let current = |entry: &str| entry.is_empty() && asker == Asker::Loader && keeps.contains(".");
+    let stays = |entry: &&str| keeps.contains(entry) || current(entry);
+    let kept: Vec<&str> = all.iter().copied().filter(stays).collect();
     if kept.len() == all.len() {
         return Err(format!("{variable} lists none of these directories there"));
     }
-    Ok(search::remedy(variable, words, &kept))
+    Ok(search::remedy(variable, asker, words, &kept))
 }
 
 /// A remedy that adds an option to those of the process, which have to be known.

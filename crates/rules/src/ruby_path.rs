@@ -59,7 +59,7 @@
 //! * `man 1 ruby`, RUBYLIB
 //! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
-use crate::search::{self, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::{Fact, ProcId};
 
@@ -79,7 +79,7 @@ const SEARCH: Search = Search {
     variable: "RUBYLIB",
     who: |view, id| ruby(view, id),
     file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,

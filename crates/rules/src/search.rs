@@ -4,11 +4,15 @@
 //! directories are read back from the calls: a file that was missed in one directory and found
 //! under the same name in another was searched for.
 
-use crate::select::{About, Case, Merged, merge_by};
+use crate::dirs::Dirs;
+use crate::loader::{self, Loader};
+use crate::select::{About, Case, Merged, merge_shared};
 use crate::tally::{self, absent};
 use crate::text::{count, list, number};
 use crate::{Claims, View};
-use needless_model::{Ask, Change, Env, Finding, ProcId, Process, Remedy, Safety, Stage, Target};
+use needless_model::{
+    Ask, Change, Env, Fact, Finding, ProcId, Process, Remedy, Row, Safety, Stage, Target,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A kind of search.
@@ -20,8 +24,8 @@ pub(crate) struct Search {
     pub(crate) who: fn(&View<'_>, ProcId) -> bool,
     /// Whether a file of this path, missed, may be searched for; `""` is the directory itself.
     pub(crate) file: fn(&str) -> bool,
-    /// Whether the searcher may have made a call of this kind with this path, in or below the directory.
-    pub(crate) asks: fn(Ask, &str, &str) -> bool,
+    /// Who searches: calls of the other are not counted.
+    pub(crate) asker: Asker,
     /// Directories that every system searches: not reported, whoever lists them.
     pub(crate) usual: fn(&str) -> bool,
     /// The directory of the list that a directory belongs to: without what the searcher appends.
@@ -29,6 +33,18 @@ pub(crate) struct Search {
     /// How the directories are found where the variable is not known.
     pub(crate) infer: Infer,
 }
+
+/// Who makes the calls of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The dynamic loader, before the program starts and at each dlopen().
+    Loader,
+    /// The program: an interpreter, a compiler.
+    Program,
+}
+
+/// What stands for the working directory where the loader searches it.
+pub(crate) const CURRENT: &str = "the current directory";
 
 /// How directories are read back from calls.
 #[derive(Clone, Copy)]
@@ -56,6 +72,10 @@ pub(crate) struct Found<'p> {
     pub(crate) kept: Vec<&'p str>,
     /// Programs, by name.
     pub(crate) programs: BTreeSet<&'p str>,
+    /// Rows of which some calls are another's.
+    pub(crate) shared: Vec<usize>,
+    /// How many directories were opened, to be listed.
+    pub(crate) listed: u64,
 }
 
 /// What is counted of one directory of one list.
@@ -70,7 +90,10 @@ struct Tried {
 struct Asked {
     at: usize,
     process: ProcId,
+    /// How many of its calls belong to the search.
     count: u64,
+    /// Whether that is not all of them.
+    shared: bool,
 }
 
 /// What is counted of one list.
@@ -86,18 +109,33 @@ fn asks(ask: Ask) -> bool {
 }
 
 /// The lists of all processes in which directories were searched in vain.
-pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) -> Vec<Found<'p>> {
+pub(crate) fn searches<'p>(
+    view: &View<'p>,
+    claims: &mut Claims,
+    search: &Search,
+) -> Vec<Found<'p>> {
     let mut lists: BTreeMap<String, List<'p>> = BTreeMap::new();
     for id in view.ids().filter(|id| (search.who)(view, *id)) {
         let process = view.process(id);
         let value = process.env.value(search.variable).filter(|value| !value.is_empty());
+        let loads = search.asker == Asker::Loader;
+        if process.env == Env::Unknown && !search.variable.is_empty() && misses(view, id, search) {
+            claims.lack(search.rule, Fact::Environment);
+        }
+        if loads && value.is_none() && process.env != Env::Unknown {
+            continue;
+        }
         let dirs: HashSet<&'p str> = match (value, &process.env) {
             (Some(value), _) => entries(value).filter(|dir| !(search.usual)(dir)).collect(),
             (None, Env::Unknown) => inferred(view, id, search),
             (None, Env::Known(_)) if search.variable.is_empty() => inferred(view, id, search),
             (None, Env::Known(_)) => continue,
         };
-        if dirs.is_empty() {
+        if dirs.is_empty() && !loads {
+            continue;
+        }
+        let loader = Loader::of(view, id);
+        if dirs.is_empty() && !loader.searches_current() {
             continue;
         }
         let key = match value {
@@ -114,33 +152,51 @@ pub(crate) fn searches<'p>(view: &View<'p>, claims: &Claims, search: &Search) ->
         let dirs = Dirs::new(dirs);
         let mut of = 0;
         for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
-            if !asks(row.ask) || !matches!(row.target, Target::Path(_)) {
+            let path = view.profile.path(row);
+            let current = loads && loader.in_current(row, path);
+            if !asks(row.ask) || !(current || matches!(row.target, Target::Path(_))) {
                 continue;
             }
-            let path = view.profile.path(row);
             // Who finds a directory missing may ask for the one above it.
-            let above = || parents.get(path).filter(|_| absent(row)).map(|dir| (*dir, ""));
-            let Some((dir, rest)) = dirs.below(path).or_else(above) else { continue };
-            if !(search.asks)(row.ask, path, dir) {
+            let above =
+                || parents.get(path).filter(|_| absent(row) && !loads).map(|dir| (*dir, ""));
+            let found = match current {
+                true => Some((CURRENT, path)),
+                false => dirs.below(path).or_else(above),
+            };
+            let Some((dir, rest)) = found else { continue };
+            let loaders = loader.share(at, row, path);
+            let count = if loads { loaders } else { row.count - loaders };
+            if count == 0 {
                 continue;
             }
             let tried = list.dirs.entry(dir).or_default();
-            of += row.count;
+            of += count;
             tried.hit |= row.ok() && !rest.is_empty();
-            tried.rows.push(Asked { at, process: id, count: row.count });
+            tried.rows.push(Asked { at, process: id, count, shared: count < row.count });
         }
         list.of.insert(id, of);
     }
     lists.into_values().filter_map(|list| found(view, search, list)).collect()
 }
 
+/// Whether the process may have searched without finding.
+fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
+    // Python asks whether a directory has changed, and looks for nothing in one that it listed as empty.
+    let vain = |row: &Row| absent(row) || (row.ask == Ask::Stat && row.count > 1);
+    let searched = |row: &Row| asks(row.ask) && vain(row) && (search.file)(view.profile.path(row));
+    view.rows_of(id).any(|(_, row)| searched(row))
+}
+
 fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'p>> {
     let vain: BTreeSet<&str> =
         list.dirs.iter().filter(|(_, tried)| !tried.hit).map(|(dir, _)| *dir).collect();
-    if vain.is_empty() || (list.value.is_none() && vain.len() < FEWEST_INFERRED) {
+    let few = list.value.is_none() && vain.len() < FEWEST_INFERRED && !vain.contains(CURRENT);
+    if vain.is_empty() || few {
         return None;
     }
     let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
+    let (mut shared, mut listed) = (HashMap::new(), 0);
     for tried in list.dirs.values().filter(|tried| !tried.hit) {
         for rows in tried.rows.chunk_by(|one, other| one.process == other.process) {
             let process = rows[0].process;
@@ -149,21 +205,31 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
             let case = cases.entry(process).or_insert_with(fresh);
             case.needless += rows.iter().map(|row| row.count).sum::<u64>();
             case.rows.extend(rows.iter().map(|row| row.at));
+            shared.extend(rows.iter().filter(|row| row.shared).map(|row| (row.at, row.count)));
+            let open = |row: &&Asked| view.profile.rows[row.at].ask == Ask::Open;
+            let opened = rows.iter().filter(open).filter(|row| view.profile.rows[row.at].ok());
+            listed += opened.map(|row| row.count).sum::<u64>();
         }
     }
     let cases: Vec<Case> = cases.into_values().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
-    let kept = list.value.into_iter().flat_map(raw_entries).filter(|e| !vain.contains(&**e));
+    let dead = |entry: &&str| vain.contains(*entry) || (entry.is_empty() && vain.contains(CURRENT));
+    let kept = list.value.into_iter().flat_map(raw_entries).filter(|entry| !dead(entry));
     let kept = kept.collect();
     // A line of evidence per directory, whatever was asked for in it.
     let dirs = Dirs::new(vain.iter().copied().collect());
     let base = |path| match dirs.below(path) {
         Some((dir, rest)) if !rest.is_empty() => About::below(dir),
+        None if vain.contains(CURRENT) => About::below(match loader::base(loader::parent(path)) {
+            "" => ".",
+            dir => dir,
+        }),
         _ => About::path(path),
     };
-    let merged = merge_by(view.profile, cases, base);
+    let merged = merge_shared(view.profile, cases, &shared, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
-    Some(Found { value: list.value, merged, vain, kept, programs })
+    let shared = shared.into_keys().collect();
+    Some(Found { value: list.value, merged, vain, kept, programs, shared, listed })
 }
 
 /// The absolute directories of a list, without a slash at the end.
@@ -179,46 +245,6 @@ pub(crate) fn raw_entries(value: &str) -> impl Iterator<Item = &str> {
         entry => entry,
     });
     trimmed.filter(move |entry| seen.insert(*entry))
-}
-
-/// Directories, to be asked of many paths which of them each lies below.
-struct Dirs<'p> {
-    all: HashSet<&'p str>,
-    /// How all of them begin.
-    start: &'p str,
-    /// How long they are, longest first: nearly all questions end here.
-    lengths: Vec<usize>,
-}
-
-impl<'p> Dirs<'p> {
-    fn new(all: HashSet<&'p str>) -> Dirs<'p> {
-        let lengths: BTreeSet<usize> = all.iter().map(|dir| dir.len()).collect();
-        let lengths = lengths.into_iter().rev().collect();
-        Dirs { start: common_start(&all), all, lengths }
-    }
-
-    /// The innermost directory that `path` is or lies below, and the rest.
-    fn below(&self, path: &'p str) -> Option<(&'p str, &'p str)> {
-        if !path.starts_with(self.start) {
-            return None;
-        }
-        let path = path.trim_end_matches('/');
-        let ends = |at: &&usize| path.as_bytes().get(**at).is_none_or(|byte| *byte == b'/');
-        let lengths = self.lengths.iter().filter(|at| **at <= path.len()).filter(ends);
-        let dir = lengths.map(|at| &path[..*at]).find(|dir| self.all.contains(dir))?;
-        Some((dir, path[dir.len()..].trim_start_matches('/')))
-    }
-}
-
-/// How all of them begin.
-fn common_start<'p>(dirs: &HashSet<&'p str>) -> &'p str {
-    let shorten = |one: &'p str, other: &&'p str| {
-        let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        &one[..(0..=same).rev().find(|at| one.is_char_boundary(*at)).unwrap_or(0)]
-    };
-    let mut all = dirs.iter();
-    let first = all.next().copied().unwrap_or("");
-    all.fold(first, shorten)
 }
 
 /// The directories in which the process, or its image before it forked, searched, as its calls tell.
@@ -270,6 +296,9 @@ pub(crate) fn of_the_system(dir: &str) -> bool {
     dir.starts_with("/usr/") || dir.starts_with("/lib") || dir.starts_with("/etc/") || dir == "/"
 }
 
+/// Calls that come with a directory that is opened: the look at it, two readings, the close.
+const LISTING: u64 = 4;
+
 /// The words that differ between searches.
 pub(crate) struct Words {
     /// "Python modules".
@@ -287,7 +316,7 @@ pub(crate) struct Words {
 
 /// The finding of a list.
 pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Finding {
-    let Found { value, merged, vain, kept, programs } = found;
+    let Found { value, merged, vain, kept, programs, listed, .. } = found;
     let variable = search.variable;
     let dirs = count(vain.len() as u64, "directory", "directories");
     let who: Vec<&str> = programs.into_iter().take(3).collect();
@@ -301,7 +330,7 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
     };
     let remedy = match value {
         None => tally::by_hand(words.manual, words.caveat),
-        Some(_) => remedy(variable, words, &kept),
+        Some(_) => remedy(variable, search.asker, words, &kept),
     };
     Finding {
         stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
@@ -311,16 +340,23 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
         ),
         why: format!("{cause} that {} asked for: {}. {}", list(&who), list(&shown), words.why),
         remedies: vec![remedy],
+        besides: (listed * LISTING) as i64,
         ..merged.finding(search.rule)
     }
 }
 
 /// A list that has only the entries in `kept` left.
-pub(crate) fn remedy(variable: &str, words: &Words, kept: &[&str]) -> Remedy {
+pub(crate) fn remedy(variable: &str, asker: Asker, words: &Words, kept: &[&str]) -> Remedy {
     let variable = variable.to_owned();
-    let change = match kept.iter().all(|entry| entry.is_empty()) {
+    // To the loader an empty entry is the current directory; to programs it is none.
+    let nothing = kept.iter().all(|entry| entry.is_empty() && asker == Asker::Program);
+    let change = match nothing {
         true => Change::UnsetEnv { variable },
-        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
+        false => {
+            // An empty value is as good as none.
+            let value = Some(kept.join(":")).filter(|value| !value.is_empty());
+            Change::SetEnv { variable, value: value.or(Some(".".to_owned())) }
+        }
     };
     let caveat = words.caveat.to_owned();
     let safety = if words.by_hand { Safety::Manual(caveat) } else { Safety::Caveat(caveat) };

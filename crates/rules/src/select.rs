@@ -1,11 +1,12 @@
 //! How rules look at a profile: rows by process and by path, found once; and what they leave.
 
 use needless_model::{
-    Ask, CallId, Errno, Evidence, Finding, Libc, ProcId, Process, Profile, Row, Runtime, Stage,
-    StrId, Target,
+    Ask, Env, Fact, Finding, Libc, ProcId, Process, Profile, Row, Runtime, StrId, Target,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+
+pub(crate) use crate::merged::{About, Case, Merged, merge, merge_by, merge_shared};
 
 /// A profile with the indexes that rules need.
 #[derive(Debug)]
@@ -83,6 +84,11 @@ impl<'p> View<'p> {
         self.ids().all(|id| {
             matches!(self.libc(id), Libc::Glibc(_)) && self.process(id).runtime == Runtime::Native
         })
+    }
+
+    /// Whether nothing is known of the process's variables.
+    pub(crate) fn env_unknown(&self, id: ProcId) -> bool {
+        self.process(id).env == Env::Unknown
     }
 
     /// The rows of a process in the order of their first call, with their positions.
@@ -172,23 +178,44 @@ fn libc_by_path(path: &str) -> Libc {
     if musl { Libc::Musl } else { Libc::Unknown }
 }
 
+/// What rules lacked, by their names.
+pub(crate) type Lacks = BTreeMap<&'static str, Vec<Fact>>;
+
+/// From when on a finding is worth a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bar {
+    /// As the head of this crate says.
+    Usual,
+    /// Where it takes hundreds of calls and a share of the run that somebody would notice: what is right
+    /// in a loop and pedantic of an ordinary start.
+    Hundreds,
+    /// Never: shown where everything is.
+    OnDemand,
+}
+
 /// What the rules so far found, and which rows they can explain.
 #[derive(Debug)]
 pub struct Claims {
-    found: Vec<Finding>,
+    found: Vec<(Finding, Bar)>,
+    lacked: Lacks,
     taken: Vec<bool>,
 }
 
 impl Claims {
     /// None yet, for a profile with this many rows.
     pub fn new(rows: usize) -> Claims {
-        Claims { found: Vec::new(), taken: vec![false; rows] }
+        Claims { found: Vec::new(), lacked: BTreeMap::new(), taken: vec![false; rows] }
     }
 
     /// Leaves a finding. Its rows are then explained.
     pub fn find(&mut self, finding: Finding) {
+        self.find_beyond(Bar::Usual, finding);
+    }
+
+    /// As [`find`](Claims::find), of what is worth a change only beyond this.
+    pub(crate) fn find_beyond(&mut self, bar: Bar, finding: Finding) {
         self.explain(&finding.rows);
-        self.found.push(finding);
+        self.found.push((finding, bar));
     }
 
     /// Rows that are as they should be: no finding, and no later rule is to make one of them.
@@ -198,179 +225,29 @@ impl Claims {
         }
     }
 
+    /// Leaves rows of a finding to later rules: some of their calls are another's.
+    pub(crate) fn leave(&mut self, rows: &[usize]) {
+        for row in rows {
+            self.taken[*row] = false;
+        }
+    }
+
     /// Whether a rule found or explained this row.
     pub fn taken(&self, row: usize) -> bool {
         self.taken[row]
     }
 
-    /// The findings, in the order they were made.
-    pub fn into_findings(self) -> Vec<Finding> {
-        self.found
-    }
-}
-
-/// What a rule found in one process, before processes are put together.
-#[derive(Clone, Debug)]
-pub(crate) struct Case {
-    pub(crate) process: ProcId,
-    pub(crate) needless: u64,
-    pub(crate) of: u64,
-    pub(crate) rows: Vec<usize>,
-}
-
-/// Cases put together: the sums, and a finding's lists.
-#[derive(Debug)]
-pub(crate) struct Merged {
-    pub(crate) processes: Vec<ProcId>,
-    pub(crate) needless: u64,
-    pub(crate) of: u64,
-    pub(crate) rows: Vec<usize>,
-    pub(crate) evidence: Vec<Evidence>,
-    pub(crate) sites: Vec<String>,
-}
-
-impl Merged {
-    /// A finding of `rule` with all that follows from its cases. What it says (`stage`, `what`,
-    /// `why`, `remedies`) is for the rule to write.
-    pub(crate) fn finding(self, rule: &'static str) -> Finding {
-        Finding {
-            rule,
-            stage: Stage::Seen,
-            processes: self.processes,
-            service: None,
-            needless: self.needless,
-            besides: 0,
-            of: self.of,
-            kernel_ns: None,
-            estimated: false,
-            what: String::new(),
-            why: String::new(),
-            sites: self.sites,
-            evidence: self.evidence,
-            remedies: Vec::new(),
-            rows: self.rows,
+    /// The rule saw what may be its matter, and could not tell without this fact. Where it finds nothing, it
+    /// was not checked.
+    pub(crate) fn lack(&mut self, rule: &'static str, fact: Fact) {
+        let facts = self.lacked.entry(rule).or_default();
+        if !facts.contains(&fact) {
+            facts.push(fact);
         }
     }
-}
 
-/// Sums that are at hand.
-const AT_HAND: usize = 4;
-/// Evidence lines of a finding; more would hide the first ones.
-const EVIDENCE: usize = 8;
-
-/// What a line of evidence is about: how the paths begin, what stands for that in which they differ,
-/// and how they end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct About<'p>(pub(crate) &'p str, pub(crate) &'static str, pub(crate) &'p str);
-
-impl<'p> About<'p> {
-    /// This path.
-    pub(crate) fn path(path: &'p str) -> About<'p> {
-        About(path, "", "")
+    /// The findings, in the order they were made, each with what it must exceed; and what rules lacked.
+    pub(crate) fn into_parts(self) -> (Vec<(Finding, Bar)>, Lacks) {
+        (self.found, self.lacked)
     }
-
-    /// Whatever was asked for below this directory.
-    pub(crate) fn below(dir: &'p str) -> About<'p> {
-        About(dir, "/…", "")
-    }
-}
-
-impl std::fmt::Display for About<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}{}", self.0, self.1, self.2)
-    }
-}
-
-pub(crate) fn merge(profile: &Profile, cases: Vec<Case>) -> Merged {
-    merge_by(profile, cases, About::path)
-}
-
-/// As [`merge`], the evidence put together by what `about` makes of a path.
-pub(crate) fn merge_by<'p>(
-    profile: &'p Profile,
-    mut cases: Vec<Case>,
-    about: impl Fn(&'p str) -> About<'p>,
-) -> Merged {
-    cases.sort_by_key(|case| (std::cmp::Reverse(case.needless), case.process));
-    let mut known = HashSet::new();
-    let processes = cases.iter().map(|case| case.process).filter(|id| known.insert(*id)).collect();
-    let rows: Vec<usize> = cases.iter().flat_map(|case| case.rows.iter().copied()).collect();
-    Merged {
-        processes,
-        needless: cases.iter().map(|case| case.needless).sum(),
-        of: cases.iter().map(|case| case.of).sum(),
-        evidence: evidence(profile, &rows, about),
-        sites: sites(profile, &rows),
-        rows,
-    }
-}
-
-fn evidence<'p>(
-    profile: &'p Profile,
-    rows: &[usize],
-    about: impl Fn(&'p str) -> About<'p>,
-) -> Vec<Evidence> {
-    let mut sums: HashMap<(CallId, About<'p>, Outcome), u64> = HashMap::new();
-    // Rows about the same thing mostly follow one another: a few sums that are at hand spare nearly
-    // all look-ups.
-    let mut at_hand: [Option<Sum<'p>>; AT_HAND] = [None; AT_HAND];
-    let mut oldest = 0;
-    for row in rows.iter().map(|at| &profile.rows[*at]) {
-        let about = match row.target {
-            Target::Detail(detail) => About::path(detail.words()),
-            _ => about(profile.path(row)),
-        };
-        let key = (row.call, about, row.outcome);
-        if let Some((_, sum)) = at_hand.iter_mut().flatten().find(|(known, _)| *known == key) {
-            *sum += row.count;
-            continue;
-        }
-        if let Some((key, sum)) = at_hand[oldest].replace((key, row.count)) {
-            *sums.entry(key).or_default() += sum;
-        }
-        oldest = (oldest + 1) % AT_HAND;
-    }
-    for (key, sum) in at_hand.into_iter().flatten() {
-        *sums.entry(key).or_default() += sum;
-    }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    let name = |call: &CallId| profile.strings.text(call.0);
-    let in_order = |((one, path, how), n): &Sum<'_>, ((other, to, end), m): &Sum<'_>| {
-        m.cmp(n).then_with(|| (name(one), path, words(*how)).cmp(&(name(other), to, words(*end))))
-    };
-    if sums.len() > EVIDENCE {
-        sums.select_nth_unstable_by(EVIDENCE, in_order);
-        sums.truncate(EVIDENCE);
-    }
-    sums.sort_unstable_by(in_order);
-    let to_line = |((call, about, outcome), count): Sum<'_>| Evidence {
-        call: name(&call).to_owned(),
-        path: about.to_string(),
-        outcome: words(outcome).to_owned(),
-        count,
-    };
-    sums.into_iter().map(to_line).collect()
-}
-
-/// How a call ended, where that was seen.
-type Outcome = Option<Result<(), Errno>>;
-/// How many calls of one kind, about one thing, ended alike.
-type Sum<'p> = ((CallId, About<'p>, Outcome), u64);
-
-fn words(outcome: Outcome) -> &'static str {
-    match outcome {
-        Some(Ok(())) => "ok",
-        Some(Err(errno)) => errno.name(),
-        None => "not seen",
-    }
-}
-
-fn sites(profile: &Profile, rows: &[usize]) -> Vec<String> {
-    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    for (site, count) in rows.iter().flat_map(|at| &profile.rows[*at].sites) {
-        *sums.entry(site.to_string()).or_default() += count;
-    }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    sums.into_iter().map(|(site, _)| site).collect()
 }

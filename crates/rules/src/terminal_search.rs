@@ -74,7 +74,7 @@
 //!
 //! * `man 5 terminfo`, `man 3 curs_terminfo`
 
-use crate::search::{self, Infer, Search, Words};
+use crate::search::{self, Asker, Infer, Search, Words};
 use crate::tally::absent;
 use crate::{Claims, Rule, View};
 use needless_model::{Ask, Fact, ProcId, Row};
@@ -99,8 +99,7 @@ const SEARCH: Search = Search {
     variable: "TERMINFO_DIRS",
     who: |view, id| view.rows_of(id).any(|(_, row)| reads(view, row)),
     file: |_| true,
-    // Searched whatever the variable says.
-    asks: |_, _, _| true,
+    asker: Asker::Program,
     usual: |dir| ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"].contains(&dir),
     base: |dir| dir,
     infer: Infer::By(missing),

@@ -6,9 +6,11 @@ use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
 
 mod after;
+mod facts;
 mod limits;
 mod locales;
 mod rederived;
+mod searchers;
 mod services;
 mod traps;
 

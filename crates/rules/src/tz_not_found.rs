@@ -185,6 +185,9 @@ fn means_utc(name: &str) -> bool {
     ["UTC", "UCT", "Universal", "Zulu"].contains(&name)
 }
 
+/// Calls on a zone that is found: open, two looks, two readings with a seek between them, close.
+const READ: i64 = 7;
+
 fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
     let merged = merge(view.profile, cases);
     let first = merged.processes[0];
@@ -193,7 +196,8 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
     let set = Remedy {
         change: Change::SetEnv { variable: "TZ".to_owned(), value: None },
         safety: Safety::Caveat(
-            "Times change from UTC to the zone that is meant. The value is a name that exists \
+            "Times change from UTC to the zone that is meant; the calls do not get fewer, for its file is then \
+             read. The value is a name that exists \
              below /usr/share/zoneinfo where the program runs, such as Europe/Athens."
                 .to_owned(),
         ),
@@ -212,6 +216,8 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
             if no_tzdata { ", since tzdata is not installed here" } else { "" },
         ),
         remedies: if no_tzdata { vec![install, set] } else { vec![set, install] },
+        // Times are the point: a zone that is found is read.
+        besides: -READ * merged.needless as i64,
         ..merged.finding(RULE.name)
     }
 }

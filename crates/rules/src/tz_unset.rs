@@ -34,8 +34,9 @@
 //! set TZ=Europe/Athens
 //! ```
 //!
-//! The same from a log of which neither the environment nor the machine is known: found, but the
-//! value to set has to be looked up.
+//! The same from a log of which neither the environment nor the machine is known, and that has no stacks: found,
+//! but the value to set has to be looked up, and the program itself may be the one that asks, as Python is with
+//! `os.stat("/etc/localtime")`.
 //!
 //! ```trace
 //! execve("./test", ["./test"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -326,6 +327,9 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
     let merged = merge(view.profile, cases);
     let first = merged.processes[0];
     let explained = merged.processes.iter().all(|p| zone::tz_known_unset(view, *p));
+    let known = ["bash", "perl"].contains(&view.process(first).name());
+    let blind = !glib && !known && !view.profile.facts.has(Fact::CallSites);
+    let explained = explained && !blind;
     let (needless, of) = (number(merged.needless), number(merged.of));
     let looks = format!("{needless} of {of} looks at the time zone find it unchanged");
     let (what, why) = match (glib, view.process(first).name()) {
@@ -347,9 +351,28 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
                      POSIX::mktime ask twice."
             ),
         ),
+        // Without stacks a program's own question looks like that of libc.
+        _ if blind => (
+            format!("{needless} of {of} times /etc/localtime is asked about, it is unchanged"),
+            format!(
+                "{WHY} Or the program itself asks: nothing here tells where the calls come from (a log does \
+                 with strace -k)."
+            ),
+        ),
         _ => (format!("{needless} of {of} time conversions stat /etc/localtime"), WHY.to_owned()),
     };
-    let mut remedies = vec![zone::set_tz(view, first)];
+    let mut set = zone::set_tz(view, first);
+    if blind {
+        let sentence = format!(
+            "Only if the program converts times: what it asks by itself does not end with TZ. {}",
+            set.safety.sentence()
+        );
+        set.safety = match set.safety {
+            Safety::Manual(_) => Safety::Manual(sentence),
+            _ => Safety::Caveat(sentence),
+        };
+    }
+    let mut remedies = vec![set];
     remedies.extend(preload(view, &merged.processes, glib));
     remedies.extend(by_hand(view.process(first).name(), glib));
     Finding {

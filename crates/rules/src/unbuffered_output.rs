@@ -77,6 +77,19 @@
 //! nothing
 //! ```
 //!
+//! A shell, whose `echo` and `set` write at once: what it starts next writes to the same place.
+//!
+//! ```trace
+//! execve("/bin/bash", ["bash", "./configure"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 520
+//! write(1, "ac_cv_env_CC_value=''", 21) = 21
+//! write(1, "\n", 1) = 1
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A program that answers questions, each at once, and needs the variable for it:
 //!
 //! ```trace
@@ -109,10 +122,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option, and flush where a line must be seen at
+//! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option (`grep --line-buffered`, `sed -u`); in a script of Tcl say
+//! `fconfigure stdout -buffering full`; and flush where a line must be seen at
 //! once (`print(..., flush=True)`). Not where somebody reads the output as it comes, or waits for an
 //! answer; and not where the last lines before a crash matter, as in a log: what is in the buffer when
-//! a program is killed is lost.
+//! a program is killed is lost. Some programs (`bc`, `col`, `unzip`) write so by themselves: only their code could
+//! change it.
 //!
 //! ## References
 //!
@@ -176,17 +191,66 @@ impl Cause {
         }
     }
 
-    fn remedy(&self) -> Remedy {
+    fn remedy(&self, program: &str) -> Remedy {
         match self {
             Cause::Python => remedy("PYTHONUNBUFFERED"),
             Cause::Stdbuf(_) => remedy("_STDBUF_O"),
-            Cause::Own => tally::by_hand(
-                "Drop the option that takes the buffer away (-u, --line-buffered), or the flush after \
-                 each line, where nobody waits for it",
-                PRICE,
-            ),
+            Cause::Own => tally::by_hand(&own_way(program), PRICE),
         }
     }
+}
+
+/// Programs that have a switch for it, by the start of their names, and what to do with it.
+const SWITCHES: [(&str, &str); 13] = [
+    ("tclsh", "In the script: fconfigure stdout -buffering full"),
+    ("wish", "In the script: fconfigure stdout -buffering full"),
+    ("perl", "In the script: leave $| as it is (0), or take out the flush after each line"),
+    ("python", "Drop -u, or flush=True, or the flush after each line"),
+    ("pypy", "Drop -u, or flush=True, or the flush after each line"),
+    (
+        "ruby",
+        "In the script: leave $stdout.sync as it is (false), or take out the flush after each line",
+    ),
+    ("php", "In the script or php.ini: output_buffering = 4096"),
+    ("gawk", "In the script: take out fflush()"),
+    ("mawk", "Drop -W interactive, or take out fflush()"),
+    ("grep", "Drop --line-buffered"),
+    ("sed", "Drop -u"),
+    ("jq", "Drop --unbuffered"),
+    ("tcpdump", "Drop -l or -U"),
+];
+
+/// Programs that have none.
+const WITHOUT: [&str; 8] = ["bc", "dc", "col", "cut", "sbcl", "unzip", "fold", "expand"];
+
+/// What can be done about a program that writes so by itself, or because an option asks for it.
+fn own_way(program: &str) -> String {
+    let switch = SWITCHES.iter().find(|(name, _)| program.starts_with(name));
+    match switch {
+        Some((_, what)) => (*what).to_owned(),
+        None if WITHOUT.contains(&program) => {
+            format!(
+                "{program} writes so by itself, and has no option for it: only its code could change it"
+            )
+        }
+        None => format!(
+            "If an option of {program} (such as --line-buffered) or a flush in a script of yours asks for it, \
+             take that out. Else it writes so by itself, and only its code could change it"
+        ),
+    }
+}
+
+/// Shells, by the names they are started under: each `echo` and `set` of theirs writes at once, for what they
+/// start next writes to the same place.
+const SHELLS: [&str; 13] = [
+    "bash", "dash", "sh", "ash", "ksh", "ksh93", "mksh", "lksh", "yash", "zsh", "fish", "tcsh",
+    "csh",
+];
+
+fn is_shell(process: &Process) -> bool {
+    let started_as = process.command.as_deref().unwrap_or(process.name());
+    SHELLS.contains(&process.name())
+        || (process.name() == "busybox" && SHELLS.contains(&started_as))
 }
 
 fn check(view: &View<'_>, claims: &mut Claims) {
@@ -195,7 +259,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     let relays = |case: &Case| command(case).is_some_and(|name| RELAYS.contains(&name));
     // What a program itself writes to /dev/null costs it little, and is soon to go elsewhere.
     let own = details::storms(view, &[Detail::SmallOutput], FEWEST).into_iter();
-    let own = own.filter(|case| cause(case) == Cause::Own && !relays(case));
+    let shell = |case: &Case| is_shell(view.process(case.process));
+    let own = own.filter(|case| cause(case) == Cause::Own && !relays(case) && !shell(case));
+    let discarded = details::storms(view, &[Detail::DiscardedOutput], FEWEST);
+    if discarded.iter().any(|case| view.env_unknown(case.process)) {
+        claims.lack(RULE.name, Fact::Environment);
+    }
     let both = [Detail::SmallOutput, Detail::DiscardedOutput];
     let caused = details::storms(view, &both, FEWEST).into_iter();
     let caused = caused.filter(|case| cause(case) != Cause::Own);
@@ -215,7 +284,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                  Nothing was read or waited for in between.",
                 cause.words()
             );
-            let remedy = cause.remedy();
+            let name = view.process(merged.processes[0]).name();
+            let remedy = cause.remedy(name);
             let stage = match remedy.change {
                 Change::UnsetEnv { .. } => Stage::Explained,
                 _ => Stage::Seen,

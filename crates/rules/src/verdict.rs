@@ -1,5 +1,6 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
+use crate::select::Bar;
 use crate::{Claims, Date, Declared, RULES, View, by_name, details};
 use needless_model::{Ask, Costs, Fact, Finding, Profile};
 use std::cmp::Reverse;
@@ -112,20 +113,44 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
             verdict.not_checked.push(NotChecked { rule: rule.name, missing });
         }
     }
-    for mut finding in claims.into_findings() {
+    let (found, lacked) = claims.into_parts();
+    // A rule that found something was checked, however little it knew.
+    let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
+    for (rule, missing) in lacked {
+        if options.wants(rule) && silent(rule) {
+            verdict.not_checked.push(NotChecked { rule, missing });
+        }
+    }
+    for (mut finding, bar) in found {
         if !options.wants(finding.rule) {
             continue;
         }
         if finding.kernel_ns.is_none() {
             (finding.kernel_ns, finding.estimated) = kernel_time(profile, &finding);
         }
-        let worth = options.worth(profile, &finding);
+        let worth = options.worth(profile, &finding, bar);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
     for findings in [&mut verdict.findings, &mut verdict.below] {
         rank(findings);
     }
     verdict
+}
+
+/// Whether so much of the run is in the calls that a person would change something for it. Where the CPU
+/// time is known that decides; a log has all calls, or at least those with a path.
+fn hundreds(profile: &Profile, finding: &Finding) -> bool {
+    /// Fewer are gone before anybody notices.
+    const FEWEST: u64 = 100;
+    /// Of the CPU time.
+    const CPU: f64 = 0.001;
+    /// Of the calls.
+    const CALLS: f64 = 0.02;
+    let enough = match (cpu_ns(profile), finding.kernel_ns) {
+        (Some(cpu), Some(kernel)) => kernel as f64 >= CPU * cpu as f64,
+        _ => finding.needless as f64 >= CALLS * profile.totals.calls as f64,
+    };
+    finding.needless >= FEWEST && enough
 }
 
 /// Those that would save most kernel time first, then most calls.
@@ -160,11 +185,14 @@ impl Options {
             && !self.ignore.iter().any(|name| name == rule)
     }
 
-    fn worth(&self, profile: &Profile, finding: &Finding) -> bool {
+    fn worth(&self, profile: &Profile, finding: &Finding, bar: Bar) -> bool {
         let declared = self.declared.iter().any(|rule| rule.name == finding.rule);
         let warns = by_name(finding.rule).is_some_and(|rule| rule.correctness);
         if self.min_saving_percent <= 0.0 || declared || warns {
             return true;
+        }
+        if bar == Bar::OnDemand || (bar == Bar::Hundreds && !hundreds(profile, finding)) {
+            return false;
         }
         let share = self.min_saving_percent / 100.0;
         // Calls without a path have no share among those with one; their rules have bounds of their own.

@@ -136,6 +136,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         if sum(&failed) > first {
             groups.entry((exe, false)).or_default().push(case(&failed, 1));
         }
+        if zone::zone_of(view, process).is_none()
+            && sum(&of(rows, |row| is_open(row) && row.ok())) > first
+        {
+            claims.lack(RULE.name, Fact::HostZone);
+        }
         if let Some(reads) = reads_nothing(view, process, rows)
             && sum(&reads) > first
         {

@@ -14,6 +14,10 @@ const TEXT: usize = 4 * 4096 * 2;
 const RECENT: usize = 64;
 /// Most bytes kept of all calls begun.
 const HELD: usize = 8 << 20;
+/// Most threads at a time, and most children that forks returned and that have not been seen.
+const MOST: usize = 65_536;
+/// The kernel gives no pid from this one on (`PID_MAX_LIMIT`).
+const PIDS: usize = 4 << 20;
 
 /// A thread that has not ended.
 #[derive(Debug)]
@@ -99,6 +103,10 @@ pub(crate) struct Family {
     pub seen: u64,
     /// Threads that were taken for another's child before their fork returned.
     pub misplaced: u64,
+    /// The thread that stands for all for which there is no room.
+    crowd: Option<u32>,
+    /// Those for which it stood, a bit each.
+    in_crowd: Vec<u64>,
 }
 
 impl Default for Family {
@@ -120,6 +128,8 @@ impl Default for Family {
             abandoned: BTreeMap::new(),
             seen: 0,
             misplaced: 0,
+            crowd: None,
+            in_crowd: Vec::new(),
         }
     }
 }
@@ -217,7 +227,7 @@ impl Family {
     pub(crate) fn announce(&mut self, tid: u32) {
         if self.threads.is_empty() {
             self.attached = Some(tid);
-        } else {
+        } else if self.announced.len() < MOST {
             self.announced.insert(tid);
         }
     }
@@ -231,6 +241,9 @@ impl Family {
         at_ns: Option<u64>,
         fork: bool,
     ) {
+        if self.crowd == Some(at) {
+            return; // calls of many, begun and ended in any order
+        }
         self.abandon(at);
         let whole = args.len() <= TEXT && self.held + args.len() <= HELD;
         let thread = &mut self.threads[at as usize];

@@ -232,6 +232,7 @@ fn site(profile: &mut Profile, text: &str, line: &str) -> Option<()> {
         offset: u64::from_str_radix(offset, 16).ok()?,
         calls,
     };
+    profile.facts = profile.facts.with(Fact::CallSites);
     let path = line.split('"').nth(1).unwrap_or("");
     let call = line.split('(').next().unwrap_or("").rsplit(' ').next().unwrap_or("");
     let Profile { strings, rows, .. } = profile;

@@ -13,6 +13,9 @@ use foldhash::fast::FixedState;
 use needless_model::{Answer, Ask, Errno, Libc, Loss, ProcId, Question};
 use std::hash::BuildHasher;
 
+/// The kernel takes no longer path (`PATH_MAX`).
+const LONGEST_PATH: usize = 4096;
+
 impl Reader<'_> {
     /// Counts a call that ended. `= ?` is none: strace saw no return, and `strace -c` counts none.
     pub(crate) fn ended(&mut self, begun: Begun, end: &Returned<'_>) {
@@ -274,7 +277,8 @@ impl Reader<'_> {
     /// path.
     fn moved(&mut self, process: ProcId) {
         let path = String::from_utf8_lossy(&self.piece);
-        let cwd = path.starts_with('/').then(|| Box::from(&*path));
+        let cwd = path.starts_with('/') && path.len() <= LONGEST_PATH;
+        let cwd: Option<Box<str>> = cwd.then(|| Box::from(&*path));
         let state = self.family.state(process);
         if state.cwd != cwd {
             state.cwd = cwd;

@@ -5,8 +5,9 @@ use super::profile;
 use crate::{Options, Verdict, check};
 use needless_model::{Change, Finding};
 
+/// However little it would save.
 fn verdict(trace: &str) -> Verdict {
-    check(&profile(trace), &Options::default())
+    check(&profile(trace), &Options { min_saving_percent: 0.0, ..Options::default() })
 }
 
 fn found(trace: &str) -> Finding {
@@ -144,4 +145,44 @@ fn catalogues_with_lc_all_set_are_ended_by_language() {
     compare(&verdict(&log("env LANG=en_US.UTF-8")), lang, "LANG");
     let unknown = "catalogue-search: 6 of 6\nstage seen\nset LC_MESSAGES=C";
     compare(&verdict(&log("")), unknown, "unknown");
+}
+
+/// What is shown of so many starts of a program, each in the same environment.
+fn shown(env: &str, starts: u32, opens: &str) -> Vec<(&'static str, u64)> {
+    let start = "execve(\"/usr/bin/ls\", [\"ls\"], 0x7ffd5e8b9d58 /* 20 vars */) = 0\n";
+    let trace = format!("{env}\nrepeat {starts}\n{start}{opens}end\n");
+    let found = check(&profile(&trace), &Options::default()).findings;
+    found.iter().map(|finding| (finding.rule, finding.needless)).collect()
+}
+
+fn failed(path: &str) -> String {
+    format!("openat(AT_FDCWD, \"{path}\", O_RDONLY) = -1 ENOENT (No such file or directory)\n")
+}
+
+#[test]
+fn ordinary_environments_are_no_finding_at_an_ordinary_start() {
+    let catalogues = |names: &[&str]| -> String {
+        let of = |name| failed(&format!("/usr/share/locale/{name}/LC_MESSAGES/gcc.mo"));
+        names.iter().map(of).collect()
+    };
+    let c = catalogues(&["C.utf8", "C"]).repeat(6);
+    assert_eq!(shown("env LANG=C.utf8", 1, &c), []);
+    // The advice for C.UTF-8 is C.utf8: it must not be followed by another.
+    assert_eq!(shown("env LANG=C.utf8", 34, &c), []);
+    let en = catalogues(&["en_US.UTF-8", "en_US.utf8", "en_US", "en.UTF-8", "en.utf8", "en"]);
+    assert_eq!(shown("env LANG=en_US.UTF-8", 50, &en), []);
+    // A start that repeats it hundreds of times, and another language.
+    assert_eq!(shown("env LANG=en_US.UTF-8", 1, &en.repeat(30)), [("catalogue-search", 180)]);
+    let es = catalogues(&["es_ES.UTF-8", "es_ES.utf8", "es_ES", "es.UTF-8", "es.utf8", "es"]);
+    assert_eq!(shown("env LANG=es_ES.UTF-8", 1, &es), [("catalogue-search", 6)]);
+    let locale = |name: &str| failed(&format!("/usr/lib/locale/{name}/LC_CTYPE"));
+    // tmux asks for a locale by itself.
+    let tmux = locale("en_US.UTF-8") + &locale("en_US.utf8") + &locale("en_US");
+    assert_eq!(shown("env LANG=C.utf8", 7, &tmux), []);
+    let late = locale("C.UTF-8").repeat(12)
+        + "openat(AT_FDCWD, \"/usr/lib/locale/C.utf8/LC_CTYPE\", O_RDONLY) = 3\n";
+    assert_eq!(shown("env LANG=C.UTF-8", 1, &late), []);
+    assert_eq!(shown("env LANG=C.UTF-8", 34, &late), [("locale-spelling", 408)]);
+    let busy = "cpu 2s\ncosts 1000\nenv LANG=C.UTF-8";
+    assert_eq!(shown(busy, 34, &late), []);
 }

@@ -4,7 +4,7 @@
 use super::compare;
 use super::profile;
 use crate::{NotChecked, Options, Verdict, check};
-use needless_model::{Change, Fact, Remedy, Safety};
+use needless_model::{Change, Fact, Remedy, Safety, Stage};
 
 const START: &str = r#"
 execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -64,6 +64,21 @@ fn call_sites_tell_a_watcher_from_a_clock() {
     }
     let found = verdict(&format!("{storm}site main+0xc3: call localtime@plt")).findings.remove(0);
     assert_eq!(found.sites, ["main+0xc3: call localtime@plt"]);
+}
+
+#[test]
+fn without_stacks_a_programs_own_question_is_not_said_to_be_libcs() {
+    let why = |more: &str| {
+        let found = verdict(&format!("{}{more}", storm(500, "env -TZ"))).findings.remove(0);
+        let sentence = found.remedies[0].safety.sentence().to_owned();
+        (
+            found.stage,
+            found.why.contains("Or the program itself asks"),
+            sentence.contains("Only if"),
+        )
+    };
+    assert_eq!(why(""), (Stage::Seen, true, true));
+    assert_eq!(why("site main+0xc3: call localtime@plt"), (Stage::Explained, false, false));
 }
 
 /// The same looks, `gap_ms` apart, in a log with a clock.
@@ -321,26 +336,4 @@ fn an_empty_zone_file_is_known_by_the_host_or_by_many_reads_without_a_seek() {
     expect(&reads(9, ""), "nothing");
     expect(&reads(100, "lseek(3, -60, SEEK_CUR) = 54"), "nothing");
     expect(&reads(100, "").replace("bin/app", "bin/python3"), "nothing");
-}
-
-/// A log without the environment shows the same calls for both.
-#[test]
-fn which_list_the_loader_searched_is_not_said_where_nothing_tells() {
-    let open = |dir: char, name: usize, answer: &str| {
-        format!("openat(AT_FDCWD, \"/opt/{dir}/lib{name}.so.1\", O_RDONLY|O_CLOEXEC) = {answer}\n")
-    };
-    let mut opens = String::new();
-    for (name, found) in ['b', 'c', 'd', 'e', 'f'].into_iter().enumerate() {
-        for dir in 'a'..found {
-            opens += &open(dir, name, "-1 ENOENT (No such file or directory)");
-        }
-        opens += &open(found, name, "3");
-    }
-    for (env, may_be_the_variable) in [("", true), ("env -LD_LIBRARY_PATH\n", false)] {
-        let verdict =
-            verdict(&format!("{env}execve(\"/usr/bin/curl\", [\"curl\"], 0x7) = 0\n{opens}"));
-        let [finding] = verdict.findings.as_slice() else { panic!("{verdict:?}") };
-        assert_eq!(finding.rule, "library-runpath");
-        assert_eq!(finding.why.contains("LD_LIBRARY_PATH or"), may_be_the_variable, "{finding:?}");
-    }
 }

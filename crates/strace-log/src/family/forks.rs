@@ -1,7 +1,7 @@
 //! Who made whom, where lines come in an order that hides it.
 
-use super::{Expected, Family, State};
-use needless_model::{Born, Builder, Process};
+use super::{Expected, Family, MOST, PIDS, State, Thread};
+use needless_model::{Born, Builder, Loss, Process};
 
 impl Family {
     /// A line names `tid` where the ones before named none: it may be that of the first process.
@@ -47,8 +47,7 @@ impl Family {
             }
         }
         let Some(&known) = self.by_tid.get(&child) else {
-            self.expected.insert(child, Expected { parent, thread });
-            return;
+            return self.expect(child, Expected { parent, thread });
         };
         let process = self.threads[known as usize].process;
         let was = builder.process_ref(process);
@@ -65,8 +64,7 @@ impl Family {
         if was.pid != child || was.born == Born::Exec || (was.born == Born::Fork && !claimed) {
             // A pid that is used again: its first bearer ended unseen.
             self.end(known);
-            self.expected.insert(child, Expected { parent, thread });
-            return;
+            return self.expect(child, Expected { parent, thread });
         }
         // Its first lines came before, and were another's or nobody's.
         self.misplaced += u64::from(thread || was.born == Born::Fork);
@@ -85,6 +83,41 @@ impl Family {
         child.runtime = up.runtime;
         child.command = child.command.take().or(up.command);
         child.open_files = child.open_files.or(up.open_files);
+    }
+
+    fn expect(&mut self, child: u32, expected: Expected) {
+        if self.expected.len() < MOST {
+            self.expected.insert(child, expected);
+        }
+    }
+
+    /// The thread that stands for `tid`, which is counted the first time.
+    #[cold]
+    fn crowded(&mut self, tid: u32, builder: &mut Builder) -> u32 {
+        self.expected.remove(&tid);
+        self.in_crowd.resize(PIDS / 64 + 1, 0);
+        let tid = (tid as usize).min(PIDS);
+        let (word, bit) = (&mut self.in_crowd[tid / 64], 1 << (tid % 64));
+        builder.lost(Loss::FOLDED_PROCESSES, u64::from(*word & bit == 0));
+        *word |= bit;
+        match self.crowd {
+            Some(crowd) => crowd,
+            None => {
+                let at = self.threads.len() as u32;
+                let process = builder.folded_process();
+                // No line can name this tid's thread: it is not in `by_tid`.
+                self.threads.push(Thread {
+                    tid: u32::MAX,
+                    process,
+                    pending: None,
+                    text: Vec::new(),
+                    alive: true,
+                });
+                self.alive += 1;
+                self.crowd = Some(at);
+                at
+            }
+        }
     }
 
     /// An exec by thread `from` goes on under the tid of its process's first thread, `to`.
@@ -110,6 +143,9 @@ impl Family {
         makes_thread: impl Fn(&[u8]) -> bool,
     ) -> u32 {
         self.announced.remove(&tid);
+        if builder.is_full() || self.by_tid.len() >= MOST {
+            return self.crowded(tid, builder);
+        }
         let expected = self.expected.remove(&tid).or_else(|| {
             let unclaimed = |at: &&u32| {
                 let pending = &self.threads[**at as usize].pending;
@@ -130,6 +166,7 @@ impl Family {
                 let process = builder.process(child);
                 let State { cwd, limit, .. } = self.state(parent);
                 let (cwd, limit) = (cwd.clone(), *limit);
+                let cwd = cwd.filter(|cwd| builder.keeps(cwd.len()));
                 let state = self.state(process);
                 (state.cwd, state.limit) = (cwd, limit);
                 state.whole = true;

@@ -56,7 +56,8 @@ impl Reader<'_> {
             self.builder.process_mut(process).command = Some(command_of(&self.piece));
         }
         let Some(variables) = path::environment(found.rest, self.options.watch) else { return };
-        if variables.iter().any(|v| v.cut) {
+        let bytes = variables.iter().map(|v| v.name.len() + v.value.len()).sum();
+        if variables.iter().any(|v| v.cut) || !self.builder.keeps(bytes) {
             self.seen.cut_variables = true;
             return;
         }

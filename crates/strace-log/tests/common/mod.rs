@@ -9,7 +9,12 @@ use std::fmt::Write;
 
 /// The variables that the tests watch.
 pub(crate) const OPTIONS: Options = Options {
-    limits: needless_model::Limits { rows: 200_000, repeat_within_ns: 1_000_000 },
+    limits: needless_model::Limits {
+        rows: 200_000,
+        processes: 65_536,
+        process_bytes: 64 << 20,
+        repeat_within_ns: 1_000_000,
+    },
     watch: &["TZ", "LANG"],
 };
 

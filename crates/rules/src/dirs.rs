@@ -1,0 +1,43 @@
+//! Directories, and which of them a path lies below.
+
+use std::collections::{BTreeSet, HashSet};
+
+/// Directories, to be asked of many paths which of them each lies below.
+pub(crate) struct Dirs<'p> {
+    all: HashSet<&'p str>,
+    /// How all of them begin.
+    start: &'p str,
+    /// How long they are, longest first: nearly all questions end here.
+    lengths: Vec<usize>,
+}
+
+impl<'p> Dirs<'p> {
+    pub(crate) fn new(all: HashSet<&'p str>) -> Dirs<'p> {
+        let lengths: BTreeSet<usize> = all.iter().map(|dir| dir.len()).collect();
+        let lengths = lengths.into_iter().rev().collect();
+        Dirs { start: common_start(&all), all, lengths }
+    }
+
+    /// The innermost directory that `path` is or lies below, and the rest.
+    pub(crate) fn below(&self, path: &'p str) -> Option<(&'p str, &'p str)> {
+        if !path.starts_with(self.start) {
+            return None;
+        }
+        let path = path.trim_end_matches('/');
+        let ends = |at: &&usize| path.as_bytes().get(**at).is_none_or(|byte| *byte == b'/');
+        let lengths = self.lengths.iter().filter(|at| **at <= path.len()).filter(ends);
+        let dir = lengths.map(|at| &path[..*at]).find(|dir| self.all.contains(dir))?;
+        Some((dir, path[dir.len()..].trim_start_matches('/')))
+    }
+}
+
+/// How all of them begin.
+fn common_start<'p>(dirs: &HashSet<&'p str>) -> &'p str {
+    let shorten = |one: &'p str, other: &&'p str| {
+        let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        &one[..(0..=same).rev().find(|at| one.is_char_boundary(*at)).unwrap_or(0)]
+    };
+    let mut all = dirs.iter();
+    let first = all.next().copied().unwrap_or("");
+    all.fold(first, shorten)
+}

@@ -1,0 +1,184 @@
+//! Which of a process's questions the dynamic loader asked, and not the program.
+//!
+//! Two lists may name the same directory: LD_LIBRARY_PATH and PYTHONPATH after `thisroot.sh`, say. Rows of
+//! both are then the same rows. The loader opens libraries, by names that end in `.so` or in `.so.N`, in the
+//! directory or in its subdirectories for processor variants; and it asks once, right after the first library
+//! that it missed in one of these, whether that directory is there. All else is the program's.
+
+use crate::View;
+use crate::search::entries;
+use crate::tally::{absent, file_name};
+use needless_model::{Ask, ProcId, Row, Target};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// What the loader did in one process.
+#[derive(Debug, Default)]
+pub(crate) struct Loader<'p> {
+    /// Directories in which it looked for a library.
+    searched: HashSet<&'p str>,
+    /// The first look at a path, by its row: the loader's, if any is.
+    first_look: HashMap<&'p str, usize>,
+    /// Files that the program itself looks for under another ending as well, without the ending: Ruby tries
+    /// `a.rb` and `a.so`, a linker `a.so` and `a.a`.
+    others: HashSet<&'p str>,
+    /// The working directory, where libraries were looked for in it: "" where its path is not known.
+    current: HashSet<&'p str>,
+}
+
+impl<'p> Loader<'p> {
+    pub(crate) fn of(view: &View<'p>, id: ProcId) -> Loader<'p> {
+        let mut loader = Loader::default();
+        let mut opens: Vec<(&Row, &'p str)> = Vec::new();
+        let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
+        for (at, row) in view.rows_of(id) {
+            let path = view.profile.path(row);
+            match row.ask {
+                Ask::Stat => {
+                    let path = path.trim_end_matches('/');
+                    // On 64-bit machines the loader knows older calls than this one.
+                    if view.profile.call(row) != "statx" {
+                        loader.first_look.entry(path).or_insert(at);
+                    }
+                    match base(path) {
+                        dir if dir == path => looked.insert(dir),
+                        dir => looked_below.insert(dir),
+                    };
+                }
+                Ask::Open if is_library(path) => opens.push((row, path)),
+                Ask::Open => {
+                    let stem = path.strip_suffix(".rb").or(path.strip_suffix(".a"));
+                    loader.others.extend(stem);
+                }
+                _ => {}
+            }
+        }
+        opens.retain(|(row, path)| loader.looks(row, path));
+        let mut missed: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        let mut missed_below: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        for (_, path) in &opens {
+            loader.searched.insert(base(parent(path)));
+        }
+        for (_, path) in opens.iter().filter(|(row, _)| absent(row)) {
+            let dir = base(parent(path));
+            let names = if dir == parent(path) { &mut missed } else { &mut missed_below };
+            names.entry(dir).or_default().insert(file_name(path));
+        }
+        let variable = view.process(id).env.get("LD_LIBRARY_PATH").map(Option::unwrap_or_default);
+        let listed = |dir: &str| variable.into_iter().flat_map(entries).any(|entry| entry == dir);
+        // The loader takes it for granted that this directory is there, and tries its variants for each library
+        // anew. Whether it is listed says the variable or, where that is not seen, just this.
+        let current = missed.into_keys().filter(|dir| {
+            let below = missed_below.get(dir);
+            let asked =
+                if below.is_some() { looked_below.contains(dir) } else { looked.contains(dir) };
+            !asked
+                && match variable {
+                    Some(value) => lists_current(value) && !listed(dir),
+                    None => dir.is_empty() || below.is_some_and(|names| names.len() > 1),
+                }
+        });
+        loader.current = current.collect();
+        loader
+    }
+
+    /// How many of a row's calls are the loader's.
+    pub(crate) fn share(&self, at: usize, row: &Row, path: &str) -> u64 {
+        match row.ask {
+            Ask::Open if self.looks(row, path) => row.count,
+            Ask::Stat => {
+                let path = path.trim_end_matches('/');
+                let first = self.first_look.get(path) == Some(&at);
+                u64::from(first && self.searched.contains(base(path)))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether the row is about a library in the working directory.
+    pub(crate) fn in_current(&self, row: &Row, path: &str) -> bool {
+        let seen = matches!(row.target, Target::Path(_) | Target::Cwd(_));
+        seen && row.ask == Ask::Open
+            && self.current.contains(base(parent(path)))
+            && self.looks(row, path)
+    }
+
+    /// Whether libraries were looked for in the working directory, and this is it.
+    pub(crate) fn is_current(&self, dir: &str) -> bool {
+        self.current.contains(dir)
+    }
+
+    /// Whether any was.
+    pub(crate) fn searches_current(&self) -> bool {
+        !self.current.is_empty()
+    }
+
+    fn looks(&self, row: &Row, path: &str) -> bool {
+        let stem = || path.strip_suffix(".so").is_some_and(|stem| self.others.contains(stem));
+        is_library(path) && !by_hand(row) && !stem()
+    }
+}
+
+/// Whether a value of LD_LIBRARY_PATH has an empty entry, which is the working directory.
+fn lists_current(value: &str) -> bool {
+    !value.is_empty() && value.split([':', ';']).any(str::is_empty)
+}
+
+/// Whether each sampled place in the program that makes these calls names the file itself.
+fn by_hand(row: &Row) -> bool {
+    let calls = [
+        "stat", "lstat", "fstatat", "xstat", "lxstat", "fxstatat", "statx", "access", "open",
+        "openat", "fopen",
+    ];
+    let names_file = |name: &str| {
+        let name = name.trim_start_matches("__").trim_end_matches("_2").trim_end_matches("64");
+        calls.contains(&name)
+    };
+    !row.sites.is_empty()
+        && row.sites.iter().all(|(site, _)| site.calls.as_deref().is_some_and(names_file))
+}
+
+const VARIANTS: [&str; 9] =
+    ["tls", "haswell", "xeon_phi", "avx512_1", "x86_64", "i686", "sse2", "atomics", "glibc-hwcaps"];
+
+/// A directory without the subdirectories for processor variants that the loader tries in it.
+pub(crate) fn base(dir: &str) -> &str {
+    let mut dir = dir;
+    loop {
+        let (up, name) = dir.rsplit_once('/').unwrap_or(("", dir));
+        let below_variants = up == "glibc-hwcaps" || up.ends_with("/glibc-hwcaps");
+        if !VARIANTS.contains(&name) && !below_variants {
+            return dir;
+        }
+        dir = up;
+    }
+}
+
+pub(crate) fn is_library(path: &str) -> bool {
+    // Asked of every path: a search for so short a text takes longer to set up than to do.
+    file_name(path).as_bytes().windows(3).any(|part| part == b".so")
+}
+
+pub(crate) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_without_the_loaders_own_subdirectories() {
+        for (path, dir) in [
+            ("/opt/a/glibc-hwcaps/x86-64-v3", "/opt/a"),
+            ("/opt/a/tls/haswell/avx512_1/x86_64", "/opt/a"),
+            ("/opt/a", "/opt/a"),
+            ("/tls", ""),
+            ("glibc-hwcaps/x86-64-v3", ""),
+            ("tls/x86_64", ""),
+            ("", ""),
+            ("lib", "lib"),
+        ] {
+            assert_eq!(base(path), dir, "{path}");
+        }
+    }
+}

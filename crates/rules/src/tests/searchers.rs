@@ -1,0 +1,77 @@
+//! Who asked, where several lists name the same directories.
+
+use super::profile;
+use crate::{Options, Verdict, check};
+
+fn verdict(trace: &str) -> Verdict {
+    check(&profile(trace), &Options::default())
+}
+
+/// A log without the environment shows the same calls for both.
+#[test]
+fn which_list_the_loader_searched_is_not_said_where_nothing_tells() {
+    let open = |dir: char, name: usize, answer: &str| {
+        format!("openat(AT_FDCWD, \"/opt/{dir}/lib{name}.so.1\", O_RDONLY|O_CLOEXEC) = {answer}\n")
+    };
+    let mut opens = String::new();
+    for (name, found) in ['b', 'c', 'd', 'e', 'f'].into_iter().enumerate() {
+        for dir in 'a'..found {
+            opens += &open(dir, name, "-1 ENOENT (No such file or directory)");
+        }
+        opens += &open(found, name, "3");
+    }
+    for (env, may_be_the_variable) in [("", true), ("env -LD_LIBRARY_PATH\n", false)] {
+        let verdict =
+            verdict(&format!("{env}execve(\"/usr/bin/curl\", [\"curl\"], 0x7) = 0\n{opens}"));
+        let [finding] = verdict.findings.as_slice() else { panic!("{verdict:?}") };
+        assert_eq!(finding.rule, "library-runpath");
+        assert_eq!(finding.why.contains("LD_LIBRARY_PATH or"), may_be_the_variable, "{finding:?}");
+    }
+}
+
+/// Rows are of a call and a path: where two lists name one directory, some calls of a row are the loader's.
+#[test]
+fn each_of_two_lists_with_the_same_directories_has_its_own_calls() {
+    let lists = "env LD_LIBRARY_PATH=/opt/a:/opt/b PYTHONPATH=/opt/a:/opt/b RUBYLIB=/opt/a:/opt/b \
+                 PERL5LIB=/opt/a:/opt/b NODE_PATH=/opt/a:/opt/b CPATH=/opt/a:/opt/b";
+    let gone = "-1 ENOENT (No such file or directory)";
+    let of = |program: &str, asks: &str| {
+        let mut log = format!("{lists}\nexecve(\"/usr/bin/{program}\", [\"x\"], 0x7ffd) = 0\n");
+        for dir in ["/opt/a", "/opt/b"] {
+            for lib in ["libm.so.6", "libc.so.6"] {
+                log += &format!("openat(AT_FDCWD, \"{dir}/{lib}\", O_RDONLY|O_CLOEXEC) = {gone}\n");
+            }
+            log +=
+                &format!("newfstatat(AT_FDCWD, \"{dir}\", {{st_mode=S_IFDIR|0755, ...}}, 0) = 0\n");
+            log += &asks.replace("DIR", dir).replace("GONE", gone);
+        }
+        let all = Options { min_saving_percent: 0.0, ..Options::default() };
+        let mut found: Vec<_> = check(&profile(&log), &all).findings;
+        found.sort_by_key(|finding| finding.rule);
+        found.iter().map(|f| (f.rule, f.needless)).collect::<Vec<_>>()
+    };
+    let own = ("library-search", 6);
+    let stat = "newfstatat(AT_FDCWD, \"DIR\", {st_mode=S_IFDIR|0755, ...}, 0) = 0 x30\n";
+    assert_eq!(of("python3.11", stat), [own, ("python-path", 60)]);
+    // Ruby looks for a library of the same name as its file: that is not the loader's.
+    let ruby = "openat(AT_FDCWD, \"DIR/set.rb\", O_RDONLY|O_CLOEXEC) = GONE\n\
+                openat(AT_FDCWD, \"DIR/set.so\", O_RDONLY|O_CLOEXEC) = GONE\n";
+    assert_eq!(of("ruby3.1", ruby), [own, ("ruby-path", 4)]);
+    let perl = "newfstatat(AT_FDCWD, \"DIR/POSIX.pmc\", 0x7ffc, 0) = GONE\n\
+                newfstatat(AT_FDCWD, \"DIR/auto/POSIX/POSIX.so\", 0x7ffc, 0) = GONE\n";
+    assert_eq!(of("perl", perl), [own, ("perl-path", 4)]);
+    let node = "statx(AT_FDCWD, \"DIR\", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL}) = 0 x5\n\
+                statx(AT_FDCWD, \"DIR/left-pad\", AT_STATX_SYNC_AS_STAT, STATX_ALL, 0x7ffc) = GONE\n";
+    assert_eq!(of("node", node), [("library-search", 6), ("node-path", 12)]);
+    let cc1 = "openat(AT_FDCWD, \"DIR/stdio.h\", O_RDONLY|O_NOCTTY) = GONE\n\
+               newfstatat(AT_FDCWD, \"DIR\", {st_mode=S_IFDIR|0755, ...}, 0) = 0\n";
+    assert_eq!(of("cc1", cc1), [("header-search", 4), own]);
+    // A linker that looks for -lm.
+    let ld = "openat(AT_FDCWD, \"DIR/libm.so\", O_RDONLY) = GONE\n\
+              openat(AT_FDCWD, \"DIR/libm.a\", O_RDONLY) = GONE\n";
+    assert_eq!(of("ld.bfd", ld), [own]);
+    // A call site in the program that names the file itself is not dlopen().
+    let own_open = "openat(AT_FDCWD, \"DIR/libx.so.1\", O_RDONLY) = GONE\n\
+                    site find+0x12: call open64@plt\n";
+    assert_eq!(of("app", own_open), [own]);
+}
