@@ -39,7 +39,9 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
     }
     let wishes = wishes(asked)?;
     if wishes.is_empty() {
-        output::say("nothing to change: no remedy that a tool may apply");
+        let by_hand = asked.report.as_deref().map(|report| by_hand(report, &asked.rules));
+        let by_hand = by_hand.unwrap_or_default();
+        output::say(format_args!("nothing to change: no remedy that a tool may apply{by_hand}"));
         return Ok(());
     }
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
@@ -89,6 +91,13 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
         0 => Ok(()),
         n => bail!("{n} of the changes not made"),
     }
+}
+
+/// What the report leaves to a person, for the end of a sentence.
+fn by_hand(report: &Path, rules: &[String]) -> String {
+    let text = std::fs::read_to_string(report).unwrap_or_default();
+    let saved = needless_report::read_saved(&text);
+    saved.map_or_else(|_| String::new(), |saved| crate::prove::by_hand(&saved.findings, rules))
 }
 
 /// name → files built in a folder of ours → asked → put in their places.
@@ -215,8 +224,9 @@ fn look(asked: &cli::Fix) -> Result<Vec<places::Wanted>> {
     let options =
         needless_capture::Options { watch: crate::settings::get().watched, ..Default::default() };
     output::say(format_args!("observing {who} for {} s", LOOK.as_secs()));
-    let profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
+    let mut profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
         .map_err(|failure| anyhow!(failure.message))?;
+    places::look_above(&mut profile, options.watch);
     let options = needless_rules::Options {
         min_saving_percent: 1.0,
         only: asked.rules.clone(),

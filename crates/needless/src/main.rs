@@ -187,7 +187,8 @@ fn watch(
         progress.show(so_far);
     });
     progress.end();
-    let profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    let mut profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    needless_places::look_above(&mut profile, options.watch);
     let mut verdict = needless_rules::check_by_service(&profile, gate.options());
     let exceeded = gate.pass(&mut verdict, &profile, &source)?;
     write(&profile, &verdict, source, top, report.format, output, when)?;

@@ -111,6 +111,7 @@ fn file_on_stdin() -> Option<PathBuf> {
 fn options(asked: &cli::Measure) -> needless_prove::Options {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     needless_prove::Options {
+        count_only: asked.count_only,
         runs: asked.runs.map(|runs| runs as usize),
         budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
         warmup: asked.warmup.into(),
@@ -221,10 +222,23 @@ fn applicable(findings: impl Iterator<Item = Vec<(Change, bool)>>) -> Vec<Change
     changes
 }
 
+/// What a report leaves to a person, for the end of a sentence: the first remedy of each finding.
+pub(crate) fn by_hand(findings: &[Vec<needless_report::Advice>], rules: &[String]) -> String {
+    let first = findings.iter().filter_map(|remedies| remedies.first());
+    let first = first.filter(|advice| rules.is_empty() || rules.contains(&advice.rule));
+    let said = first.filter_map(|advice| match &advice.change {
+        Change::Manual(text) => Some(format!("{}: {}", advice.rule, needless_report::clean(text))),
+        _ => None,
+    });
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
+}
+
 /// The changes that a report advises.
 fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
     let Saved { findings, .. } = saved(report)?;
     let wanted = |rule: &String| rules.is_empty() || rules.contains(rule);
+    let by_hand = by_hand(&findings, rules);
     let findings = findings.into_iter().map(|remedies| {
         let remedies = remedies.into_iter().filter(|advice| wanted(&advice.rule));
         remedies.map(|advice| (advice.change, advice.manual)).collect()
@@ -232,7 +246,7 @@ fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
     let changes = applicable(findings);
     if changes.is_empty() {
         bail!(
-            "{}: it advises nothing{} that can be tried without a person's decision",
+            "{}: it advises nothing{} that can be tried without a person's decision{by_hand}",
             report.display(),
             if rules.is_empty() { "" } else { " by these rules" }
         );
@@ -243,6 +257,7 @@ fn advised(report: &Path, rules: &[String]) -> Result<Vec<Change>> {
 fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     let output = Output::open(asked.report.output.as_deref(), Stream::Stderr)?;
     let measure = cli::Measure {
+        count_only: false,
         runs: asked.runs,
         budget: asked.budget,
         warmup: 1,

@@ -34,6 +34,7 @@ mod ignore;
 mod locale;
 mod locale_advice;
 mod measured;
+mod on_the_way;
 mod page;
 mod posix_tz;
 mod search;

@@ -8,6 +8,7 @@ use needless_strace_log::notation;
 mod after;
 mod limits;
 mod locales;
+mod origin;
 mod services;
 mod traps;
 
