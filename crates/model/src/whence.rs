@@ -14,6 +14,8 @@ pub enum Above {
     Nobody,
     /// Somebody, of whom nothing could be read.
     Unread,
+    /// The process of this id, not looked at yet.
+    Pid(u32),
     /// Its parent, which was not observed: its program, and the watched variables at its last exec.
     Parent(Arc<Process>),
 }
@@ -78,7 +80,7 @@ impl Profile {
             }
         }
         match last.process.above {
-            Above::Unread => Whence::Unknown,
+            Above::Unread | Above::Pid(_) => Whence::Unknown,
             _ => Whence::Top,
         }
     }

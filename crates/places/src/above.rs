@@ -24,7 +24,12 @@ pub fn look_above(profile: &mut Profile, watch: &[&str]) {
         });
         process.launcher = now.as_ref().is_some_and(|(kin, _)| gives_what_it_is_told(kin));
         if first && !process.launcher {
-            process.above = now.map_or(Above::Unread, |(kin, _)| seen.above(&kin, MOST));
+            process.above = match (now, &process.above) {
+                (Some((kin, _)), _) => seen.above(kin.parent, Some(kin.cgroup), MOST),
+                // It has ended; who started it may still be there.
+                (None, Above::Pid(up)) => seen.above(*up, None, MOST),
+                (None, _) => Above::Unread,
+            };
         }
     }
 }
@@ -32,24 +37,26 @@ pub fn look_above(profile: &mut Profile, watch: &[&str]) {
 /// Each process above is read once, for all that are below it.
 struct Seen<'a> {
     watch: &'a [&'a str],
-    known: HashMap<(u32, String), Above>,
+    known: HashMap<(u32, Option<String>), Above>,
 }
 
 impl Seen<'_> {
-    /// Who started `kin`, as far as that is not what its service is started by.
-    fn above(&mut self, kin: &Kin, most: usize) -> Above {
-        if kin.parent == 0 || most == 0 {
+    /// The process `pid` and who is above it, as far as that is not what starts a service. `below`: the control
+    /// group of what it started, where known.
+    fn above(&mut self, pid: u32, below: Option<String>, most: usize) -> Above {
+        if pid == 0 || most == 0 {
             return Above::Nobody;
         }
-        let key = (kin.parent, kin.cgroup.clone());
+        let key = (pid, below);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let found = match started_with(kin.parent, self.watch) {
+        let elsewhere = |up: &Kin| key.1.as_ref().is_some_and(|below| *below != up.cgroup);
+        let found = match started_with(pid, self.watch) {
             None => Above::Unread,
-            Some((up, _)) if gives_what_it_is_told(&up) || up.cgroup != kin.cgroup => Above::Nobody,
+            Some((up, _)) if gives_what_it_is_told(&up) || elsewhere(&up) => Above::Nobody,
             Some((up, env)) => {
-                let above = self.above(&up, most - 1);
+                let above = self.above(up.parent, Some(up.cgroup.clone()), most - 1);
                 Above::Parent(Arc::new(parent(up, env, above)))
             }
         };

@@ -134,12 +134,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              over and over; each round costs new pages, too."
         );
         let price = "The program keeps the memory that it once had: in a container with a tight limit it \
-                     may be killed. To be set together: MALLOC_TRIM_THRESHOLD_, \
-                     MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_.";
+                     may be killed. Set MALLOC_MMAP_THRESHOLD_=268435456 with it: \
+                     alone, it has glibc map each block above 128 KiB anew (man 3 mallopt).";
         let caveat = || Safety::Caveat(price.to_owned());
         let remedies = vec![
             tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
-            tally::set("MALLOC_MMAP_THRESHOLD_", THRESHOLD, caveat()),
             tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
         ];
         let stage = if glibc { Stage::Explained } else { Stage::Seen };

@@ -29,7 +29,7 @@
 //! ```finding
 //! locale-not-installed: 7 of 7
 //! stage explained
-//! set LC_ALL=C.utf8
+//! set LC_ALL=C
 //! ```
 //!
 //! ## Not a finding
@@ -147,6 +147,19 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
             "The program then runs in that locale: messages, sorting and formats change from C."
                 .to_owned(),
         ),
+    };
+    // What takes more calls than the search is for whoever wants the encoding: nothing is saved by it.
+    let costs_more = best.zip(now).is_some_and(|(best, now)| best.total_calls > now.total_calls);
+    let encoded = match encoded {
+        Remedy { change: Change::SetEnv { variable, value: Some(value) }, safety }
+            if costs_more =>
+        {
+            Remedy {
+                change: Change::Manual(format!("{variable}={value}, for its encoding")),
+                safety: Safety::Manual(safety.sentence().to_owned()),
+            }
+        }
+        other => other,
     };
     let mut remedies = vec![encoded, install, fewest];
     if locale::locpath(view.process(group.merged.processes[0])).is_some() {

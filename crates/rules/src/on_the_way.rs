@@ -10,6 +10,8 @@ use needless_model::{
 const SHOWN: usize = 120;
 /// Programs that are named at most.
 const NAMED: usize = 3;
+/// Of so many processes, those with most calls, the programs above are looked up: each takes a look at all rows.
+const LOOKED_UP: usize = 16;
 
 /// Programs that run scripts, without the version in their names.
 const INTERPRETERS: [&str; 20] = [
@@ -76,7 +78,10 @@ fn verb(turn: &Turn<'_>) -> (&'static str, &'static str) {
 
 fn what_happened(variable: &str, turn: &Turn<'_>, who: &str) -> String {
     let did = verb(turn).1;
-    let value = turn.is.or(turn.was).filter(|value| value.len() <= SHOWN && !value.is_empty());
+    // A path, a locale, a zone, a number; options of a program may hold a password.
+    let plain =
+        |value: &&str| value.len() <= SHOWN && !value.is_empty() && !value.contains(['=', ' ']);
+    let value = turn.is.or(turn.was).filter(plain);
     match value {
         Some(value) => format!("{variable}={value} was {did} by {who}, on the way to the program."),
         None => format!("{variable} was {did} by {who}, on the way to the program."),
@@ -118,7 +123,7 @@ fn also(remedy: &mut Remedy, sentence: &str) {
 /// The programs that made the changes, each once, in words.
 fn programs(profile: &Profile, turns: &[Turn<'_>]) -> String {
     let mut names: Vec<String> = Vec::new();
-    for turn in turns {
+    for turn in turns.iter().take(LOOKED_UP) {
         let name = program(profile, turn.by);
         if !names.contains(&name) {
             names.push(name);

@@ -73,7 +73,7 @@ pub(super) struct Told {
     pub(super) rule: String,
     /// Calls that its remedies would save, those besides the needless ones included.
     pub(super) saved: i64,
-    /// Its remedies that a tool may try.
+    /// Its remedies that change a variable.
     pub(super) remedies: Vec<Remedy>,
 }
 
@@ -102,7 +102,8 @@ impl Remedy {
             "unset_env" => true,
             _ => false,
         };
-        (sets && remedy["safety"] != "manual").then_some(Remedy { variable, value })
+        // Also what a person is to decide: that is about what else it changes, not about what it saves.
+        sets.then_some(Remedy { variable, value })
     }
 }
 
