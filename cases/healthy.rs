@@ -117,9 +117,9 @@ const HEALTHY: &[Healthy] = &[
     plain("perl -e 'open F, q(>), q(m); print F qq($_\\n) for 1..20000; close F; open F, q(m); $s += $_ while <F>; print $s'"),
     plain("ruby -e 'File.write(%q(m), (1..20000).to_a.join(%q( ))); puts File.read(%q(m)).split.sum(&:to_i)'"),
     plain("node -e 'const fs = require(`fs`); for (let i = 0; i < 300; i++) fs.writeFileSync(`m`, fs.readFileSync(`n`))'"),
-    plain("java -XX:-UsePerfData -XX:-UseContainerSupport -cp /usr/share/java/js.jar org.mozilla.javascript.tools.shell.Main -e 'for (var i = 0, a = []; i < 300000; i++) a[i % 1000] = String(i)'"),
+    plain("java -cp /usr/share/java/js.jar org.mozilla.javascript.tools.shell.Main -e 'for (var i = 0, a = []; i < 300000; i++) a[i % 1000] = String(i)'"),
     plain("mlr --icsv --ojson head -n 3 n"),
-    plain("java -XX:-UsePerfData -XX:-UseContainerSupport -version"),
+    plain("java -version"),
     // Traps: what looks needless and is not. A line protocol, whose answers must not wait in a buffer; a
     // program that switches zones; one that watches a file; the one directory that holds the library.
     Healthy { command: "python3 driver.py", prepare: "printf 'import sys\\nfor line in sys.stdin: print(line.strip())\\n' >echo.py; printf 'import os, subprocess\\nos.environ[\"PYTHONUNBUFFERED\"] = \"1\"\\np = subprocess.Popen([\"python3\", \"echo.py\"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)\\nfor n in range(500):\\n    p.stdin.write(str(n) + chr(10))\\n    p.stdout.readline()\\np.stdin.close()\\n' >driver.py", around: "", needs: "" },

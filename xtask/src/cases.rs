@@ -1,16 +1,18 @@
-//! `cargo xtask cases [PART]`: real programs in a bad and a mended environment, beside strace.
+//! `cargo xtask cases [PART] [--no-prove]`: real programs in a bad and a mended environment, beside strace.
 //!
-//! Prints for each what strace counted, what needless found, and how far its prediction is off; then
-//! healthy programs, in which nothing may be found. With `--write`, what was measured goes into the table
+//! Prints for each what strace counted, what needless found, and how far its prediction is off; then what
+//! `prove` counts for every variable that a finding advises, one at a time: nearly all that was predicted has to
+//! go (`--no-prove` leaves that out). Then healthy programs, in which nothing may be found, whatever the locale. With `--write`, what was measured goes into the table
 //! from which the pages of rules take their proof. What is not installed is said to be skipped; with
 //! CI set that is a failure, for `scripts/install cases` brings all of it.
 
+mod remedies;
 mod stage;
 mod written;
 
 use anyhow::{Result, ensure};
 use needless_rules::{Measured, RULES};
-use stage::{Backend, Stage};
+use stage::{Backend, Stage, Told};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +88,9 @@ fn all_healthy() -> impl Iterator<Item = &'static Healthy> {
     HEALTHY.iter().chain(UNDER_LOAD)
 }
 
+/// In which healthy programs are run beside no locale at all: what people have.
+const LOCALES: [&str; 3] = ["en_US.UTF-8", "C.UTF-8", "C.utf8"];
+
 /// Largest error of a prediction, in percent of the calls that strace counted.
 const MOST_ERROR: f64 = 5.0;
 
@@ -98,14 +103,16 @@ struct Sums {
     wrong: u32,
     skipped: u32,
     failed: u32,
+    proven: u32,
+    not_proven: u32,
     worst: f64,
     measured: Vec<Measured>,
 }
 
 /// Runs the table, or the part of it whose rules or programs contain `part`. With `write`, what the
 /// cases measured replaces their rows in `cases/measured.tsv`, from which pages of rules take their
-/// proof.
-pub(crate) fn run(root: &Path, part: Option<&str>, write: bool) -> Result<()> {
+/// proof. With `prove`, every variable that a finding advises is tried.
+pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> Result<()> {
     let needless = match std::env::var_os("NEEDLESS") {
         Some(path) => PathBuf::from(path),
         None => root.join("target/release/needless"),
@@ -119,13 +126,13 @@ pub(crate) fn run(root: &Path, part: Option<&str>, write: bool) -> Result<()> {
         "rule", "backend", "calls", "saved", "found", "error"
     );
     for case in CASES.iter().filter(|case| wanted(case.rule)) {
-        if let Err(error) = case.judge(&stage, &mut sums) {
+        if let Err(error) = case.judge(&stage, prove, &mut sums) {
             println!("{:21} FAILED: {error:#}", case.rule);
             sums.failed += 1;
         }
     }
-    for healthy in all_healthy().filter(|healthy| wanted(healthy.command)) {
-        if let Err(error) = healthy.judge(&stage, &mut sums) {
+    for (at, healthy) in all_healthy().enumerate().filter(|(_, one)| wanted(one.command)) {
+        if let Err(error) = healthy.judge(&stage, at, &mut sums) {
             println!("{}: FAILED: {error:#}", healthy.command);
             sums.failed += 1;
         }
@@ -136,10 +143,11 @@ pub(crate) fn run(root: &Path, part: Option<&str>, write: bool) -> Result<()> {
             println!("{rule:21} has no case: {reason}");
         }
     }
-    let Sums { found, runs, healthy, wrong, skipped, failed, worst, measured } = sums;
+    let Sums { found, runs, healthy, wrong, skipped, failed, proven, not_proven, worst, measured } =
+        sums;
     println!(
         "\n{} rules, {} without a case; recall {found} of {runs}; healthy runs {healthy}; \
-         wrong findings {wrong}; worst error {worst:.1} %; skipped {skipped}; failed {failed}",
+         wrong findings {wrong}; worst error {worst:.1} %; remedies proven {proven}, not proven {not_proven}; skipped {skipped}; failed {failed}",
         RULES.len(),
         WITHOUT.len(),
     );
@@ -149,13 +157,14 @@ pub(crate) fn run(root: &Path, part: Option<&str>, write: bool) -> Result<()> {
     ensure!(failed == 0, "some case could not be run");
     ensure!(found == runs && wrong == 0, "some case was not judged as it should be");
     ensure!(worst <= MOST_ERROR, "a prediction is off by {worst:.1} % of the calls");
+    ensure!(not_proven == 0, "some remedy does not save what its finding predicts");
     let must_run = needless_testees::must_run();
     ensure!(!must_run || skipped == 0, "with CI set nothing may be skipped: scripts/install cases");
     Ok(())
 }
 
 impl Case {
-    fn judge(&self, stage: &Stage, sums: &mut Sums) -> Result<()> {
+    fn judge(&self, stage: &Stage, prove: bool, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{:21} skipped: {why}", self.rule);
             sums.skipped += 1;
@@ -168,26 +177,26 @@ impl Case {
         let before = stage.count(&bad)?;
         let after = stage.count(&good)?;
         let saved = before.saturating_sub(after);
+        let mut advised: Vec<Told> = Vec::new();
         let mut all_predicted = Vec::new();
         let mut beside = BTreeSet::new();
         for backend in [Backend::Ptrace, Backend::Ebpf, Backend::Log(self.environment)] {
             let bad = stage.judge(&bad, backend, self.pedantic)?;
             let good = stage.judge(&good, backend, self.pedantic)?;
-            let told: u64 =
-                bad.iter().filter(|(rule, _)| any(self.rule, rule)).map(|(_, n)| n).sum();
+            let of_this = |one: &&Told| any(self.rule, &one.rule);
+            let told: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
             // What several rules say of one environment goes together.
-            let all = |told: &[(String, u64)]| told.iter().map(|(_, n)| n).sum::<u64>();
-            let predicted = all(&bad).saturating_sub(all(&good));
+            let all = |told: &[Told]| told.iter().map(|one| one.saved).sum::<i64>();
+            let predicted = (all(&bad) - all(&good)).max(0) as u64;
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
-            let finds =
-                |found: &[(String, u64)]| found.iter().any(|(rule, _)| any(self.rule, rule));
+            let finds = |found: &[Told]| found.iter().any(|one| any(self.rule, &one.rule));
             let ok = finds(&bad) && !finds(&good);
             all_predicted.push(predicted);
-            let others = || bad.iter().chain(&good).filter(|(rule, _)| !any(self.rule, rule));
-            beside.extend(others().map(|(rule, _)| rule.clone()));
+            let others = || bad.iter().chain(&good).filter(|one| !any(self.rule, &one.rule));
+            beside.extend(others().map(|one| one.rule.clone()));
             let wrong: Vec<String> = others()
-                .filter(|(rule, _)| !any(self.beside, rule))
-                .map(|(rule, n)| format!("{rule}:{n}"))
+                .filter(|one| !any(self.beside, &one.rule))
+                .map(|one| format!("{}:{}", one.rule, one.saved))
                 .collect();
             println!(
                 "{:21} {:7} {before:8} {saved:8} {told:8} {error:6.1}%{}{}",
@@ -204,6 +213,13 @@ impl Case {
             sums.found += u32::from(ok);
             sums.wrong += u32::from(!wrong.is_empty());
             sums.worst = sums.worst.max(error);
+            // A log is of a command that is not run again; what it advises the others do, too.
+            if !matches!(backend, Backend::Log(_)) {
+                advised.extend(bad);
+            }
+        }
+        if prove {
+            self.prove(stage, &advised, sums);
         }
         if let [ptrace, ebpf, log] = all_predicted[..] {
             sums.measured.push(Measured {
@@ -218,6 +234,24 @@ impl Case {
             });
         }
         Ok(())
+    }
+
+    /// Tries what is advised in the bad environment, each in a folder of its own: a program may leave something
+    /// behind.
+    fn prove(&self, stage: &Stage, advised: &[Told], sums: &mut Sums) {
+        let folders = std::cell::RefCell::new(Vec::new());
+        let run = || {
+            let folder = tempfile::tempdir()?;
+            stage::prepare(stage, folder.path(), self.prepare)?;
+            let run = stage.run_of(folder.path(), "bad", self.bad, self.command, self.around);
+            folders.borrow_mut().push(folder);
+            Ok(run)
+        };
+        for tried in remedies::prove(stage, advised, &run) {
+            println!("{}", tried.line());
+            sums.proven += u32::from(tried.holds());
+            sums.not_proven += u32::from(!tried.holds());
+        }
     }
 
     /// The rule whose case it is.
@@ -245,24 +279,35 @@ impl Case {
 }
 
 impl Healthy {
-    fn judge(&self, stage: &Stage, sums: &mut Sums) -> Result<()> {
+    /// Number `at` of all. It is run without a locale by each way to observe, and in each of [`LOCALES`] by one:
+    /// which, goes round, so that over the list each locale meets each.
+    fn judge(&self, stage: &Stage, at: usize, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{}: skipped: {why}", self.command);
             sums.skipped += 1;
             return Ok(());
         }
+        let backends = [Backend::Ptrace, Backend::Ebpf, Backend::Log(false)];
         let mut wrong = Vec::new();
-        for backend in [Backend::Ptrace, Backend::Ebpf, Backend::Log(false)] {
-            let folder = tempfile::tempdir()?;
-            stage::prepare(stage, folder.path(), MATERIAL)?;
-            stage::prepare(stage, folder.path(), self.prepare)?;
-            let run = stage.run_of(folder.path(), "good", "TZ=Etc/UTC", self.command, self.around);
-            let told = stage.judge(&run, backend, false)?;
-            sums.healthy += 1;
-            sums.wrong += u32::from(!told.is_empty());
-            wrong.extend(
-                told.into_iter().map(|(rule, n)| format!("{rule}:{n} ({})", backend.name())),
-            );
+        for backend in backends {
+            wrong.extend(self.found(stage, backend, "", "", sums)?);
+        }
+        let installs = stage.locales().filter(|_| stage.missing("true", "", "own").is_none());
+        for (number, locale) in LOCALES.into_iter().enumerate() {
+            let backend = backends[(at + number) % backends.len()];
+            let around = match (locale, &installs) {
+                ("en_US.UTF-8", Some(around)) => around,
+                ("en_US.UTF-8", None) => {
+                    println!(
+                        "{}: skipped with LANG={locale}: it cannot be installed",
+                        self.command
+                    );
+                    sums.skipped += 1;
+                    continue;
+                }
+                _ => "",
+            };
+            wrong.extend(self.found(stage, backend, locale, around, sums)?);
         }
         let said = match wrong.is_empty() {
             true => "nothing found".to_owned(),
@@ -270,6 +315,32 @@ impl Healthy {
         };
         println!("{said} in {}", self.command);
         Ok(())
+    }
+
+    /// What is found in one run, in this locale if one is named.
+    fn found(
+        &self,
+        stage: &Stage,
+        backend: Backend,
+        locale: &str,
+        around: &str,
+        sums: &mut Sums,
+    ) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir()?;
+        stage::prepare(stage, folder.path(), MATERIAL)?;
+        stage::prepare(stage, folder.path(), self.prepare)?;
+        let (variables, how) = match locale {
+            "" => ("TZ=Etc/UTC".to_owned(), backend.name().to_owned()),
+            _ => {
+                (format!("TZ=Etc/UTC LANG={locale}"), format!("{}, LANG={locale}", backend.name()))
+            }
+        };
+        let around = format!("{around}{}", self.around);
+        let run = stage.run_of(folder.path(), "good", &variables, self.command, &around);
+        let told = stage.judge(&run, backend, false)?;
+        sums.healthy += 1;
+        sums.wrong += u32::from(!told.is_empty());
+        Ok(told.iter().map(|one| format!("{}:{} ({how})", one.rule, one.saved)).collect())
     }
 }
 

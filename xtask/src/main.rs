@@ -19,8 +19,9 @@ usage: cargo xtask new-rule NAME   begin a rule from the template
        cargo xtask bench time      the latter alone
        cargo xtask bench WORD      observing the programs whose name contains WORD
        cargo xtask bench-rules     what judging 100,000 rows takes
-       cargo xtask cases [PART] [--write]  real programs, healthy and not, beside strace; written
-                                   into the table from which the pages take their proof";
+       cargo xtask cases [PART] [--no-prove] [--write]
+                                   real programs, healthy and not, beside strace; remedies proven;
+                                   written into the table from which the pages take their proof";
 
 fn main() -> ExitCode {
     match run() {
@@ -46,8 +47,11 @@ fn run() -> Result<()> {
             time_bench::bench()?;
         }
         ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
-        ["cases", ref part @ .., "--write"] => cases::run(&root, part.first().copied(), true)?,
-        ["cases", ref part @ ..] => cases::run(&root, part.first().copied(), false)?,
+        ["cases", ref words @ ..] => {
+            let is = |option: &str| words.contains(&option);
+            let part = words.iter().find(|word| !word.starts_with("--")).copied();
+            cases::run(&root, part, is("--write"), !is("--no-prove"))?;
+        }
         ["bench-rules"] => evaluate::bench()?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;

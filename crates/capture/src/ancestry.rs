@@ -2,7 +2,7 @@
 //! each. proc_pid_environ(5), proc_pid_stat(5), proc_pid_status(5).
 
 use crate::live;
-use needless_model::Value;
+use needless_model::{Env, Value};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<Kin>, String> {
     let mut chain = Vec::new();
     let mut at = pid;
     while at != 0 && chain.len() < MOST {
-        let Some(kin) = kin(at, variable) else { break };
+        let Some((kin, _)) = kin(at, Some(variable)) else { break };
         at = kin.parent;
         chain.push(kin);
     }
@@ -103,6 +103,19 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<Kin>, String> {
 /// When process `pid` was started, in clock ticks since the machine was; `None` where it has ended.
 pub fn started(pid: u32) -> Option<u64> {
     Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.2)
+}
+
+/// The process `pid`, and the variables of `watch` in the environment that it got at its last exec. Of no
+/// variable does the [`Kin`] itself then hold a value.
+pub fn started_with(pid: u32, watch: &[&str]) -> Option<(Kin, Env)> {
+    let (kin, block) = kin(pid, None)?;
+    let env = match block {
+        Some(block) if state(&block) != Block::Clobbered => {
+            Env::Known(needless_tracee::watched(&block, watch))
+        }
+        _ => Env::Unknown,
+    };
+    Some((kin, env))
 }
 
 /// The file system as the process `kin` sees it.
@@ -120,7 +133,8 @@ pub fn root_of(kin: &Kin) -> std::io::Result<crate::Root> {
     }
 }
 
-fn kin(pid: u32, variable: &str) -> Option<Kin> {
+/// The process, and the block that it got at its last exec, where that can be read.
+fn kin(pid: u32, variable: Option<&str>) -> Option<(Kin, Option<Vec<u8>>)> {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     let stat = stat(&text(dir.join("stat"))?)?;
     let status = text(dir.join("status")).unwrap_or_default();
@@ -130,16 +144,19 @@ fn kin(pid: u32, variable: &str) -> Option<Kin> {
     let mut argv: Vec<String> =
         argv.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     argv.pop_if(|last| last.is_empty());
+    let not_asked = || Value::Unknown("it was not asked for".into());
     let (initial, marks) = match &block {
-        Ok(block) => (initial(block, variable), needless_tracee::watched(block, &MARKS)),
+        Ok(block) => (
+            variable.map_or_else(not_asked, |variable| initial(block, variable)),
+            needless_tracee::watched(block, &MARKS),
+        ),
         Err(error) => (Value::Unknown(refused("/proc/PID/environ", pid, error)), BTreeMap::new()),
     };
-    drop(block);
     let own = needless_tracee::Root::of("self");
     let pid_namespace = fs::read_link(dir.join("ns/pid")).ok();
     let pid_namespace = pid_namespace
         .and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
-    Some(Kin {
+    let kin = Kin {
         pid,
         own_pid: last_number(&status, "NSpid:").unwrap_or(pid),
         parent: stat.1,
@@ -151,11 +168,12 @@ fn kin(pid: u32, variable: &str) -> Option<Kin> {
         started: stat.2,
         cgroup: text(dir.join("cgroup")).unwrap_or_default(),
         initial,
-        live: live::variable(pid, variable),
+        live: variable.map_or_else(not_asked, |variable| live::variable(pid, variable)),
         marks,
         own_root: needless_tracee::Root::of(&pid.to_string()) == own,
         pid_namespace: pid_namespace.unwrap_or(0),
-    })
+    };
+    Some((kin, block.ok()))
 }
 
 /// The variable in an initial block. A block that the program wrote over (setproctitle(3bsd) of

@@ -24,7 +24,7 @@ mod unwind;
 mod window;
 mod zone;
 
-pub use ancestry::{Kin, ancestry, root_of, started};
+pub use ancestry::{Kin, ancestry, root_of, started, started_with};
 pub use costs::calibrate;
 pub use count::count_command;
 pub use doctor::{Check, State, doctor};

@@ -18,6 +18,7 @@ mod process;
 mod profile;
 mod proof;
 mod snapshot;
+mod whence;
 
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use call::{Ask, CallId};
@@ -34,3 +35,4 @@ pub use process::{Born, COMMAND_BYTES, Env, Exit, Libc, ProcId, Process, Runtime
 pub use profile::{CallSite, Loss, Profile, Row, Target, Totals, Window};
 pub use proof::{Counted, Measure, Outcome, Prediction, Proof, Quantity, Usage};
 pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};
+pub use whence::{Above, Link, Turn, Whence};

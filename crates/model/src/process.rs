@@ -1,5 +1,6 @@
 //! Who asked.
 
+use crate::Above;
 use std::collections::BTreeMap;
 
 /// A process *between two execs*: a pid that execs another program becomes another [`Process`].
@@ -114,6 +115,11 @@ pub struct Process {
     pub pid: u32,
     /// Who forked it, or what it was before exec.
     pub parent: Option<ProcId>,
+    /// What is above it, where it has no parent here.
+    pub above: Above,
+    /// Whether what it gives to those it executes comes from a configuration (init, cron, a login shell): a
+    /// change belongs there. Known only of processes that ran before they were observed.
+    pub launcher: bool,
     /// How it came to be.
     pub born: Born,
     /// The executable's path, as resolved by the kernel where known, else as given to exec.
@@ -162,6 +168,8 @@ impl Process {
         Process {
             pid,
             parent,
+            above: Above::Nobody,
+            launcher: false,
             born,
             exe: None,
             command: None,
@@ -185,6 +193,7 @@ impl Process {
         Process {
             pid,
             parent: Some(parent),
+            above: Above::Nobody,
             born: Born::Fork,
             cpu_user_ns: None,
             cpu_sys_ns: None,

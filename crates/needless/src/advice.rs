@@ -62,6 +62,22 @@ pub(crate) fn first(advice: &Advice) -> Option<&Change> {
     changes.find(|(change, manual)| !manual && can_make(change)).map(|(change, _)| change)
 }
 
+/// What a report leaves to a person, for the end of a sentence: the first remedy of each finding.
+pub(crate) fn by_hand(findings: &[Advice], rules: &[String]) -> String {
+    let wanted = |advice: &&Advice| rules.is_empty() || rules.contains(&advice.rule);
+    let said =
+        findings.iter().filter(wanted).filter_map(|advice| match advice.changes.first()? {
+            (Change::Manual(text), _) => Some(format!("{}: {}", clean(&advice.rule), clean(text))),
+            _ => None,
+        });
+    let said: Vec<String> = said.collect();
+    match said.is_empty() {
+        true => String::new(),
+        // A sentence of the file, and so it is named as one.
+        false => format!(" (the report says: {})", said.join("; ")),
+    }
+}
+
 /// Works out what `rule` advises where a report says `said`. `here` looks at the process, asked for a
 /// variable. The sentence, if there is one, says that the report has something else.
 ///

@@ -3,7 +3,7 @@
 mod wish;
 
 use crate::origin::{of_process, of_stopped_unit};
-use crate::{cli, output};
+use crate::{advice, cli, output};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::Root;
 use needless_places::{self as places, Journal, Plan, Recovered, State, Target};
@@ -43,7 +43,10 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
         }
     }
     if wishes.is_empty() && refused.is_empty() {
-        output::say("nothing to change: no remedy that a tool may apply");
+        let report = asked.report.as_deref().map(advice::report).transpose()?;
+        let by_hand = report.map(|report| advice::by_hand(&report.findings, &asked.rules));
+        let by_hand = by_hand.unwrap_or_default();
+        output::say(format_args!("nothing to change: no remedy that a tool may apply{by_hand}"));
         return Ok(());
     }
     let (targets, conflicts) = places::merged(targets);

@@ -207,7 +207,8 @@ fn watch(
         progress.show(so_far);
     });
     progress.end();
-    let profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    let mut profile = profile.map_err(|failure| anyhow!(failure.message))?;
+    needless_places::look_above(&mut profile, options.watch);
     let mut verdict = needless_rules::check_by_service(&profile, gate.options());
     let judgement = gate.judge(&mut verdict, &profile, &source)?;
     judgement.end(write(&profile, &verdict, source, top, report.format, output, when))

@@ -111,6 +111,7 @@ fn file_on_stdin() -> Option<PathBuf> {
 fn options(asked: &cli::Measure) -> needless_prove::Options {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     needless_prove::Options {
+        count_only: asked.count_only,
         runs: asked.runs.map(|runs| runs as usize),
         budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
         warmup: asked.warmup.into(),
@@ -245,10 +246,11 @@ fn advised(report: &Path, asked: &cli::Prove, caller: Option<&Caller>) -> Result
     let changes = once(changes.into_iter());
     if changes.is_empty() {
         bail!(
-            "{}: it advises nothing{} that can be tried {}",
+            "{}: it advises nothing{} that can be tried {}{}",
             report.display(),
             if rules.is_empty() { "" } else { " by these rules" },
-            if refused > 0 { "here" } else { "without a person's decision" }
+            if refused > 0 { "here" } else { "without a person's decision" },
+            advice::by_hand(&findings, rules)
         );
     }
     Ok(changes)
@@ -257,6 +259,7 @@ fn advised(report: &Path, asked: &cli::Prove, caller: Option<&Caller>) -> Result
 fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
     let output = Output::of_report(&asked.report, Stream::Stderr)?;
     let measure = cli::Measure {
+        count_only: false,
         runs: asked.runs,
         budget: asked.budget,
         warmup: 1,

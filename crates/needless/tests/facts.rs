@@ -100,7 +100,8 @@ fn what_the_environment_does_is_found_where_the_output_goes_to_dev_null_too() {
         "PYTHONUNBUFFERED=1 /usr/bin/python3 -c 'for i in range(1000): print(i)' >/dev/null";
     for (backend, report) in reports(script) {
         let [finding] = of(&report, "unbuffered-output")[..] else { panic!("{backend}: {report}") };
-        assert_eq!(finding["remedies"][0]["text"], "unset PYTHONUNBUFFERED");
+        let there = "which sets PYTHONUNBUFFERED: unset it there";
+        assert!(finding["remedies"][0]["text"].as_str().unwrap().ends_with(there), "{finding}");
         let path = "standard output, which is /dev/null, a few bytes";
         assert_eq!(finding["evidence"][0]["path"], path, "{backend}");
         assert_eq!(finding["of"], 2000, "{backend}");

@@ -227,3 +227,44 @@ fn programs_that_only_their_user_may_read_are_read_all_the_same() {
     let site = found[0]["sites"][0].as_str().unwrap_or_default();
     assert!(site.starts_with("main+") && site.contains("localtime"), "{}", found[0]);
 }
+
+/// What runs already has ancestors: the one that removed the variable is named, and nothing is advised where it
+/// would change nothing.
+#[test]
+fn who_is_above_says_where_a_variable_was_removed() {
+    let Some(program) = testee("clock_ticks") else { return };
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("wrap");
+    for (line, removed) in [("unset TZ", true), (":", false)] {
+        std::fs::write(&script, format!("{line}\n{program} >/dev/null & echo $! >pid; wait\n"))
+            .unwrap();
+        let mut wrap = command("sh");
+        wrap.arg(&script).current_dir(folder.path());
+        if removed {
+            wrap.env("TZ", "Etc/UTC");
+        }
+        let mut wrap = wrap.spawn().unwrap();
+        let file = folder.path().join("pid");
+        let clock = loop {
+            let pid = std::fs::read_to_string(&file).unwrap_or_default();
+            if pid.ends_with('\n') {
+                break pid.trim().to_owned();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        let seen = report(&["attach", &clock, "--for", "1500ms"]);
+        assert!(command("kill").arg(&clock).status().unwrap().success());
+        wrap.wait().unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let [finding] = of(&seen, &clock)[..] else { panic!("{seen:#}") };
+        let set = advised(finding, "TZ").len();
+        assert_eq!(set == 0, removed, "{finding:#}");
+        let why = finding["why"].as_str().unwrap();
+        assert_eq!(why.contains("TZ=Etc/UTC was removed by /"), removed, "{why}");
+        let first = finding["remedies"][0]["text"].as_str().unwrap();
+        assert_eq!(first.contains("sh, which removes TZ"), removed, "{first}");
+    }
+}

@@ -133,6 +133,24 @@ impl Launcher {
     }
 }
 
+/// Whether what a process gives to those it executes comes from a configuration, or from a person at a
+/// terminal: a change belongs there, and the process is not to be blamed for it.
+pub(crate) fn gives_what_it_is_told(kin: &Kin) -> bool {
+    let words = || kin.argv.iter().skip(1);
+    match Launcher::of(kin) {
+        // A shell that runs no script has its variables from the files that it reads as it starts.
+        Some(Launcher::Shell) => {
+            is_login(kin) || words().all(|word| word.starts_with('-') && word != "-c")
+        }
+        Some(_) => true,
+        None => {
+            kin.own_pid == 1
+                || kin.comm.starts_with("php-fpm")
+                || matches!(kin.name(), "postgres" | "apache2")
+        }
+    }
+}
+
 /// Whether a shell was started as a login shell, as its words say.
 pub(crate) fn is_login(kin: &Kin) -> bool {
     let Some(first) = kin.argv.first() else { return false };

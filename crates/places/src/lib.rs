@@ -1,6 +1,7 @@
 //! Where an environment comes from, and how to change it there and take it back. The only crate that
 //! writes to the host: in `disk.rs`, through the journal.
 
+mod above;
 mod apache;
 mod around;
 mod belongs;
@@ -26,6 +27,7 @@ mod traced;
 mod unit;
 mod veil;
 
+pub use above::look_above;
 pub use belongs::Spot;
 pub use book::book_page;
 pub use disk::{About, Before, Disk};

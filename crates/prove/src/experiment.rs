@@ -22,6 +22,8 @@ const ROWS: usize = 12;
 /// How to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Only count calls: no arm is warmed up, no pair is run.
+    pub count_only: bool,
     /// Pairs to run; `None`: as many as the budget allows, at most 2,000.
     pub runs: Option<usize>,
     /// Time for the pairs. A pair that would not end in time is not begun, but for the first.
@@ -92,7 +94,9 @@ pub fn prove(
     let (before, expected) = lab.count(Arm::Before)?;
     evidence.before.push(before.totals.calls);
     let mut proof = Proof::begun(&words[0].to_string_lossy(), changes, &before.backend);
-    progress(Step::Warming);
+    if !options.count_only {
+        progress(Step::Warming);
+    }
     if let Some(how) = lab.warm(Arm::Before, &expected, &mut random)? {
         proof.outcome = needless_model::Outcome::Differs(format!(
             "without the change too it does not do the same in each run: {how}"
@@ -123,10 +127,15 @@ pub fn prove(
             counts.push(lab.count(arm)?.0.totals.calls);
         }
     }
+    evidence.first_exit = Some(expected.exit);
+    evidence.count_only = options.count_only;
+    if options.count_only {
+        judge(&mut proof, &evidence);
+        return Ok(Experiment { proof, before, after: Some(after) });
+    }
     proof.peak_floor_kib = needless_launch::peak_floor_kib(&lab.launch, lab.original)
         .map_err(|error| bad(&error.to_string()))?;
     let differs = lab.pairs(&expected, &mut random, &mut evidence, progress)?;
-    evidence.first_exit = Some(expected.exit);
     match differs {
         Some(how) => proof.outcome = needless_model::Outcome::Differs(how),
         None => judge(&mut proof, &evidence),
@@ -174,6 +183,9 @@ impl Lab<'_> {
         expected: &Behaviour,
         random: &mut Random,
     ) -> Result<Option<String>, Failure> {
+        if self.options.count_only {
+            return Ok(None);
+        }
         let endings = hold()?;
         for _ in 0..self.options.warmup.max(1) {
             let Some((behaviour, _)) = self.time(arm, padding(random), &endings)? else {

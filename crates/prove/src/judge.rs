@@ -24,6 +24,8 @@ pub(crate) struct Evidence {
     pub(crate) early: bool,
     /// What failed after the first pair.
     pub(crate) failure: Option<String>,
+    /// Whether no pairs were to be run.
+    pub(crate) count_only: bool,
     /// How every run ended.
     pub(crate) first_exit: Option<Exit>,
 }
@@ -37,7 +39,10 @@ pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
     proof.failure.clone_from(&evidence.failure);
     proof.measures = measures(&evidence.pairs);
     let fell = calls.is_some_and(|(before, after)| calls_fell(before, after));
-    proof.outcome = outcome(fell, calls, proof);
+    proof.outcome = match evidence.count_only {
+        true => counts_only(fell),
+        false => outcome(fell, calls, proof),
+    };
     proof.warnings = warnings(evidence, proof);
 }
 
@@ -73,6 +78,15 @@ fn measures(pairs: &[[Usage; 2]]) -> Vec<Measure> {
         }
     };
     Quantity::ALL.into_iter().map(measure).collect()
+}
+
+fn counts_only(fell: bool) -> Outcome {
+    match fell {
+        true => Outcome::Proven { calls: true, cpu: false },
+        false => Outcome::NotProven(
+            "no calls went beyond what counts differ; CPU time was not measured".into(),
+        ),
+    }
 }
 
 fn outcome(fell: bool, calls: Option<(Counted, Counted)>, proof: &Proof) -> Outcome {

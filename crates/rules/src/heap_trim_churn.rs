@@ -138,15 +138,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     }
 }
 
-/// The three variables, the one that matters most first.
+/// Two variables, the one that matters most first. A third does nothing by itself.
 pub(crate) fn remedies() -> Vec<Remedy> {
     let price = "The program keeps the memory that it once had: in a container with a tight limit it \
-                 may be killed. To be set together: MALLOC_TRIM_THRESHOLD_, \
-                 MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_.";
+                 may be killed. Set MALLOC_MMAP_THRESHOLD_=268435456 with it: \
+                 alone, it has glibc map each block above 128 KiB anew (man 3 mallopt).";
     let caveat = || Safety::Caveat(price.to_owned());
     vec![
         tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
-        tally::set("MALLOC_MMAP_THRESHOLD_", THRESHOLD, caveat()),
         tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
     ]
 }

@@ -40,6 +40,7 @@ mod locale;
 mod locale_advice;
 mod measured;
 mod merged;
+mod on_the_way;
 mod page;
 mod rederive;
 mod search;

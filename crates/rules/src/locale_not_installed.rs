@@ -29,7 +29,7 @@
 //! ```finding
 //! locale-not-installed: 7 of 7
 //! stage explained
-//! set LC_ALL=C.utf8
+//! set LC_ALL=C
 //! ```
 //!
 //! ## Not a finding
@@ -63,6 +63,7 @@
 use crate::locale::{self, Cause};
 use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
 use crate::select::Bar;
+use crate::tally;
 use crate::{Claims, Rule, View};
 use needless_model::{Change, Fact, Finding, Remedy, Safety, Stage};
 
@@ -124,9 +125,16 @@ pub(crate) const FEWEST: &str = "The fewest calls. The program runs in C now, si
 pub(crate) const WITHOUT_LOCPATH: &str = "The locale may well be in the archive, where glibc does not look while LOCPATH is \
                                           set. Locales that exist only in LOCPATH are then no longer found.";
 
-/// The installed locale with the encoding that `wanted`, which `value` asks for, was to give, and what it
-/// costs.
-pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<(String, String)> {
+/// An installed locale with the encoding that was asked for.
+pub(crate) struct Encoded {
+    pub(crate) name: String,
+    pub(crate) caveat: String,
+    /// Whether loading it takes more calls than the search for the missing one.
+    pub(crate) costs_more: bool,
+}
+
+/// The installed locale with the encoding that `wanted`, which `value` asks for, was to give.
+pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<Encoded> {
     let probe = advice::probe(view, value)?;
     let now = advice::measured(probe, value)?;
     let best = advice::best(probe, encoding(wanted))?;
@@ -137,13 +145,22 @@ pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<(Str
         best.name,
         advice::figures(best, now)
     );
-    Some((best.name.clone(), caveat))
+    let costs_more = best.total_calls > now.total_calls;
+    Some(Encoded { name: best.name.clone(), caveat, costs_more })
 }
 
 fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     let wanted = group.first;
     let encoded = match encoded(view, group.value(), wanted) {
-        Some((name, caveat)) => group.set(Some(&name), &caveat),
+        Some(found) => match group.set(Some(&found.name), &found.caveat) {
+            // Nothing is saved by it: it is for whoever wants the encoding.
+            Remedy { change: Change::SetEnv { variable, value: Some(value) }, .. }
+                if found.costs_more =>
+            {
+                tally::by_hand(&format!("{variable}={value}, for its encoding"), &found.caveat)
+            }
+            other => other,
+        },
         None => group.set(
             None,
             "The value is one that `locale -a` lists where the program runs, such as C.utf8 for \

@@ -189,7 +189,9 @@ fn another_locale(
         _ if not_installed && value == Some("C") => {
             Some(("C".to_owned(), locale_not_installed::FEWEST.to_owned()))
         }
-        _ if not_installed => locale_not_installed::encoded(view, now, now),
+        _ if not_installed => locale_not_installed::encoded(view, now, now)
+            .filter(|found| !found.costs_more)
+            .map(|found| (found.name, found.caveat)),
         "locale-alias" => locale_advice::better(view, now)
             .map(|(name, figures)| (name, locale_alias::caveat(&figures))),
         _ => locale_advice::better(view, now)

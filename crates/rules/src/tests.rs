@@ -9,6 +9,7 @@ mod after;
 mod facts;
 mod limits;
 mod locales;
+mod origin;
 mod rederived;
 mod searchers;
 mod services;

@@ -1,7 +1,7 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
 use crate::select::Bar;
-use crate::{Claims, Date, Declared, RULES, View, by_name, details};
+use crate::{Claims, Date, Declared, RULES, View, by_name, details, on_the_way};
 use needless_model::{Ask, Costs, Fact, Finding, Profile};
 use std::cmp::Reverse;
 
@@ -93,6 +93,16 @@ pub struct NotChecked {
 /// Rules that `options` leave out are asked all the same and their findings dropped: what they can
 /// explain is not to come back under the name of a more general rule.
 pub fn check(profile: &Profile, options: &Options) -> Verdict {
+    let mut verdict = ask(profile, options);
+    for finding in verdict.findings.iter_mut().chain(&mut verdict.below) {
+        on_the_way::place(profile, finding);
+    }
+    verdict
+}
+
+/// As [`check`], but for where the remedies belong: that takes the whole tree of processes, of which `profile`
+/// may be a part.
+pub(crate) fn ask(profile: &Profile, options: &Options) -> Verdict {
     let mut view = View::new(profile);
     let mut claims = Claims::new(profile.rows.len());
     let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };

@@ -1,6 +1,6 @@
 //! What /proc tells of a process right after it exec'd.
 
-use needless_model::{Env, Process, Runtime};
+use needless_model::{Above, Born, Env, Process, Runtime};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -46,6 +46,17 @@ pub fn look(process: &mut Process, watch: &[&str]) {
     process.secure = secure(pid);
     process.command = command(pid);
     process.open_files = open_files(pid);
+    // Of all others the observer saw who made them.
+    if process.born == Born::Seen && process.parent.is_none() {
+        process.above = parent(pid).map_or(Above::Unread, Above::Pid);
+    }
+}
+
+/// The parent of process `pid`: the fourth field of proc_pid_stat(5), the second after the name.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
+    std::str::from_utf8(after).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// The name of process `pid`, which is that of its first thread.
@@ -183,6 +194,8 @@ mod tests {
         assert_eq!(me.exe.as_deref(), std::env::current_exe().unwrap().to_str());
         assert_eq!(me.env, Env::Known(BTreeMap::new()));
         assert_eq!(me.secure, Some(false));
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+        assert!(matches!(me.above, Above::Pid(pid) if Some(pid) == parent));
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         assert_eq!(me.open_files, limit.current);
         let name = needless_model::command_of(me.exe.as_deref().unwrap().as_bytes());

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -60,8 +61,50 @@ pub(super) struct Stage {
     unpacked: PathBuf,
     /// Where PostgreSQL keeps its programs, each with a colon before it.
     postgres: String,
+    /// Where the locales of [`Stage::locales`] lie, once they were made.
+    locales: OnceCell<Option<tempfile::TempDir>>,
     /// Where cargo and rustc themselves lie, not a launcher that looks for them; a colon before it.
     rust: String,
+}
+
+/// What a rule found.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) rule: String,
+    /// Calls that its remedies would save, those besides the needless ones included.
+    pub(super) saved: i64,
+    /// Its remedies that change a variable.
+    pub(super) remedies: Vec<Remedy>,
+}
+
+/// A variable to set, or to remove (`None`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Remedy {
+    variable: String,
+    value: Option<String>,
+}
+
+impl Remedy {
+    /// As one would say it.
+    pub(super) fn words(&self) -> String {
+        match &self.value {
+            Some(value) => format!("{}={value}", self.variable),
+            None => format!("unset {}", self.variable),
+        }
+    }
+
+    fn of(remedy: &Value) -> Option<Remedy> {
+        let variable = remedy["variable"].as_str()?.to_owned();
+        let value = remedy["value"].as_str().map(str::to_owned);
+        let sets = match remedy["kind"].as_str()? {
+            // Which value is right the report does not know.
+            "set_env" => value.is_some(),
+            "unset_env" => true,
+            _ => false,
+        };
+        // Also what a person is to decide: that is about what else it changes, not about what it saves.
+        sets.then_some(Remedy { variable, value })
+    }
 }
 
 /// A program in one of its environments.
@@ -86,7 +129,7 @@ impl Stage {
         let cargo = std::env::var_os("CARGO").map(PathBuf::from);
         let rust = cargo.as_deref().and_then(Path::parent);
         let rust = rust.map(|bin| format!(":{}", bin.display())).unwrap_or_default();
-        Stage { needless, unpacked, postgres, rust }
+        Stage { needless, unpacked, postgres, locales: OnceCell::new(), rust }
     }
 
     /// The usual directories, those of what is unpacked, and that of the compiler that built this.
@@ -114,6 +157,19 @@ impl Stage {
         }
         let namespaces = around.is_empty() || works("unshare --mount --net true");
         (!namespaces).then(|| "namespaces of its own need root".to_owned())
+    }
+
+    /// What a script around a run begins with that is to find en_US.UTF-8 in the locale archive, as Debian's
+    /// own tools install it; compiled once. `None` where it cannot be.
+    pub(super) fn locales(&self) -> Option<String> {
+        let folder = self.locales.get_or_init(|| {
+            let folder = tempfile::tempdir().ok()?;
+            let script = "mkdir -p usr/lib/locale; [ ! -d /usr/lib/locale/C.utf8 ] || cp -r /usr/lib/locale/C.utf8 usr/lib/locale; \
+                          localedef --prefix=@ -i en_US -f UTF-8 en_US.UTF-8; chmod -R a+rX .";
+            prepare(self, folder.path(), script).ok().map(|()| folder)
+        });
+        let folder = folder.as_ref()?.path().join("usr/lib/locale");
+        Some(format!("mount --bind {} /usr/lib/locale; ", folder.display()))
     }
 
     /// A case's texts with everything put in.
@@ -196,13 +252,8 @@ impl Stage {
         Ok(total.split_whitespace().nth(3).context("no total")?.parse()?)
     }
 
-    /// The rules that find something, with the calls that their remedies would save.
-    pub(super) fn judge(
-        &self,
-        run: &Run,
-        backend: Backend,
-        pedantic: bool,
-    ) -> Result<Vec<(String, u64)>> {
+    /// What the rules find.
+    pub(super) fn judge(&self, run: &Run, backend: Backend, pedantic: bool) -> Result<Vec<Told>> {
         let report = run.folder.join("report.json");
         let _ = std::fs::remove_file(&report);
         let (program, to) = (self.needless.display().to_string(), report.display().to_string());
@@ -231,12 +282,34 @@ impl Stage {
         let Some(findings) = report["findings"].as_array() else {
             bail!("a report without findings")
         };
-        let told = findings.iter().map(|f| {
-            let needless = f["needless"].as_u64().unwrap_or(0);
-            let saved = needless.saturating_add_signed(f["besides"].as_i64().unwrap_or(0));
-            (f["rule"].as_str().unwrap_or("?").to_owned(), saved)
+        let remedies = |of: &Value| {
+            let all = of["remedies"].as_array().map_or(&[][..], Vec::as_slice);
+            all.iter().filter_map(Remedy::of).collect()
+        };
+        let told = findings.iter().map(|f| Told {
+            rule: f["rule"].as_str().unwrap_or("?").to_owned(),
+            saved: f["needless"].as_i64().unwrap_or(0) + f["besides"].as_i64().unwrap_or(0),
+            remedies: remedies(f),
         });
         Ok(told.collect())
+    }
+
+    /// The proof of a remedy: calls counted with and without it.
+    pub(super) fn prove(&self, run: &Run, backend: Backend, remedy: &Remedy) -> Result<Value> {
+        let file = run.folder.join("proof.json");
+        let _ = std::fs::remove_file(&file);
+        let (program, to) = (self.needless.display().to_string(), file.display().to_string());
+        let change = match &remedy.value {
+            Some(value) => ["--set".to_owned(), format!("{}={value}", remedy.variable)],
+            None => ["--unset".to_owned(), remedy.variable.clone()],
+        };
+        // Whether the output is the same is for people to look at: some print times and pids.
+        let how = ["--count-only", "--ignore-output", ".*", "--backend", backend.name()];
+        let start = [&*program, "prove", "-o", &to, &change[0], &change[1]];
+        self.perform(run, &[&start[..], &how, &["--"]].concat(), false)?;
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("prove of {} wrote nothing: {}", run.line, run.said()))?;
+        Ok(serde_json::from_str(&text)?)
     }
 }
 

@@ -173,8 +173,9 @@ fn look(asked: &cli::Fix) -> Result<Vec<(Advice, Remedy)>> {
     let options =
         needless_capture::Options { watch: crate::settings::get().watched, ..Default::default() };
     output::say(format_args!("observing {who} for {} s", LOOK.as_secs()));
-    let profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
+    let mut profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
         .map_err(|failure| anyhow!(failure.message))?;
+    places::look_above(&mut profile, options.watch);
     let options = needless_rules::Options {
         min_saving_percent: 1.0,
         only: asked.rules.clone(),
@@ -185,7 +186,6 @@ fn look(asked: &cli::Fix) -> Result<Vec<(Advice, Remedy)>> {
     let mut verdict = needless_rules::check_by_service(&profile, &options);
     crate::gate::suppress(&mut verdict, &profile, &options);
     for needless_rules::Suppressed { finding, reason, place, .. } in &verdict.suppressed {
-        let (place, reason) = (needless_report::clean(place), needless_report::clean(reason));
         output::say(format_args!("{} is left alone: {place} says so ({reason})", finding.rule));
     }
     Ok(verdict.findings.iter().filter_map(|finding| advised(finding, &profile)).collect())

@@ -44,6 +44,9 @@ pub(crate) struct Prove {
 
 #[derive(Args)]
 pub(crate) struct Measure {
+    /// Only count calls, with the change and without: CPU time is not measured.
+    #[arg(long, conflicts_with_all = ["runs", "budget", "warmup", "whose"])]
+    pub(crate) count_only: bool,
     /// Pairs of runs; by default as many as the budget allows.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "whose")]
     pub(crate) runs: Option<u32>,

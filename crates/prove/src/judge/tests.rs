@@ -39,6 +39,17 @@ fn counts_prove_and_cpu_may() {
 }
 
 #[test]
+fn counts_alone_say_nothing_of_time() {
+    for (after, proven) in [(91, true), (100, false), (109, false)] {
+        let mut proof = Proof::begun("x", &[], "ptrace");
+        let (before, after) = (vec![100, 100], vec![after, after]);
+        judge(&mut proof, &Evidence { before, after, count_only: true, ..Evidence::default() });
+        assert_eq!(proof.holds(), proven, "{:?}", proof.outcome);
+        assert!(proof.measures.is_empty() && proof.pairs == 0 && proof.warnings.is_empty());
+    }
+}
+
+#[test]
 fn a_change_that_makes_it_slower_is_not_proven_by_counts() {
     let proof = judged(&[100, 100], &[91, 91], pairs(40, 1.2, 4));
     assert_eq!(proof.outcome, Outcome::NotProven("calls went, but it takes more CPU time".into()));

@@ -110,8 +110,10 @@ openat(AT_FDCWD, "/usr/lib/locale/en_US.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1
 openat(AT_FDCWD, "/usr/lib/locale/en/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
 "#
     );
-    let wanted = "locale-not-installed: 7 of 7\nstage explained\nset LC_ALL=C.utf8";
+    let wanted = "locale-not-installed: 7 of 7\nstage explained\nset LC_ALL=C";
     compare(&verdict(&log), wanted, &log);
+    let encoded = Change::Manual("LC_ALL=C.utf8, for its encoding".into());
+    assert_eq!(found(&log).remedies[0].change, encoded);
     let sentence = found(&log).remedies[0].safety.sentence().to_owned();
     assert!(sentence.contains("129 calls in all, instead of 7 and 79, so more calls in all"));
 }

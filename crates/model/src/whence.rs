@@ -1,0 +1,180 @@
+//! Where on the way to a process one of its variables got its value: from the environments at each exec.
+
+use crate::{Born, ProcId, Process, Profile};
+use std::sync::Arc;
+
+/// A program that executes itself again and again is followed up no farther than this.
+const FARTHEST: usize = 256;
+
+/// What is above a process that has no parent in its profile.
+#[derive(Clone, Debug, Default)]
+pub enum Above {
+    /// Nobody who matters: the observer started it, or what did so only hands on what its configuration says.
+    #[default]
+    Nobody,
+    /// Somebody, of whom nothing could be read.
+    Unread,
+    /// The process of this id, not looked at yet.
+    Pid(u32),
+    /// Its parent, which was not observed: its program, and the watched variables at its last exec.
+    Parent(Arc<Process>),
+}
+
+/// How a process came by the value of a variable, or came to lack it.
+#[derive(Clone, Copy, Debug)]
+pub enum Whence<'p> {
+    /// The first process had it so: what is changed there reaches the process.
+    Top,
+    /// A program between the first process and this one made it so: what is changed in front of the first
+    /// does not reach the process.
+    OnTheWay(Turn<'p>),
+    /// Some environment on the way could not be read.
+    Unknown,
+}
+
+/// The last change of a variable on the way to a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'p> {
+    /// The program that made the change: it executed the next one with another value.
+    pub by: Link<'p>,
+    /// What it was started with; `None`: the variable was not set.
+    pub was: Option<&'p str>,
+    /// What the process has; `None`: the variable is not set.
+    pub is: Option<&'p str>,
+}
+
+/// A program on the way: one that was observed, or an ancestor.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'p> {
+    /// What is known of it.
+    pub process: &'p Process,
+    /// Its number in the profile, if it was observed.
+    pub id: Option<ProcId>,
+}
+
+impl<'p> Whence<'p> {
+    /// The change on the way, if there was one.
+    pub fn turn(&self) -> Option<Turn<'p>> {
+        match self {
+            Whence::OnTheWay(turn) => Some(*turn),
+            Whence::Top | Whence::Unknown => None,
+        }
+    }
+}
+
+impl Profile {
+    /// How process `id` came by its value of `variable`. Only execs count: what a program changes of its
+    /// own environment shows in what it executes.
+    pub fn whence(&self, id: ProcId, variable: &str) -> Whence<'_> {
+        let mut way = self.way(id);
+        let Some(mut last) = way.next() else { return Whence::Unknown };
+        let Some(is) = last.process.env.get(variable) else { return Whence::Unknown };
+        for (step, by) in way.enumerate() {
+            match by.process.env.get(variable) {
+                // A log tells nothing of the environment before its first exec.
+                None if by.is_start_of_a_log() => return Whence::Top,
+                None => return Whence::Unknown,
+                Some(_) if step >= FARTHEST => return Whence::Unknown,
+                Some(was) if was != is => return Whence::OnTheWay(Turn { by, was, is }),
+                Some(_) => last = by,
+            }
+        }
+        match last.process.above {
+            Above::Unread | Above::Pid(_) => Whence::Unknown,
+            _ => Whence::Top,
+        }
+    }
+
+    /// The programs that led to `id`: its own, then who executed that, up to the first or to one that only
+    /// hands on what its configuration says.
+    fn way(&self, id: ProcId) -> impl Iterator<Item = Link<'_>> {
+        let link = |id| Link { process: self.process(id), id: Some(id) };
+        std::iter::successors(Some(link(self.image_of(id))), move |at| {
+            let up = match (at.process.parent, &at.process.above) {
+                (Some(up), _) => link(self.image_of(up)),
+                (None, Above::Parent(up)) => Link { process: up, id: None },
+                (None, _) => return None,
+            };
+            (!up.process.launcher).then_some(up)
+        })
+    }
+}
+
+impl Link<'_> {
+    fn is_start_of_a_log(self) -> bool {
+        let Process { parent, above, born, .. } = self.process;
+        parent.is_none() && *born == Born::Seen && matches!(above, Above::Nobody)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Env;
+
+    fn process(parent: Option<u32>, born: Born, tz: Option<&str>) -> Process {
+        let set = tz.map(|tz| ("TZ".to_owned(), tz.to_owned()));
+        let env = Env::Known(set.into_iter().collect());
+        Process { env, ..Process::new(1, parent.map(ProcId), born) }
+    }
+
+    fn profile(processes: Vec<Process>) -> Profile {
+        Profile { processes, ..Profile::default() }
+    }
+
+    /// Who changed it, what it was and is; `None` where the first process had it so.
+    fn turn(profile: &Profile, id: u32) -> Option<(u32, Option<&str>, Option<&str>)> {
+        match profile.whence(ProcId(id), "TZ") {
+            Whence::Top => None,
+            Whence::OnTheWay(turn) => Some((turn.by.id.map_or(9, |id| id.0), turn.was, turn.is)),
+            Whence::Unknown => panic!("not known"),
+        }
+    }
+
+    #[test]
+    fn the_last_change_counts_and_a_fork_is_none() {
+        let profile = profile(vec![
+            process(None, Born::Exec, Some("UTC")),
+            process(Some(0), Born::Exec, None),
+            process(Some(1), Born::Fork, None),
+            process(Some(2), Born::Exec, Some("Asia/Tokyo")),
+            process(Some(3), Born::Exec, Some("Asia/Tokyo")),
+            process(Some(0), Born::Exec, Some("UTC")),
+        ]);
+        assert_eq!(turn(&profile, 0), None);
+        assert_eq!(turn(&profile, 1), Some((0, Some("UTC"), None)));
+        assert_eq!(turn(&profile, 2), Some((0, Some("UTC"), None)));
+        assert_eq!(turn(&profile, 4), Some((1, None, Some("Asia/Tokyo"))));
+        assert_eq!(turn(&profile, 5), None);
+    }
+
+    #[test]
+    fn who_was_not_observed_is_asked_as_well() {
+        let wrapper = Arc::new(process(None, Born::Seen, None));
+        let mut profile = profile(vec![process(None, Born::Seen, Some("UTC"))]);
+        profile.processes[0].above = Above::Parent(wrapper);
+        assert_eq!(turn(&profile, 0), Some((9, None, Some("UTC"))));
+        profile.processes[0].above = Above::Unread;
+        assert!(matches!(profile.whence(ProcId(0), "TZ"), Whence::Unknown));
+        let cron = Process { launcher: true, ..process(None, Born::Seen, None) };
+        let profile = self::profile(vec![cron, process(Some(0), Born::Exec, Some("UTC"))]);
+        assert_eq!(turn(&profile, 1), None);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_guessed() {
+        let unknown = Process { env: Env::Unknown, ..process(Some(0), Born::Exec, None) };
+        let profile = profile(vec![
+            process(None, Born::Exec, Some("UTC")),
+            unknown,
+            process(Some(1), Born::Exec, Some("UTC")),
+            // Of a log: nothing is known of what was before the first exec.
+            Process { env: Env::Unknown, ..process(None, Born::Seen, None) },
+            process(Some(3), Born::Exec, Some("UTC")),
+        ]);
+        for id in [1, 2] {
+            assert!(matches!(profile.whence(ProcId(id), "TZ"), Whence::Unknown));
+        }
+        assert_eq!(turn(&profile, 4), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! A variable is advised only where it came from: if a program between the command and the process that
+//! made the calls set, changed or removed it, the remedy is in that program.
+
+use crate::text::{list, number};
+use needless_model::{
+    Ask, Change, Finding, Link, Profile, Remedy, Safety, Turn, Whence, command_of,
+};
+
+/// Longer values are not written out in a sentence.
+const SHOWN: usize = 120;
+/// Programs that are named at most.
+const NAMED: usize = 3;
+/// Of so many processes, those with most calls, the programs above are looked up: each takes a look at all rows.
+const LOOKED_UP: usize = 16;
+
+/// Programs that run scripts, without the version in their names.
+const INTERPRETERS: [&str; 20] = [
+    "sh", "ash", "dash", "bash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "perl", "python",
+    "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "tclsh",
+];
+
+/// Moves the remedies of `finding` that are about a variable to the program that the variable came from,
+/// where that is not the first one.
+pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
+    let Finding { processes, remedies, why, .. } = finding;
+    for remedy in remedies {
+        let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
+        let all: Vec<Whence<'_>> =
+            processes.iter().map(|id| profile.whence(*id, &variable)).collect();
+        let turns: Vec<Turn<'_>> = all.iter().filter_map(Whence::turn).collect();
+        match turns.first() {
+            // The environment of a process itself is not known in a plain log: nothing is said of its values.
+            None => {
+                let seen = |id| profile.process(id).env.get(&variable).is_some();
+                let unknown = processes.iter().zip(&all);
+                if unknown.into_iter().any(|(id, w)| matches!(w, Whence::Unknown) && seen(*id)) {
+                    also(remedy, &not_known(&variable));
+                }
+            }
+            Some(turn) if turns.len() == all.len() => {
+                let who = programs(profile, &turns);
+                let sentence = what_happened(&variable, turn, &who);
+                if !why.contains(&sentence) {
+                    *why = format!("{why} {sentence}");
+                }
+                *remedy = moved(remedy, &variable, turn, &who);
+            }
+            Some(turn) => {
+                let who = programs(profile, &turns);
+                let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
+                let did = verb(turn).1;
+                also(
+                    remedy,
+                    &format!(
+                        "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn variable(change: &Change) -> Option<&str> {
+    match change {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
+        Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+    }
+}
+
+/// "sets", "set".
+fn verb(turn: &Turn<'_>) -> (&'static str, &'static str) {
+    match (turn.was, turn.is) {
+        (_, None) => ("removes", "removed"),
+        (None, Some(_)) => ("sets", "set"),
+        (Some(_), Some(_)) => ("changes", "changed"),
+    }
+}
+
+fn what_happened(variable: &str, turn: &Turn<'_>, who: &str) -> String {
+    let did = verb(turn).1;
+    // A path, a locale, a zone, a number; options of a program may hold a password.
+    let plain =
+        |value: &&str| value.len() <= SHOWN && !value.is_empty() && !value.contains(['=', ' ']);
+    let value = turn.is.or(turn.was).filter(plain);
+    match value {
+        Some(value) => format!("{variable}={value} was {did} by {who}, on the way to the program."),
+        None => format!("{variable} was {did} by {who}, on the way to the program."),
+    }
+}
+
+/// The same change, in the program that has to make it.
+fn moved(remedy: &Remedy, variable: &str, turn: &Turn<'_>, who: &str) -> Remedy {
+    let there = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value} there"),
+        Change::UnsetEnv { .. } => "unset it there".to_owned(),
+        _ => "set the right value there".to_owned(),
+    };
+    let does = verb(turn).0;
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("in {who}, which {does} {variable}: {there}")),
+        safety: Safety::Manual(format!(
+            "What is changed in front of the command does not reach the program. {price}"
+        )),
+    }
+}
+
+fn not_known(variable: &str) -> String {
+    format!(
+        "Whether a program above it sets or removes {variable} is not known: not all environments there could be read."
+    )
+}
+
+/// The sentence is to be read before the remedy is applied.
+fn also(remedy: &mut Remedy, sentence: &str) {
+    let longer = format!("{} {sentence}", remedy.safety.sentence());
+    remedy.safety = match remedy.safety {
+        Safety::Manual(_) => Safety::Manual(longer),
+        Safety::Safe(_) | Safety::Caveat(_) => Safety::Caveat(longer),
+    };
+}
+
+/// The programs that made the changes, each once, in words.
+fn programs(profile: &Profile, turns: &[Turn<'_>]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for turn in turns.iter().take(LOOKED_UP) {
+        let name = program(profile, turn.by);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    names.extend((more > 0).then(|| "others".to_owned()));
+    list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The program in words. Who called env(1) is who wanted the change.
+fn program(profile: &Profile, link: Link<'_>) -> String {
+    let name = name(profile, link);
+    let by_name = link.process.name() == "env";
+    match link.process.parent.filter(|_| by_name).map(|up| profile.image_of(up)) {
+        Some(up) => {
+            let up = Link { process: profile.process(up), id: Some(up) };
+            format!("{name} (called by {})", self::name(profile, up))
+        }
+        None => name,
+    }
+}
+
+/// "/usr/bin/valgrind, a script"; "/root/.cargo/bin/cargo (/root/.cargo/bin/rustup)"; "/usr/bin/env".
+fn name(profile: &Profile, link: Link<'_>) -> String {
+    let process = link.process;
+    let (Some(command), Some(exe)) = (process.script(), &process.exe) else {
+        return process.exe.clone().unwrap_or_else(|| process.title());
+    };
+    let executed = link.id.and_then(|id| {
+        let mut rows = profile.rows.iter().filter(|row| row.process == id && row.ask == Ask::Exec);
+        rows.find(|row| row.ok()).map(|row| profile.path(row))
+    });
+    let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);
+    let bare = |name: &str| {
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        INTERPRETERS.contains(&name)
+    };
+    match (bare(process.name()), bare(command)) {
+        // `sh` by the name of the shell that it is.
+        (true, true) => exe.clone(),
+        (true, false) if path.starts_with('/') => format!("{path}, a script"),
+        (true, false) => format!("{path}, a script of {exe}"),
+        (false, _) => format!("{path} ({exe})"),
+    }
+}

@@ -1,0 +1,106 @@
+//! A variable is advised only where it came from.
+
+use super::profile;
+use crate::{Options, Verdict, check};
+use needless_model::{Change, Finding, Safety};
+
+/// The loader looks in vain for a library of `app`, which process 10 executes with `env`.
+fn app(path: &str, env: &str) -> String {
+    let mut text = format!("10 execve({path:?}, [\"app\"], [{env}]) = 0\n");
+    for library in 1..8 {
+        text += &format!(
+            "10 openat(AT_FDCWD, \"/opt/x/lib/lib{library}.so\", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)\n"
+        );
+    }
+    text
+}
+
+fn found(trace: &str) -> Finding {
+    let Verdict { findings, .. } = check(&profile(trace), &Options::default());
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    findings.into_iter().next().unwrap()
+}
+
+const BAD: &str = r#""LD_LIBRARY_PATH=/opt/x/lib""#;
+
+#[test]
+fn what_the_command_got_is_changed_in_front_of_it() {
+    let log =
+        format!("10 execve(\"/opt/wrap\", [\"wrap\"], [{BAD}]) = 0\n{}", app("/opt/app", BAD));
+    let remedy = &found(&log).remedies[0];
+    assert_eq!(remedy.change, Change::UnsetEnv { variable: "LD_LIBRARY_PATH".into() });
+}
+
+#[test]
+fn what_a_wrapper_set_is_changed_in_the_wrapper() {
+    let log = format!("10 execve(\"/opt/wrap\", [\"wrap\"], []) = 0\n{}", app("/opt/app", BAD));
+    let finding = found(&log);
+    assert!(
+        finding.why.ends_with(
+            "LD_LIBRARY_PATH=/opt/x/lib was set by /opt/wrap, on the way to the program."
+        ),
+        "{}",
+        finding.why
+    );
+    let remedy = &finding.remedies[0];
+    let there = "in /opt/wrap, which sets LD_LIBRARY_PATH: unset it there";
+    assert_eq!(remedy.change, Change::Manual(there.into()));
+    assert!(matches!(remedy.safety, Safety::Manual(_)));
+}
+
+#[test]
+fn the_innermost_of_several_wrappers_is_named() {
+    let log = format!(
+        "10 execve(\"/opt/outer\", [\"outer\"], [\"LD_LIBRARY_PATH=/opt/y/lib\"]) = 0\n\
+         10 execve(\"/opt/inner\", [\"inner\"], []) = 0\n\
+         10 execve(\"/usr/bin/env\", [\"env\"], []) = 0\n{}",
+        app("/opt/app", BAD)
+    );
+    let Change::Manual(text) = &found(&log).remedies[0].change else { panic!("{log}") };
+    assert!(text.starts_with("in /usr/bin/env (called by /opt/inner), which sets"), "{text}");
+}
+
+#[test]
+fn what_was_removed_on_the_way_is_not_set_in_front() {
+    let asks = "10 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+                10 stat(\"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=2326, ...}) = 0 x99\n\
+                site main+0x10: call localtime@plt\nlibc glibc 2.36\nzone link Europe/Athens\n";
+    for (at_the_top, removed) in [("\"TZ=Asia/Tokyo\"", true), ("", false)] {
+        let log = format!(
+            "10 execve(\"/opt/wrap\", [\"wrap\"], [{at_the_top}]) = 0\n\
+             10 execve(\"/opt/app\", [\"app\"], []) = 0\n{asks}"
+        );
+        let finding = found(&log);
+        assert_eq!(finding.rule, "tz-unset");
+        let set = finding.remedies.iter().any(|r| matches!(r.change, Change::SetEnv { .. }));
+        assert_eq!(set, !removed, "{finding:#?}");
+        assert_eq!(finding.why.contains("TZ=Asia/Tokyo was removed by /opt/wrap"), removed);
+    }
+}
+
+/// Where some processes have it from the first and others do not, that is part of the price.
+#[test]
+fn what_reaches_only_some_says_so() {
+    let asks = |pid: u32| {
+        format!(
+            "{pid} execve(\"/opt/app\", [\"app\"], []) = 0\n\
+             {pid} openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+             {pid} stat(\"/etc/localtime\", {{st_mode=S_IFREG|0644, st_size=2326, ...}}) = 0 x99\n\
+             site main+0x10: call localtime@plt\n\
+             {pid} +++ exited with 0 +++\n"
+        )
+    };
+    let log = format!(
+        "10 execve(\"/opt/first\", [\"first\"], []) = 0\n\
+         10 clone(child_stack=NULL, flags=SIGCHLD) = 11\n\
+         10 clone(child_stack=NULL, flags=SIGCHLD) = 12\n\
+         11 execve(\"/opt/sets\", [\"sets\"], [\"TZ=UTC\"]) = 0\n{}{}libc glibc 2.36\nzone link Europe/Athens\n",
+        asks(11),
+        asks(12)
+    );
+    let finding = found(&log);
+    let change = &finding.remedies[0].change;
+    assert!(matches!(change, Change::SetEnv { .. }), "{finding:#?}");
+    let Safety::Caveat(caveat) = &finding.remedies[0].safety else { panic!("{finding:#?}") };
+    assert!(caveat.contains("In 1 of the 2 processes TZ was removed by /opt/sets"), "{caveat}");
+}

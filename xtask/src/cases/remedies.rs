@@ -1,0 +1,116 @@
+//! Every remedy that a case's findings offer as a variable, tried: `prove` counts the command with it and
+//! without, and what the finding predicted has to go.
+
+use super::stage::{Backend, Remedy, Run, Stage, Told};
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// Least part of a prediction that has to go, in percent.
+const LEAST: f64 = 95.0;
+
+/// What came of one remedy.
+pub(super) struct Tried {
+    /// "library-search: unset LD_LIBRARY_PATH".
+    pub(super) name: String,
+    /// Calls that the finding said would go, those besides them included.
+    predicted: i64,
+    /// Calls fewer that `prove` counted, of all.
+    went: i64,
+    /// The same of the rows that the finding is about, as `prove` compares them: predicted, went.
+    rows: Option<(u64, i64)>,
+    /// Why it could not be compared.
+    failure: Option<String>,
+}
+
+impl Tried {
+    /// Whether nearly all of what was predicted went.
+    pub(super) fn holds(&self) -> bool {
+        let enough = |went: i64, of: i64| went as f64 >= LEAST / 100.0 * of as f64;
+        self.failure.is_none()
+            && enough(self.went, self.predicted)
+            && self.rows.is_some_and(|(of, went)| enough(went, of as i64))
+    }
+
+    /// The line that says so.
+    pub(super) fn line(&self) -> String {
+        let Tried { name, predicted, went, rows, failure } = self;
+        let so = if self.holds() { "" } else { "  NOT PROVEN" };
+        if let Some(why) = failure {
+            return format!("    prove {name}: {why}{so}");
+        }
+        let rows = match rows {
+            Some((of, went)) => format!("; of the calls it is about {went} of {of}"),
+            None => "; its rule predicts nothing of this change".to_owned(),
+        };
+        format!("    prove {name}: {went} of {predicted} went{rows}{so}")
+    }
+}
+
+/// Tries each remedy once, by itself, where it alone is what a finding offers.
+pub(super) fn prove(stage: &Stage, told: &[Told], runs: &dyn Fn() -> Result<Run>) -> Vec<Tried> {
+    let mut tried: Vec<Tried> = Vec::new();
+    for told in told {
+        for remedy in &told.remedies {
+            let name = format!("{}: {}", told.rule, remedy.words());
+            if tried.iter().any(|known| known.name == name) {
+                continue;
+            }
+            let all = Tried { name, predicted: told.saved, went: 0, rows: None, failure: None };
+            tried.push(match counted(stage, told, remedy, runs) {
+                Ok((went, rows)) => Tried { went, rows, ..all },
+                Err(why) => Tried { failure: Some(format!("{why:#}")), ..all },
+            });
+        }
+    }
+    tried
+}
+
+/// Calls fewer; and of the finding's rows predicted and gone.
+fn counted(
+    stage: &Stage,
+    told: &Told,
+    remedy: &Remedy,
+    runs: &dyn Fn() -> Result<Run>,
+) -> Result<(i64, Option<(u64, i64)>)> {
+    let run = runs()?;
+    let proof: Value = stage.prove(&run, Backend::Ebpf, remedy)?;
+    let reason = || {
+        let said = proof["reason"].as_str().unwrap_or("calls were not counted in both");
+        said.to_owned()
+    };
+    // Some programs do not make the same calls twice: as far as counts of one arm differ, they went.
+    let before = proof["calls_before"]["most"].as_i64().with_context(reason)?;
+    let after = proof["calls_after"]["least"].as_i64().with_context(reason)?;
+    let predictions = proof["predictions"].as_array().map_or(&[][..], Vec::as_slice);
+    let of_rule = predictions.iter().find(|one| one["rule"] == told.rule.as_str());
+    let rows = of_rule.and_then(|one| Some((one["predicted"].as_u64()?, one["went"].as_i64()?)));
+    Ok((before - after, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(predicted: i64, went: i64, rows: Option<(u64, i64)>) -> Tried {
+        Tried { name: "r: unset V".into(), predicted, went, rows, failure: None }
+    }
+
+    #[test]
+    fn what_does_not_go_is_said() {
+        for (predicted, went, rows, holds) in [
+            (100, 95, Some((80, 76)), true),
+            (100, 94, Some((80, 80)), false),
+            // The calls went, but more others came.
+            (12, -82, Some((12, 12)), false),
+            (100, 100, Some((80, 75)), false),
+            // The rule says nothing of this variable: it should not have advised it.
+            (100, 100, None, false),
+        ] {
+            let tried = tried(predicted, went, rows);
+            assert_eq!(tried.holds(), holds, "{}", tried.line());
+            assert_eq!(tried.line().contains("NOT PROVEN"), !holds);
+        }
+        let failed = Tried { failure: Some("why".into()), ..tried(1, 1, Some((1, 1))) };
+        assert!(!failed.holds() && failed.line().contains("why  NOT PROVEN"));
+    }
+}
