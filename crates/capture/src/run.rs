@@ -41,6 +41,9 @@ pub struct Options {
     pub limits: Limits,
     /// Which capabilities this process gives up on the way.
     pub rights: Rights,
+    /// Looks at who is above what was observed in a window, given `watch`. Environments of others may be read
+    /// then, and no longer when the profile is returned.
+    pub above: Option<fn(&mut Profile, &[&str])>,
 }
 
 /// Why a command was not observed: one line, and the exit status that says it, as GNU env's.

@@ -313,6 +313,7 @@ pub(crate) struct Origin {
 }
 
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").args(["report", "set", "unset"]).multiple(true))]
 pub(crate) struct Fix {
     /// A report in JSON, written with -o.
     #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale"])]
@@ -324,7 +325,7 @@ pub(crate) struct Fix {
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "unit")]
     pub(crate) pid: Option<u32>,
     /// Change this file, whoever reads it: a Dockerfile, a manifest, a crontab …
-    #[arg(long = "in", value_name = "FILE", requires = "change", conflicts_with_all = ["unit", "pid"])]
+    #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
     /// Which part of FILE: a service, container, program or pool.
     #[arg(long, value_name = "PART", requires = "place")]

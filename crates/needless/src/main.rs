@@ -200,6 +200,7 @@ fn watch(
         latency: window.latency,
         watch: settings::get().watched,
         rights: output.rights(&gate),
+        above: Some(needless_places::look_above),
         ..Default::default()
     };
     let progress = progress::Progress::new(who, window.length);
@@ -207,8 +208,7 @@ fn watch(
         progress.show(so_far);
     });
     progress.end();
-    let mut profile = profile.map_err(|failure| anyhow!(failure.message))?;
-    needless_places::look_above(&mut profile, options.watch);
+    let profile = profile.map_err(|failure| anyhow!(failure.message))?;
     let mut verdict = needless_rules::check_by_service(&profile, gate.options());
     let judgement = gate.judge(&mut verdict, &profile, &source)?;
     judgement.end(write(&profile, &verdict, source, top, report.format, output, when))

@@ -119,7 +119,7 @@ fn apache_and_its_cgi_programs() {
     start();
     let pid = find("0");
     let told = |variable: &str, pid: &str| {
-        let told = machine.ok(&format!("needless origin {variable} {pid}"));
+        let told = machine.ok(&format!("needless origin --show-value {variable} {pid}"));
         told.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
     };
     let story = told("FLAVOUR", &pid);

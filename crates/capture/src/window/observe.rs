@@ -1,7 +1,7 @@
 //! The window where eBPF is built in.
 
 use super::Who;
-use crate::rights::{self, Rights};
+use crate::rights;
 use crate::run::{Failure, Options, complete};
 use crate::service::{
     Cgroups, Service, find_cgroup, find_container, find_unit, processes_of_cgroup,
@@ -51,7 +51,7 @@ pub(super) fn window(
     drop(endings);
     let mut observed = session.finish();
     rights::note(given_up, &mut observed.profile.notes);
-    finish(observed, options.rights)
+    finish(observed, options)
 }
 
 /// Whom to follow.
@@ -123,7 +123,7 @@ fn lives(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-fn finish(mut observed: Observed, rights: Rights) -> Result<Profile, Failure> {
+fn finish(mut observed: Observed, options: &Options) -> Result<Profile, Failure> {
     let mut groups = Cgroups::new().ok();
     let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
@@ -141,5 +141,8 @@ fn finish(mut observed: Observed, rights: Rights) -> Result<Profile, Failure> {
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
         process.started = crate::started(process.pid).filter(|_| lives);
     }
-    complete(observed.profile, &observed.stacks, observed.roots, rights)
+    if let Some(above) = options.above {
+        above(&mut observed.profile, options.watch);
+    }
+    complete(observed.profile, &observed.stacks, observed.roots, options.rights)
 }

@@ -170,12 +170,14 @@ fn look(asked: &cli::Fix) -> Result<Vec<(Advice, Remedy)>> {
         (None, Some(pid)) => Who::Processes(vec![pid]),
         (None, None) => bail!("what shall be changed? Give REPORT, or --set VAR=VALUE"),
     };
-    let options =
-        needless_capture::Options { watch: crate::settings::get().watched, ..Default::default() };
+    let options = needless_capture::Options {
+        watch: crate::settings::get().watched,
+        above: Some(places::look_above),
+        ..Default::default()
+    };
     output::say(format_args!("observing {who} for {} s", LOOK.as_secs()));
-    let mut profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
+    let profile = needless_capture::window(&who, LOOK, &options, &mut |_| ())
         .map_err(|failure| anyhow!(failure.message))?;
-    places::look_above(&mut profile, options.watch);
     let options = needless_rules::Options {
         min_saving_percent: 1.0,
         only: asked.rules.clone(),

@@ -148,8 +148,9 @@ static void format(char *f) {
 /* A zone without a name has the C library look at it for %Z, so its first time is not its second's. */
 static void formatted_errno(const char *f, size_t length) {
     if (*theirs.tzname[0] && *theirs.tzname[1]) same_errno(f, length, 0);
-    /* %s of fields that are no moment. */
-    same_variables(*theirs.errno_location() ? VARIABLES_OVERFLOWN : VARIABLES, f, length);
+    /* %s of fields that are no moment, or that no room is left for: the library works it out before it knows. */
+    int no_room = !length && strchr(f, 's');
+    same_variables(*theirs.errno_location() || no_room ? VARIABLES_OVERFLOWN : VARIABLES, f, length);
 }
 
 /* Whether mktime is open: texts, corrupted files, what may be or meet a leap second under a flag that
