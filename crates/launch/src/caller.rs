@@ -12,7 +12,7 @@ use std::path::Path;
 /// Variables of an environment, in its order.
 type Variables = Vec<(OsString, OsString)>;
 
-/// A user for whom root starts a command.
+/// A user whose command root starts.
 #[derive(Clone, Debug)]
 pub struct Caller {
     uid: uid_t,
@@ -128,13 +128,13 @@ pub fn behind() -> Behind {
         return Behind::Nobody;
     }
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    let told = number("SUDO_UID").zip(number("SUDO_GID"));
+    let named = number("SUDO_UID").zip(number("SUDO_GID"));
     let chain = Chain::of(&|pid| Status::of(pid).map(|status| (status, Program::of(pid))));
     let Some(link) = chain.sudo else {
-        if chain.shell && told.is_some_and(|(uid, _)| uid != 0) {
+        if chain.shell && named.is_some_and(|(uid, _)| uid != 0) {
             return Behind::RootShell;
         }
-        return match (told, &chain.user) {
+        return match (named, &chain.user) {
             (None | Some((0, _)), _) => Behind::Nobody,
             // sudo became us (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is gone.
             (Some((uid, _)), Some((pid, status))) if status.uid == uid => {
@@ -161,7 +161,7 @@ pub fn behind() -> Behind {
     let environment = changed(before, between);
     // Root may have run sudo itself.
     let above = || Some((link.above, Status::of(link.above)?));
-    match (chain.user.or_else(above), told) {
+    match (chain.user.or_else(above), named) {
         (Some((pid, status)), Some((uid, _))) if uid == 0 || uid == status.uid => {
             Behind::User(caller(pid, &status, environment))
         }

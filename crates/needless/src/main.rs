@@ -133,12 +133,12 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
     let program = run.command[0].to_string_lossy().into_owned();
     let source = Source::Run(program);
     let relied_on = gate.is_asked();
-    let told = tell(&captured.profile, source, gate, run.report.format, output, when);
-    if let Err(error) = &told {
+    let written = tell(&captured.profile, source, gate, run.report.format, output, when);
+    if let Err(error) = &written {
         complain(error, FAILED);
     }
     // What the command itself has to say goes first.
-    match told {
+    match written {
         Err(_) if relied_on && captured.exit() == Exit::Code(0) => std::process::exit(FAILED),
         Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
         _ => captured.mirror(),

@@ -92,7 +92,7 @@ impl Output {
 
 fn as_them<T>(act: impl FnOnce() -> T) -> Result<T> {
     match whose::caller() {
-        Some(caller) => caller.as_them(act).context("cannot act as the user for whom it is"),
+        Some(caller) => caller.as_them(act).context("cannot act as the user it belongs to"),
         None => Ok(act()),
     }
 }

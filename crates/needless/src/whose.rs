@@ -1,4 +1,4 @@
-//! For whom commands are run and files are written, decided once: the user who ran sudo, or the one named.
+//! The user that commands run as and files are written as, decided once: the one who ran sudo, or the one named.
 
 use crate::cli::{Action, Whose};
 use crate::output;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 static CALLER: OnceLock<Option<Caller>> = OnceLock::new();
 
-/// The user for whom root works; `None`: for ourselves.
+/// The user that root works for; `None`: ourselves.
 pub(crate) fn caller() -> Option<&'static Caller> {
     CALLER.get_or_init(|| None).as_ref()
 }
