@@ -32,15 +32,14 @@ pub(crate) fn decide(action: &Action) -> Result<()> {
         (_, Behind::User(caller)) => Some(caller),
         (Some(_), Behind::RootShell) => {
             output::say(
-                "this is a root shell that sudo started: the command is run as root (--as USER: as \
+                "this is a root shell that another user started: the command is run as root (--as USER: as \
                  another user; --as-root: without this line)",
             );
             None
         }
-        (Some(_), Behind::Unknown(uid)) => bail!(
-            "sudo was run by user {uid}, but not as one of the processes that started needless: say \
-             whose the command is, with --as USER or --as-root"
-        ),
+        (Some(_), Behind::Unknown(why)) => {
+            bail!("{why}: say whose the command is, with --as USER or --as-root")
+        }
         (_, Behind::Nobody | Behind::RootShell | Behind::Unknown(_)) => None,
     };
     // Nobody asked before.
