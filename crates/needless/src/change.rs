@@ -136,8 +136,7 @@ fn wishes(asked: &cli::Fix) -> Result<Vec<Wish>> {
     }
     let wanted = match &asked.report {
         Some(report) => {
-            let text = std::fs::read_to_string(report)
-                .with_context(|| format!("cannot read {}", report.display()))?;
+            let text = crate::whose::text_of(report)?;
             let wanted = places::wanted(&text, &asked.rules)
                 .map_err(|why| anyhow!("{}: {why}", report.display()))?;
             for wanted in &wanted {

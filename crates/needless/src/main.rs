@@ -219,15 +219,18 @@ fn read(read: &cli::Read, when: When) -> Result<bool> {
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
     }
-    let mut profile = if read.files == [stdin] {
-        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
-    } else {
-        needless_strace_log::read_files(&read.files, &options)?
-    };
-    if read.here {
-        let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
-        needless_capture::enrich(&mut profile, &own);
-    }
+    let profile = whose::as_them(|| -> Result<Profile> {
+        let mut profile = if read.files == [stdin] {
+            needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
+        } else {
+            needless_strace_log::read_files(&read.files, &options)?
+        };
+        if read.here {
+            let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
+            needless_capture::enrich(&mut profile, &own);
+        }
+        Ok(profile)
+    })??;
     let files = read.files.iter().map(|file| match file == stdin {
         true => "standard input".into(),
         false => file.to_string_lossy(),

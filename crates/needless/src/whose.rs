@@ -2,9 +2,10 @@
 
 use crate::cli::{Action, Whose};
 use crate::output;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::{Behind, Caller};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 static CALLER: OnceLock<Option<Caller>> = OnceLock::new();
@@ -12,6 +13,27 @@ static CALLER: OnceLock<Option<Caller>> = OnceLock::new();
 /// The user that root works for; `None`: ourselves.
 pub(crate) fn caller() -> Option<&'static Caller> {
     CALLER.get_or_init(|| None).as_ref()
+}
+
+/// Does `act` with the rights to files of the user that root works for: what they name is opened so,
+/// or root would read and write for them what they may not.
+///
+/// # Errors
+/// When the rights cannot be changed; nothing was done then.
+pub(crate) fn as_them<T>(act: impl FnOnce() -> T) -> Result<T> {
+    match caller() {
+        Some(caller) => caller.as_them(act).context("cannot act as the user it belongs to"),
+        None => Ok(act()),
+    }
+}
+
+/// The text of a file that the command line names.
+///
+/// # Errors
+/// When that user may not read it, or it is no text.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
+    let text = as_them(|| std::fs::read_to_string(path))?;
+    text.with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Decides it.

@@ -329,3 +329,48 @@ fn behind_su_and_in_a_user_namespace_root_is_its_own_caller() {
         assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), ("0\n", ""), "{script}");
     }
 }
+
+#[test]
+fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "TOPSECRET = 1\n").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    for words in [
+        "read secret",
+        "read --config secret secret",
+        "read --baseline secret secret",
+        "diff secret secret",
+        "fix secret",
+        "prove secret -- true",
+        "prove --set X=1 --runs 1 --stdin secret -- cat",
+        "run --baseline secret -- true",
+    ] {
+        let script = format!("sudo -n ./needless {words}");
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        let told = stdout(&done) + &stderr(&done);
+        assert!(!told.contains("TOPSECRET"), "{words}: {told}");
+        assert!(!done.status.success() && told.contains("ermission denied"), "{words}: {told}");
+        assert_one_line(&done);
+    }
+    // What is found is root's file, and believed for that.
+    let found = "ln -s secret needless.toml; sudo -n ./needless rules; rm needless.toml";
+    let done = as_nobody(folder.path(), found).unwrap();
+    assert!(assert_one_line(&done).contains("ermission denied"), "{}", stderr(&done));
+}
+
+#[test]
+fn the_callers_own_files_are_read() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let script = "umask 077; echo words > in; \
+                  sudo -n ./needless prove --set X=1 --runs 1 --stdin in -o p.txt -- \
+                  sh -c 'cat >> seen'; sort -u seen; \
+                  sudo -n ./needless run -o r.json -- ls; sudo -n ./needless diff r.json r.json; \
+                  sudo -n ./needless read - < in";
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    let (out, said) = (stdout(&done), stderr(&done));
+    assert!(out.starts_with("words\n"), "{out}{said}");
+    assert!(!said.contains("ermission denied") && said.contains("words"), "{out}{said}");
+}
