@@ -180,6 +180,12 @@ pub fn behind() -> Behind {
         None => Vec::new(),
     };
     let environment = changed(before, between);
+    if user.is_none() && link.uid != 0 && named.is_none_or(|(uid, _)| uid != link.uid) {
+        return Behind::Unknown(format!(
+            "user {} ran sudo and has ended, and SUDO_UID does not name that user",
+            link.uid
+        ));
+    }
     // Root may have run sudo itself.
     let above = || Some((link.above, Status::of(link.above)?));
     match (user.or_else(above), named) {
@@ -248,6 +254,8 @@ struct Chain {
 #[derive(Debug)]
 struct Link {
     sudo: i32,
+    /// Its real user: with the sudo in C, who ran it.
+    uid: uid_t,
     /// What started it.
     above: i32,
     /// What it started, where that is not us.
@@ -273,7 +281,13 @@ impl Chain {
                     let inner = chain.sudo.take().filter(|link| below == Some(link.sudo));
                     let child = inner.map_or(below, |link| link.child);
                     let shell = chain.shell;
-                    chain.sudo = Some(Link { sudo: at, above: status.parent, child, shell });
+                    chain.sudo = Some(Link {
+                        sudo: at,
+                        uid: status.uid,
+                        above: status.parent,
+                        child,
+                        shell,
+                    });
                 }
                 // su and its like: who is behind them has become root by other means.
                 _ if is_root && status.uid != 0 => break,

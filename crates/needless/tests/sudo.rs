@@ -281,6 +281,28 @@ fn a_command_is_not_roots_because_a_variable_is_gone() {
 }
 
 #[test]
+fn a_command_is_not_roots_because_who_ran_sudo_has_ended() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    for removed in ["-i", "SUDO_UID=0 SUDO_GID=0"] {
+        let script = format!(
+            "cat > late <<'E'\nwhile kill -0 $1; do sleep 0.1; done 2> /dev/null\n\
+             env {removed} ./needless run --backend ptrace -o /dev/null -- id -u > out 2> err\n\
+             > end\nE\nrm -f end; sh -c 'setsid sudo -n sh late $$ & :'\n\
+             while [ ! -e end ]; do sleep 0.1; done; cat out; cat err >&2"
+        );
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        assert_ne!(stdout(&done), "0\n", "{removed}");
+        assert!(!stderr(&done).contains("cannot open"), "{removed}: {}", stderr(&done));
+        assert!(
+            !stdout(&done).is_empty() || stderr(&done).contains("--as USER"),
+            "{}",
+            stderr(&done)
+        );
+    }
+}
+
+#[test]
 fn a_number_of_no_user_is_refused_in_a_plain_line() {
     let folder = folder();
     copy(NEEDLESS, &folder.path().join("needless"));
