@@ -12,7 +12,7 @@ use std::path::Path;
 /// Variables of an environment, in its order.
 type Variables = Vec<(OsString, OsString)>;
 
-/// A user for whom root starts a command.
+/// A user whose command root starts.
 #[derive(Clone, Debug)]
 pub struct Caller {
     uid: uid_t,
@@ -27,15 +27,14 @@ pub struct Caller {
 /// Who started this process.
 #[derive(Clone, Debug)]
 pub enum Behind {
-    /// Ourselves: not root, or root and no sudo before it.
+    /// Ourselves: not root, or root that no other user has started.
     Nobody,
     /// A user, with sudo: directly, or with other programs in between.
     User(Caller),
-    /// Somebody at a shell of root's that sudo started.
+    /// Somebody at a shell of root's that another user started.
     RootShell,
-    /// Once user SUDO_UID with sudo, but none of our ancestors is that sudo or that user: it cannot be
-    /// known who started us.
-    Unknown(uid_t),
+    /// It cannot be known; the sentence says why.
+    Unknown(String),
 }
 
 impl Caller {
@@ -124,29 +123,51 @@ impl Caller {
 
 /// Who started this process. Only root asks: nobody else can pass for another user by what is read here.
 pub fn behind() -> Behind {
-    if !nix::unistd::geteuid().is_root() {
+    // The kernel's answer counts: to the programs below it, fakeroot says that they are root.
+    let really = Status::of("self").is_none_or(|status| status.effective == 0);
+    if !nix::unistd::geteuid().is_root() || !really {
         return Behind::Nobody;
     }
-    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    let told = number("SUDO_UID").zip(number("SUDO_GID"));
-    let chain = Chain::of(&|pid| Status::of(pid).map(|status| (status, Program::of(pid))));
+    let named = match named() {
+        Ok(named) => named,
+        Err(why) => return Behind::Unknown(why),
+    };
+    let hidden = hidden();
+    let chain = Chain::of(&|pid| {
+        let status = Status::of(pid).filter(|status| Some(status.uid) != hidden)?;
+        Some((status, Program::of(pid)))
+    });
+    let elsewhere = |uid: uid_t| {
+        Behind::Unknown(format!(
+            "sudo was run by user {uid}, but not as one of the processes that started needless"
+        ))
+    };
+    // A daemon of root's may have another effective user.
+    let user = chain.user.filter(|(_, status)| status.uid != 0);
     let Some(link) = chain.sudo else {
-        if chain.shell && told.is_some_and(|(uid, _)| uid != 0) {
+        let uid = named.map_or(0, |(uid, _)| uid);
+        if chain.shell && (uid != 0 || user.is_some()) {
             return Behind::RootShell;
         }
-        return match (told, &chain.user) {
-            (None | Some((0, _)), _) => Behind::Nobody,
+        return match user {
+            None if uid == 0 => Behind::Nobody,
             // sudo became us (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is gone.
-            (Some((uid, _)), Some((pid, status))) if status.uid == uid => {
+            Some((pid, status)) if status.uid == uid => {
                 let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
                 let ours = variables(std::env::vars_os());
                 let environment = match &user {
                     Some(user) => renamed(ours, user),
                     None => ours,
                 };
-                Behind::User(caller(*pid, status, environment))
+                Behind::User(caller(pid, &status, environment))
             }
-            (Some((uid, _)), _) => Behind::Unknown(uid),
+            // So it did here, and something removed what sudo says of its caller; or pkexec or doas
+            // became us. A su would be among the ancestors still.
+            Some((_, status)) if uid == 0 => Behind::Unknown(format!(
+                "needless runs as root, but user {} started it, and it cannot be seen how",
+                status.uid
+            )),
+            _ => elsewhere(uid),
         };
     };
     if link.shell {
@@ -159,21 +180,51 @@ pub fn behind() -> Behind {
         None => Vec::new(),
     };
     let environment = changed(before, between);
+    if user.is_none() && link.uid != 0 && named.is_none_or(|(uid, _)| uid != link.uid) {
+        return Behind::Unknown(format!(
+            "user {} ran sudo and has ended, and SUDO_UID does not name that user",
+            link.uid
+        ));
+    }
     // Root may have run sudo itself.
     let above = || Some((link.above, Status::of(link.above)?));
-    match (chain.user.or_else(above), told) {
+    match (user.or_else(above), named) {
         (Some((pid, status)), Some((uid, _))) if uid == 0 || uid == status.uid => {
             Behind::User(caller(pid, &status, environment))
         }
         (Some((pid, status)), None) => Behind::User(caller(pid, &status, environment)),
-        // Who started it has ended, or has changed its user: the variables that sudo set tell who
-        // it was.
+        (Some((_, status)), Some((uid, _))) if status.uid != 0 => elsewhere(uid),
+        // Who started it has ended: the variables that sudo set tell who it was.
         (_, Some((uid, gid))) => {
             let groups = groups_of(gid);
             Behind::User(Caller { uid, gid, groups, environment, umask: None, limits: Vec::new() })
         }
         (None, None) => Behind::Nobody,
     }
+}
+
+/// The user and the group that sudo says ran it, where both are there.
+///
+/// # Errors
+/// When there is something else than a number of theirs, in a sentence.
+fn named() -> Result<Option<(uid_t, gid_t)>, String> {
+    let number = |name: &str| {
+        let Some(text) = std::env::var_os(name) else { return Ok(None) };
+        // (uid_t) -1 is "leave it" for setresuid(2).
+        let number = text.to_str().and_then(|text| text.parse().ok()).filter(|n| *n != u32::MAX);
+        number.map(Some).ok_or_else(|| format!("{name} is {text:?}, which is no id"))
+    };
+    Ok(number("SUDO_UID")?.zip(number("SUDO_GID")?))
+}
+
+/// In a user namespace, the number that stands for all users outside it: it says nothing about who
+/// they are.
+fn hidden() -> Option<uid_t> {
+    let map = fs::read_to_string("/proc/self/uid_map").ok()?;
+    if map.split_whitespace().eq(["0", "0", "4294967295"]) {
+        return None;
+    }
+    fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }
 
 /// The user of process `pid` as it is now.
@@ -203,6 +254,8 @@ struct Chain {
 #[derive(Debug)]
 struct Link {
     sudo: i32,
+    /// Its real user: with the sudo in C, who ran it.
+    uid: uid_t,
     /// What started it.
     above: i32,
     /// What it started, where that is not us.
@@ -228,7 +281,13 @@ impl Chain {
                     let inner = chain.sudo.take().filter(|link| below == Some(link.sudo));
                     let child = inner.map_or(below, |link| link.child);
                     let shell = chain.shell;
-                    chain.sudo = Some(Link { sudo: at, above: status.parent, child, shell });
+                    chain.sudo = Some(Link {
+                        sudo: at,
+                        uid: status.uid,
+                        above: status.parent,
+                        child,
+                        shell,
+                    });
                 }
                 // su and its like: who is behind them has become root by other means.
                 _ if is_root && status.uid != 0 => break,
@@ -260,8 +319,11 @@ impl Program {
         let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let input = fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
-        match exe.file_name().and_then(OsStr::to_str) {
-            Some("sudo" | "sudo-rs") => Program::Sudo,
+        let name = exe.file_name().and_then(OsStr::to_str);
+        // So the kernel marks a file that an upgrade has replaced.
+        match name.map(|name| name.strip_suffix(" (deleted)").unwrap_or(name)) {
+            // `sudo.ws` is what Ubuntu calls the one in C beside sudo-rs.
+            Some("sudo" | "sudo-rs" | "sudo.ws") => Program::Sudo,
             Some(name) if is_shell(name) && asks_for_commands(&words) && is_terminal(&input) => {
                 Program::Shell
             }
@@ -325,7 +387,7 @@ struct Status {
 }
 
 impl Status {
-    fn of(pid: i32) -> Option<Status> {
+    fn of(pid: impl std::fmt::Display) -> Option<Status> {
         // Not as text: the name may hold any bytes.
         let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
         Status::parse(&String::from_utf8_lossy(&bytes))

@@ -39,7 +39,7 @@ pub struct Launch {
     pub env: Option<Vec<(OsString, OsString)>>,
     /// Its standard streams.
     pub stdio: Stdio,
-    /// For whom it is, if not for our own user; its environment is then to be given in `env`.
+    /// The user it runs as, if not our own; its environment is then to be given in `env`.
     pub caller: Option<Caller>,
 }
 

@@ -165,7 +165,7 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// For whom root runs a command; by default for the user who ran sudo.
+/// The user that a command of root runs as; by default the one who ran sudo.
 #[derive(Args)]
 pub(crate) struct Whose {
     /// Run the command as this user (name or number), with that user's groups and home. For root; by

@@ -2,7 +2,7 @@
 
 use crate::cli::{self, FailOn, When};
 use crate::output::{self, Output, Stream};
-use crate::settings;
+use crate::{settings, whose};
 use anyhow::{Context, Result, anyhow};
 use needless_localtime::gmtime;
 use needless_model::Profile;
@@ -125,8 +125,7 @@ fn today() -> Date {
 }
 
 fn known(path: &Path) -> Result<Vec<Known>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = whose::text_of(path)?;
     let saved = needless_report::read_saved(&text);
     let saved = saved.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     saved.known.with_context(|| {

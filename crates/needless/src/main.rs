@@ -135,12 +135,12 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
     let program = run.command[0].to_string_lossy().into_owned();
     let source = Source::Run(program);
     let relied_on = gate.is_asked();
-    let told = tell(&captured.profile, source, gate, run.report.format, output, when);
-    if let Err(error) = &told {
+    let written = tell(&captured.profile, source, gate, run.report.format, output, when);
+    if let Err(error) = &written {
         complain(error, FAILED);
     }
     // What the command itself has to say goes first.
-    match told {
+    match written {
         Err(_) if relied_on && captured.exit() == Exit::Code(0) => std::process::exit(FAILED),
         Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
         _ => captured.mirror(),
@@ -223,15 +223,18 @@ fn read(read: &cli::Read, when: When) -> Result<bool> {
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
     }
-    let mut profile = if read.files == [stdin] {
-        needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
-    } else {
-        needless_strace_log::read_files(&read.files, &options)?
-    };
-    if read.here {
-        let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
-        needless_capture::enrich(&mut profile, &own);
-    }
+    let profile = whose::as_them(|| -> Result<Profile> {
+        let mut profile = if read.files == [stdin] {
+            needless_strace_log::read(std::io::stdin().lock(), "standard input", &options)?
+        } else {
+            needless_strace_log::read_files(&read.files, &options)?
+        };
+        if read.here {
+            let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
+            needless_capture::enrich(&mut profile, &own);
+        }
+        Ok(profile)
+    })??;
     let files = read.files.iter().map(|file| match file == stdin {
         true => "standard input".into(),
         false => file.to_string_lossy(),

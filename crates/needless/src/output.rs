@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{self, When};
 use crate::gate::Gate;
-use crate::whose;
+use crate::whose::{self, as_them};
 
 /// The stream that reports go to when no file is named.
 #[derive(Clone, Copy)]
@@ -98,13 +98,6 @@ impl Output {
     /// When the file cannot be written; it is then left as it was.
     pub(crate) fn write(self, text: &[u8]) -> Result<()> {
         as_them(|| self.place.write(text))?
-    }
-}
-
-fn as_them<T>(act: impl FnOnce() -> T) -> Result<T> {
-    match whose::caller() {
-        Some(caller) => caller.as_them(act).context("cannot act as the user for whom it is"),
-        None => Ok(act()),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cli::{self, When};
 use crate::output::{Output, Stream};
-use crate::{advice, complain, observed, rules, whose};
+use crate::whose::{self, as_them};
+use crate::{advice, complain, observed, rules};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::{Caller, Now, Who};
 use needless_model::{Change, Exit, Finding, Profile, Proof, Remedy, Safety, Snapshot, Stage};
@@ -11,7 +12,10 @@ use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -77,7 +81,7 @@ fn command(asked: &cli::Prove, when: When) -> Result<bool> {
     if changes.is_empty() {
         bail!("no change to measure: give a report, --set VAR=VALUE, --unset VAR or --preload");
     }
-    let options = options(&asked.measure);
+    let options = options(&asked.measure)?;
     let experiment = experiment(&asked.command, &changes, &options)?;
     let format = format(asked.format, asked.output.as_deref());
     let mut text = Vec::new();
@@ -108,14 +112,35 @@ fn file_on_stdin() -> Option<PathBuf> {
     std::fs::metadata(&opened).is_ok_and(|file| file.is_file()).then_some(opened)
 }
 
-fn options(asked: &cli::Measure) -> needless_prove::Options {
+/// `file`, for runs to read. Behind sudo it is opened here, with the rights of whoever ran it, and what is
+/// open is what the runs get.
+fn for_runs(file: &Path) -> Result<PathBuf> {
+    if whose::caller().is_none() {
+        return Ok(file.to_owned());
+    }
+    let named = || format!("--stdin: cannot open {}", file.display());
+    let opened = as_them(|| {
+        // Looked at first: to open a pipe is to wait for who writes to it.
+        let kind = std::fs::metadata(file)?.file_type();
+        let fit = kind.is_file() || kind.is_char_device();
+        fit.then(|| File::open(file)).transpose()
+    })?;
+    let Some(opened) = opened.with_context(named)? else {
+        bail!("{}: it is no file, which each run can read from its start", named());
+    };
+    // Open until we end.
+    Ok(format!("/proc/self/fd/{}", opened.into_raw_fd()).into())
+}
+
+fn options(asked: &cli::Measure) -> Result<needless_prove::Options> {
+    let stdin = asked.stdin.as_deref().map(for_runs).transpose()?;
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    needless_prove::Options {
+    Ok(needless_prove::Options {
         count_only: asked.count_only,
         runs: asked.runs.map(|runs| runs as usize),
         budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
         warmup: asked.warmup.into(),
-        stdin: asked.stdin.clone().or_else(file_on_stdin),
+        stdin: stdin.or_else(file_on_stdin),
         prepare: asked.prepare.clone(),
         cleanup: asked.cleanup.clone(),
         ignored: asked.ignore_output.clone(),
@@ -126,7 +151,7 @@ fn options(asked: &cli::Measure) -> needless_prove::Options {
             watch: crate::settings::get().watched,
             ..Default::default()
         },
-    }
+    })
 }
 
 /// Measures, and adds what the rules predicted.
@@ -270,7 +295,7 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
         seed: None,
         backend: asked.backend,
     };
-    let options = options(&measure);
+    let options = options(&measure)?;
     let failed = |failure: needless_capture::Failure| anyhow!(failure.message);
     let launch =
         needless_capture::launch(&asked.command, whose::caller().cloned()).map_err(failed)?;
@@ -402,7 +427,7 @@ fn requests(counter: &OsString) -> Result<f64> {
 /// A capture of whatever kind.
 fn capture(path: &Path) -> Result<Snapshot> {
     let named = || format!("cannot read {}", path.display());
-    let mut file = std::fs::File::open(path).with_context(named)?;
+    let mut file = as_them(|| File::open(path))?.with_context(named)?;
     let mut start = [0];
     let is_json = file.read(&mut start).with_context(named)? == 1 && start == *b"{";
     if is_json {
@@ -412,13 +437,13 @@ fn capture(path: &Path) -> Result<Snapshot> {
         watch: crate::settings::get().watched,
         ..Default::default()
     };
-    let profile = needless_strace_log::read_files(&[path.to_owned()], &options)?;
+    let read = || needless_strace_log::read_files(&[path.to_owned()], &options);
+    let profile = as_them(read)??;
     Ok(Snapshot::of(&profile, path.to_string_lossy()))
 }
 
 fn saved(path: &Path) -> Result<Saved> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = whose::text_of(path)?;
     needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 

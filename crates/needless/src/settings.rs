@@ -2,6 +2,7 @@
 
 use crate::cli::{self, Action, Cli};
 use crate::output;
+use crate::whose::{self, as_them};
 use anyhow::{Context, Result, anyhow};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -57,7 +58,7 @@ pub(crate) fn load(cli: &Cli) -> Result<()> {
         return Ok(());
     }
     let files = files(cli)?;
-    let config = needless_config::read(files.iter().map(PathBuf::as_path))?;
+    let config = as_them(|| needless_config::read(files.iter().map(PathBuf::as_path)))??;
     // Nobody asked for them before.
     let _ = SETTINGS.set(of(config));
     Ok(())
@@ -124,6 +125,6 @@ fn files(cli: &Cli) -> Result<Vec<PathBuf>> {
 pub(crate) fn owners() -> Result<Vec<u32>> {
     // Of /proc/self the owner is the effective user.
     let own = Path::new("/proc/self").metadata().context("cannot look at /proc/self")?.uid();
-    let behind_sudo = crate::whose::caller().map(|caller| caller.uid());
+    let behind_sudo = whose::caller().map(|caller| caller.uid());
     Ok([0, own].into_iter().chain(behind_sudo).collect())
 }

@@ -1,17 +1,39 @@
-//! For whom commands are run and files are written, decided once: the user who ran sudo, or the one named.
+//! The user that commands run as and files are written as, decided once: the one who ran sudo, or the one named.
 
 use crate::cli::{Action, Whose};
 use crate::output;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use needless_capture::{Behind, Caller};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 static CALLER: OnceLock<Option<Caller>> = OnceLock::new();
 
-/// The user for whom root works; `None`: for ourselves.
+/// The user that root works for; `None`: ourselves.
 pub(crate) fn caller() -> Option<&'static Caller> {
     CALLER.get_or_init(|| None).as_ref()
+}
+
+/// Does `act` with the rights to files of the user that root works for: what they name is opened so,
+/// or root would read and write for them what they may not.
+///
+/// # Errors
+/// When the rights cannot be changed; nothing was done then.
+pub(crate) fn as_them<T>(act: impl FnOnce() -> T) -> Result<T> {
+    match caller() {
+        Some(caller) => caller.as_them(act).context("cannot act as the user it belongs to"),
+        None => Ok(act()),
+    }
+}
+
+/// The text of a file that the command line names.
+///
+/// # Errors
+/// When that user may not read it, or it is no text.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
+    let text = as_them(|| std::fs::read_to_string(path))?;
+    text.with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Decides it.
@@ -32,15 +54,14 @@ pub(crate) fn decide(action: &Action) -> Result<()> {
         (_, Behind::User(caller)) => Some(caller),
         (Some(_), Behind::RootShell) => {
             output::say(
-                "this is a root shell that sudo started: the command is run as root (--as USER: as \
+                "this is a root shell that another user started: the command is run as root (--as USER: as \
                  another user; --as-root: without this line)",
             );
             None
         }
-        (Some(_), Behind::Unknown(uid)) => bail!(
-            "sudo was run by user {uid}, but not as one of the processes that started needless: say \
-             whose the command is, with --as USER or --as-root"
-        ),
+        (Some(_), Behind::Unknown(why)) => {
+            bail!("{why}: say whose the command is, with --as USER or --as-root")
+        }
         (_, Behind::Nobody | Behind::RootShell | Behind::Unknown(_)) => None,
     };
     // Nobody asked before.

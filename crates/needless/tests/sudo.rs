@@ -254,7 +254,156 @@ fn in_a_shell_of_roots_the_command_is_roots_and_that_is_said() {
         let Some(done) = as_nobody_with(defaults, folder.path(), &words) else { return };
         let told = stdout(&done);
         assert!(told.ends_with("\n0\n"), "{defaults}{told:?}{}", stderr(&done));
-        let said = told.contains("this is a root shell that sudo started");
+        let said = told.contains("this is a root shell that another user started");
         assert_eq!(said, says, "{defaults}{options}: {told}");
     }
+}
+
+/// A sudo that becomes the command and what removes the traces that it leaves, `CMD` standing for us.
+const SCRUBBED: [&str; 6] = [
+    "sudo -n env -i CMD",
+    "sudo -n env -u SUDO_UID -u SUDO_GID CMD",
+    "sudo -n env SUDO_UID=x CMD",
+    "sudo -n env SUDO_UID=0 SUDO_GID=0 CMD",
+    "sudo -n env SUDO_UID=1 SUDO_GID=1 CMD",
+    "sudo -n setsid -w sh -c 'env -i CMD; exit $?'",
+];
+
+#[test]
+fn a_command_is_not_roots_because_a_variable_is_gone() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let cmd = "./needless run --backend ptrace -o /dev/null -- id -u";
+    for way in SCRUBBED {
+        let Some(done) = as_nobody_with(EXECUTES, folder.path(), &way.replace("CMD", cmd)) else {
+            return;
+        };
+        assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(125), ""), "{way}");
+        let line = assert_one_line(&done);
+        assert!(line.contains("--as USER") && line.contains("--as-root"), "{way}: {line}");
+        // The ancestors say whose it is, or the two contradict each other.
+        let done = as_nobody_with(STAYS, folder.path(), &way.replace("CMD", cmd)).unwrap();
+        let (out, said) = (stdout(&done), stderr(&done));
+        let refuses = way.contains("UID=x") || way.contains("UID=1");
+        let expected = if refuses { "" } else { "65534\n" };
+        assert_eq!(out, expected, "{way}: {said}");
+        assert_eq!(said.contains("--as USER"), refuses, "{way}: {said}");
+    }
+}
+
+#[test]
+fn a_command_is_not_roots_because_who_ran_sudo_has_ended() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    for removed in ["-i", "SUDO_UID=0 SUDO_GID=0"] {
+        let script = format!(
+            "cat > late <<'E'\nwhile kill -0 $1; do sleep 0.1; done 2> /dev/null\n\
+             env {removed} ./needless run --backend ptrace -o /dev/null -- id -u > out 2> err\n\
+             > end\nE\nrm -f end; sh -c 'setsid sudo -n sh late $$ & :'\n\
+             while [ ! -e end ]; do sleep 0.1; done; cat out; cat err >&2"
+        );
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        assert_ne!(stdout(&done), "0\n", "{removed}");
+        assert!(!stderr(&done).contains("cannot open"), "{removed}: {}", stderr(&done));
+        assert!(
+            !stdout(&done).is_empty() || stderr(&done).contains("--as USER"),
+            "{}",
+            stderr(&done)
+        );
+    }
+}
+
+#[test]
+fn a_number_of_no_user_is_refused_in_a_plain_line() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let script = "sudo -n env SUDO_UID=4294967295 ./needless run -o /dev/null -- id -u";
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(125), ""));
+    let line = assert_one_line(&done);
+    assert!(line.contains("SUDO_UID is \"4294967295\""), "{line}");
+}
+
+#[test]
+fn a_sudo_of_another_name_is_sudo() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    // As after an upgrade of sudo, while it runs.
+    let gone = "cat > gone <<'E'\nrm -f sudo\nenv -i PATH=$PATH ./needless run -o /dev/null -- id -u\nE\n\
+                sudo -n cp /usr/bin/sudo sudo; sudo -n chmod 4755 sudo; ./sudo -n sh gone";
+    let named = "sudo -n cp /usr/bin/sudo sudo.ws; sudo -n chmod 4755 sudo.ws; \
+                 ./sudo.ws -n env -i PATH=$PATH ./needless run -o /dev/null -- id -u";
+    for script in [gone, named] {
+        let Some(done) = as_nobody(folder.path(), script) else { return };
+        assert_eq!(stdout(&done), "65534\n", "{script}: {}", stderr(&done));
+    }
+}
+
+#[test]
+fn behind_su_and_in_a_user_namespace_root_is_its_own_caller() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let Some(_) = program("su") else { return };
+    let cmd = "./needless run --backend ptrace -o /dev/null -- id -u";
+    let su = format!(
+        "printf 'auth sufficient pam_permit.so\\naccount sufficient pam_permit.so\\n\
+         session optional pam_permit.so\\n' > pam; \
+         sudo -n mount --bind pam /etc/pam.d/su; su -c '{cmd}'"
+    );
+    // The users outside it all have one number there, nobody's.
+    let namespace = format!("unshare -Ur {cmd}");
+    let made = as_nobody(folder.path(), "unshare -Ur true");
+    let made = made.is_some_and(|done| done.status.success());
+    if !made {
+        eprintln!("skipped in part: no user namespace can be made here");
+    }
+    for script in [Some(su), Some(namespace).filter(|_| made)].into_iter().flatten() {
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), ("0\n", ""), "{script}");
+    }
+}
+
+#[test]
+fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "TOPSECRET = 1\n").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    for words in [
+        "read secret",
+        "read --config secret secret",
+        "read --baseline secret secret",
+        "diff secret secret",
+        "fix secret",
+        "prove secret -- true",
+        "prove --set X=1 --runs 1 --stdin secret -- cat",
+        "run --baseline secret -- true",
+    ] {
+        let script = format!("sudo -n ./needless {words}");
+        let Some(done) = as_nobody(folder.path(), &script) else { return };
+        let told = stdout(&done) + &stderr(&done);
+        assert!(!told.contains("TOPSECRET"), "{words}: {told}");
+        assert!(!done.status.success() && told.contains("ermission denied"), "{words}: {told}");
+        assert_one_line(&done);
+    }
+    // What is found is root's file, and believed for that.
+    let found = "ln -s secret needless.toml; sudo -n ./needless rules; rm needless.toml";
+    let done = as_nobody(folder.path(), found).unwrap();
+    assert!(assert_one_line(&done).contains("ermission denied"), "{}", stderr(&done));
+}
+
+#[test]
+fn the_callers_own_files_are_read() {
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let script = "umask 077; echo words > in; \
+                  sudo -n ./needless prove --set X=1 --runs 1 --stdin in -o p.txt -- \
+                  sh -c 'cat >> seen'; sort -u seen; \
+                  sudo -n ./needless run -o r.json -- ls; sudo -n ./needless diff r.json r.json; \
+                  sudo -n ./needless read - < in";
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    let (out, said) = (stdout(&done), stderr(&done));
+    assert!(out.starts_with("words\n"), "{out}{said}");
+    assert!(!said.contains("ermission denied") && said.contains("words"), "{out}{said}");
 }
