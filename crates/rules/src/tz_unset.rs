@@ -91,7 +91,8 @@
 //! nothing
 //! ```
 //!
-//! A program that watches the file without ever reading it, here by its own call of `stat`:
+//! A program that looks at the file without ever reading it asks by its own call of `stat`. TZ does not
+//! end that; it is a question like any other:
 //!
 //! ```trace
 //! env -TZ
@@ -99,7 +100,21 @@
 //! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x5000
 //! ```
 //! ```finding
-//! nothing
+//! repeated-question: 4999 of 5000
+//! ```
+//!
+//! So it is with one that did convert a time, where stacks show that it calls `stat` itself:
+//!
+//! ```trace
+//! env -TZ
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x500
+//! site os_stat+0x91c: call fstatat@plt
+//! ```
+//! ```finding
+//! repeated-question: 499 of 500
 //! ```
 //!
 //! `statx` on x86-64 is never glibc's: this is a library that checks once in a while by itself.
@@ -109,7 +124,7 @@
 //! machine x86_64
 //! execve("/usr/bin/rusty", ["rusty"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
-//! statx(AT_FDCWD, "/etc/localtime", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL, ...}) = 0 x500
+//! statx(AT_FDCWD, "/etc/localtime", AT_STATX_SYNC_AS_STAT, STATX_ALL, {stx_mask=STATX_ALL, ...}) = 0 x100
 //! ```
 //! ```finding
 //! nothing
@@ -198,12 +213,19 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let reader = view.lineage(process).skip(1).find(|up| reads(*up));
         if !stats.is_empty() {
             let read = reader.is_some() || reads(process);
-            if watches(view, process, read, &stats) {
-                claims.explain(&positions(&stats));
-            } else {
-                // GLib reads the file once for itself.
-                let loads = u64::from(reader.is_none()) + u64::from(glib.is_some());
-                add_stats(&mut case, opens_ok(rows), loads, &stats);
+            match asker(view, process, read, &stats) {
+                // Left to repeated-question.
+                Asker::Program => {}
+                Asker::Seldom => claims.explain(&positions(&stats)),
+                Asker::Unknown => {
+                    claims.explain(&positions(&stats));
+                    claims.lack(RULE.name, Fact::CallSites);
+                }
+                Asker::Libc => {
+                    // GLib reads the file once for itself.
+                    let loads = u64::from(reader.is_none()) + u64::from(glib.is_some());
+                    add_stats(&mut case, opens_ok(rows), loads, &stats);
+                }
             }
         }
         if case.needless > 0 {
@@ -239,31 +261,39 @@ fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row
     case.rows.extend(positions(stats));
 }
 
-/// Whether these looks are the program's own purpose.
-fn watches(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> bool {
+/// Who looks at /etc/localtime.
+enum Asker {
+    /// The time functions of glibc, or those that may be.
+    Libc,
+    /// The program, by its own call of stat.
+    Program,
+    /// A watcher, or time functions too seldom called to matter.
+    Seldom,
+    /// glibc if the machine is one of few.
+    Unknown,
+}
+
+fn asker(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> Asker {
     // What was there before the log began may have read the file before.
-    if !read && view.process(view.image(process)).born != Born::Seen {
-        return true;
-    }
-    if view.process(process).runtime == Runtime::Go {
-        return true;
+    let never_read = !read && view.process(view.image(process)).born != Born::Seen;
+    if never_read || view.process(process).runtime == Runtime::Go || called_by_hand(stats) {
+        return Asker::Program;
     }
     let machine = &view.profile.host.machine;
-    let narrow = view.process(process).wide == Some(false);
+    let wide = view.process(process).wide;
     let by_statx = stats.iter().all(|(_, r)| view.profile.call(r) == "statx");
-    if by_statx && !narrow && !statx_may_be_glibcs(machine) {
-        return true;
-    }
-    if called_by_hand(stats) {
-        return true;
+    if by_statx && wide != Some(false) && !statx_may_be_glibcs(machine) {
+        let known = wide == Some(true) || !machine.is_empty();
+        return if known { Asker::Program } else { Asker::Unknown };
     }
     if !view.profile.facts.has(Fact::Clock) {
-        return false;
+        return Asker::Libc;
     }
     let first = stats.iter().map(|(_, row)| row.first_ns).min().unwrap_or(0);
     let last = stats.iter().map(|(_, row)| row.last_ns).max().unwrap_or(0);
     let span = last.saturating_sub(first);
-    span >= SHORT_NS && sum(stats) as f64 <= SELDOM_PER_SECOND * span as f64 / 1e9
+    let seldom = span >= SHORT_NS && sum(stats) as f64 <= SELDOM_PER_SECOND * span as f64 / 1e9;
+    if seldom { Asker::Seldom } else { Asker::Libc }
 }
 
 /// glibc asks by `statx` only where the kernel has no better call: 32-bit architectures (since

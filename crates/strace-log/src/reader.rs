@@ -12,6 +12,7 @@ use crate::family::Family;
 use crate::lines::Line;
 use crate::payload::{self, Ending};
 use crate::prefix::{Prefix, Recent};
+use crate::site::Below;
 use crate::table::Table;
 use crate::tails::Tails;
 use crate::text;
@@ -41,6 +42,8 @@ pub(crate) struct Reader<'o> {
     coloured: bool,
     /// The row of the call last counted, while its stack is still to come.
     pub(crate) last_row: Option<usize>,
+    /// What that stack had so far.
+    below: Below,
     /// Texts in the making.
     pub(crate) path: Vec<u8>,
     pub(crate) piece: Vec<u8>,
@@ -98,6 +101,7 @@ impl<'o> Reader<'o> {
             tails: Tails::default(),
             coloured: false,
             last_row: None,
+            below: Below::Nothing,
             path: Vec::new(),
             piece: Vec::new(),
         }
@@ -149,6 +153,7 @@ impl<'o> Reader<'o> {
         if line.starts_with(b" > ") {
             return self.stack_line(line);
         }
+        self.below = Below::Nothing;
         let prefix = self.recent.parse(line);
         match prefix.payload {
             [] => {}

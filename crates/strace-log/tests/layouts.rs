@@ -352,8 +352,28 @@ fn places_are_the_first_outside_the_runtime() {
     let profile = profile(format!("{call}{stack}{call}{stack}getpid() = 1\n"));
     let sites = &row(&profile, "/x").sites;
     assert_eq!(sites.len(), 1);
-    assert_eq!((sites[0].0.to_string(), sites[0].1), ("main+0x2f".into(), 2));
+    assert_eq!((sites[0].0.to_string(), sites[0].1), ("main+0x2f: call __xstat@plt".into(), 2));
     assert!(profile.facts.has(Fact::CallSites));
+}
+
+#[test]
+fn a_function_of_libc_between_is_who_asks() {
+    let app = " > /usr/bin/app(main+0x2f) [0x11c3]\n";
+    let libc = |name: &str| format!(" > /usr/lib/libc.so.6({name}+0x15) [0xf1]\n");
+    let site = |stack: String| {
+        // A stack that ended early says nothing about the next.
+        let early = format!("stat(\"/y\", 0x7) = -1 ENOENT (x)\n{}", libc("tzset"));
+        let log = format!("{early}stat(\"/x\", 0x7) = -1 ENOENT (x)\n{stack}getpid() = 1\n");
+        row(&profile(log), "/x").sites[0].0.to_string()
+    };
+    assert_eq!(site(libc("fstatat") + app), "main+0x2f: call fstatat@plt");
+    assert_eq!(site(libc("fstatat") + &libc("tzset") + app), "main+0x2f");
+    // Code without a file between, of a compiler at run time.
+    assert_eq!(
+        site(libc("fstatat") + " > unexpected_backtracing_error [0x0]\n" + app),
+        "main+0x2f"
+    );
+    assert_eq!(site(app.to_owned()), "main+0x2f");
 }
 
 #[test]

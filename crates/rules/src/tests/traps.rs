@@ -60,10 +60,32 @@ fn call_sites_tell_a_watcher_from_a_clock() {
     let storm = storm(500, "env -TZ");
     expect(&format!("{storm}site main+0xc3: call localtime@plt"), "tz-unset: 500 of 501");
     for call in ["stat", "stat64", "__xstat", "fstatat", "statx"] {
-        expect(&format!("{storm}site reload+0x12: call {call}@plt"), "nothing");
+        let own = format!("{storm}site reload+0x12: call {call}@plt");
+        // Its own question is one like any other.
+        expect(&own, "repeated-question: 499 of 500\nmanual");
     }
     let found = verdict(&format!("{storm}site main+0xc3: call localtime@plt")).findings.remove(0);
     assert_eq!(found.sites, ["main+0xc3: call localtime@plt"]);
+}
+
+#[test]
+fn a_program_that_never_read_the_zone_asks_for_itself() {
+    expect(&format!("env -TZ\n{START}{STAT} x500"), "repeated-question: 499 of 500\nmanual");
+}
+
+#[test]
+fn statx_where_the_machine_is_not_known_is_not_decided() {
+    let statx = "statx(AT_FDCWD, \"/etc/localtime\", AT_STATX_SYNC_AS_STAT, STATX_ALL, \
+                 {stx_mask=STATX_ALL, ...}) = 0 x500\n";
+    let lacking = verdict(&format!("env -TZ\n{START}{LOAD}{statx}"));
+    assert_eq!(lacking.findings, []);
+    let missing = vec![Fact::CallSites];
+    let not_checked = NotChecked { rule: "tz-unset", missing };
+    assert!(lacking.not_checked.contains(&not_checked), "{:?}", lacking.not_checked);
+    let own = "repeated-question: 499 of 500\nmanual";
+    expect(&format!("env -TZ\nmachine x86_64\n{START}{LOAD}{statx}"), own);
+    expect(&format!("env -TZ\n{START}{LOAD}{statx}site look+0x12: call statx@plt"), own);
+    expect(&format!("env -TZ\nmachine mips\n{START}{LOAD}{statx}"), "tz-unset: 500 of 501");
 }
 
 #[test]
@@ -163,8 +185,9 @@ fn what_a_rule_explains_does_not_come_back_as_a_repeated_question() {
     assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
     let options = Options { only: vec!["repeated-question".to_owned()], ..Options::default() };
     assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
-    // A watcher's looks are explained, too.
-    expect(&format!("{facts}\n{START}{STAT} x5000\n"), "nothing");
+    // Time functions that are seldom called are explained, too: a burst of 300, and one look five minutes later.
+    let burst = "1700000300.000000 ".to_owned() + STAT;
+    expect(&format!("{facts}\n{}{burst}\n", timed(300, 0)), "nothing");
 }
 
 #[test]

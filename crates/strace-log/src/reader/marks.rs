@@ -3,7 +3,7 @@
 use super::{Reader, makes_thread};
 use crate::payload;
 use crate::prefix::Prefix;
-use crate::site::Frame;
+use crate::site::{Below, Frame};
 use crate::text;
 use memchr::memchr;
 use needless_model::Exit;
@@ -71,13 +71,21 @@ impl Reader<'_> {
         /// Places kept per row.
         const PLACES: usize = 16;
         let Some(row) = self.last_row else { return };
-        let Some(frame) = Frame::parse(line).filter(|f| !f.in_runtime()) else { return };
+        let Some(frame) = Frame::parse(line) else {
+            self.below = Below::Other;
+            return;
+        };
+        if frame.in_runtime() {
+            self.below = self.below.and(&frame);
+            return;
+        }
+        let calls = std::mem::take(&mut self.below).called();
         self.last_row = None;
         self.seen.sites = true;
         let sites = &mut self.builder.row_mut(row).sites;
-        match sites.iter().position(|(site, _)| frame.is(site)) {
+        match sites.iter().position(|(site, _)| frame.is(site, calls)) {
             Some(at) => sites[at].1 += 1,
-            None if sites.len() < PLACES => sites.push((frame.site(), 1)),
+            None if sites.len() < PLACES => sites.push((frame.site(calls), 1)),
             None => {}
         }
     }
