@@ -164,7 +164,8 @@ const FEWEST_OF_FEW: u64 = 100;
 const FEWEST_EACH: u64 = 10;
 
 fn worth_it(found: &Found<'_>) -> bool {
-    let listed: Vec<&str> = found.value.into_iter().flat_map(search::entries).collect();
+    let entries = |value| search::entries(value, Asker::Program);
+    let listed: Vec<&str> = found.value.into_iter().flat_map(entries).collect();
     let vain = |dir: &&str| found.vain.contains(dir);
     // Those behind the last that holds something are asked for what is nowhere, wherever they stood.
     let before = match listed.iter().rposition(|dir| !vain(dir)) {

@@ -27,6 +27,23 @@
 //! set MALLOC_TRIM_THRESHOLD_=268435456
 //! ```
 //!
+//! What GLIBC_TUNABLES sets counts more than the variable:
+//!
+//! ```trace
+//! libc glibc 2.36
+//! env GLIBC_TUNABLES=glibc.malloc.trim_threshold=4096
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! brk(0x34ab5000) = 0x34ab5000
+//! brk(0x34a8d000) = 0x34a8d000
+//! end
+//! ```
+//! ```finding
+//! heap-trim-churn: 998 of 1000
+//! stage explained
+//! manual
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A heap that grows; a program that frees all at its end:
@@ -81,13 +98,19 @@ use crate::select::Case;
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Libc, Remedy, Row, Safety, Stage};
+use needless_model::{Detail, Fact, Libc, Process, Remedy, Row, Safety, Stage};
+use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "heap-trim-churn",
     summary: "Memory is given back to the kernel and taken again, over and over",
     needs: &[Fact::Details, Fact::Outcomes],
-    variables: &["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"],
+    variables: &[
+        "MALLOC_TRIM_THRESHOLD_",
+        "MALLOC_MMAP_THRESHOLD_",
+        "MALLOC_TOP_PAD_",
+        "GLIBC_TUNABLES",
+    ],
     correctness: false,
     pedantic: false,
     page: include_str!("heap_trim_churn.rs"),
@@ -122,20 +145,52 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    let mut by_tunable: BTreeMap<Option<&str>, Vec<Case>> = BTreeMap::new();
+    for case in cases {
+        by_tunable.entry(tunable(view.process(case.process))).or_default().push(case);
+    }
+    let programs = by_tunable.into_iter().flat_map(|(set, cases)| {
+        tally::by_program(view, cases, FEWEST).into_iter().map(move |found| (set, found))
+    });
+    for (set, (program, cases)) in programs {
         let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
         let merged = tally::merged(view, cases);
         let what = format!(
             "{} calls give memory back to the kernel and take it again",
             number(merged.needless)
         );
+        let keeps = match set {
+            None => "(128 KiB)".to_owned(),
+            Some(set) => format!("with {set} in GLIBC_TUNABLES"),
+        };
         let why = format!(
-            "{program} frees and allocates more than glibc keeps at the end of its heap (128 KiB), \
+            "{program} frees and allocates more than glibc keeps at the end of its heap {keeps}, \
              over and over; each round costs new pages, too."
         );
+        let remedies = match set {
+            None => remedies(),
+            Some(set) => vec![tally::by_hand(
+                &format!(
+                    "in GLIBC_TUNABLES, which has {set}, set glibc.malloc.trim_threshold={THRESHOLD}"
+                ),
+                "GLIBC_TUNABLES decides, and not MALLOC_TRIM_THRESHOLD_. The program then keeps the memory that it \
+                 once had: in a container with a tight limit it may be killed.",
+            )],
+        };
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies()));
+        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
     }
+}
+
+/// The setting in GLIBC_TUNABLES that decides how much of the heap is kept: each of these also turns off what
+/// glibc learns by itself.
+pub(crate) fn tunable(process: &Process) -> Option<&str> {
+    let names = ["trim_threshold", "top_pad", "mmap_threshold", "mmap_max"];
+    let decides = |setting: &&str| {
+        let name = setting.strip_prefix("glibc.malloc.").and_then(|rest| rest.split_once('='));
+        name.is_some_and(|(name, _)| names.contains(&name))
+    };
+    process.env.value("GLIBC_TUNABLES")?.split(':').find(decides)
 }
 
 /// Two variables, the one that matters most first. A third does nothing by itself.

@@ -53,6 +53,23 @@
 //! set LD_LIBRARY_PATH=/opt/b/lib
 //! ```
 //!
+//! A semicolon ends an entry, too:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/x;/opt/y
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/x/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/y/glibc-hwcaps/x86-64-v3/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/y/glibc-hwcaps/x86-64-v2/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/y/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/y", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! library-search: 6 of 6
+//! unset LD_LIBRARY_PATH
+//! ```
+//!
 //! Two lists with the same directories, as `thisroot.sh` makes them: the loader asks once whether a directory is
 //! there, and what else is asked of it is Python's.
 //!
@@ -185,10 +202,10 @@
 //!
 //! Unset LD_LIBRARY_PATH, or leave only the directories that hold something. Not where a program
 //! that was not observed needs a library from them, or one that it loads later by `dlopen()`. Where
-//! An empty entry (a colon at the start or the end, or two together) is the current directory of each program: whoever
-//! may write there decides which library it loads. Where
 //! one program needs a directory, a RUNPATH serves that program alone. The order of the entries that
-//! stay is kept: it decides which of two libraries of one name is loaded.
+//! stay is kept: it decides which of two libraries of one name is loaded. An empty entry (a colon at the start or
+//! the end, or two together) is the current directory of each program: whoever may write there decides which
+//! library it loads. Relative entries are searched there, too; their calls are not counted.
 //!
 //! ## References
 //!
@@ -232,13 +249,14 @@ pub(crate) const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
+    let here = |entry: &&str| !entry.starts_with(['/', '$']);
     for found in search::searches(view, claims, &SEARCH) {
         let shared = found.shared.clone();
-        let current = found.vain.contains(CURRENT);
+        let current = found.vain.contains(CURRENT) || found.kept.iter().any(here);
         let mut finding = search::finding(&SEARCH, &WORDS, found);
         if current {
-            finding.why += " An empty entry is the current directory: whoever may write there decides which \
-                            library a program loads.";
+            finding.why += " An empty or relative entry is in the current directory: whoever may write there \
+                            decides which library a program loads.";
         }
         claims.find(finding);
         claims.leave(&shared);

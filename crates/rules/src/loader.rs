@@ -6,7 +6,7 @@
 //! that it missed in one of these, whether that directory is there. All else is the program's.
 
 use crate::View;
-use crate::search::entries;
+use crate::search::{Asker, entries};
 use crate::tally::{absent, file_name};
 use needless_model::{Ask, ProcId, Row, Target};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -64,7 +64,10 @@ impl<'p> Loader<'p> {
             names.entry(dir).or_default().insert(file_name(path));
         }
         let variable = view.process(id).env.get("LD_LIBRARY_PATH").map(Option::unwrap_or_default);
-        let listed = |dir: &str| variable.into_iter().flat_map(entries).any(|entry| entry == dir);
+        let listed = |dir: &str| {
+            let mut listed = variable.into_iter().flat_map(|value| entries(value, Asker::Loader));
+            listed.any(|entry| entry == dir)
+        };
         // The loader takes it for granted that this directory is there, and tries its variants for each library
         // anew. Whether it is listed says the variable or, where that is not seen, just this.
         let current = missed.into_keys().filter(|dir| {

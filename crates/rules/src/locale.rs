@@ -63,6 +63,21 @@ impl<'a> Name<'a> {
         Name { language, territory, codeset, modifier }
     }
 
+    /// Whether there may be a source of this name to make the locale from: `language[_TERRITORY][@modifier]`.
+    pub(crate) fn may_have_source(&self) -> bool {
+        let plain =
+            |text: &str, test: fn(&u8) -> bool| !text.is_empty() && text.bytes().all(|b| test(&b));
+        (2..=3).contains(&self.language.len())
+            && plain(self.language, u8::is_ascii_lowercase)
+            && self.territory.is_none_or(|text| plain(text, u8::is_ascii_uppercase))
+            && self.modifier.is_none_or(|text| plain(text, u8::is_ascii_alphanumeric))
+    }
+
+    /// Whether it names a territory, as most sources do.
+    pub(crate) fn has_territory(&self) -> bool {
+        self.territory.is_some()
+    }
+
     /// Whether a search for `self` tries `other`.
     pub(crate) fn tries(&self, other: &Name<'_>) -> bool {
         let same = |own: Option<&str>, others: Option<&str>| others.is_none() || own == others;
@@ -241,6 +256,35 @@ pub(crate) fn requested<'p>(
     [Some("LC_ALL"), own, Some("LANG")].into_iter().flatten().find_map(|name| {
         process.env.value(name).filter(|value| !value.is_empty()).map(|value| (name, value))
     })
+}
+
+/// The variable that still asks for a locale where `variable` asks for none, and its value.
+pub(crate) fn besides<'p>(process: &'p Process, variable: &str) -> Option<(&'static str, &'p str)> {
+    if variable == "LC_ALL" {
+        return None;
+    }
+    let value = |name: &str| process.env.value(name).filter(|value| !value.is_empty());
+    let decides = |category: &'static str| {
+        let decider = match (value("LC_ALL"), value(category)) {
+            (Some(_), _) => "LC_ALL",
+            (None, Some(_)) => category,
+            // What is set to C goes before LANG.
+            (None, None) => "LANG",
+        };
+        let asked = value(decider).filter(|asked| decider != variable && !is_c(asked))?;
+        Some((decider, asked))
+    };
+    CATEGORIES.iter().copied().find_map(decides)
+}
+
+/// Whether the variable decides the encoding.
+pub(crate) fn has_encoding(variable: &str) -> bool {
+    ["LANG", "LC_ALL", "LC_CTYPE"].contains(&variable)
+}
+
+/// Whether this is the name of an encoding where one of a locale should be.
+pub(crate) fn is_encoding(name: &str) -> bool {
+    normal_codeset(name) == "utf8"
 }
 
 /// The LOCPATH that a process goes by. Set-user-ID programs ignore it.

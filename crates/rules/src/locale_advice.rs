@@ -191,5 +191,8 @@ pub(crate) fn figures(new: &Spelling, old: &Spelling) -> String {
 
 /// The encoding that a locale's name asks for, "" where it does not say.
 pub(crate) fn encoding(name: &str) -> &str {
-    Name::parse(name).codeset.unwrap_or("")
+    match locale::is_encoding(name) {
+        true => name,
+        false => Name::parse(name).codeset.unwrap_or(""),
+    }
 }

@@ -53,19 +53,20 @@
 //! Three ways, by what is wanted. The encoding: `C.utf8`, which most systems have; the program then
 //! loads a locale, which takes *more* calls in all than the failed search. The language: install
 //! the locale (`needless fix --locale en_US.UTF-8`, or `localedef -i en_US -f UTF-8 en_US.UTF-8`).
-//! The fewest calls: `C`, in which the program runs now anyway.
+//! The fewest calls: `C`, in which the program runs now anyway. Where another variable asks for a locale, too
+//! (`LC_TIME=de_DE.UTF-8` beside `LANG=C.UTF-8`), nothing is saved: the program then loads that one.
 //!
 //! ## References
 //!
 //! * `man 3 setlocale`, `man 1 localedef`, `man 8 locale-gen`
 //! * glibc, `locale/setlocale.c`, `locale/findlocale.c`
 
-use crate::locale::{self, Cause};
+use crate::locale::{self, Cause, Name};
 use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
 use crate::select::Bar;
 use crate::tally;
 use crate::{Claims, Rule, View};
-use needless_model::{Change, Fact, Finding, Remedy, Safety, Stage};
+use needless_model::{Change, Fact, Finding, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-not-installed",
@@ -101,7 +102,18 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
         Some(path) => format!(" LOCPATH={path} keeps it from looking into the locale archive."),
         None => String::new(),
     };
+    let encoding = match locale::is_encoding(group.first) {
+        true => format!(
+            " {} is an encoding and not the name of a locale: ssh from macOS hands it on so, for example \
+             (SendEnv LC_*).",
+            group.first
+        ),
+        false => String::new(),
+    };
+    // Another locale is loaded instead, with no fewer calls.
+    let instead = besides(view, &group).map_or(0, |_| -(group.merged.needless as i64));
     Finding {
+        besides: instead,
         stage: match group.cause {
             Cause::Variable(..) | Cause::Alias(..) => Stage::Explained,
             _ => Stage::Seen,
@@ -109,7 +121,7 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
         what: format!("{}: {request} is not installed", group.per_start()),
         why: format!(
             "setlocale() searches for {} under all its spellings, finds nothing, and the program \
-             goes on in the C locale.{alias}{locpath}",
+             goes on in the C locale.{alias}{locpath}{encoding}",
             group.first
         ),
         remedies: remedies(view, &group),
@@ -150,12 +162,49 @@ pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<Enco
 }
 
 fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
-    let wanted = group.first;
-    let encoded = match encoded(view, group.value(), wanted) {
+    let mut remedies = Vec::new();
+    let first = view.process(group.merged.processes[0]);
+    if locale::locpath(first).is_some() {
+        remedies.push(unset_locpath(WITHOUT_LOCPATH));
+    }
+    let other = besides(view, group);
+    if variable(group).is_none_or(locale::has_encoding) {
+        remedies.push(for_encoding(view, group, other.is_some()));
+    }
+    remedies.extend(install(group.first));
+    remedies.push(match (variable(group), other) {
+        (Some(variable), Some((name, value))) => tally::by_hand(
+            &format!("{variable}=C, to have the locale of {name}={value}"),
+            &format!(
+                "The program's setlocale() then succeeds, where that locale is installed, and loads it: \
+                 calls do not fall, but the program gets the language and the encoding of {name}."
+            ),
+        ),
+        _ => group.set(Some("C"), FEWEST),
+    });
+    remedies
+}
+
+/// The variable at fault, where it is known.
+fn variable(group: &Group<'_>) -> Option<&'static str> {
+    match group.cause {
+        Cause::Variable(variable, _) | Cause::Alias(variable, _) => Some(variable),
+        Cause::Program | Cause::Unknown => None,
+    }
+}
+
+/// Another variable that asks for a locale, too, in one of the processes.
+fn besides<'p>(view: &View<'p>, group: &Group<'_>) -> Option<(&'static str, &'p str)> {
+    let variable = variable(group)?;
+    group.merged.processes.iter().find_map(|id| locale::besides(view.process(*id), variable))
+}
+
+fn for_encoding(view: &View<'_>, group: &Group<'_>, by_hand: bool) -> Remedy {
+    match encoded(view, group.value(), group.first) {
         Some(found) => match group.set(Some(&found.name), &found.caveat) {
             // Nothing is saved by it: it is for whoever wants the encoding.
             Remedy { change: Change::SetEnv { variable, value: Some(value) }, .. }
-                if found.costs_more =>
+                if found.costs_more || by_hand =>
             {
                 tally::by_hand(&format!("{variable}={value}, for its encoding"), &found.caveat)
             }
@@ -166,24 +215,32 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
             "The value is one that `locale -a` lists where the program runs, such as C.utf8 for \
              the encoding UTF-8. Loading a locale takes more calls than the vain search for one.",
         ),
-    };
-    let fewest = group.set(Some("C"), FEWEST);
+    }
+}
+
+/// Nothing for what cannot be the name of a locale's source.
+fn install(wanted: &str) -> Option<Remedy> {
+    let name = Name::parse(wanted);
+    if !name.may_have_source() {
+        return None;
+    }
     let (source, charmap) = match wanted.split_once('.') {
         Some((source, charmap)) => (source, charmap),
         None => (wanted, "UTF-8"),
     };
-    let install = Remedy {
-        change: Change::Manual(format!(
-            "Install the locale where the program runs: needless fix --locale {wanted} (or localedef -i {source} -f {charmap} {wanted})"
-        )),
-        safety: Safety::Manual(
-            "The program then runs in that locale: messages, sorting and formats change from C."
-                .to_owned(),
+    let then = "The program then runs in that locale: messages, sorting and formats change from C.";
+    Some(match name.has_territory() {
+        true => tally::by_hand(
+            &format!(
+                "Install the locale where the program runs: needless fix --locale {wanted} (or localedef -i {source} -f {charmap} {wanted})"
+            ),
+            then,
         ),
-    };
-    let mut remedies = vec![encoded, install, fewest];
-    if locale::locpath(view.process(group.merged.processes[0])).is_some() {
-        remedies.insert(0, unset_locpath(WITHOUT_LOCPATH));
-    }
-    remedies
+        false => tally::by_hand(
+            &format!(
+                "Install a locale of the language {source} where the program runs: /usr/share/i18n/locales lists what there is; most names have a territory, as de_DE has"
+            ),
+            then,
+        ),
+    })
 }

@@ -3,8 +3,9 @@
 
 use crate::text::{list, number};
 use needless_model::{
-    Ask, Change, Finding, Link, Profile, Remedy, Safety, Turn, Whence, command_of,
+    Ask, Change, Finding, Link, ProcId, Profile, Remedy, Safety, Turn, Whence, command_of,
 };
+use std::collections::BTreeSet;
 
 /// Longer values are not written out in a sentence.
 const SHOWN: usize = 120;
@@ -28,6 +29,12 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
         let all: Vec<Whence<'_>> =
             processes.iter().map(|id| profile.whence(*id, &variable)).collect();
         let turns: Vec<Turn<'_>> = all.iter().filter_map(Whence::turn).collect();
+        if turns.len() < all.len()
+            && let Some(turn) = made_from(profile, processes, &variable)
+        {
+            let who = programs(profile, &[turn]);
+            *remedy = in_front_of_a_maker(remedy, &variable, &who);
+        }
         match turns.first() {
             // The environment of a process itself is not known in a plain log: nothing is said of its values.
             None => {
@@ -57,6 +64,38 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
                 );
             }
         }
+    }
+}
+
+/// The program that makes another value of a list from that of one of these processes, by adding to it.
+fn made_from<'p>(profile: &'p Profile, processes: &[ProcId], variable: &str) -> Option<Turn<'p>> {
+    let value = |id: ProcId| profile.process(id).env.value(variable).filter(|v| !v.is_empty());
+    let values: BTreeSet<&str> = processes.iter().filter_map(|id| value(*id)).collect();
+    let adds = |is: &str, was: &str| format!(":{is}:").contains(&format!(":{was}:")) && is != was;
+    let longer = (0..profile.processes.len() as u32)
+        .map(ProcId)
+        .filter(|id| value(*id).is_some_and(|is| values.iter().any(|was| adds(is, was))));
+    let turns = longer.filter_map(|id| profile.whence(id, variable).turn());
+    let mut made = turns.filter(|turn| match (turn.was, turn.is) {
+        (Some(was), Some(is)) => values.contains(was) && adds(is, was),
+        _ => false,
+    });
+    made.next()
+}
+
+/// The same change, which is right only together with one in the program that adds to the value.
+fn in_front_of_a_maker(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
+    let change = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
+        Change::UnsetEnv { .. } => format!("unset {variable}"),
+        _ => format!("set the right value of {variable}"),
+    };
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("{change} in front of the command, and look at {who}")),
+        safety: Safety::Manual(format!(
+            "{who} makes its own value of {variable} from it: where there is nothing to add to, an empty entry may be left, and calls may rise. {price}"
+        )),
     }
 }
 

@@ -75,6 +75,9 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
             }
         }
         "heap-trim-churn" => {
+            if let Some(set) = heap_trim_churn::tunable(process) {
+                return Err(format!("{set} in GLIBC_TUNABLES decides there"));
+            }
             let mut all = heap_trim_churn::remedies().into_iter();
             all.find(|remedy| names(&remedy.change) == Some(variable)).ok_or_else(never)
         }
@@ -133,9 +136,10 @@ fn shorter(
 ) -> Result<Remedy, String> {
     let now = now.ok_or_else(|| format!("what {variable} is there is not known"))?;
     let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
-    let keeps: HashSet<&str> = keeps.into_iter().flat_map(search::raw_entries).collect();
-    let all: Vec<&str> = search::raw_entries(now).collect();
     let asker = if variable == "LD_LIBRARY_PATH" { Asker::Loader } else { Asker::Program };
+    let entries = |value| search::raw_entries(value, asker);
+    let keeps: HashSet<&str> = keeps.into_iter().flat_map(entries).collect();
+    let all: Vec<&str> = entries(now).collect();
     // The rule writes an empty entry of the loader's as what it means.
     let current = |entry: &str| entry.is_empty() && asker == Asker::Loader && keeps.contains(".");
     let stays = |entry: &&str| keeps.contains(entry) || current(entry);
@@ -185,10 +189,16 @@ fn another_locale(
     if variable == "LANGUAGE" || value.is_none() {
         return None;
     }
+    if not_installed && let Some((other, _)) = locale::besides(view.process(ProcId(0)), variable) {
+        return Some(Err(format!(
+            "{other} asks for a locale, too: a change of {variable} saves nothing"
+        )));
+    }
     let found = match rule {
         _ if not_installed && value == Some("C") => {
             Some(("C".to_owned(), locale_not_installed::FEWEST.to_owned()))
         }
+        _ if not_installed && !locale::has_encoding(variable) => None,
         _ if not_installed => locale_not_installed::encoded(view, now, now)
             .filter(|found| !found.costs_more)
             .map(|found| (found.name, found.caveat)),

@@ -126,7 +126,9 @@ pub(crate) fn searches<'p>(
             continue;
         }
         let dirs: HashSet<&'p str> = match (value, &process.env) {
-            (Some(value), _) => entries(value).filter(|dir| !(search.usual)(dir)).collect(),
+            (Some(value), _) => {
+                entries(value, search.asker).filter(|dir| !(search.usual)(dir)).collect()
+            }
             (None, Env::Unknown) => inferred(view, id, search),
             (None, Env::Known(_)) if search.variable.is_empty() => inferred(view, id, search),
             (None, Env::Known(_)) => continue,
@@ -214,7 +216,8 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
     let cases: Vec<Case> = cases.into_values().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
     let dead = |entry: &&str| vain.contains(*entry) || (entry.is_empty() && vain.contains(CURRENT));
-    let kept = list.value.into_iter().flat_map(raw_entries).filter(|entry| !dead(entry));
+    let kept = list.value.into_iter().flat_map(|value| raw_entries(value, search.asker));
+    let kept = kept.filter(|entry| !dead(entry));
     let kept = kept.collect();
     // A line of evidence per directory, whatever was asked for in it.
     let dirs = Dirs::new(vain.iter().copied().collect());
@@ -233,14 +236,15 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
 }
 
 /// The absolute directories of a list, without a slash at the end.
-pub(crate) fn entries(value: &str) -> impl Iterator<Item = &str> {
-    raw_entries(value).filter(|entry| entry.starts_with('/') && entry.len() > 1)
+pub(crate) fn entries(value: &str, asker: Asker) -> impl Iterator<Item = &str> {
+    raw_entries(value, asker).filter(|entry| entry.starts_with('/') && entry.len() > 1)
 }
 
-/// The entries of a list, each once, without a slash at the end.
-pub(crate) fn raw_entries(value: &str) -> impl Iterator<Item = &str> {
+/// The entries of a list, each once, without a slash at the end. The loader's end at a semicolon, too.
+pub(crate) fn raw_entries(value: &str, asker: Asker) -> impl Iterator<Item = &str> {
     let mut seen = HashSet::new();
-    let trimmed = value.split(':').map(|entry| match entry.trim_end_matches('/') {
+    let ends = move |c| c == ':' || (c == ';' && asker == Asker::Loader);
+    let trimmed = value.split(ends).map(|entry| match entry.trim_end_matches('/') {
         "" if !entry.is_empty() => "/",
         entry => entry,
     });

@@ -188,3 +188,46 @@ fn ordinary_environments_are_no_finding_at_an_ordinary_start() {
     let busy = "cpu 2s\ncosts 1000\nenv LANG=C.UTF-8";
     assert_eq!(shown(busy, 34, &late), []);
 }
+
+/// The remedies of a start that finds none of `names`, and why.
+fn missing(env: &str, names: &[&str]) -> (Vec<Change>, Finding) {
+    let opens: String = names
+        .iter()
+        .map(|name| failed(&format!("/usr/lib/locale/{name}/LC_TIME")).repeat(2))
+        .collect();
+    let finding = found(&format!("env {env}\nexecve(\"/bin/ls\", [\"x\"], 0x7ff) = 0\n{opens}"));
+    assert_eq!(finding.rule, "locale-not-installed");
+    (finding.remedies.iter().map(|remedy| remedy.change.clone()).collect(), finding)
+}
+
+#[test]
+fn a_category_over_another_locale_saves_nothing() {
+    let names = ["de_DE.UTF-8", "de_DE.utf8", "de_DE", "de.UTF-8", "de.utf8", "de"];
+    let (changes, finding) = missing("LANG=C.UTF-8 LC_TIME=de_DE.UTF-8", &names);
+    assert!(changes.iter().all(|change| matches!(change, Change::Manual(_))), "{changes:?}");
+    assert_eq!(finding.besides, -(finding.needless as i64));
+    let last = finding.remedies.last().unwrap();
+    assert!(last.safety.sentence().contains("calls do not fall"), "{last:?}");
+    // It has no encoding, whatever LANG is.
+    let c = Change::SetEnv { variable: "LC_TIME".into(), value: Some("C".into()) };
+    for env in ["LC_TIME=de_DE.UTF-8", "LANG=C LC_TIME=de_DE.UTF-8"] {
+        let (changes, finding) = missing(env, &names);
+        assert_eq!((changes.len(), changes.last()), (2, Some(&c)), "{env}: {changes:?}");
+        assert_eq!(finding.besides, 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_a_locale_is_not_to_be_installed() {
+    let installs = |changes: &[Change]| {
+        let by_hand = |c: &Change| matches!(c, Change::Manual(text) if text.contains("localedef"));
+        changes.iter().any(by_hand)
+    };
+    let (changes, finding) = missing("LC_CTYPE=UTF-8 LC_TIME=UTF-8", &["UTF-8", "utf8"]);
+    assert!(!installs(&changes), "{changes:?}");
+    assert!(finding.why.contains("an encoding and not the name of a locale"), "{}", finding.why);
+    let (changes, _) = missing("LANG=xx", &["xx"]);
+    assert!(!installs(&changes), "{changes:?}");
+    let (changes, _) = missing("LANG=sr_RS@latin", &["sr_RS@latin", "sr_RS", "sr@latin", "sr"]);
+    assert!(installs(&changes), "{changes:?}");
+}

@@ -104,3 +104,28 @@ fn what_reaches_only_some_says_so() {
     let Safety::Caveat(caveat) = &finding.remedies[0].safety else { panic!("{finding:#?}") };
     assert!(caveat.contains("In 1 of the 2 processes TZ was removed by /opt/sets"), "{caveat}");
 }
+
+/// `LD_LIBRARY_PATH=/opt/x:$LD_LIBRARY_PATH` leaves an empty entry where the variable is not set.
+#[test]
+fn what_a_script_adds_to_is_not_unset_by_a_tool() {
+    let below = |value: &str| {
+        format!(
+            "{}10 clone(child_stack=NULL, flags=SIGCHLD) = 11\n\
+             11 execve(\"/opt/ls\", [\"ls\"], [\"LD_LIBRARY_PATH={value}\"]) = 0\n",
+            app("/opt/script", BAD)
+        )
+    };
+    for value in ["/opt/y:/opt/x/lib", "/opt/x/lib:/opt/y"] {
+        let finding = found(&below(value));
+        let remedy = &finding.remedies[0];
+        assert!(matches!(remedy.change, Change::Manual(_)), "{value}: {finding:#?}");
+        let Safety::Manual(sentence) = &remedy.safety else { panic!("{value}: {finding:#?}") };
+        let makes = "/opt/script makes its own value of LD_LIBRARY_PATH from it";
+        assert!(sentence.starts_with(makes), "{sentence}");
+    }
+    for value in ["/opt/x/lib", "/opt/y", "/opt/x/library:/opt/y"] {
+        let remedy = &found(&below(value)).remedies[0];
+        let unset = Change::UnsetEnv { variable: "LD_LIBRARY_PATH".into() };
+        assert_eq!(remedy.change, unset, "{value}");
+    }
+}

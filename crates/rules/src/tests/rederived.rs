@@ -154,6 +154,12 @@ fn constants_zones_and_options_are_the_rules_own() {
         made("heap-trim-churn", set("MALLOC_TRIM_THRESHOLD_", "1")),
         Ok(set("MALLOC_TRIM_THRESHOLD_", "268435456"))
     );
+    let tuned = here(&[("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=4096")]);
+    let refused = rederive("heap-trim-churn", &set("MALLOC_TRIM_THRESHOLD_", "1"), &tuned);
+    assert!(refused.unwrap_err().contains("GLIBC_TUNABLES"));
+    let both = here(&[("LANG", "C.UTF-8"), ("LC_TIME", "de_DE.UTF-8")]);
+    let refused = rederive("locale-not-installed", &set("LC_TIME", "C"), &both);
+    assert!(refused.unwrap_err().contains("LANG asks for a locale, too"));
     let more = set("RES_OPTIONS", "rotate no-reload");
     assert_eq!(made("resolver-reread", set("RES_OPTIONS", "evil")), Ok(more));
     assert_eq!(made("terminal-unknown", set("TERM", "../evil")), Ok(set("TERM", "xterm-256color")));
