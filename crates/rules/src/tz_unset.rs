@@ -91,8 +91,7 @@
 //! nothing
 //! ```
 //!
-//! A program that looks at the file without ever reading it asks by its own call of `stat`. TZ does not
-//! end that; it is a question like any other:
+//! A program that watches the file without ever reading it, here by its own call of `stat`:
 //!
 //! ```trace
 //! env -TZ
@@ -100,7 +99,7 @@
 //! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x5000
 //! ```
 //! ```finding
-//! repeated-question: 4999 of 5000
+//! nothing
 //! ```
 //!
 //! So it is with one that did convert a time, where stacks show that it calls `stat` itself:
@@ -114,7 +113,7 @@
 //! site os_stat+0x91c: call fstatat@plt
 //! ```
 //! ```finding
-//! repeated-question: 499 of 500
+//! nothing
 //! ```
 //!
 //! `statx` on x86-64 is never glibc's: this is a library that checks once in a while by itself.
@@ -214,9 +213,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         if !stats.is_empty() {
             let read = reader.is_some() || reads(process);
             match asker(view, process, read, &stats) {
-                // Left to repeated-question.
-                Asker::Program => {}
-                Asker::Seldom => claims.explain(&positions(&stats)),
+                Asker::Program | Asker::Seldom => claims.explain(&positions(&stats)),
                 Asker::Unknown => {
                     claims.explain(&positions(&stats));
                     claims.lack(RULE.name, Fact::CallSites);
@@ -265,7 +262,7 @@ fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row
 enum Asker {
     /// The time functions of glibc, or those that may be.
     Libc,
-    /// The program, by its own call of stat.
+    /// The program, by its own call of stat: that is what it is for.
     Program,
     /// A watcher, or time functions too seldom called to matter.
     Seldom,
