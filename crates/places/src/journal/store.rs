@@ -89,10 +89,25 @@ impl Store {
         }
     }
 
-    pub(super) fn ids(&self) -> Result<Vec<u32>, String> {
+    /// A number that nothing has, above those of all entries.
+    pub(super) fn next(&self) -> Result<u32, String> {
+        let last = self.ids()?.last().copied().unwrap_or_default();
+        let mut above = (last..=u32::MAX).skip(1);
+        above
+            .find(|id| self.folder(*id).symlink_metadata().is_err())
+            .ok_or_else(|| format!("{}: no number is left for a change", self.dir.display()))
+    }
+
+    /// Of the entries. What else is in the directory, or has no metadata, is none: one appears whole.
+    fn ids(&self) -> Result<Vec<u32>, String> {
         let list = fs::read_dir(&self.dir).map_err(|error| self.said(&error))?;
-        let mut ids: Vec<u32> =
-            list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let id = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let id = name.to_str()?.parse().ok()?;
+            let meta = self.folder(id).join("meta.json").symlink_metadata();
+            (id.to_string() == name.to_str()? && meta.is_ok()).then_some(id)
+        };
+        let mut ids: Vec<u32> = list.flatten().filter_map(id).collect();
         ids.sort_unstable();
         Ok(ids)
     }
