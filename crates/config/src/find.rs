@@ -1,7 +1,6 @@
 //! Which files are meant.
 
 use crate::Error;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the file that is looked for.
@@ -19,12 +18,12 @@ pub struct Found {
 }
 
 /// The configuration for who works in `from`: `needless.toml` and the files of `needless.d` in the
-/// first directory, from there upwards, that has one of them. `owners`: whose files are believed;
-/// empty for anybody's. Somebody else's file may hide what an administrator looks for.
+/// first directory, from there upwards, that has one of them. `doubt` says why a file is not to be believed
+/// ("it belongs to user 1000"): somebody else's may hide what an administrator looks for.
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn find(from: &Path, owners: &[u32]) -> Result<Found, Error> {
+pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Found, Error> {
     for dir in from.ancestors() {
         let mut files = Vec::new();
         if dir.join(FILE).is_file() {
@@ -38,15 +37,12 @@ pub fn find(from: &Path, owners: &[u32]) -> Result<Found, Error> {
         }
         let mut found = Found::default();
         for file in files {
-            let owner = file.metadata().map(|about| about.uid());
-            match owner {
-                Ok(uid) if !owners.is_empty() && !owners.contains(&uid) => {
-                    found.refused.push(format!(
-                        "{} is not read: it belongs to user {uid}; --config reads it all the same",
-                        file.display()
-                    ));
-                }
-                _ => found.files.push(file),
+            match doubt(&file) {
+                Some(why) => found.refused.push(format!(
+                    "{} is not read: {why}; --config reads it all the same",
+                    file.display()
+                )),
+                None => found.files.push(file),
             }
         }
         return Ok(found);

@@ -4,11 +4,11 @@
 use crate::{output, settings};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_model::{Change, Profile, Remedy, Safety};
+use needless_places::others_write;
 use needless_prove::can_make;
 use needless_report::{Advice, Saved, clean};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A report that nobody else can have written.
@@ -22,19 +22,7 @@ pub(crate) fn report(path: &Path) -> Result<Saved> {
         bail!("{}: no regular file: save the report to one first", path.display());
     }
     let mut file = File::open(path).with_context(named)?;
-    // The file that was opened, not what has that name by now.
-    let about = file.metadata().with_context(named)?;
-    let above = std::fs::canonicalize(path)
-        .ok()
-        .and_then(|real| Some((real.parent()?.metadata().ok()?, real.parent()?.to_owned())));
-    let owners = settings::owners()?;
-    let others = others_of(&about, &owners).map(|who| format!("{who} it")).or_else(|| {
-        let (about, dir) = above.as_ref()?;
-        // In a directory like /tmp nobody replaces what is not theirs.
-        let whose = others_of(about, &owners).filter(|_| about.mode() & 0o1000 == 0)?;
-        Some(format!("{whose} its directory {}", dir.display()))
-    });
-    if let Some(others) = others {
+    if let Some(others) = others_write(path, &file, &settings::owners()?).with_context(named)? {
         bail!(
             "{0}: not believed: {others}. A report says what root or you are to run with: look into it, then make it yours: cp {0} FILE, in a directory of yours",
             path.display()
@@ -43,17 +31,6 @@ pub(crate) fn report(path: &Path) -> Result<Saved> {
     let mut text = String::new();
     file.read_to_string(&mut text).with_context(named)?;
     needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
-}
-
-/// Whether somebody else than `owners` can write what this is about: "user 1000 owns".
-fn others_of(about: &Metadata, owners: &[u32]) -> Option<String> {
-    // A group of the owner alone, as many systems give each user.
-    let group = if about.gid() == about.uid() { 0 } else { 0o020 };
-    match () {
-        () if !owners.contains(&about.uid()) => Some(format!("user {} owns", about.uid())),
-        () if about.mode() & (0o002 | group) != 0 => Some("others may write".to_owned()),
-        () => None,
-    }
 }
 
 /// The first change of a finding that a tool could make.

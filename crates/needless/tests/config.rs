@@ -4,6 +4,7 @@ mod common;
 use common::*;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
@@ -208,6 +209,23 @@ fn a_file_of_a_stranger_is_not_read() {
     let done = needless_in(folder.path(), &["rules"]);
     assert!(assert_one_line(&done).contains("belongs to user 4711"));
     assert!(!stdout(&done).contains("busy-wait"));
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    let refused = |why: &str| {
+        let done = needless_in(folder.path(), &["rules"]);
+        assert!(
+            assert_one_line(&done).contains(&format!("is not read: others may write to {why}; "))
+        );
+        assert!(!stdout(&done).contains("busy-wait"));
+    };
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+    refused("it");
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    refused(folder.path().to_str().unwrap());
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    if needed(let_nobody_write(&file)).is_some() {
+        refused("it");
+    }
     let done = needless_in(folder.path(), &["--config", "needless.toml", "rules"]);
     assert!(done.stderr.is_empty() && stdout(&done).contains("busy-wait"));
 }

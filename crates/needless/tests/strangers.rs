@@ -184,11 +184,25 @@ fn the_report_of_another_is_not_believed() {
     let report = written(folder.path(), &[tz()]);
     for mode in [0o666, 0o646] {
         std::fs::set_permissions(&report, PermissionsExt::from_mode(mode)).unwrap();
-        refused(&report, "others may write it");
+        refused(&report, "others may write to it");
     }
     std::fs::set_permissions(&report, PermissionsExt::from_mode(0o644)).unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    refused(&report, "others may write its directory");
+    let its_directory = format!("others may write to {}. ", folder.path().display());
+    refused(&report, &its_directory);
+    // However deep it is below: the directories between may be replaced.
+    let deep = folder.path().join("a/b");
+    std::fs::create_dir_all(&deep).unwrap();
+    refused(&written(&deep, &[tz()]), &its_directory);
+    // So may the link that leads to it.
+    let (elsewhere, link) = (tempfile::tempdir().unwrap(), folder.path().join("link"));
+    let closed = written(elsewhere.path(), &[tz()]);
+    std::os::unix::fs::symlink(&closed, &link).unwrap();
+    refused(&link, &its_directory);
+    // And what a link in a closed directory leads to.
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(&report, &link).unwrap();
+    refused(&link, &its_directory);
     // As /tmp is.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     let (fix, ..) = both(folder.path(), &report, &[]);
@@ -204,11 +218,43 @@ fn the_report_of_another_is_not_believed() {
     {
         return;
     }
-    refused(&report, "user 65534 owns it");
+    refused(&report, "it belongs to user 65534");
+    // In a sticky directory everybody replaces their own.
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
+    refused(&link, "belongs to user 65534");
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let own = folder.path().join("own.json");
     std::fs::copy(&report, &own).unwrap();
     let (fix, ..) = both(folder.path(), &own, &[]);
     assert!(!stderr(&fix).contains("not believed"), "{}", stderr(&fix));
+}
+
+/// With a list, the bits of the group say what anybody in it may do, whoever the group is.
+#[test]
+fn access_control_lists_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(&[]);
+    let report = written(folder.path(), &[finding("tz-unset", "set_env", "TZ", "UTC", &running)]);
+    let said = || stderr(&needless(&["fix", report.to_str().unwrap(), "--yes"]));
+    // A group of the owner alone may.
+    std::fs::set_permissions(&report, PermissionsExt::from_mode(0o664)).unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o775)).unwrap();
+    assert!(!said().contains("not believed"), "{}", said());
+    if needed(let_nobody_write(folder.path())).is_none() {
+        return;
+    }
+    let why = format!("others may write to {}. ", folder.path().display());
+    assert!(said().contains(&why), "{}", said());
+    let closed = tempfile::tempdir().unwrap();
+    let report = written(closed.path(), &[finding("tz-unset", "set_env", "TZ", "UTC", &running)]);
+    let_nobody_write(&report).unwrap();
+    let said = || stderr(&needless(&["fix", report.to_str().unwrap(), "--yes"]));
+    assert!(said().contains("not believed: others may write to it. "), "{}", said());
+    // What the list gives is limited by its mask.
+    std::fs::set_permissions(&report, PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(!said().contains("not believed"), "{}", said());
 }
 
 /// An id is given to another process in time, also one of the same program.

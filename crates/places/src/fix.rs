@@ -5,6 +5,7 @@ use crate::disk::{About, Disk};
 use crate::format::{Edit, sudoers};
 use crate::journal::FileChange;
 use crate::place::{self, Place};
+use crate::veil::{Lines, veiled_diff};
 use needless_model::Confidence;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -246,7 +247,12 @@ impl Plan {
 
     /// The same to be looked at: passwords beside the change are left out.
     pub fn diff_to_show(&self) -> String {
-        crate::veil::veiled(&self.diff(), &self.variable)
+        let shown = self.files.iter().map(|file| {
+            let text = file.after.as_ref().or(file.before.as_ref()).map(Vec::as_slice);
+            let lines = Lines::of(&file.path, &String::from_utf8_lossy(text.unwrap_or_default()));
+            veiled_diff(&diff(file), &self.variable, lines)
+        });
+        shown.collect()
     }
 }
 

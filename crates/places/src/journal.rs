@@ -13,11 +13,11 @@
 mod store;
 
 use crate::disk::{About, Disk};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use store::Store;
 
@@ -125,9 +125,7 @@ impl Journal {
         let dir = state.join("journal");
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(said)?;
         let store = Store::at(state)?;
-        let lock =
-            File::options().create(true).truncate(false).write(true).open(state.join("lock"));
-        let lock = lock.map_err(said)?;
+        let lock = lock_file(&state.join("lock"))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| "another needless is changing files: try again when it is done")?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
@@ -181,7 +179,7 @@ impl Journal {
                 })
                 .collect(),
         };
-        let id = self.store.ids()?.last().map_or(1, |last| last + 1);
+        let id = self.store.next()?;
         self.write_down(id, &meta, files).map_err(|error| self.store.said(&error))?;
         for (at, file) in meta.files.iter().enumerate() {
             let about = About { modified: None, ..file.about.clone() };
@@ -393,6 +391,16 @@ impl Journal {
             .and_then(|()| sync_dir(&dir))
             .map_err(|error| self.store.said(&error))
     }
+}
+
+/// The file that is locked. A pipe with nobody at its other end would hold us up.
+fn lock_file(path: &Path) -> Result<File, String> {
+    if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
+        return Err(format!("{}: no regular file: remove it", path.display()));
+    }
+    let mut how = File::options();
+    how.create(true).truncate(false).write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+    how.open(path).map_err(|error| said(path, &error))
 }
 
 /// What went wrong with a file of the journal. Who is not root may only look at a journal of their own.

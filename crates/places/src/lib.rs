@@ -24,6 +24,7 @@ mod sshd;
 mod target;
 mod targets;
 mod traced;
+mod trust;
 mod unit;
 mod veil;
 
@@ -45,4 +46,5 @@ pub use running::{
 pub use target::check_target;
 pub use targets::{Target, merged, words};
 pub use traced::origin_of_run;
+pub use trust::others_write;
 pub use veil::veil;

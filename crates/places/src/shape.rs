@@ -26,6 +26,11 @@ const AREAS: [&str; 18] = [
     "posix",
     "right",
 ];
+/// Directories in the root.
+const TOPS: [&str; 17] = [
+    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root",
+    "run", "sbin", "srv", "usr", "var",
+];
 /// Longest number, digits. Longer ones are keys.
 const DIGITS: usize = 12;
 
@@ -45,6 +50,19 @@ pub(crate) fn is_plain(variable: &str, value: &str) -> bool {
         || is_zone(value)
         || value.split(':').all(|part| part.is_empty() || is_path(part))
         || value.split(':').all(is_locale)
+}
+
+/// The same of a variable that stands beside the one in question: its path begins where systems have
+/// files, and nothing follows the value.
+pub(crate) fn is_plain_beside(variable: &str, value: &str) -> bool {
+    let known = |part: &str| {
+        let path = part.trim_start_matches('/');
+        part.starts_with('/') && TOPS.contains(&path.split('/').next().unwrap_or_default())
+    };
+    let paths = value.split(':').any(is_path);
+    is_plain(variable, value)
+        && !value.contains(['#', ';'])
+        && (!paths || value.split(':').all(|part| part.is_empty() || known(part)))
 }
 
 /// `268435456`, `-1`, `1.5`, `64k`.

@@ -1,18 +1,99 @@
 //! Diffs and stories as they may be shown: what stands beside a change may be a password, and output
 //! of `fix --yes` ends up in logs.
 
-use crate::shape::is_plain;
+use crate::place::{self, Place};
+use crate::shape::{is_plain, is_plain_beside};
 use needless_model::{Reaches, Story, Value};
 
 /// What is in a name, in capitals, whose value is not for others.
-const TELLTALE: [&str; 8] =
-    ["PASS", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE", "_PWD"];
+const TELLTALE: [&str; 7] = ["PASS", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "_PWD"];
+/// The same, of words too short to be looked for within others.
+const TELLTALE_WORDS: [&str; 11] =
+    ["PIN", "OTP", "AUTH", "PSK", "WEBHOOK", "HOOK", "PW", "KEY", "CARD", "DSN", "CRED"];
 /// What is printed instead of such a value.
 const VEIL: &str = "(not shown)";
 
+/// What the lines of a file are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// Assignments, comments, and further lines of values.
+    Assignments,
+    /// Assignments, and others.
+    Script,
+    /// Of a format in which `NAME=value` is no variable.
+    Other,
+}
+
+impl Lines {
+    /// Those of a file.
+    pub(crate) fn of(path: &str, text: &str) -> Lines {
+        let Some(place) = place::of_file(path, text) else { return Lines::Script };
+        let one_of = |places: &[&'static Place]| places.contains(&place);
+        match () {
+            () if one_of(&[&place::PAM_ENV, &place::ENVIRONMENT_D, &place::POSTGRESQL])
+                || one_of(&[&place::DEFAULT_LOCALE, &place::LOCALE_CONF]) =>
+            {
+                Lines::Assignments
+            }
+            () if one_of(&[&place::DEFAULTS, &place::PROFILE_D, &place::APACHE])
+                || one_of(&[&place::CRONTAB, &place::WRAPPER]) =>
+            {
+                Lines::Script
+            }
+            () => Lines::Other,
+        }
+    }
+}
+
+/// The diff of a file of assignments, in which each value but that of `variable` is looked at whole; of other
+/// files as [`veiled`].
+pub(crate) fn veiled_diff(diff: &str, variable: &str, lines: Lines) -> String {
+    if lines == Lines::Other {
+        return veiled(diff, variable);
+    }
+    let shown = diff.split('\n').enumerate().map(|(at, line)| {
+        let content = line.get(1..).unwrap_or_default();
+        let text = content.trim_start();
+        if at < 2 || text.is_empty() || line.starts_with("@@") || line.starts_with('\\') {
+            return line.to_owned();
+        }
+        let Some((name, value)) = assignment(text) else {
+            return match lines == Lines::Assignments && !text.starts_with('#') {
+                true => format!("{}{VEIL}", &line[..1]),
+                false => veiled(line, variable),
+            };
+        };
+        if !secret(name) && (name == variable || is_plain_beside(name, unquoted(value))) {
+            return line.to_owned();
+        }
+        match unquoted(value) {
+            "" => line.to_owned(),
+            _ => format!("{}{VEIL}", &line[..line.len() - value.len()]),
+        }
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+/// The name and all that follows, of a line that assigns one; also of one that is commented out.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (before, value) = line.split_once('=')?;
+    let mut words = before.trim_start_matches(['#', ' ', '\t']).split_ascii_whitespace();
+    let name = words.next_back().filter(|name| name.chars().all(is_name))?;
+    let before = ["export", "declare", "typeset", "readonly", "local", "ENV"];
+    let alone = words.all(|word| before.contains(&word) || word.starts_with('-'));
+    alone.then(|| (name, value.trim_start()))
+}
+
+/// A value without the quotes around all of it.
+fn unquoted(value: &str) -> &str {
+    let value = value.trim_end();
+    let within = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    within('"').or_else(|| within('\'')).unwrap_or(value)
+}
+
 /// `text`, line by line, without the values of secret-sounding names, passwords in URLs, and values of
 /// variables that do not look harmless; those of `variable`, which is changed, may look as they like.
-pub(crate) fn veiled(text: &str, variable: &str) -> String {
+fn veiled(text: &str, variable: &str) -> String {
     let mut name_before = None;
     let lines = text.split('\n').map(|line| {
         // Kubernetes and compose: `- name: PASSWORD`, and its value on the next line.
@@ -40,7 +121,8 @@ fn hides(name: &str, value: &str, changed: &str) -> bool {
 
 fn secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    TELLTALE.iter().any(|telltale| name.contains(telltale)) || name.ends_with("_KEY")
+    TELLTALE.iter().any(|telltale| name.contains(telltale))
+        || name.split(|c: char| !c.is_alphanumeric()).any(|word| TELLTALE_WORDS.contains(&word))
 }
 
 fn is_name(c: char) -> bool {
@@ -64,9 +146,9 @@ fn values(line: &str, variable: &str) -> String {
         let head = head.strip_suffix(name).unwrap_or(head).trim_start_matches(['+', '-']);
         let alone = ["", "export", "ENV"].contains(&head.trim());
         let end = match quote {
-            Some(quote) => value[1..].find(quote).map_or(value.len(), |end| end + 2),
-            None if alone => value.find(" #").unwrap_or(value.len()),
-            None => value.find(['"', '\'', ' ', '\t', ',']).unwrap_or(value.len()),
+            _ if alone => value.len(),
+            Some(quote) => end_of(&value[1..], &[quote]).map_or(value.len(), |end| end + 2),
+            None => end_of(value, &['"', '\'', ' ', '\t', ',']).unwrap_or(value.len()),
         };
         let bare = value[..end].trim().trim_matches(['"', '\'']);
         if end == 0 || !hides(name, bare, variable) {
@@ -77,6 +159,17 @@ fn values(line: &str, variable: &str) -> String {
         rest = &value[end..];
     }
     out + rest
+}
+
+/// Where one of `ends` is in `text` without a backslash before it.
+fn end_of(text: &str, ends: &[char]) -> Option<usize> {
+    let mut escaped = false;
+    let mut ended = text.char_indices().filter(|(_, c)| {
+        let end = !escaped && ends.contains(c);
+        escaped = !escaped && *c == '\\';
+        end
+    });
+    ended.next().map(|(at, _)| at)
 }
 
 /// `scheme://user:password@host`
@@ -153,7 +246,68 @@ fn without(text: &str, hidden: &str, by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::veiled;
+    use super::{Lines, veiled, veiled_diff};
+
+    /// What is not harmless by its form is hidden to the end of its line.
+    #[test]
+    fn values_beside_a_change_are_left_out() {
+        let etc = Lines::of("/etc/environment", "");
+        assert!(etc == Lines::Assignments);
+        for line in [
+            "mysql_auth=",
+            "Auth=",
+            "key=",
+            "DB=",
+            "export Dsn=",
+            "hook=",
+            "A=",
+            "PASSPHRASE=",
+            "PASSWORD=",
+            "#api=",
+            "x = ",
+            "lower=",
+            "LANG=",
+        ] {
+            for value in [
+                "/abchunter4",
+                "\"hunter6\"",
+                "https://x.y/T/hunter7",
+                "1 hunter8",
+                "\"hun\\\"terhunter9\"",
+                "a #hunter14",
+                "'a' #hunter",
+                "1;x=hunter",
+                "./hunter",
+                "hunter.so",
+            ] {
+                // Of a language every value but a comment may be seen.
+                if line == "LANG=" && !value.contains('#') {
+                    continue;
+                }
+                for lines in [etc, Lines::Script] {
+                    let diff =
+                        format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n {line}{value}\n+TZ=UTC #x\n");
+                    let shown = veiled_diff(&diff, "TZ", lines);
+                    assert_eq!(shown, diff.replace(value, "(not shown)"), "{line}{value}");
+                }
+            }
+        }
+        for line in ["PIN=1", "my_otp=4938", "AUTH=/usr/Ab", "KEY=libx.so", "x.card=42", "DB_PW=on"]
+        {
+            let shown = veiled_diff(&format!("-\n+\n {line}"), "TZ", etc);
+            let (name, _) = line.split_once('=').unwrap();
+            assert_eq!(shown, format!("-\n+\n {name}=(not shown)"));
+        }
+        for line in
+            [" PATH=\"/usr/bin:/bin\"", " N=3", " x='yes'", " LANG=C.UTF-8", " A=", " # a word"]
+        {
+            let diff = format!("-\n+\n {line}\n\\ No newline at end of file");
+            assert_eq!(veiled_diff(&diff, "TZ", etc), diff);
+        }
+        // The second line of a value.
+        assert_eq!(veiled_diff("-\n+\n hunter2\"", "TZ", etc), "-\n+\n (not shown)");
+        assert_eq!(veiled_diff("-\n+\n   . x", "TZ", Lines::Script), "-\n+\n   . x");
+    }
 
     #[test]
     fn passwords_are_left_out_and_all_else_stays() {
@@ -174,7 +328,7 @@ mod tests {
             (" url=postgres://me:hunter2@host/db", " url=postgres://me:(not shown)@host/db"),
             (" URL=postgres://me:hunter2@host/db", " URL=(not shown)"),
             (" API=sk-live-abcdef", " API=(not shown)"),
-            ("-export API=two words # why", "-export API=(not shown) # why"),
+            ("-export API=two words # why", "-export API=(not shown)"),
             (" environment=API=\"sk-live\",N=\"1\"", " environment=API=(not shown),N=\"1\""),
             (" env[API] = sk-live", " env[API] = (not shown)"),
             (" - name: API\n   value: sk-live", " - name: API\n   value: (not shown)"),
@@ -186,6 +340,12 @@ mod tests {
             ("+TZ=:/etc/localtime", "+TZ=:/etc/localtime"),
             (" Url=http://host:80/a@b", " Url=http://host:80/a@b"),
             (" PASSWORD=", " PASSWORD="),
+            (
+                " Environment=\"PASSWORD=hun\\\"ter\" A=1",
+                " Environment=\"PASSWORD=(not shown)\" A=1",
+            ),
+            (" Environment=pin=4938 A=1", " Environment=pin=(not shown) A=1"),
+            (" environment=PW=\"a\\\"b\",B=2", " environment=PW=(not shown),B=2"),
             ("@@ -1,3 +1,3 @@", "@@ -1,3 +1,3 @@"),
         ] {
             assert_eq!(veiled(line, "TZ"), shown);

@@ -213,6 +213,43 @@ fn a_journal_that_others_may_write_is_not_believed() {
     assert_eq!(ended[0].entry.state, State::Undone);
 }
 
+/// An entry appears whole, so what is none does not stand in the way of those that are.
+#[test]
+fn what_is_no_entry_is_passed_over() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let made = |n: u32| {
+        let path = format!("/etc/{n}");
+        journal.apply("x", &[change(&path, None, "x\n")], Vec::new())
+    };
+    assert_eq!(made(1), Ok(1));
+    let dir = world.state().join("journal");
+    for stray in ["2", "00007", "4294967295", "4294967296", "+5"] {
+        fs::create_dir(dir.join(stray)).unwrap();
+        fs::write(dir.join(stray).join("0.before"), "").unwrap();
+    }
+    fs::write(dir.join("3"), "").unwrap();
+    assert_eq!(made(2), Ok(4));
+    let ids =
+        |entries: Vec<needless_places::Entry>| entries.iter().map(|e| e.id).collect::<Vec<_>>();
+    assert_eq!(ids(journal.entries().unwrap()), [1, 4]);
+    assert_eq!(ids(Journal::list(&world.state()).unwrap()), [1, 4]);
+    assert_eq!(journal.undo(2).unwrap_err(), "there is no change 2");
+    journal.undo(4).unwrap();
+}
+
+/// Opening a pipe waits for who is at its other end.
+#[test]
+fn a_lock_that_is_no_file_is_refused() {
+    let world = World::new();
+    drop(world.open());
+    let lock = world.state().join("lock");
+    fs::remove_file(&lock).unwrap();
+    assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    let why = Journal::open(&world.state(), &world.root()).err().unwrap();
+    assert_eq!(why, format!("{}: no regular file: remove it", lock.display()));
+}
+
 #[test]
 fn extended_attributes_are_kept() {
     let world = World::new();

@@ -24,6 +24,21 @@ pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
         .ok_or(format!("{name} is not installed"))
 }
 
+/// Gives the user nobody the right to write, in a POSIX access control list: acl(5), as the kernel keeps it.
+pub(crate) fn let_nobody_write(path: &Path) -> Result<(), String> {
+    let none = u32::MAX;
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 7, none), (2, 7, 65534), (4, 5, none), (16, 7, none), (32, 5, none)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries {
+        list.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        list.extend(id.to_le_bytes());
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(path, "system.posix_acl_access", &list, flags)
+        .map_err(|error| format!("no access control lists in {}: {error}", path.display()))
+}
+
 /// A testee, as text.
 pub(crate) fn testee(name: &str) -> Option<String> {
     needed(needless_testees::path(name)).map(|path| path.to_str().unwrap().to_owned())

@@ -89,10 +89,25 @@ impl Store {
         }
     }
 
-    pub(super) fn ids(&self) -> Result<Vec<u32>, String> {
+    /// A number that nothing has, above those of all entries.
+    pub(super) fn next(&self) -> Result<u32, String> {
+        let last = self.ids()?.last().copied().unwrap_or_default();
+        let mut above = (last..=u32::MAX).skip(1);
+        above
+            .find(|id| self.folder(*id).symlink_metadata().is_err())
+            .ok_or_else(|| format!("{}: no number is left for a change", self.dir.display()))
+    }
+
+    /// Of the entries. What else is in the directory, or has no metadata, is none: one appears whole.
+    fn ids(&self) -> Result<Vec<u32>, String> {
         let list = fs::read_dir(&self.dir).map_err(|error| self.said(&error))?;
-        let mut ids: Vec<u32> =
-            list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let id = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let id = name.to_str()?.parse().ok()?;
+            let meta = self.folder(id).join("meta.json").symlink_metadata();
+            (id.to_string() == name.to_str()? && meta.is_ok()).then_some(id)
+        };
+        let mut ids: Vec<u32> = list.flatten().filter_map(id).collect();
         ids.sort_unstable();
         Ok(ids)
     }
@@ -118,20 +133,8 @@ fn ours(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether nobody else can put another directory in the place of `dir`: those above are root's or ours, and
-/// others may not write to them, or not rename what is not theirs (the sticky bit).
+/// Whether nobody else can put another directory in the place of `dir`: those above are root's or ours.
 fn closed_way(dir: &Path) -> Result<(), String> {
     let real = fs::canonicalize(dir).map_err(|error| super::said(dir, &error))?;
-    for above in dir.ancestors().chain(real.ancestors()).skip(1) {
-        let Ok(about) = fs::metadata(above) else { continue };
-        // A group of the owner alone, as many systems give each user.
-        let group = if about.gid() == about.uid() { 0 } else { 0o020 };
-        if ![0, me()].contains(&about.uid()) {
-            return Err(format!("{} belongs to user {}", above.display(), about.uid()));
-        }
-        if about.mode() & (0o002 | group) != 0 && about.mode() & 0o1000 == 0 {
-            return Err(format!("others may write to {}", above.display()));
-        }
-    }
-    Ok(())
+    crate::trust::open_way(dir, &real, &[0, me()]).map_or(Ok(()), Err)
 }
