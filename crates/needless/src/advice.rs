@@ -1,7 +1,7 @@
 //! The one gate to reports of others: a report is evidence, not an order. Whose it is is looked at before it
 //! is read; what it advises is worked out here, by the rule.
 
-use crate::{output, settings};
+use crate::{output, settings, whose};
 use anyhow::{Context, Result, anyhow, bail};
 use needless_model::{Change, Profile, Remedy, Safety};
 use needless_places::others_write;
@@ -16,6 +16,10 @@ use std::path::Path;
 /// # Errors
 /// In one line, with the way out: it is somebody else's, others may write it, or it is no report.
 pub(crate) fn report(path: &Path) -> Result<Saved> {
+    whose::as_them(|| trusted(path))?
+}
+
+fn trusted(path: &Path) -> Result<Saved> {
     let named = || format!("cannot read {}", path.display());
     // Before it is opened: a pipe with nobody at its other end would hold us up.
     if !path.metadata().with_context(named)?.is_file() {
