@@ -387,7 +387,9 @@ fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
         assert!(!done.status.success() && told.contains("ermission denied"), "{words}: {told}");
         assert_one_line(&done);
     }
-    // What is found is root's file, and believed for that.
+    // What is found is root's file, and believed for that, in a directory that only the caller may write to.
+    std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let found = "ln -s secret needless.toml; sudo -n ./needless rules; rm needless.toml";
     let done = as_nobody(folder.path(), found).unwrap();
     assert!(assert_one_line(&done).contains("ermission denied"), "{}", stderr(&done));
