@@ -172,10 +172,15 @@ fn experiment(
     Ok(experiment)
 }
 
-/// What of a profile is needless, however little.
+/// What of a profile is needless, however little, and also what is shown only on demand: a change may be for that.
 fn everything(profile: &Profile) -> Verdict {
     let declared = crate::settings::get().rules;
-    let all = needless_rules::Options { min_saving_percent: 0.0, declared, ..Default::default() };
+    let all = needless_rules::Options {
+        min_saving_percent: 0.0,
+        pedantic: true,
+        declared,
+        ..Default::default()
+    };
     needless_rules::check(profile, &all)
 }
 

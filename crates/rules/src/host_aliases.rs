@@ -17,6 +17,20 @@
 //! ```
 //! ```finding
 //! host-aliases: 20 of 20
+//! manual
+//! ```
+//!
+//! Where the file is missing, nothing is lost without the variable:
+//!
+//! ```trace
+//! env HOSTALIASES=/home/me/aliases
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "/home/me/aliases", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! host-aliases: 20 of 20
 //! unset HOSTALIASES
 //! ```
 //!
@@ -89,11 +103,20 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         );
         let why =
             format!("HOSTALIASES is set, and {program} reads its file at each name it looks up.");
-        let remedies = vec![remedy()];
+        // A name that only the file has would no longer be found.
+        let read = merged.rows.iter().any(|at| view.profile.rows[*at].ok());
+        let remedies = vec![if read { by_hand() } else { remedy() }];
         let besides = tally::train(view, &merged, tally::per_open(CALLS));
         let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         claims.find(tally::beside(finding, besides));
     }
+}
+
+fn by_hand() -> Remedy {
+    tally::by_hand(
+        "Put the names into /etc/hosts, or have the program use the full names; then unset HOSTALIASES",
+        "Names that only the file has are not found without it.",
+    )
 }
 
 /// Unsets the variable.
