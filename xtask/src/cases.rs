@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use needless_rules::{Measured, RULES};
 use stage::{Backend, Stage, Told};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A program in two environments, one with something needless and one without.
 ///
@@ -114,7 +114,8 @@ struct Sums {
 /// proof. With `prove`, every variable that a finding advises is tried.
 pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> Result<()> {
     let needless = match std::env::var_os("NEEDLESS") {
-        Some(path) => PathBuf::from(path),
+        // Cases run in directories of their own.
+        Some(path) => std::path::absolute(path)?,
         None => root.join("target/release/needless"),
     };
     ensure!(needless.exists(), "{} is not there: cargo build --release", needless.display());

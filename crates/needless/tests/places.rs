@@ -339,7 +339,10 @@ fn a_strangers_report_changes_nothing() {
     let fix = "needless fix /run/r.json --yes --restart 2>&1 || echo rc $?";
     machine.write("/run/r.json", "666", &report("tz-unset", "TZ", "UTC"));
     let told = machine.ok(&format!("chown daemon /run/r.json; {fix}"));
-    assert!(told.contains("not believed: user") && told.ends_with("rc 2\n"), "{told}");
+    assert!(
+        told.contains("not believed: it belongs to user") && told.ends_with("rc 2\n"),
+        "{told}"
+    );
     machine.ok("rm /run/r.json");
     for (rule, variable) in [
         ("tz-unset", "LD_LIBRARY_PATH"),
