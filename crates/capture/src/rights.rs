@@ -34,7 +34,7 @@ impl Rights {
     /// The programs are in the kernel, and the command has been forked: it keeps all that it is to have.
     #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing is observed so"))]
     pub(crate) fn observe(self) -> Result<()> {
-        // Before Linux 5.19 the kernel asks for one of the first two at each look into a map. Then: what /proc tells of
+        // Before Linux 5.19 the kernel asks for one of the first two at each look into a map. Then: what /proc shows of
         // others, their files, and signals that are handed on to a command of another user.
         let bpf = match capabilities(None)?.permitted.contains(CapabilitySet::BPF) {
             true => CapabilitySet::BPF,

@@ -237,7 +237,7 @@ impl Builder {
     }
 
     /// Whether this is the process that stands for many: what it does is counted, and no longer
-    /// told apart.
+    /// distinguished.
     pub fn is_folded(&self, id: ProcId) -> bool {
         self.others == Some(id)
     }

@@ -12,7 +12,7 @@ pub enum Above {
     /// Nobody who matters: the observer started it, or what did so only hands on what its configuration says.
     #[default]
     Nobody,
-    /// Somebody, of whom nothing could be read.
+    /// A process of which nothing could be read.
     Unread,
     /// The process of this id, not looked at yet.
     Pid(u32),

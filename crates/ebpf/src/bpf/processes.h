@@ -56,7 +56,7 @@ static __always_inline void name(struct process *event, struct task_struct *task
 }
 
 /* A number for a process image that no other has; once there is none left, settings.last_image, whose calls are
- * counted as nobody's. 0 is none. */
+ * counted without a process. 0 is none. */
 static __always_inline __u32 new_image(void)
 {
 	__u32 zero = 0;
