@@ -178,6 +178,8 @@ impl Loss {
     pub const PTRACE: Loss = Loss("ptrace_refused");
     /// Requests of the program for seccomp's strict mode, refused because it has our filter.
     pub const STRICT_MODE: Loss = Loss("strict_mode_refused");
+    /// Starts of processes that a filter of the program's own may have refused because we changed their flags.
+    pub const CLONE: Loss = Loss("clone_refused");
 }
 
 /// What a set of processes asked of the kernel in a window of time.

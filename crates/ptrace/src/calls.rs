@@ -5,7 +5,7 @@ use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
 use crate::tree::{Count, Effect, Group, Pending};
 use crate::untraced::{self, Changed};
-use needless_abi::{Abi, Decider, Flags, Kind, Shape, Told, X32_BIT, is_strict_mode};
+use needless_abi::{Abi, Decider, Kind, Shape, Told, X32_BIT, is_strict_mode};
 use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question};
 
 /// How many of the first answers to a question are looked at, each at the cost of a second stop.
@@ -121,9 +121,9 @@ impl Calls {
                 Effect::None
             }
             Kind::Clone(flags) => {
-                let changed = follow_child(builder, group, tid, flags, info);
-                if self.all || changed.is_some() {
-                    return Begun { changed, ..Begun::then(plain, Effect::None) };
+                let (effect, changed) = untraced::clear(tid, flags, info, self.all);
+                if self.all || changed.is_some() || effect != Effect::None {
+                    return Begun { changed, ..Begun::then(plain, effect) };
                 }
                 Effect::None
             }
@@ -251,25 +251,6 @@ fn begin_detail(
         return Some(Begun::over());
     }
     Some(Begun::then(Count::Detail { question, turn }, Effect::None))
-}
-
-/// Has the child that a call starts traced, whatever its flags say.
-fn follow_child(
-    builder: &mut Builder,
-    group: &Group,
-    tid: Tid,
-    flags: Flags,
-    info: &SyscallInfo,
-) -> Option<Changed> {
-    untraced::clear(tid, flags, info).unwrap_or_else(|_| {
-        builder.lost(Loss::PROCESSES, 1);
-        let name = group.image.map_or("the command", |image| builder.process_ref(image).name());
-        let note = format!(
-            "{name} started a process that must not be traced (CLONE_UNTRACED) and could not be made to be: it was not observed, and under the seccomp filter its calls that rules ask about failed; --all has no filter"
-        );
-        builder.note(note);
-        None
-    })
 }
 
 /// The question by its flags.

@@ -3,7 +3,7 @@
 use crate::detail::Details;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
-use crate::tree::{Count, Pending};
+use crate::tree::{Count, Effect, Pending};
 use needless_model::{Answer, Ask, Born, Exit, Loss, ProcId, Process, Question};
 
 /// Most descriptors of foreign roots kept.
@@ -39,6 +39,12 @@ impl Tracer<'_> {
             self.tree.add_thread(child, at);
         } else {
             self.add_process(child, at);
+        }
+        if let Some(thread) = self.tree.threads.get_mut(&parent)
+            && let Some(pending) = &mut thread.pending
+            && pending.effect == Effect::Refiltered
+        {
+            pending.effect = Effect::None;
         }
         if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
             changed.put_memory_back(parent);
@@ -154,9 +160,16 @@ impl Tracer<'_> {
         self.early.remove(&tid);
         let Some(thread) = self.tree.remove_thread(tid) else { return };
         if let Some(Pending { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
-            thread.pending
+            &thread.pending
         {
             self.builder.lost(Loss::UNFINISHED, 1);
+        }
+        if thread.pending.is_some_and(|pending| pending.effect == Effect::Refiltered)
+            && exit == Exit::Signal(libc::SIGSYS)
+            && self.tree.is_live(thread.group)
+            && let Some(image) = self.tree.group(thread.group).image
+        {
+            self.clone_refused(image);
         }
         // The leader's end is reported last and is the process's.
         if !self.tree.is_live(thread.group) || self.tree.group(thread.group).tgid != tid {

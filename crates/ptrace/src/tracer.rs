@@ -354,6 +354,22 @@ impl Tracer<'_> {
                     ));
                 }
             }
+            Effect::Untraced => {
+                if result.is_ok() {
+                    self.builder.lost(Loss::PROCESSES, 1);
+                    let name = self.builder.process_ref(image).name().to_owned();
+                    let harm = match self.options.all {
+                        true => "",
+                        false => {
+                            ", and under the seccomp filter its calls that rules ask about failed; --all has no filter"
+                        }
+                    };
+                    self.builder.note(format!(
+                        "{name} started a process that must not be traced (CLONE_UNTRACED), and the flag could not be taken out unseen: it was not observed{harm}"
+                    ));
+                }
+            }
+            Effect::Refiltered => self.clone_refused(image),
             Effect::Tracing => {
                 if result == Err(libc::EPERM as u16) {
                     self.builder.lost(Loss::PTRACE, 1);
@@ -364,6 +380,15 @@ impl Tracer<'_> {
                 }
             }
         }
+    }
+
+    /// No process came of a call of `image` to start one, from which we took a flag.
+    pub(crate) fn clone_refused(&mut self, image: ProcId) {
+        self.builder.lost(Loss::CLONE, 1);
+        let name = self.builder.process_ref(image).name().to_owned();
+        self.builder.note(format!(
+            "{name} has a seccomp filter besides needless's, and could not start a process that must not be traced (CLONE_UNTRACED): its filter saw the call without that flag and may have refused it or ended the process for that; --all leaves the flag"
+        ));
     }
 
     fn command_stops(&mut self, tid: Tid, signal: i32) {

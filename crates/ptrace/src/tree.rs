@@ -41,6 +41,10 @@ pub(crate) enum Effect {
     Tracing,
     /// If it failed, somebody wanted seccomp's strict mode.
     StrictMode,
+    /// If it succeeded, there is a process that nobody traces.
+    Untraced,
+    /// If no process comes of it, another filter may have refused the flags as we changed them.
+    Refiltered,
 }
 
 impl From<Moves> for Effect {

@@ -4,11 +4,17 @@
 //! is taken out of the call, and what was changed for that is put back before the program can look: in
 //! the parent as soon as the child exists or the call has failed, in the child before its first
 //! instruction.
+//!
+//! A filter of the command's own cannot be kept from seeing the change where the flags are an argument: after
+//! our filter's stop the kernel asks all filters again, and no stop comes between that and the call. It
+//! let the original pass (a refusal would have come before our stop), so the change matters only if no process
+//! comes of the call, which is counted. With every call stopped, filters look only after us; a child of
+//! the command then lives without a tracer, and the flag stays.
 
 use crate::memory::read_u64;
 use crate::sys::{self, Register, SyscallInfo, Tid};
+use crate::tree::Effect;
 use needless_abi::{CLONE_UNTRACED, Flags};
-use nix::errno::Errno;
 
 /// What was changed to take the flag out.
 #[derive(Clone, Copy, Debug)]
@@ -19,24 +25,57 @@ pub(crate) enum Changed {
     Memory { address: u64, before: u64 },
 }
 
-/// Takes the flag out of the call that `tid` is stopped at the entry of. `None`: it is not there, or
-/// there is nothing to put back.
-pub(crate) fn clear(tid: Tid, flags: Flags, info: &SyscallInfo) -> Result<Option<Changed>, Errno> {
+/// Takes the flag out of the call that `tid` is stopped at the entry of. What its end then matters for, and
+/// what is to be put back.
+pub(crate) fn clear(
+    tid: Tid,
+    flags: Flags,
+    info: &SyscallInfo,
+    all: bool,
+) -> (Effect, Option<Changed>) {
     let [first, ..] = info.args();
     match flags {
         Flags::Argument if first & CLONE_UNTRACED != 0 => {
-            let register = sys::clear_in_first_argument(tid, info, CLONE_UNTRACED)?;
-            Ok(register.map(Changed::Register))
+            let others = has_other_filter(tid, all);
+            if others && all {
+                return (Effect::Untraced, None);
+            }
+            match sys::clear_in_first_argument(tid, info, CLONE_UNTRACED) {
+                Ok(register) => {
+                    let effect = if others { Effect::Refiltered } else { Effect::None };
+                    (effect, register.map(Changed::Register))
+                }
+                Err(_) => (Effect::Untraced, None),
+            }
         }
-        Flags::Argument => Ok(None),
+        Flags::Argument => (Effect::None, None),
         // Not readable: not for the kernel either.
         Flags::Structure => match read_u64(tid, first) {
             Some(before) if before & CLONE_UNTRACED != 0 => {
-                sys::write_u64(tid, first, before & !CLONE_UNTRACED)?;
-                Ok(Some(Changed::Memory { address: first, before }))
+                match sys::write_u64(tid, first, before & !CLONE_UNTRACED) {
+                    Ok(()) => (Effect::None, Some(Changed::Memory { address: first, before })),
+                    Err(_) => (Effect::Untraced, None),
+                }
             }
-            _ => Ok(None),
+            _ => (Effect::None, None),
         },
+    }
+}
+
+/// Whether a seccomp filter that is not ours looks at the calls of `tid`; also where that is not known.
+fn has_other_filter(tid: Tid, all: bool) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    other_filter_in(&status, u32::from(!all))
+}
+
+/// The same by the text of proc_pid_status(5), where `ours` filters are ours. Before Linux 5.9 it has no number of them.
+fn other_filter_in(status: &str, ours: u32) -> bool {
+    let field = |name: &str| -> Option<u32> {
+        status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+    };
+    match field("Seccomp_filters:") {
+        Some(filters) => filters > ours,
+        None => field("Seccomp:") != Some(0),
     }
 }
 
@@ -66,5 +105,21 @@ impl Changed {
             Changed::Register(register) => sys::restore_register(tid, register),
             Changed::Memory { .. } => self.put_memory_back(tid),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_filter_in;
+
+    #[test]
+    fn a_filter_that_is_not_ours_is_seen_and_feared_where_the_kernel_has_no_number() {
+        let status = |mode: u32, filters: &str| format!("Name:\tx\nSeccomp:\t{mode}\n{filters}");
+        let number = |filters: u32| status(2, &format!("Seccomp_filters:\t{filters}\n"));
+        assert!(!other_filter_in(&number(1), 1) && other_filter_in(&number(2), 1));
+        assert!(other_filter_in(&number(1), 0));
+        assert!(!other_filter_in(&status(0, "Seccomp_filters:\t0\n"), 0));
+        assert!(other_filter_in(&status(2, ""), 1) && !other_filter_in(&status(0, ""), 0));
+        assert!(other_filter_in("", 0));
     }
 }

@@ -91,3 +91,48 @@ fn a_program_that_does_not_get_its_strict_mode_is_named() {
     let [without, with] = twice(&["--all"], &program, "strict");
     assert_eq!(without, with);
 }
+
+/// A filter of the command's own sees the flags as we changed them: the kernel asks all filters again
+/// after the stop.
+#[test]
+fn a_clone_that_another_filter_refuses_without_the_flag_is_counted_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["own_filter", "own_filter-i386"] {
+        let Some(program) = testee(name) else { continue };
+        for how in ["exact-errno", "exact-kill"] {
+            let [without, with] = twice(&[], &program, how);
+            assert_eq!(without.1, "clone: 7 errno 0\n", "{name} {how}");
+            assert_ne!(without, with, "{name} {how}: no longer true, so neither is the note");
+            let argv = [program.as_os_str(), how.as_ref()];
+            let (_, comments) = ours(&[], &argv, folder.path());
+            assert!(comments.iter().any(|c| c == "lost clone_refused 1"), "{name} {comments:?}");
+            let named = |c: &String| c.contains(" own_filter") && c.contains("CLONE_UNTRACED");
+            assert!(comments.iter().any(named), "{name} {comments:?}");
+        }
+        // One that does not look at the flag makes no difference.
+        let [without, with] = twice(&[], &program, "exact-allow");
+        assert_eq!(without, with);
+        let (table, comments) =
+            ours(&[], &[program.as_os_str(), "exact-allow".as_ref()], folder.path());
+        assert_eq!(count(&table, "ENOENT", "/missing/own_filter"), 1, "{name}");
+        assert!(!comments.iter().any(|c| c.starts_with("lost")), "{comments:?}");
+    }
+}
+
+/// With every call stopped, filters look only after us, and a child lives without a tracer: the flag
+/// stays.
+#[test]
+fn without_a_filter_of_ours_another_filter_sees_the_flags_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["own_filter", "own_filter-i386"] {
+        let Some(program) = testee(name) else { continue };
+        for how in ["exact-errno", "exact-kill", "exact-allow"] {
+            let [without, with] = twice(&["--all"], &program, how);
+            assert_eq!(without, with, "{name} {how}");
+            let argv = [program.as_os_str(), how.as_ref()];
+            let (_, comments) = ours(&["--all"], &argv, folder.path());
+            assert!(comments.iter().any(|c| c == "lost processes_unseen 1"), "{comments:?}");
+            assert!(comments.iter().any(|c| c.contains("CLONE_UNTRACED")), "{comments:?}");
+        }
+    }
+}

@@ -163,6 +163,7 @@ fn loss(name: &'static str, n: u64) -> String {
             "refused request for seccomp's strict mode",
             "refused requests for seccomp's strict mode",
         ),
+        Loss::CLONE => ("refused start of a process", "refused starts of processes"),
         Loss::UNCOUNTED => ("call counted nowhere", "calls counted nowhere"),
         Loss::PROCESSES => ("process unseen", "processes unseen"),
         Loss::UNTIMED => ("call not timed", "calls not timed"),
