@@ -5,8 +5,8 @@ use crate::wire::{self, Event, Mapping, ProcessEvent, RowKey, Sample};
 use crate::{Observed, Options};
 use foldhash::fast::FixedState;
 use needless_model::{
-    Ask, Born, Builder, CallId, Detail, Env, Exit, Facts, ProcId, Process, Question, QuestionId,
-    Tally, Window,
+    Ask, Born, Builder, CallId, Detail, Env, Exit, Facts, Loss, ProcId, Process, Question,
+    QuestionId, Tally, Window,
 };
 use needless_tracee::{Files, Module, Root, Stack};
 use std::collections::HashMap;
@@ -300,6 +300,7 @@ impl Events {
 
     fn sampled(&mut self, sample: Sample<'_>) {
         if self.samples.len() >= MAX_STACKS {
+            self.builder.lost(Loss::STACKS, 1);
             return;
         }
         let modules = match self.mapped.get(&sample.key.image) {
@@ -531,5 +532,41 @@ impl Events {
         if let Some(image) = self.images.get(&image) {
             self.builder.process_mut(image.id).wide.get_or_insert(!compat);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Room;
+    use needless_model::Limits;
+
+    #[test]
+    fn a_snapshot_that_finds_no_room_here_is_counted_as_lost() {
+        let room = Room { processes: 1, threads: 1, images: 1 };
+        let (watch, limits) = (&[][..], Limits::default());
+        let options = Options { all: false, latency: false, stacks: true, watch, limits, room };
+        let mut events = Events::new(&options, 0);
+        let key = RowKey {
+            path: 1,
+            image: 1,
+            nr: 1,
+            err: 0,
+            ask: Ask::Stat,
+            compat: false,
+            from_dir_fd: false,
+            moved: false,
+        };
+        // No process has this number: nothing is asked of /proc.
+        let sample =
+            || Sample { key, weight: 1, pc: 1, sp: 1, fp: 1, lr: 0, pid: u32::MAX, bytes: &[] };
+        for taken in 0..MAX_STACKS + 3 {
+            assert_eq!(events.samples.len(), taken.min(MAX_STACKS));
+            events.sampled(sample());
+        }
+        let rows = HashMap::from([(key, 0)]);
+        let observed = events.observed(Facts::default(), Window::default(), &rows);
+        assert_eq!(observed.stacks.len(), MAX_STACKS);
+        assert_eq!(observed.profile.lost.get(Loss::STACKS.0), Some(&3));
     }
 }
