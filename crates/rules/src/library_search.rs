@@ -122,6 +122,28 @@
 //! unset LD_LIBRARY_PATH
 //! ```
 //!
+//! A relative entry begins there:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=lib/:../x:/opt/oracle/lib
+//! execve("/usr/bin/git", ["git", "--version"], 0x7ffd604163c0 /* 4 vars */) = 0
+//! openat(AT_FDCWD, "lib/glibc-hwcaps/x86-64-v3/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "lib/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "../x/glibc-hwcaps/x86-64-v3/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "../x/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/oracle/lib/libpcre2-8.so.0", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "lib/glibc-hwcaps/x86-64-v3/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "lib/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "../x/libz.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "lib/glibc-hwcaps/x86-64-v3/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "lib/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "../x/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! library-search: 6 of 11
+//! set LD_LIBRARY_PATH=../x:/opt/oracle/lib
+//! ```
+//!
 //! The same from a log that does not tell the environment, where the current directory's path is known. Only of an
 //! empty entry does the loader not ask whether it is there:
 //!
@@ -205,7 +227,7 @@
 //! one program needs a directory, a RUNPATH serves that program alone. The order of the entries that
 //! stay is kept: it decides which of two libraries of one name is loaded. An empty entry (a colon at the start or
 //! the end, or two together) is the current directory of each program: whoever may write there decides which
-//! library it loads. Relative entries are searched there, too; their calls are not counted.
+//! library it loads. Relative entries begin there, too.
 //!
 //! ## References
 //!
@@ -214,7 +236,7 @@
 //! * <https://github.com/gluster/glusterfs/issues/2348>: a test suite that took a third longer
 
 use crate::loader::{base, is_library};
-use crate::search::{self, Asker, CURRENT, Infer, Search, Words};
+use crate::search::{self, Asker, Infer, Search, Words};
 use crate::{Claims, Rule, View};
 use needless_model::Fact;
 
@@ -249,10 +271,9 @@ pub(crate) const WORDS: Words = Words {
 };
 
 fn check(view: &View<'_>, claims: &mut Claims) {
-    let here = |entry: &&str| !entry.starts_with(['/', '$']);
     for found in search::searches(view, claims, &SEARCH) {
         let shared = found.shared.clone();
-        let current = found.vain.contains(CURRENT) || found.kept.iter().any(here);
+        let current = found.vain.iter().chain(&found.kept).any(|entry| search::is_current(entry));
         let mut finding = search::finding(&SEARCH, &WORDS, found);
         if current {
             finding.why += " An empty or relative entry is in the current directory: whoever may write there \

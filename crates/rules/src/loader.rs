@@ -6,7 +6,7 @@
 //! that it missed in one of these, whether that directory is there. All else is the program's.
 
 use crate::View;
-use crate::search::{Asker, entries};
+use crate::search::{Asker, CURRENT, entries, raw_entries};
 use crate::tally::{absent, file_name};
 use needless_model::{Ask, ProcId, Row, Target};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -21,8 +21,9 @@ pub(crate) struct Loader<'p> {
     /// Files that the program itself looks for under another ending as well, without the ending: Ruby tries
     /// `a.rb` and `a.so`, a linker `a.so` and `a.a`.
     others: HashSet<&'p str>,
-    /// The working directory, where libraries were looked for in it: "" where its path is not known.
-    current: HashSet<&'p str>,
+    /// Directories of empty and relative entries, which begin in the working directory, in which libraries
+    /// were looked for, with what stands for the entry. "" where the working directory's path is not known.
+    current: HashMap<&'p str, &'p str>,
 }
 
 impl<'p> Loader<'p> {
@@ -68,19 +69,22 @@ impl<'p> Loader<'p> {
             let mut listed = variable.into_iter().flat_map(|value| entries(value, Asker::Loader));
             listed.any(|entry| entry == dir)
         };
-        // The loader takes it for granted that this directory is there, and tries its variants for each library
+        // The loader takes it for granted that such a directory is there, and tries its variants for each library
         // anew. Whether it is listed says the variable or, where that is not seen, just this.
-        let current = missed.into_keys().filter(|dir| {
-            let below = missed_below.get(dir);
-            let asked =
-                if below.is_some() { looked_below.contains(dir) } else { looked.contains(dir) };
-            !asked
-                && match variable {
-                    Some(value) => lists_current(value) && !listed(dir),
-                    None => dir.is_empty() || below.is_some_and(|names| names.len() > 1),
-                }
-        });
-        loader.current = current.collect();
+        let asked = |dir: &str| match missed_below.contains_key(dir) {
+            true => looked_below.contains(dir),
+            false => looked.contains(dir),
+        };
+        let entry = |dir: &'p str| match variable {
+            Some(value) if listed(dir) || value.is_empty() => None,
+            Some(value) => entry_of(value, dir, &|dir| missed.contains_key(dir)),
+            None if dir.is_empty() => Some(CURRENT),
+            None if missed_below.get(dir).is_none_or(|names| names.len() < 2) => None,
+            None if dir.starts_with('/') => Some(CURRENT),
+            None => Some(dir),
+        };
+        let current = missed.keys().filter(|dir| !asked(dir));
+        loader.current = current.filter_map(|dir| Some((*dir, entry(dir)?))).collect();
         loader
     }
 
@@ -97,17 +101,16 @@ impl<'p> Loader<'p> {
         }
     }
 
-    /// Whether the row is about a library in the working directory.
-    pub(crate) fn in_current(&self, row: &Row, path: &str) -> bool {
+    /// What stands for the empty or relative entry in whose directory the row looks for a library.
+    pub(crate) fn in_current(&self, row: &Row, path: &str) -> Option<&'p str> {
         let seen = matches!(row.target, Target::Path(_) | Target::Cwd(_));
-        seen && row.ask == Ask::Open
-            && self.current.contains(base(parent(path)))
-            && self.looks(row, path)
+        let entry = self.current.get(base(parent(path)))?;
+        (seen && row.ask == Ask::Open && self.looks(row, path)).then_some(*entry)
     }
 
-    /// Whether libraries were looked for in the working directory, and this is it.
+    /// Whether libraries were looked for in this directory because of an empty or relative entry.
     pub(crate) fn is_current(&self, dir: &str) -> bool {
-        self.current.contains(dir)
+        self.current.contains_key(dir)
     }
 
     /// Whether any was.
@@ -121,9 +124,27 @@ impl<'p> Loader<'p> {
     }
 }
 
-/// Whether a value of LD_LIBRARY_PATH has an empty entry, which is the working directory.
-fn lists_current(value: &str) -> bool {
-    !value.is_empty() && value.split([':', ';']).any(str::is_empty)
+/// The entry of a value of LD_LIBRARY_PATH that `dir` is of, which the loader searched without asking whether
+/// it is there: a relative one, as it is written, or [`CURRENT`] for an empty one.
+fn entry_of<'p>(value: &'p str, dir: &str, searched: &dyn Fn(&str) -> bool) -> Option<&'p str> {
+    let mut empty = false;
+    let mut relative = None;
+    for entry in raw_entries(value, Asker::Loader) {
+        match entry {
+            "" => empty = true,
+            entry if entry.starts_with(['/', '$']) => {}
+            entry if dir.strip_suffix(entry).is_some_and(|d| d.is_empty() || d.ends_with('/')) => {
+                relative = Some(entry);
+            }
+            _ => {}
+        }
+    }
+    // A working directory may itself be called as the entry is.
+    let below = |entry: &&str| searched(&format!("{}/{entry}", dir.trim_end_matches('/')));
+    match relative.filter(|entry| !(empty && below(entry))) {
+        None => empty.then_some(CURRENT),
+        relative => relative,
+    }
 }
 
 /// Whether each sampled place in the program that makes these calls names the file itself.

@@ -46,6 +46,11 @@ pub(crate) enum Asker {
 /// What stands for the working directory where the loader searches it.
 pub(crate) const CURRENT: &str = "the current directory";
 
+/// Whether this stands for an entry that begins in the working directory: [`CURRENT`], or a relative one as written.
+pub(crate) fn is_current(dir: &str) -> bool {
+    !dir.starts_with(['/', '$'])
+}
+
 /// How directories are read back from calls.
 #[derive(Clone, Copy)]
 pub(crate) enum Infer {
@@ -155,16 +160,16 @@ pub(crate) fn searches<'p>(
         let mut of = 0;
         for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
             let path = view.profile.path(row);
-            let current = loads && loader.in_current(row, path);
-            if !asks(row.ask) || !(current || matches!(row.target, Target::Path(_))) {
+            let current = if loads { loader.in_current(row, path) } else { None };
+            if !asks(row.ask) || !(current.is_some() || matches!(row.target, Target::Path(_))) {
                 continue;
             }
             // Who finds a directory missing may ask for the one above it.
             let above =
                 || parents.get(path).filter(|_| absent(row) && !loads).map(|dir| (*dir, ""));
             let found = match current {
-                true => Some((CURRENT, path)),
-                false => dirs.below(path).or_else(above),
+                Some(entry) => Some((entry, path)),
+                None => dirs.below(path).or_else(above),
             };
             let Some((dir, rest)) = found else { continue };
             let loaders = loader.share(at, row, path);
@@ -193,7 +198,8 @@ fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
 fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'p>> {
     let vain: BTreeSet<&str> =
         list.dirs.iter().filter(|(_, tried)| !tried.hit).map(|(dir, _)| *dir).collect();
-    let few = list.value.is_none() && vain.len() < FEWEST_INFERRED && !vain.contains(CURRENT);
+    let current = vain.iter().any(|dir| is_current(dir));
+    let few = list.value.is_none() && vain.len() < FEWEST_INFERRED && !current;
     if vain.is_empty() || few {
         return None;
     }
@@ -223,7 +229,7 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
     let dirs = Dirs::new(vain.iter().copied().collect());
     let base = |path| match dirs.below(path) {
         Some((dir, rest)) if !rest.is_empty() => About::below(dir),
-        None if vain.contains(CURRENT) => About::below(match loader::base(loader::parent(path)) {
+        None if current => About::below(match loader::base(loader::parent(path)) {
             "" => ".",
             dir => dir,
         }),

@@ -2,6 +2,7 @@
 
 use super::profile;
 use crate::{Options, Verdict, check};
+use needless_model::Change;
 
 fn verdict(trace: &str) -> Verdict {
     check(&profile(trace), &Options::default())
@@ -74,4 +75,71 @@ fn each_of_two_lists_with_the_same_directories_has_its_own_calls() {
     let own_open = "openat(AT_FDCWD, \"DIR/libx.so.1\", O_RDONLY) = GONE\n\
                     site find+0x12: call open64@plt\n";
     assert_eq!(of("app", own_open), [own]);
+}
+
+/// Relative entries are below the working directory, whose path a backend knows or not.
+#[test]
+fn relative_entries_are_counted_and_named_as_they_are_written() {
+    let gone = "-1 ENOENT (No such file or directory)";
+    let log = |value: &str, dirs: &[&str]| {
+        let mut log = format!(
+            "env LD_LIBRARY_PATH={value}\nexecve(\"/usr/bin/git\", [\"git\"], 0x7ffd) = 0\n"
+        );
+        for lib in ["libpcre2-8.so.0", "libz.so.1", "libc.so.6"] {
+            for dir in dirs {
+                for below in ["glibc-hwcaps/x86-64-v3/", ""] {
+                    let path = format!("{dir}{below}{lib}");
+                    log += &format!("openat(AT_FDCWD, \"{path}\", O_RDONLY|O_CLOEXEC) = {gone}\n");
+                }
+            }
+        }
+        log
+    };
+    for (value, dirs, named) in [
+        ("lib:../x", ["lib/", "../x/"], "../x, lib"),
+        ("lib/:../x//", ["/home/me/lib/", "/home/me/../x/"], "../x, lib"),
+        ("./:lib", ["/home/me/./", "/home/me/lib/"], "., lib"),
+        // The working directory is called as the entry is.
+        (":lib", ["/srv/lib/", "/srv/lib/lib/"], "lib, the current directory"),
+        ("/home/me/lib:lib", ["/home/me/lib/", "/home/you/lib/"], "/home/me/lib, lib"),
+    ] {
+        let verdict = verdict(&log(value, &dirs));
+        let [finding] = verdict.findings.as_slice() else { panic!("{value} {verdict:?}") };
+        assert_eq!((finding.rule, finding.needless), ("library-search", 12), "{value}");
+        assert!(finding.why.contains(&named.replace(", ", " and ")), "{named}: {}", finding.why);
+        assert!(finding.why.contains(SECURITY), "{}", finding.why);
+        let unset = Change::UnsetEnv { variable: "LD_LIBRARY_PATH".to_owned() };
+        assert_eq!(finding.remedies[0].change, unset, "{value}");
+    }
+    // Where the entries that stay are absolute, nothing of the kind is left.
+    let absolute = verdict(&log("/opt/a:/opt/b", &["/opt/a/", "/opt/b/"]));
+    assert!(!absolute.findings[0].why.contains(SECURITY), "{}", absolute.findings[0].why);
+}
+
+const SECURITY: &str = "whoever may write there decides which library a program loads";
+
+/// What stays of the list may be a matter of security, too, though it costs no call that could go.
+#[test]
+fn an_empty_or_relative_entry_that_stays_is_a_matter_of_security() {
+    let gone = "-1 ENOENT (No such file or directory)";
+    for (value, dir) in [(":/opt/a", ""), ("lib:/opt/a", "lib/"), ("/opt/a:.", "./")] {
+        let mut log = format!(
+            "env LD_LIBRARY_PATH={value}\nexecve(\"/usr/bin/git\", [\"git\"], 0x7ffd) = 0\n"
+        );
+        for lib in ["liba.so.1", "libb.so.1", "libc.so.6"] {
+            log += &format!("openat(AT_FDCWD, \"/opt/a/{lib}\", O_RDONLY|O_CLOEXEC) = {gone}\n");
+            log +=
+                &format!("openat(AT_FDCWD, \"/opt/a/tls/{lib}\", O_RDONLY|O_CLOEXEC) = {gone}\n");
+            log += &format!("openat(AT_FDCWD, \"{dir}{lib}\", O_RDONLY|O_CLOEXEC) = 3\n");
+        }
+        let verdict = verdict(&log);
+        let [finding] = verdict.findings.as_slice() else { panic!("{value} {verdict:?}") };
+        assert_eq!((finding.rule, finding.needless), ("library-search", 6), "{value}");
+        assert!(finding.why.contains(SECURITY), "{value}: {}", finding.why);
+        let Change::SetEnv { value: Some(stays), .. } = &finding.remedies[0].change else {
+            panic!("{finding:?}")
+        };
+        let expected = if dir.is_empty() { "." } else { dir.trim_end_matches('/') };
+        assert_eq!(stays, expected);
+    }
 }
