@@ -7,6 +7,7 @@ use needless_model::{Change, Profile, Remedy, Safety};
 use needless_places::others_write;
 use needless_prove::can_make;
 use needless_report::{Advice, Saved, clean};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -126,9 +127,9 @@ fn words(change: &Change) -> String {
 }
 
 /// Says each sentence once.
-pub(crate) fn say_once(said: &mut Vec<String>, sentence: Option<String>) {
+pub(crate) fn say_once(said: &mut HashSet<String>, sentence: Option<String>) {
     if let Some(sentence) = sentence.filter(|sentence| !said.contains(sentence)) {
         output::say(&sentence);
-        said.push(sentence);
+        said.insert(sentence);
     }
 }

@@ -10,7 +10,7 @@ use needless_model::{Change, Exit, Finding, Profile, Proof, Remedy, Safety, Snap
 use needless_prove::{Experiment, can_make};
 use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -255,7 +255,7 @@ fn advised(report: &Path, asked: &cli::Prove, caller: Option<&Caller>) -> Result
     let Saved { findings, .. } = advice::report(report)?;
     let rules = &asked.rules;
     let mut now = Now::new(crate::settings::get().watched);
-    let (mut changes, mut said, mut refused) = (Vec::new(), Vec::new(), 0);
+    let (mut changes, mut said, mut refused) = (Vec::new(), HashSet::new(), 0);
     for finding in findings.iter().filter(|f| rules.is_empty() || rules.contains(&f.rule)) {
         let Some(change) = advice::first(finding) else { continue };
         let here = |variable: &str| {

@@ -1,6 +1,10 @@
 //! Changes with their places: where several meet, one change for all of them.
 
 use crate::belongs::Spot;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::mem::take;
 
 /// A change with its place, and everybody who wants it there.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,58 +29,88 @@ pub fn words(variable: &str, value: Option<&str>) -> String {
     }
 }
 
+/// A list without repetitions, in the order of arrival. A report may name thousands: what is there already is
+/// found by its hash.
+#[derive(Debug)]
+struct Distinct<T> {
+    list: Vec<T>,
+    seen: HashSet<T>,
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    fn of(all: impl IntoIterator<Item = T>) -> Distinct<T> {
+        let mut distinct = Distinct { list: Vec::new(), seen: HashSet::new() };
+        all.into_iter().for_each(|one| distinct.add(one));
+        distinct
+    }
+
+    fn add(&mut self, one: T) {
+        if self.seen.insert(one.clone()) {
+            self.list.push(one);
+        }
+    }
+}
+
+/// What is wanted at one place for one variable.
+struct Wanted {
+    /// The first who wants it.
+    first: Target,
+    /// Each in words.
+    values: Distinct<String>,
+    caveats: Distinct<String>,
+    whom: Distinct<String>,
+}
+
+/// Most values that are named where they contradict each other.
+const NAMED: usize = 4;
+
 /// Each place once for each variable, for everybody who wants the same there; and a sentence for each
 /// place where different values are wanted, which gets none of them.
 pub fn merged(all: Vec<Target>) -> (Vec<Target>, Vec<String>) {
-    let mut merged: Vec<Target> = Vec::new();
-    let mut conflicts: Vec<(Target, Vec<String>)> = Vec::new();
-    for target in all {
-        let same = |other: &&mut Target| {
-            let (a, b) = (&other.spot, &target.spot);
-            (a.place, &a.file, &a.part) == (b.place, &b.file, &b.part)
-                && other.variable == target.variable
-        };
-        match merged.iter_mut().find(same) {
-            None => merged.push(target),
-            Some(other) if other.value == target.value => {
-                let new = |list: &[String], new: &String| !list.contains(new);
-                let caveats = target.caveats.into_iter();
-                let caveats: Vec<_> = caveats.filter(|one| new(&other.caveats, one)).collect();
-                other.caveats.extend(caveats);
-                let whom: Vec<_> =
-                    target.whom.into_iter().filter(|one| new(&other.whom, one)).collect();
-                other.whom.extend(whom);
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut known = HashMap::new();
+    for mut first in all {
+        let Spot { place, file, part, .. } = &first.spot;
+        let key = (place.name, file.clone(), part.clone(), first.variable.clone());
+        let value = words(&first.variable, first.value.as_deref());
+        let (caveats, whom) = (take(&mut first.caveats), take(&mut first.whom));
+        match known.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(wanted.len());
+                let values = Distinct::of([value]);
+                let (caveats, whom) = (Distinct::of(caveats), Distinct::of(whom));
+                wanted.push(Wanted { first, values, caveats, whom });
             }
-            Some(other) => {
-                let value = words(&target.variable, target.value.as_deref());
-                match conflicts
-                    .iter_mut()
-                    .find(|(first, _)| first.spot == other.spot && first.variable == other.variable)
-                {
-                    Some((_, values)) if values.contains(&value) => {}
-                    Some((_, values)) => values.push(value),
-                    None => {
-                        let first = words(&other.variable, other.value.as_deref());
-                        conflicts.push((other.clone(), vec![first, value]));
-                    }
-                }
+            Entry::Occupied(entry) => {
+                let there = &mut wanted[*entry.get()];
+                there.values.add(value);
+                caveats.into_iter().for_each(|one| there.caveats.add(one));
+                whom.into_iter().for_each(|one| there.whom.add(one));
             }
         }
     }
-    merged.retain(|target| {
-        let here = |(first, _): &(Target, _)| {
-            first.spot == target.spot && first.variable == target.variable
-        };
-        !conflicts.iter().any(here)
-    });
-    let said = conflicts.iter().map(|(target, values)| {
-        format!(
-            "{}: {} are wanted there: change one at a time (--rule, --pid, --unit with --set)",
-            target.spot.called,
-            values.join(" and ")
-        )
-    });
-    (merged, said.collect())
+    let (mut merged, mut conflicts) = (Vec::new(), Vec::new());
+    for Wanted { first, values, caveats, whom } in wanted {
+        let values = values.list;
+        match values.len().checked_sub(NAMED) {
+            _ if values.len() == 1 => {
+                merged.push(Target { caveats: caveats.list, whom: whom.list, ..first });
+            }
+            Some(more @ 1..) => {
+                let shown = values[..NAMED].join(", ");
+                conflicts.push(conflict(&first, &format!("{shown} and {more} other values")));
+            }
+            _ => conflicts.push(conflict(&first, &values.join(" and "))),
+        }
+    }
+    (merged, conflicts)
+}
+
+fn conflict(target: &Target, values: &str) -> String {
+    format!(
+        "{}: {values} are wanted there: change one at a time (--rule, --pid, --unit with --set)",
+        target.spot.called
+    )
 }
 
 #[cfg(test)]
@@ -84,6 +118,7 @@ mod tests {
     use super::*;
     use crate::place::{CRONTAB, SUPERVISORD};
     use needless_model::Confidence;
+    use std::cell::Cell;
 
     fn target(file: &str, part: Option<&str>, value: &str, whom: &str) -> Target {
         let spot = Spot {
@@ -117,5 +152,51 @@ mod tests {
         assert_eq!(merged[0].caveats, ["c"]);
         assert_eq!(conflicts.len(), 1);
         assert!(conflicts[0].contains("TZ=UTC and TZ=Asia/Tokyo"), "{conflicts:?}");
+    }
+
+    thread_local!(static COMPARED: Cell<u64> = const { Cell::new(0) });
+
+    #[derive(Clone, Debug)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Counted) -> bool {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl Hash for Counted {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn what_is_there_already_is_not_looked_for_one_by_one() {
+        let distinct = Distinct::of((0..20_000).chain(0..20_000).map(Counted));
+        let values: Vec<u32> = distinct.list.iter().map(|one| one.0).collect();
+        assert_eq!(values, (0..20_000).collect::<Vec<_>>());
+        // One for each repetition; a few where hashes begin alike.
+        assert!(COMPARED.get() < 40_000, "{}", COMPARED.get());
+    }
+
+    /// Nobody waits for this where each is compared with all before.
+    #[test]
+    fn many_values_at_one_place_and_many_places_are_no_more_work_each() {
+        let n = 200_000;
+        let one = (0..n).map(|n| target("/a", None, &format!("JST-{n}"), &format!("x[{n}]")));
+        let (merged, conflicts) = super::merged(one.collect());
+        assert!(merged.is_empty());
+        let [said] = conflicts.as_slice() else { panic!("{conflicts:?}") };
+        assert!(said.contains("TZ=JST-3 and 199996 other values are wanted"), "{said}");
+        let apart = (0..n).map(|n| target(&format!("/{n}"), None, "UTC", &format!("x[{n}]")));
+        let (merged, conflicts) = super::merged(apart.collect());
+        assert_eq!((merged.len(), conflicts.len()), (n, 0));
+        let all = (0..n).map(|n| target("/a", None, "UTC", &format!("x[{n}]")));
+        let (merged, _) = super::merged(all.collect());
+        assert_eq!((merged.len(), merged[0].whom.len()), (1, n));
     }
 }

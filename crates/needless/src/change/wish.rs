@@ -7,6 +7,7 @@ use needless_capture::{Now, Root, Service, Who};
 use needless_model::{Change, Finding, Profile, Remedy, Safety};
 use needless_places as places;
 use needless_report::{Advice, Being};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ pub(super) fn wishes(asked: &cli::Fix, refuse: &mut dyn FnMut(String)) -> Result
     };
     let report = advice::report(path)?;
     let mut now = Now::new(crate::settings::get().watched);
-    let mut said = Vec::new();
+    let mut said = HashSet::new();
     let wanted = |rule: &String| asked.rules.is_empty() || asked.rules.contains(rule);
     for advice in report.findings.iter().filter(|advice| wanted(&advice.rule)) {
         let Some(change) = advice::first(advice).filter(|change| **change != Change::Preload)
