@@ -110,7 +110,7 @@ pub fn started(pid: u32) -> Option<u64> {
 pub fn started_with(pid: u32, watch: &[&str]) -> Option<(Kin, Env)> {
     let (kin, block) = kin(pid, None)?;
     let env = match block {
-        Some(block) if state(&block) != Block::Clobbered => {
+        Some(block) if !needless_tracee::is_overwritten(&block) => {
             Env::Known(needless_tracee::watched(&block, watch))
         }
         _ => Env::Unknown,
@@ -176,41 +176,19 @@ fn kin(pid: u32, variable: Option<&str>) -> Option<(Kin, Option<Vec<u8>>)> {
     Some((kin, block.ok()))
 }
 
-/// The variable in an initial block. A block that the program wrote over (setproctitle(3bsd) of
-/// nginx, PostgreSQL and others) tells nothing, and never that the variable is unset.
+/// The variable in an initial block, where that still tells.
 fn initial(block: &[u8], variable: &str) -> Value {
     if let Some(value) = needless_tracee::watched(block, &[variable]).remove(variable) {
         return Value::Set(value);
     }
-    match state(block) {
-        Block::Sound => Value::Unset,
-        Block::Empty => Value::Unset,
-        Block::Clobbered => Value::Unknown(
+    match needless_tracee::is_overwritten(block) {
+        false => Value::Unset,
+        true => Value::Unknown(
             "the program has written over the block it was started with (as those do that \
              change their title)"
                 .into(),
         ),
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Block {
-    Sound,
-    Empty,
-    Clobbered,
-}
-
-fn state(block: &[u8]) -> Block {
-    if block.is_empty() {
-        return Block::Empty;
-    }
-    let nul = block.iter().filter(|b| **b == 0).count();
-    let mut words = block.split(|b| *b == 0).filter(|word| !word.is_empty());
-    // A variable whose value is longer than the NULs are many: a sound block has one each.
-    if nul * 2 > block.len() || words.any(|word| !word.contains(&b'=')) {
-        return Block::Clobbered;
-    }
-    Block::Sound
 }
 
 /// Name, parent and start of /proc/PID/stat; the name may hold blanks and parentheses.
@@ -273,6 +251,7 @@ mod tests {
         assert_eq!(initial(b"", "TZ"), Value::Unset);
         assert!(!initial(b"r process\0\0\0\0\0\0\0\0\0\0\0", "TZ").is_known());
         assert!(!initial(b"\0\0\0\0\0\0", "TZ").is_known());
+        assert!(!initial(b"postgres: user db host=x\0A=1\0", "TZ").is_known());
         assert!(!initial(b"nginx: worker process is shutting down\0A=1\0", "TZ").is_known());
     }
 

@@ -31,7 +31,8 @@ pub fn open_root(pid: i32) -> Option<OwnedFd> {
     rustix::fs::open(format!("/proc/{pid}/root/"), flags, Mode::empty()).ok()
 }
 
-/// Fills in what is known of `process` at exec; `watch` names the only variables that are kept.
+/// Fills in what is known of `process`, at exec or, where it ran before ([`Born::Seen`]), now; `watch` names the
+/// only variables that are kept.
 pub fn look(process: &mut Process, watch: &[&str]) {
     let pid = process.pid;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
@@ -40,6 +41,8 @@ pub fn look(process: &mut Process, watch: &[&str]) {
         process.runtime = Runtime::of_exe(exe);
     }
     process.env = match fs::read(format!("/proc/{pid}/environ")) {
+        // At exec it is as it was given, however odd.
+        Ok(text) if process.born == Born::Seen && is_overwritten(&text) => Env::Unknown,
         Ok(text) => Env::Known(watched(&text, watch)),
         Err(_) => Env::Unknown,
     };
@@ -96,6 +99,20 @@ pub fn watched(environ: &[u8], watch: &[&str]) -> BTreeMap<String, String> {
             .or_insert_with(|| String::from_utf8_lossy(value).into_owned());
     }
     found
+}
+
+/// Whether the block of an environment was written over by its program, as setproctitle(3bsd) of nginx,
+/// PostgreSQL, sshd and others does: it then says nothing, and never that a variable is unset.
+pub fn is_overwritten(environ: &[u8]) -> bool {
+    let nuls = environ.iter().filter(|byte| **byte == 0).count();
+    let mut words = environ.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    // A name has no blanks; a title may have an equals sign after some.
+    let assigns = |word: &[u8]| match word.iter().position(|byte| *byte == b'=') {
+        Some(equals) => !word[..equals].contains(&b' '),
+        None => false,
+    };
+    // A sound block has one NUL for each variable.
+    nuls * 2 > environ.len() || !words.all(assigns)
 }
 
 /// `AT_SECURE` of the auxiliary vector (getauxval(3)).

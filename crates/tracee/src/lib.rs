@@ -4,7 +4,9 @@
 mod image;
 mod modules;
 
-pub use image::{Root, look, open_root, privilege_withheld, watched, working_directory};
+pub use image::{
+    Root, is_overwritten, look, open_root, privilege_withheld, watched, working_directory,
+};
 pub use modules::Files;
 
 use std::fs::File;
