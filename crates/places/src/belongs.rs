@@ -82,7 +82,7 @@ const EVERY_SUDO: &str =
 
 /// The places, best first.
 pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channel) -> Vec<Spot> {
-    use Confidence::{High, Low, Medium};
+    use Confidence::{High, Low};
     let me = chain.last();
     match channel {
         Channel::Unit { name, how } => vec![unit_spot(root, name, *how, variable, me)],
@@ -142,7 +142,7 @@ pub(crate) fn spots(root: &Root, chain: &[Kin], variable: &str, channel: &Channe
         }
         Channel::Orphan => vec![init_script_spot(root, me).unwrap_or_else(|| {
             let why = "who started it has ended: change what starts it (needless fix --in FILE)";
-            Spot::new(&place::WRAPPER, None, why, Medium.min(Low))
+            Spot::new(&place::WRAPPER, None, why, Low)
         })],
     }
 }
@@ -391,8 +391,7 @@ fn init_script_spot(root: &Root, me: Option<&Kin>) -> Option<Spot> {
         }
     }
     let why = format!(
-        "/etc/init.d/{name} starts it and sources no file: add a line `export {}` there by hand",
-        "VAR=VALUE"
+        "/etc/init.d/{name} starts it and sources no file: add a line `export VAR=VALUE` there by hand"
     );
     Some(Spot::new(&place::DEFAULTS, None, why, Confidence::Medium))
 }
