@@ -189,7 +189,8 @@ pub(crate) enum Bar {
     /// Where it takes hundreds of calls and a share of the run that somebody would notice: what is right
     /// in a loop and pedantic of an ordinary start.
     Hundreds,
-    /// Never: shown where everything is.
+    /// Nobody can help it, or only by other code than the user's: as for a rule that is
+    /// [`pedantic`](crate::Rule), shown on demand.
     OnDemand,
 }
 

@@ -67,6 +67,18 @@
 //! nothing
 //! ```
 //!
+//! A program that writes so by itself and has no option for it, where the environment is known: only its code could
+//! change it (`--pedantic` shows it).
+//!
+//! ```trace
+//! env -_STDBUF_O
+//! execve("/usr/bin/col", ["col"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1, "line\n", 5) = 5 x3000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A program whose whole job is to pass each line on as it comes:
 //!
 //! ```trace
@@ -126,8 +138,8 @@
 //! `fconfigure stdout -buffering full`; and flush where a line must be seen at
 //! once (`print(..., flush=True)`). Not where somebody reads the output as it comes, or waits for an
 //! answer; and not where the last lines before a crash matter, as in a log: what is in the buffer when
-//! a program is killed is lost. Some programs (`bc`, `col`, `unzip`) write so by themselves: only their code could
-//! change it.
+//! a program is killed is lost. Some programs (`bc`, `col`, `unzip`) write so by themselves, and only their code could
+//! change it: that is shown with `--pedantic`.
 //!
 //! ## References
 //!
@@ -136,11 +148,11 @@
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONUNBUFFERED>
 
 use crate::details;
-use crate::select::Case;
+use crate::select::{Bar, Case};
 use crate::tally;
 use crate::text::number;
 use crate::{Claims, Rule, View};
-use needless_model::{Change, Detail, Fact, Process, Remedy, Stage};
+use needless_model::{Change, Detail, Env, Fact, Process, Remedy, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -191,6 +203,11 @@ impl Cause {
         }
     }
 
+    /// Whether only the code of a program that is not the user's could change it.
+    fn beyond_help(&self, process: &Process) -> bool {
+        *self == Cause::Own && process.env != Env::Unknown && WITHOUT.contains(&process.name())
+    }
+
     fn remedy(&self, program: &str) -> Remedy {
         match self {
             Cause::Python => remedy("PYTHONUNBUFFERED"),
@@ -230,7 +247,8 @@ fn own_way(program: &str) -> String {
         Some((_, what)) => (*what).to_owned(),
         None if WITHOUT.contains(&program) => {
             format!(
-                "{program} writes so by itself, and has no option for it: only its code could change it"
+                "If stdbuf was put before {program}, drop that. Else it writes so by itself, and has no option for it: \
+                 only its code could change it"
             )
         }
         None => format!(
@@ -284,13 +302,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                  Nothing was read or waited for in between.",
                 cause.words()
             );
-            let name = view.process(merged.processes[0]).name();
-            let remedy = cause.remedy(name);
+            let process = view.process(merged.processes[0]);
+            let remedy = cause.remedy(process.name());
+            let bar = if cause.beyond_help(process) { Bar::OnDemand } else { Bar::Usual };
             let stage = match remedy.change {
                 Change::UnsetEnv { .. } => Stage::Explained,
                 _ => Stage::Seen,
             };
-            claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+            let finding = tally::finding(merged, RULE.name, stage, what, why, vec![remedy]);
+            claims.find_beyond(bar, finding);
         }
     }
 }

@@ -201,8 +201,11 @@ impl Options {
         if self.min_saving_percent <= 0.0 || declared || warns {
             return true;
         }
-        if bar == Bar::OnDemand || (bar == Bar::Hundreds && !hundreds(profile, finding)) {
-            return false;
+        let demanded = self.pedantic || self.only.iter().any(|name| name == finding.rule);
+        match bar {
+            Bar::OnDemand if !demanded => return false,
+            Bar::Hundreds if !hundreds(profile, finding) => return false,
+            _ => {}
         }
         let share = self.min_saving_percent / 100.0;
         // Calls without a path have no share among those with one; their rules have bounds of their own.

@@ -359,3 +359,37 @@ fn an_empty_zone_file_is_known_by_the_host_or_by_many_reads_without_a_seek() {
     expect(&reads(100, "lseek(3, -60, SEEK_CUR) = 54"), "nothing");
     expect(&reads(100, "").replace("bin/app", "bin/python3"), "nothing");
 }
+
+/// Only its code could change how `col` writes, and it is not the user's.
+#[test]
+fn what_only_the_code_of_others_could_change_is_shown_on_demand() {
+    let of = |env: &str, program: &str, options: &Options| {
+        let log = format!(
+            "{env}execve(\"/usr/bin/{program}\", [\"x\"], 0x7ffd) = 0\nwrite(1, \"line\\n\", 5) = 5 x3000\n"
+        );
+        let verdict = check(&profile(&log), options);
+        let texts = verdict.findings.iter().map(|finding| match &finding.remedies[0].change {
+            Change::Manual(text) => text.clone(),
+            other => panic!("{other:?}"),
+        });
+        (texts.collect::<Vec<_>>(), verdict.below.len())
+    };
+    let (usual, known) = (Options::default(), "env -_STDBUF_O\n");
+    for program in ["col", "bc", "unzip"] {
+        assert_eq!(of(known, program, &usual), (vec![], 1), "{program}");
+        for demanded in [
+            Options { pedantic: true, ..Options::default() },
+            Options { only: vec!["unbuffered-output".to_owned()], ..Options::default() },
+            Options { min_saving_percent: 0.0, ..Options::default() },
+        ] {
+            assert_eq!(of(known, program, &demanded).0.len(), 1, "{program} {demanded:?}");
+        }
+        // It may be stdbuf, which a log without an environment does not show.
+        let (texts, _) = of("", program, &usual);
+        assert!(texts[0].starts_with(&format!("If stdbuf was put before {program}")), "{texts:?}");
+    }
+    // A program of the user's, and one with a switch.
+    for program in ["report", "grep"] {
+        assert_eq!(of(known, program, &usual).0.len(), 1, "{program}");
+    }
+}
