@@ -168,6 +168,9 @@ fn a_value_is_told_only_if_it_looks_harmless() {
         ("JWT", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x"),
         ("STRIPE_SK", "sk-live-abcdef"),
         ("SESSION_COOKIE", "s%3Aabc.def"),
+        ("DBPIN", "48151623"),
+        ("SMSCODE", "48151624"),
+        ("OAUTH", "48151625"),
     ];
     let plain = [("WORK_DIR", "/srv/app"), ("THREADS", "16"), ("MY_LOCALE", "de_DE.UTF-8")];
     let mut perl = command(perl);

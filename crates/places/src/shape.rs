@@ -66,7 +66,7 @@ pub(crate) fn is_plain_beside(variable: &str, value: &str) -> bool {
 }
 
 /// `268435456`, `-1`, `1.5`, `64k`.
-fn is_number(value: &str) -> bool {
+pub(crate) fn is_number(value: &str) -> bool {
     let value = value.strip_prefix(['+', '-']).unwrap_or(value);
     let value = value.strip_suffix(|c: char| c.is_ascii_alphabetic()).unwrap_or(value);
     let digits = value.bytes().filter(u8::is_ascii_digit).count();

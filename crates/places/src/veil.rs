@@ -2,7 +2,7 @@
 //! of `fix --yes` ends up in logs.
 
 use crate::place::{self, Place};
-use crate::shape::{is_plain, is_plain_beside};
+use crate::shape::{is_number, is_plain, is_plain_beside};
 use needless_model::{Reaches, Story, Value};
 
 /// What is in a name, in capitals, whose value is not for others.
@@ -10,8 +10,11 @@ const TELLTALE: [&str; 7] = ["PASS", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", 
 /// The same, of words too short to be looked for within others.
 const TELLTALE_WORDS: [&str; 11] =
     ["PIN", "OTP", "AUTH", "PSK", "WEBHOOK", "HOOK", "PW", "KEY", "CARD", "DSN", "CRED"];
+/// The same, of a number: alone it would be harmless. `PINCODE`, `OAUTH`, `DBPWD`.
+const TELLTALE_OF_NUMBERS: [&str; 10] =
+    ["PIN", "CODE", "PASS", "PWD", "OTP", "AUTH", "KEY", "CARD", "CVV", "SSN"];
 /// What is printed instead of such a value.
-const VEIL: &str = "(not shown)";
+pub(crate) const VEIL: &str = "(not shown)";
 
 /// What the lines of a file are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +66,9 @@ pub(crate) fn veiled_diff(diff: &str, variable: &str, lines: Lines) -> String {
                 false => veiled(line, variable),
             };
         };
-        if !secret(name) && (name == variable || is_plain_beside(name, unquoted(value))) {
+        if !secret(name, unquoted(value))
+            && (name == variable || is_plain_beside(name, unquoted(value)))
+        {
             return line.to_owned();
         }
         match unquoted(value) {
@@ -116,12 +121,15 @@ fn hides(name: &str, value: &str, changed: &str) -> bool {
     let name = name.rsplit('[').next().unwrap_or(name).trim_end_matches(']');
     let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let of_environment = name.len() > 1 && name.chars().all(capital);
-    secret(name) || (of_environment && name != changed && !is_plain(name, value))
+    secret(name, value) || (of_environment && name != changed && !is_plain(name, value))
 }
 
-fn secret(name: &str) -> bool {
+/// Whether a value is not for others by the name that it has.
+pub(crate) fn secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    TELLTALE.iter().any(|telltale| name.contains(telltale))
+    let any = |telltale: &[&str]| telltale.iter().any(|telltale| name.contains(telltale));
+    any(&TELLTALE)
+        || (is_number(value) && any(&TELLTALE_OF_NUMBERS))
         || name.split(|c: char| !c.is_alphanumeric()).any(|word| TELLTALE_WORDS.contains(&word))
 }
 
@@ -193,7 +201,6 @@ fn urls(line: &str) -> String {
 /// Leaves the values of a variable out of its story where its name sounds like a secret's, and those that
 /// do not look harmless; which of them are the same can still be told.
 pub fn veil(story: &mut Story) {
-    let all = secret(&story.variable);
     let assigned = format!("{}=", story.variable);
     let mut values: Vec<String> = Vec::new();
     for step in &story.steps {
@@ -203,7 +210,10 @@ pub fn veil(story: &mut Story) {
     }
     let written = story.mentions.iter().filter_map(|m| m.says.split_once(&assigned));
     values.extend(written.map(|(_, value)| value.to_owned()));
-    values.retain(|value| !value.is_empty() && (all || !is_plain(&story.variable, value)));
+    let variable = &story.variable;
+    values.retain(|value| {
+        !value.is_empty() && (secret(variable, value) || !is_plain(variable, value))
+    });
     values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     values.dedup();
     let hide = |text: &mut String| {
@@ -246,7 +256,7 @@ fn without(text: &str, hidden: &str, by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, veiled, veiled_diff};
+    use super::{Lines, secret, veiled, veiled_diff};
 
     /// What is not harmless by its form is hidden to the end of its line.
     #[test]
@@ -292,8 +302,16 @@ mod tests {
                 }
             }
         }
-        for line in ["PIN=1", "my_otp=4938", "AUTH=/usr/Ab", "KEY=libx.so", "x.card=42", "DB_PW=on"]
-        {
+        for line in [
+            "PIN=1",
+            "PINCODE=4938",
+            "access_code=4938",
+            "my_otp=4938",
+            "AUTH=/usr/Ab",
+            "KEY=libx.so",
+            "x.card=42",
+            "DB_PW=on",
+        ] {
             let shown = veiled_diff(&format!("-\n+\n {line}"), "TZ", etc);
             let (name, _) = line.split_once('=').unwrap();
             assert_eq!(shown, format!("-\n+\n {name}=(not shown)"));
@@ -350,5 +368,20 @@ mod tests {
         ] {
             assert_eq!(veiled(line, "TZ"), shown);
         }
+    }
+
+    /// A number says nothing by itself, unless its name says what it is; a path or a switch does.
+    #[test]
+    fn numbers_of_names_that_sound_like_a_secrets_are_left_out() {
+        for name in
+            ["DB_PIN", "PINCODE", "SMSCODE", "DBPWD", "USERPASS", "OTPSEED", "OAUTH", "my_keyid"]
+        {
+            assert!(secret(name, "1234") && secret(name, "-12.5"), "{name}");
+        }
+        assert!(!secret("CODESET", "UTF-8") && !secret("KEYBOARD", "/dev/input/event0"));
+        assert!(!secret("THREADS", "16") && !secret("LICENSE", "/a/b"));
+        assert_eq!(crate::words("API_TOKEN", Some("abc")), "API_TOKEN=(not shown)");
+        assert_eq!(crate::words("DBPIN", Some("1234")), "DBPIN=(not shown)");
+        assert_eq!(crate::words("TZ", Some("UTC")), "TZ=UTC");
     }
 }
