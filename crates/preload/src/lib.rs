@@ -16,7 +16,8 @@
 //! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
 //! the environment, once it is loaded: children do without.
 //!
-//! Known limit: on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
+//! Known limits: on aarch64 glibc 2.36 refuses to load it by dlopen ("cannot allocate memory in static TLS block");
+//! on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
 #![no_std]
 
 #[cfg(not(any(
