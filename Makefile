@@ -28,5 +28,5 @@ oracle: ## the time engine and its library beside the C library: 10^8 comparison
 	    && cargo test --release --locked -p needless-localtime --test oracle -- --nocapture \
 	    && cargo test --release --locked -p needless-preload --test oracle -- --nocapture
 
-cross: ## the time engine and its library on aarch64 and ppc64le, emulated
+cross: ## does it build for aarch64 and ppc64le; the time engine, its library and read there, emulated
 	@scripts/cross-time

@@ -23,9 +23,7 @@ fn main() {
             out
         }
         Err(missing) => {
-            println!(
-                "cargo::warning=built without eBPF: {missing}; on Debian and Ubuntu: apt-get install clang libelf-dev zlib1g-dev"
-            );
+            println!("cargo::warning=built without eBPF: {missing}");
             // A file that never is there: looks again at the next build, when it may be installed.
             println!("cargo::rerun-if-changed=src/missing");
             // Nothing refers to what would be in them, but the linker wants them to be there.
@@ -40,11 +38,13 @@ fn main() {
     println!("cargo::rustc-link-search=native={}", libraries.display());
 }
 
+const INSTALL: &str = "on Debian and Ubuntu: apt-get install clang libelf-dev zlib1g-dev";
+
 fn build(out: &Path) -> Result<(), String> {
     let architecture = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64") => "x86",
         Ok("aarch64") => "arm64",
-        Ok(other) => return Err(format!("the registers of {other} are not known")),
+        Ok(other) => return Err(format!("the registers of {other} are not known to needless")),
         Err(_) => return Err("the target is not known".into()),
     };
     let libbpf = libbpf()?;
@@ -60,7 +60,7 @@ fn build(out: &Path) -> Result<(), String> {
         .arg(&object)
         .output();
     match compile {
-        Err(error) => return Err(format!("{clang} does not start ({error})")),
+        Err(error) => return Err(format!("{clang} does not start ({error}); {INSTALL}")),
         Ok(done) if !done.status.success() => {
             let text = String::from_utf8_lossy(&done.stderr);
             let first = text.lines().find(|line| line.contains("error")).unwrap_or("no message");
@@ -72,7 +72,9 @@ fn build(out: &Path) -> Result<(), String> {
     fs::write(&probe, "#include <gelf.h>\n#include <zlib.h>\n").map_err(|e| e.to_string())?;
     let mut found = cc::Build::new();
     found.cargo_metadata(false).cargo_warnings(false).file(&probe);
-    found.try_compile("probe").map_err(|_| "the headers of libelf or zlib are missing")?;
+    found
+        .try_compile("probe")
+        .map_err(|_| format!("the headers of libelf or zlib are missing; {INSTALL}"))?;
     let mut sources = Vec::new();
     for entry in fs::read_dir(libbpf.join("src")).map_err(|e| e.to_string())? {
         let path = entry.map_err(|e| e.to_string())?.path();

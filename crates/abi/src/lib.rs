@@ -198,9 +198,6 @@ pub struct Abi {
 pub const X32_BIT: u64 = 0x4000_0000;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-const AUDIT_ARCH_I386: u32 = 0x4000_0003;
-const AUDIT_ARCH_AARCH64: u32 = 0xc000_00b7;
-const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
 
 /// The ABIs whose programs can run on this machine, the machine's own first. Empty on an
 /// architecture that needless cannot trace.
@@ -218,17 +215,26 @@ pub fn abis() -> Vec<Abi> {
         }
         Abi { audit, wide, calls }
     };
-    if cfg!(target_arch = "x86_64") {
+    #[cfg(target_arch = "x86_64")]
+    {
+        const AUDIT_ARCH_I386: u32 = 0x4000_0003;
         vec![
             of(AUDIT_ARCH_X86_64, true, |nr| syscalls::x86_64::Sysno::new(nr).map(|n| n.name())),
             of(AUDIT_ARCH_I386, false, |nr| syscalls::x86::Sysno::new(nr).map(|n| n.name())),
         ]
-    } else if cfg!(target_arch = "aarch64") {
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        const AUDIT_ARCH_AARCH64: u32 = 0xc000_00b7;
+        const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
         vec![
             of(AUDIT_ARCH_AARCH64, true, |nr| syscalls::aarch64::Sysno::new(nr).map(|n| n.name())),
             of(AUDIT_ARCH_ARM, false, |nr| syscalls::arm::Sysno::new(nr).map(|n| n.name())),
         ]
-    } else {
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = of;
         Vec::new()
     }
 }

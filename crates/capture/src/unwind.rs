@@ -1,9 +1,14 @@
 //! From a frame to its caller, by the unwinding tables of the files.
 
 use crate::module::Elf;
-use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
-    UnwindRegsNative, Unwinder, UnwinderNative,
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use framehop::{CacheNative, UnwindRegsNative, UnwinderNative};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
+// No program is traced elsewhere (`needless_abi::abis` is empty), so no stack comes here: any will do.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use framehop::x86_64::{
+    CacheX86_64 as CacheNative, UnwindRegsX86_64 as UnwindRegsNative,
+    UnwinderX86_64 as UnwinderNative,
 };
 use needless_tracee::{Module, Stack};
 use std::collections::HashSet;
@@ -57,7 +62,7 @@ impl Unwinding {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(not(target_arch = "aarch64"))]
 fn registers(stack: &Stack) -> UnwindRegsNative {
     UnwindRegsNative::new(stack.pc, stack.sp, stack.fp)
 }

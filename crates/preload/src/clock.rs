@@ -40,7 +40,8 @@ fn without_time() -> i64 {
         return clock_seconds(CLOCK_REALTIME_COARSE);
     }
     let mut time = [0i64; 2];
-    // SAFETY: as above; `time` has the layout of a 64-bit timespec.
+    // SAFETY: the address is that of the vDSO's clock_gettime(2), mapped for the life of the process; `time` has the
+    // layout of a 64-bit timespec.
     let clock: extern "C" fn(i32, *mut [i64; 2]) -> i32 = unsafe { core::mem::transmute(clock) };
     clock(CLOCK_REALTIME_COARSE, &raw mut time);
     time[0]

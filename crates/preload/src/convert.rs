@@ -37,7 +37,7 @@ static mut SHARED: Tm = Tm {
 unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) {
     // Volatile, so that each int is stored by itself: gathered in wider registers first, they would have
     // to wait for one another.
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         (&raw mut (*tm).sec).write_volatile(c.sec);
         (&raw mut (*tm).min).write_volatile(c.min);
@@ -76,7 +76,7 @@ fn value(c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) -> Tm {
 #[inline]
 unsafe fn set_clock(tm: *mut Tm, second: u32) {
     let minutes = second / 60;
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         (*tm).sec = (second % 60) as i32;
         (*tm).min = (minutes % 60) as i32;
@@ -87,7 +87,7 @@ unsafe fn set_clock(tm: *mut Tm, second: u32) {
 /// # Safety
 /// `tm` must be readable.
 unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
-    // SAFETY: `tm` is readable, by this function's contract.
+    // SAFETY: `tm` is readable, by `# Safety`.
     let t = unsafe { tm.read() };
     let civil = Civil {
         sec: t.sec,
@@ -108,7 +108,7 @@ unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
 /// `tm` must be writable.
 unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
     let c = beyond(t, gmtoff);
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         ((*tm).sec, (*tm).min, (*tm).hour) = (c.sec, c.min, c.hour);
         ((*tm).wday, (*tm).year) = (c.wday, c.year);
@@ -121,7 +121,7 @@ unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
 /// `tm` must be writable.
 #[inline(always)]
 unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         let Some(hit) = thread::local().find(known, t, tm) else {
             return local_worked_out(known, t, tm);
@@ -133,14 +133,14 @@ unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 }
 
 /// # Safety
-/// As `local`.
+/// `tm` must be writable.
 #[inline(never)]
 unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
     let found = zone
         .regime(t)
         .and_then(|regime| Some(Found { t, civil: zone.clock(t, regime.gmtoff)?, regime }));
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         match found {
             Some(found) => show(known, &found, tm),
@@ -152,12 +152,12 @@ unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut T
 /// Local time that was worked out.
 ///
 /// # Safety
-/// As `local`.
+/// `tm` must be writable.
 #[inline(always)]
 unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *mut Tm {
     let Found { t, civil, regime } = found;
     gate::set(&regime.globals);
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         set(tm, civil, regime.isdst, regime.gmtoff, regime.abbr);
         if thread::local().is_of_last_day(civil) {
@@ -172,12 +172,12 @@ unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *m
 /// The year does not fit: as glibc leaves things then.
 ///
 /// # Safety
-/// As `local`.
+/// `tm` must be writable.
 #[cold]
 unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
     let globals = zone.globals_at(Some(t));
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         if let Some(utc) = needless_localtime::gmtime(t).filter(|_| zone.is_by_rules(t)) {
             ((*tm).mday, (*tm).mon, (*tm).yday) = (utc.mday, utc.mon, utc.yday);
@@ -204,7 +204,7 @@ unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 /// `tm` must be writable.
 #[inline(always)]
 unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         let Some(hit) = thread::universal().find(known, t, tm) else {
             return universal_worked_out(known, t, tm);
@@ -215,15 +215,15 @@ unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 }
 
 /// # Safety
-/// As `universal`.
+/// `tm` must be writable.
 #[inline(never)]
 unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &known.zone;
     let Some(civil) = zone.gmtime(t) else {
-        // SAFETY: `tm` is writable, by this function's contract.
+        // SAFETY: `tm` is writable, by `# Safety`.
         return unsafe { universal_beyond(known, t, tm) };
     };
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         set(tm, &civil, false, 0, c"GMT");
         if thread::universal().is_of_last_day(&civil) {
@@ -236,10 +236,10 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
 }
 
 /// # Safety
-/// As `universal`.
+/// `tm` must be writable.
 #[cold]
 unsafe fn universal_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: `tm` is writable, by this function's contract.
+    // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         set_beyond(tm, t, -known.zone.leap_correction(t));
         if known.zone.is_of_file() {
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
             tm
         );
     };
-    // SAFETY: `time` is readable and `tm` writable, by this function's contract.
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
     unsafe { local(known, *time, tm) }
 }
 
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn gmtime(time: *const i64) -> *mut Tm {
     let Some(known) = gate::settled() else {
         return hand_over!(c"gmtime", fn(*const i64) -> *mut Tm, null_mut(), time);
     };
-    // SAFETY: as in `localtime`.
+    // SAFETY: `time` is readable; the shared structure is for one thread at a time by gmtime(3).
     unsafe { universal(known, *time, &raw mut SHARED) }
 }
 
@@ -302,7 +302,7 @@ unsafe fn universal_into(time: *const i64, tm: *mut Tm) -> *mut Tm {
     let Some(known) = gate::settled() else {
         return hand_over!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
     };
-    // SAFETY: `time` is readable and `tm` writable, by this function's contract.
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
     unsafe { universal(known, *time, tm) }
 }
 
@@ -312,17 +312,17 @@ unsafe fn universal_into(time: *const i64, tm: *mut Tm) -> *mut Tm {
 /// `time` must be readable, `tm` writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
     unsafe { universal_into(time, tm) }
 }
 
 /// glibc's other name of [`gmtime_r`].
 ///
 /// # Safety
-/// As [`gmtime_r`].
+/// `time` must be readable, `tm` writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
     unsafe { universal_into(time, tm) }
 }
 
@@ -389,17 +389,17 @@ pub(crate) struct Overflow;
 #[inline(always)]
 pub(crate) unsafe fn moment_of(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
     let known = gate::checked()?;
-    // SAFETY: `tm` is readable, by this function's contract.
+    // SAFETY: `tm` is readable, by `# Safety`.
     let (civil, isdst) = unsafe { civil_of(tm) };
     let before = CARRIED.load(Ordering::Relaxed);
     let mut carried = before;
     if let Some(t) = today(known, &civil, isdst, &mut carried) {
         carry(carried);
-        // SAFETY: `tm` is writable, by this function's contract.
+        // SAFETY: `tm` is writable, by `# Safety`.
         unsafe { local(known, t, tm) };
         return Some(Ok(t));
     }
-    // SAFETY: likewise; what it held is no longer needed.
+    // SAFETY: `tm` is writable, by `# Safety`; what it held has been read.
     Some(unsafe { mktime_worked_out(known, &civil, isdst, before, tm) }.ok_or(Overflow))
 }
 
@@ -409,7 +409,7 @@ pub(crate) unsafe fn moment_of(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
 /// `tm` must be readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `tm` is readable and writable, by `# Safety`.
     match unsafe { moment_of(tm) } {
         None => hand_over!(c"mktime", fn(*mut Tm) -> i64, -1, tm),
         Some(moment) => moment.unwrap_or(-1),
@@ -428,7 +428,7 @@ unsafe fn mktime_worked_out(
 ) -> Option<i64> {
     if let Some(found) = known.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
         carry(carried);
-        // SAFETY: `tm` is writable, by this function's contract.
+        // SAFETY: `tm` is writable, by `# Safety`.
         unsafe { show(known, &found, tm) };
         return Some(found.t);
     }
@@ -438,7 +438,7 @@ unsafe fn mktime_worked_out(
         imports::set_errno(EOVERFLOW);
         return None;
     };
-    // SAFETY: `tm` is writable, by this function's contract. The engine found its year to fit.
+    // SAFETY: `tm` is writable, by `# Safety`. The engine found its year to fit.
     unsafe { local(known, t, tm) };
     Some(t)
 }
@@ -446,10 +446,10 @@ unsafe fn mktime_worked_out(
 /// timelocal(3), which is mktime.
 ///
 /// # Safety
-/// As [`mktime`].
+/// `tm` must be readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn timelocal(tm: *mut Tm) -> i64 {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `tm` is readable and writable, by `# Safety`.
     match unsafe { moment_of(tm) } {
         None => hand_over!(c"timelocal", fn(*mut Tm) -> i64, -1, tm),
         Some(moment) => moment.unwrap_or(-1),
@@ -465,16 +465,16 @@ pub unsafe extern "C" fn timegm(tm: *mut Tm) -> i64 {
     let Some(known) = gate::settled() else {
         return hand_over!(c"timegm", fn(*mut Tm) -> i64, -1, tm);
     };
-    // SAFETY: `tm` is readable, by this function's contract.
+    // SAFETY: `tm` is readable, by `# Safety`.
     let (civil, _) = unsafe { civil_of(tm) };
     let Some(t) = known.zone.timegm(&civil) else {
-        // SAFETY: `tm` is writable, by this function's contract.
+        // SAFETY: `tm` is writable, by `# Safety`.
         // glibc says "no summer time" before it finds that nothing fits.
         unsafe { (*tm).isdst = 0 };
         imports::set_errno(EOVERFLOW);
         return -1;
     };
-    // SAFETY: `tm` is writable, by this function's contract. The engine found its year to fit.
+    // SAFETY: `tm` is writable, by `# Safety`. The engine found its year to fit.
     unsafe { universal(known, t, tm) };
     t
 }

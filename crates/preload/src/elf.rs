@@ -2,7 +2,7 @@
 //!
 //! dlsym(3) would do for the former, but before glibc 2.34 it lives in a library that need not be loaded.
 
-use crate::imports::{LoadedObject, each_object};
+use crate::imports::{LoadedObject, each_object, in_c_library};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,17 +63,21 @@ impl Next {
     }
 }
 
-/// Calls the next object's function of that name: `hand_over!(c"name", fn(T) -> R, default, argument)`.
+/// Calls the next object's function of that name: `hand_over!(c"name", fn(T) -> R, default, argument)`. Where there is
+/// none, `errno` is ENOSYS and the result the default.
 macro_rules! hand_over {
     ($name:literal, fn($($type:ty),*) $(-> $result:ty)?, $default:expr $(, $argument:expr)*) => {{
         static NEXT: $crate::elf::Next = $crate::elf::Next::new($name);
         match NEXT.get() {
-            // SAFETY: the C library's function of this name has this type, and the arguments are
-            // the caller's own.
+            // SAFETY: the address is that of a function of this name, whose type the manual page gives and the
+            // macro's user repeats. The arguments come unchanged from a program that means to call that function.
             Some(address) => unsafe {
                 core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)($($argument),*)
             },
-            None => $default,
+            None => {
+                $crate::imports::set_errno($crate::imports::ENOSYS);
+                $default
+            }
         }
     }};
 }
@@ -88,22 +92,31 @@ struct Object {
     gnu_hash: *const u32,
 }
 
-/// The address of the function `name` in the first object behind this library that defines it.
+/// The address of the function `name` in the first object behind this library that defines it. If this library was
+/// loaded by dlopen(3), the C library comes before it, and what comes behind are unrelated libraries: then the C
+/// library's.
 fn next(name: &CStr) -> Option<usize> {
     let here = next as *const () as usize;
+    let libc = in_c_library();
     let mut behind_us = false;
     let mut found = None;
     each_object(|loaded| {
         let headers = headers(loaded);
-        if !behind_us {
-            behind_us = headers.iter().any(|h| {
+        let has = |address: usize| {
+            headers.iter().any(|h| {
                 let start = loaded.base.wrapping_add(h.address as usize);
-                h.kind == PT_LOAD && here.wrapping_sub(start) < h.memory_size as usize
-            });
+                h.kind == PT_LOAD && address.wrapping_sub(start) < h.memory_size as usize
+            })
+        };
+        if has(here) {
+            behind_us = true;
             return true;
         }
-        found = object(loaded.base, headers).and_then(|o| o.function(name));
-        found.is_none()
+        let is_libc = libc.is_some_and(has);
+        if behind_us || is_libc {
+            found = object(loaded.base, headers).and_then(|o| o.function(name));
+        }
+        found.is_none() && (behind_us || !is_libc)
     });
     found
 }
@@ -236,9 +249,9 @@ impl Object {
     }
 
     unsafe fn matches(&self, index: u32, name: &CStr) -> Option<usize> {
-        // SAFETY: the hash tables name only symbols that exist, whose names end with a NUL.
+        // SAFETY: `index` is from a hash table of this object, which holds indexes of its table of symbols only.
         let symbol = unsafe { &*self.symbols.add(index as usize) };
-        // SAFETY: as above.
+        // SAFETY: a symbol's name is an offset into the same object's table of texts, each of which ends with a NUL.
         let its_name = unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) };
         let defined = symbol.section != 0 && symbol.info & 0xf == STT_FUNC;
         (defined && its_name == name).then(|| self.base.wrapping_add(symbol.value as usize))

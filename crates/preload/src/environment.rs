@@ -43,7 +43,7 @@ unsafe fn value_at(entry: *const c_char, name: &[u8]) -> Option<*const c_char> {
             return None;
         }
     }
-    // SAFETY: likewise.
+    // SAFETY: the bytes before are those of the name, hence no NUL: this one still belongs to the text.
     unsafe { (*start.add(name.len()) == b'=').then(|| entry.add(name.len() + 1)) }
 }
 

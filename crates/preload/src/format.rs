@@ -42,7 +42,7 @@ fn is_nameless(tm: &Tm) -> bool {
 /// Whether the C library could ask for the zone: for the epoch, or for a name that is not given.
 ///
 /// # Safety
-/// `format` must end with a NUL, and `tm` be as strftime(3) wants it.
+/// `format` must end with a NUL, and `tm` be null or readable.
 #[inline]
 unsafe fn may_ask<U: Unit>(format: *const U, tm: *const Tm) -> bool {
     if tm.is_null() {
@@ -72,14 +72,14 @@ struct Prepared<U> {
 /// Runs `call` with the arguments that keep the C library from asking for the zone.
 ///
 /// # Safety
-/// As strftime(3).
+/// `format` must end with a NUL, and `tm` be null or readable.
 #[inline]
 unsafe fn prepared<U: Unit>(
     format: *const U,
     tm: *const Tm,
     call: impl Fn(*const U, *const Tm) -> usize,
 ) -> usize {
-    // SAFETY: both are a caller's of strftime(3), which promises a NUL at the end of the format.
+    // SAFETY: the format ends with a NUL and `tm` is null or readable, by `# Safety`.
     if unsafe { may_ask(format, tm) } {
         // SAFETY: `may_ask` found that `tm` is not null; the format ends with a NUL.
         if let Some(new) = unsafe { prepare(format, &*tm) } {
@@ -223,12 +223,12 @@ pub unsafe extern "C" fn strftime(
             tm
         )
     };
-    // SAFETY: the format ends with a NUL and `tm` is readable, by this function's own contract.
+    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
     unsafe { prepared(format.cast::<u8>(), tm, call) }
 }
 
 /// # Safety
-/// As [`strftime`]; `locale` must be one of newlocale(3).
+/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be one of newlocale(3).
 #[inline(always)]
 unsafe fn in_locale(
     at: *mut c_char,
@@ -249,14 +249,14 @@ unsafe fn in_locale(
             locale
         )
     };
-    // SAFETY: as in `strftime`, whose contract this has, too.
+    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
     unsafe { prepared(format.cast::<u8>(), tm, call) }
 }
 
 /// strftime_l(3).
 ///
 /// # Safety
-/// As [`strftime`]; `locale` must be one of newlocale(3).
+/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be one of newlocale(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strftime_l(
     at: *mut c_char,
@@ -265,14 +265,14 @@ pub unsafe extern "C" fn strftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `at` has `room` bytes, the format ends with a NUL, `tm` is readable and `locale` is one, by `# Safety`.
     unsafe { in_locale(at, room, format, tm, locale) }
 }
 
 /// glibc's other name of [`strftime_l`], which libstdc++ calls.
 ///
 /// # Safety
-/// As [`strftime_l`].
+/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be one of newlocale(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __strftime_l(
     at: *mut c_char,
@@ -281,14 +281,14 @@ pub unsafe extern "C" fn __strftime_l(
     tm: *const Tm,
     locale: *mut c_void,
 ) -> usize {
-    // SAFETY: the contracts are the same.
+    // SAFETY: `at` has `room` bytes, the format ends with a NUL, `tm` is readable and `locale` is one, by `# Safety`.
     unsafe { in_locale(at, room, format, tm, locale) }
 }
 
 /// wcsftime(3).
 ///
 /// # Safety
-/// As [`strftime`], in wide characters.
+/// `at` must be writable for `room` wide characters, `format` end with a NUL, `tm` be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wcsftime(
     at: *mut u32,
@@ -307,14 +307,15 @@ pub unsafe extern "C" fn wcsftime(
             tm
         )
     };
-    // SAFETY: as in `strftime`.
+    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
     unsafe { prepared(format, tm, call) }
 }
 
 /// `wcsftime_l`, likewise.
 ///
 /// # Safety
-/// As [`wcsftime`]; `locale` must be one of newlocale(3).
+/// `at` must be writable for `room` wide characters, `format` end with a NUL, `tm` be readable, `locale` be one of
+/// newlocale(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wcsftime_l(
     at: *mut u32,
@@ -335,6 +336,6 @@ pub unsafe extern "C" fn wcsftime_l(
             locale
         )
     };
-    // SAFETY: as in `strftime`.
+    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
     unsafe { prepared(format, tm, call) }
 }

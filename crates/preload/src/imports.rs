@@ -162,9 +162,18 @@ pub(crate) fn set_globals(names: [*const c_char; 2], timezone: i64, daylight: i3
 
 /// `tzname[1]` or `tzname[0]`, as the variable now stands.
 pub(crate) fn tzname(summer: bool) -> *const c_char {
-    // SAFETY: as in `set_globals`.
+    // SAFETY: a zone is in use, hence `suitable` found the variable; it has this type by tzset(3). The C library, too,
+    // writes it without a lock.
     unsafe { imports().tzname.read_volatile()[usize::from(summer)] }
 }
+
+/// An address within the C library; `None` where there is none.
+pub(crate) fn in_c_library() -> Option<usize> {
+    imports().errno_location.map(|location| location as usize)
+}
+
+/// The C library does not have the function (errno(3)).
+pub(crate) const ENOSYS: c_int = 38;
 
 pub(crate) fn errno() -> c_int {
     let Some(location) = imports().errno_location else { return 0 };
@@ -174,7 +183,7 @@ pub(crate) fn errno() -> c_int {
 
 pub(crate) fn set_errno(value: c_int) {
     if let Some(location) = imports().errno_location {
-        // SAFETY: as in `errno`.
+        // SAFETY: the location is the calling thread's own.
         unsafe { *location() = value }
     }
 }
@@ -182,10 +191,11 @@ pub(crate) fn set_errno(value: c_int) {
 /// A system call through syscall(2), which leaves -1 on failure.
 ///
 /// # Safety
-/// As of the system call: pointers must be valid for what it reads and writes.
+/// Arguments that the system call takes for pointers must be valid for what it reads and writes.
 pub(crate) unsafe fn syscall(number: c_long, a: [usize; 6]) -> c_long {
     let Some(syscall) = imports().syscall else { return -1 };
-    // SAFETY: the caller vouches for the arguments; superfluous ones are ignored.
+    // SAFETY: what the call reads and writes by its arguments is valid, by `# Safety`; syscall(2) takes up to six of
+    // them, and a call ignores those behind its own.
     unsafe { syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
 }
 

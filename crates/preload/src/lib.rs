@@ -10,12 +10,14 @@
 //! nothing and make no system call. A system call is made only in functions in which glibc makes one, and only
 //! one that glibc makes there; the one exception is in step.rs. Only when a zone is seen for the first time is the
 //! C library made to look, too, with its lock. No file stays open. What this library does not do itself it hands to
-//! the next object that defines the function; in a process whose C library is not glibc it hands over everything.
+//! the next object that defines the function (loaded by dlopen, to the C library); in a process whose C library is
+//! not glibc it hands over everything. A function that no other object has fails with ENOSYS.
 //!
 //! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
 //! the environment, once it is loaded: children do without.
 //!
-//! Known limit: on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
+//! Known limits: on aarch64 glibc 2.36 refuses to load it by dlopen ("cannot allocate memory in static TLS block");
+//! on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
 #![no_std]
 
 #[cfg(not(any(

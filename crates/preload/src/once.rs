@@ -19,7 +19,8 @@ extern "C" fn init() {
         return;
     }
     let (mut option, mut preload) = (None, None);
-    // SAFETY: `environ` ends with null; nothing else runs yet that could change it.
+    // SAFETY: `environ` ends with null. The dynamic linker calls this before main; where a running program loads us
+    // by dlopen(3), another thread may not change the array meanwhile, by the rules of setenv(3).
     unsafe {
         let mut index = 0;
         while !(*env.add(index)).is_null() {
@@ -33,7 +34,8 @@ extern "C" fn init() {
         }
     }
     let Some(option) = option else { return };
-    // SAFETY: both are indexes of entries; the later one is removed first, so that the other stays right.
+    // SAFETY: both are indexes of entries; the later one is removed first, so that the other stays right. The kernel
+    // put the array and its texts on the stack, where they may be written, as may what setenv(3) made of them.
     unsafe {
         let emptied = preload.filter(|&p| without_us((*env.add(p)).add(b"LD_PRELOAD=".len())));
         let (first, second) = match emptied {
@@ -48,8 +50,11 @@ extern "C" fn init() {
 }
 
 /// Shifts what follows over the entry. In place: a program may hold the array as main's third argument.
+///
+/// # Safety
+/// `index` must be that of an entry of the array, which ends with null and is writable.
 unsafe fn remove(env: *mut *mut c_char, mut index: usize) {
-    // SAFETY: the caller gives the index of an entry of an array that ends with null.
+    // SAFETY: `index` is before the array's null, by `# Safety`, and the loop ends at that null.
     unsafe {
         loop {
             let next = *env.add(index + 1);
@@ -63,11 +68,14 @@ unsafe fn remove(env: *mut *mut c_char, mut index: usize) {
 }
 
 /// Drops our items from a list of libraries; true if nothing is left of it.
+///
+/// # Safety
+/// `list` must be a writable text that ends with a NUL.
 unsafe fn without_us(list: *mut c_char) -> bool {
     let list = list.cast::<u8>();
     let (mut read, mut write) = (0usize, 0usize);
-    // SAFETY: the list ends with a NUL, `write` never overtakes `read`, and the text is writable: the
-    // kernel put it on the stack.
+    // SAFETY: nothing behind the text's NUL is read, and `write` never overtakes `read`; that the text may be
+    // written is by `# Safety`.
     unsafe {
         while *list.add(read) != 0 {
             let start = read;

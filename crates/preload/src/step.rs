@@ -66,7 +66,7 @@ fn prepare() {
 /// # Safety
 /// `format` must end with a NUL.
 unsafe fn prepare_for(format: *const c_char) {
-    // SAFETY: a format of strptime(3) ends with a NUL.
+    // SAFETY: `format` ends with a NUL, by `# Safety`.
     if unsafe { CStr::from_ptr(format) }.to_bytes().contains(&b's') {
         prepare();
     }
@@ -75,14 +75,14 @@ unsafe fn prepare_for(format: *const c_char) {
 /// strptime(3), the C library's.
 ///
 /// # Safety
-/// As strptime(3).
+/// `text` and `format` must end with a NUL, `tm` be readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strptime(
     text: *const c_char,
     format: *const c_char,
     tm: *mut Tm,
 ) -> *mut c_char {
-    // SAFETY: the caller's format ends with a NUL.
+    // SAFETY: `format` ends with a NUL, by `# Safety`.
     unsafe { prepare_for(format) };
     hand_over!(
         c"strptime",
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn strptime(
 /// strptime_l, the C library's.
 ///
 /// # Safety
-/// As [`strptime`]; `locale` must be one of newlocale(3).
+/// `text` and `format` must end with a NUL, `tm` be readable and writable, `locale` be one of newlocale(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strptime_l(
     text: *const c_char,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn strptime_l(
     tm: *mut Tm,
     locale: *mut c_void,
 ) -> *mut c_char {
-    // SAFETY: the caller's format ends with a NUL.
+    // SAFETY: `format` ends with a NUL, by `# Safety`.
     unsafe { prepare_for(format) };
     hand_over!(
         c"strptime_l",
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn strptime_l(
 /// library is for it is one word, or the address of a copy.
 ///
 /// # Safety
-/// As vsyslog(3).
+/// `format` must end with a NUL, and `arguments` be a `va_list` of what it asks for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: *mut c_void) {
     prepare();
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, argumen
 /// What `vsyslog` is in programs compiled with `_FORTIFY_SOURCE`: the C library's, too.
 ///
 /// # Safety
-/// As vsyslog(3).
+/// `format` must end with a NUL, and `arguments` be a `va_list` of what it asks for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __vsyslog_chk(
     priority: c_int,
@@ -158,6 +158,7 @@ pub unsafe extern "C" fn __vsyslog_chk(
 mod variadic {
     use super::prepare;
     use crate::elf::Next;
+    use crate::imports;
 
     extern "C" fn syslog_found() -> usize {
         static NEXT: Next = Next::new(c"syslog");
@@ -172,7 +173,9 @@ mod variadic {
     }
 
     /// In place of a function that is nowhere.
-    extern "C" fn nothing() {}
+    extern "C" fn nothing() {
+        imports::set_errno(imports::ENOSYS);
+    }
 
     #[cfg(target_arch = "x86_64")]
     macro_rules! go_on_with {
@@ -251,7 +254,7 @@ mod variadic {
     /// syslog(3), the C library's.
     ///
     /// # Safety
-    /// As syslog(3).
+    /// The format must end with a NUL, and the arguments be what it asks for.
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn syslog() {
@@ -261,7 +264,7 @@ mod variadic {
     /// What `syslog` is in programs compiled with `_FORTIFY_SOURCE`: the C library's, too.
     ///
     /// # Safety
-    /// As syslog(3).
+    /// The format must end with a NUL, and the arguments be what it asks for.
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn __syslog_chk() {

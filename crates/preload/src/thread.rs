@@ -96,7 +96,7 @@ impl Slot {
             timezone: self.timezone.load(Relaxed),
             daylight: self.daylight.load(Relaxed),
         };
-        // SAFETY: `tm` is writable, by this function's contract. If a handler came between, it is written again.
+        // SAFETY: `tm` is writable, by `# Safety`. If a handler came between, it is written again.
         unsafe {
             (*tm).mday = self.mday.load(Relaxed);
             (*tm).mon = self.mon.load(Relaxed);
@@ -272,6 +272,7 @@ pub(crate) fn local() -> &'static Slot {
 /// This thread's slot for UTC.
 #[inline(always)]
 pub(crate) fn universal() -> &'static Slot {
-    // SAFETY: as in `local`.
+    // SAFETY: the slots live as long as the thread, which does not hand the reference on; all bits, zeros first, are
+    // valid in their fields, and those are atomic.
     unsafe { &(*slots()).universal }
 }

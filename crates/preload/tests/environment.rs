@@ -134,10 +134,12 @@ fn a_programs_own_functions_are_not_called() {
     }
 }
 
-/// In a namespace of the dynamic linker's that has no C library yet, where it can do nothing, and beside one.
+/// By dlopen, into a namespace of the dynamic linker's that has no C library yet, and beside one.
 #[test]
-fn dlmopen_loads_it() {
+fn it_answers_wherever_it_is_loaded() {
     let namespaces = program("namespaces", &["-ldl"]);
-    let out = run(Command::new(&namespaces).arg(library()), None, false);
-    assert_eq!(String::from_utf8_lossy(&out.stdout), "loaded\n", "{out:?}");
+    for tz in [None, Some("Asia/Tokyo"), Some("EST5EDT,M3.2.0,M11.1.0")] {
+        let out = run(Command::new(&namespaces).arg(library()), tz, false);
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "loaded\n", "{tz:?}: {out:?}");
+    }
 }

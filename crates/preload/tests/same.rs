@@ -3,7 +3,7 @@
 mod common;
 
 use common::{have, program, run, same};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ZONES: [&str; 26] = [
@@ -219,11 +219,31 @@ fn a_static_program_and_a_musl_one_still_run() {
         },
         Some("JST-9"),
     );
+    let Some(storm) = musl_program("storm") else { return };
+    let made = || {
+        let mut c = Command::new(&storm);
+        c.arg("1000");
+        c
+    };
+    same(made, Some("JST-9"));
+}
+
+/// musl has no `strptime_l`.
+#[test]
+fn what_the_c_library_does_not_have_fails_with_a_reason() {
+    let Some(absent) = musl_program("absent") else { return };
+    let out = run(&mut Command::new(absent), None, true);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(said, "nothing: Function not implemented\n", "{out:?}");
+}
+
+/// The program `tests/c/NAME.c` with the other C library; `None` where that cannot be made.
+fn musl_program(name: &str) -> Option<PathBuf> {
     if !have("musl-gcc") {
-        return;
+        return None;
     }
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/storm.c");
-    let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("storm-musl");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-musl"));
     let cc = Command::new("musl-gcc")
         .args(["-w", "-D_GNU_SOURCE", "-o"])
         .arg(&target)
@@ -231,10 +251,5 @@ fn a_static_program_and_a_musl_one_still_run() {
         .status()
         .expect("musl-gcc");
     assert!(cc.success());
-    let made = || {
-        let mut c = Command::new(&target);
-        c.arg("1000");
-        c
-    };
-    same(made, Some("JST-9"));
+    Some(target)
 }

@@ -99,7 +99,8 @@ pub(crate) fn split(
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(start("socketpair"))?;
     let pid = getpid();
-    // SAFETY: `run` is documented to be called while the process has one thread.
+    // SAFETY: this process has one thread (`run` asks for that in its documentation), so that no lock is left taken in
+    // the child's copy of memory.
     match unsafe { fork() }.map_err(start("fork"))? {
         ForkResult::Child => {
             drop(ours);

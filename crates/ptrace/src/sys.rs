@@ -3,6 +3,7 @@
 
 use needless_model::Exit;
 use nix::errno::Errno;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::mem::MaybeUninit;
 
 /// A thread id as the kernel counts it.
@@ -132,32 +133,39 @@ pub(crate) fn syscall_info(tid: Tid) -> Result<SyscallInfo, Errno> {
 
 /// Frame pointer and link register (0 where the architecture has none) of a stopped thread.
 pub(crate) fn frame_registers(tid: Tid) -> Result<(u64, u64), Errno> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (registers, filled) = general_registers(tid)?;
+        // A 32-bit thread fills less, in another order: ebx ecx edx esi edi ebp, 4 bytes each.
+        let fp = if filled < size_of_val(&registers) { registers.r13 >> 32 } else { registers.rbp };
+        Ok((fp, 0))
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let (registers, _) = general_registers(tid)?;
+        Ok((registers.regs[29], registers.regs[30]))
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = tid;
+        Err(Errno::ENOSYS)
+    }
+}
+
+/// The general registers of a stopped thread, and how many bytes of them it has: a 32-bit one has fewer.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn general_registers(tid: Tid) -> Result<(libc::user_regs_struct, usize), Errno> {
     let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
     let mut part = libc::iovec {
         iov_base: registers.as_mut_ptr().cast(),
         iov_len: size_of::<libc::user_regs_struct>(),
     };
-    // SAFETY: it writes into what `part` describes, at most as many bytes, and `part.iov_len`.
-    unsafe {
-        request(libc::PTRACE_GETREGSET, tid, libc::NT_PRSTATUS as usize, &raw mut part as usize)?;
-    }
-    // SAFETY: all bit patterns of the integers in it are valid, and it was zeroed first.
-    let registers = unsafe { registers.assume_init() };
-    #[cfg(target_arch = "x86_64")]
-    {
-        // A 32-bit thread fills less, in another order: ebx ecx edx esi edi ebp, 4 bytes each.
-        if part.iov_len < size_of::<libc::user_regs_struct>() {
-            return Ok((registers.r13 >> 32, 0));
-        }
-        Ok((registers.rbp, 0))
-    }
-    #[cfg(target_arch = "aarch64")]
-    return Ok((registers.regs[29], registers.regs[30]));
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        let _ = registers;
-        Err(Errno::ENOSYS)
-    }
+    let kind = libc::NT_PRSTATUS as usize;
+    // SAFETY: `part` is an iovec that describes `registers`; the kernel writes no byte beyond its length, and
+    // then the length.
+    unsafe { request(libc::PTRACE_GETREGSET, tid, kind, &raw mut part as usize)? };
+    // SAFETY: it was zeroed, and all bit patterns of the integers in it are valid.
+    Ok((unsafe { registers.assume_init() }, part.iov_len))
 }
 
 /// Makes the call that `tid` is stopped at the entry of fail with ENOSYS, unmade, as the kernel does it
@@ -247,17 +255,16 @@ fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
 /// tracee, of 32.
 #[cfg(target_arch = "aarch64")]
 fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), Errno> {
-    let mut words = [0u64; size_of::<libc::user_regs_struct>() / 8];
-    let mut part =
-        libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(&words) };
-    let kind = libc::NT_PRSTATUS as usize;
-    // SAFETY: it writes into what `part` describes, at most as many bytes, and `part.iov_len`.
-    unsafe { request(libc::PTRACE_GETREGSET, tid, kind, &raw mut part as usize)? };
-    words[0] = match part.iov_len == size_of_val(&words) {
-        true => change(words[0]),
-        false => words[0] & !0xffff_ffff | change(words[0] & 0xffff_ffff) & 0xffff_ffff,
+    let (mut registers, filled) = general_registers(tid)?;
+    let first = &mut registers.regs[0];
+    *first = match filled == size_of::<libc::user_regs_struct>() {
+        true => change(*first),
+        // The second register is the upper half.
+        false => *first & !0xffff_ffff | change(*first & 0xffff_ffff) & 0xffff_ffff,
     };
-    // SAFETY: it reads what `part` describes.
+    let part = libc::iovec { iov_base: (&raw mut registers).cast(), iov_len: filled };
+    let kind = libc::NT_PRSTATUS as usize;
+    // SAFETY: `part` is an iovec that describes the first `filled` bytes of `registers`; the kernel reads them.
     unsafe { request(libc::PTRACE_SETREGSET, tid, kind, &raw const part as usize) }
 }
 

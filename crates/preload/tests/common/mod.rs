@@ -40,8 +40,8 @@ pub(crate) fn library() -> &'static Path {
         let out = made_in().join("so");
         let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("build-so"));
         script.arg(&out).env("CARGO", env!("CARGO"));
-        if let Some([target, ..]) = other_machine() {
-            script.args(["--target", &target]);
+        if let Some([target, compiler, _]) = other_machine() {
+            script.args(["--target", &target]).env("CC", compiler);
         }
         let built = script.output().expect("build-so runs");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
