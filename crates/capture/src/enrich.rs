@@ -1,6 +1,6 @@
 //! What rules need to know of the host, looked up after the run for what the run asked about.
 
-use crate::{Roots, calibrate, image, locale, zone};
+use crate::{Roots, assigned, calibrate, image, locale, zone};
 use needless_model::{Ask, Detail, Env, Fact, ProcId, Profile, Row, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,7 @@ const LOCALES: usize = 4;
 /// machine.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
     image::fill(profile, roots);
+    assigned::fill(profile, roots);
     machine(profile, roots);
 }
 

@@ -1,6 +1,7 @@
 //! Chooses a backend, launches, looks up the host facts and call sites.
 
 mod ancestry;
+mod assigned;
 mod costs;
 mod count;
 mod decode;

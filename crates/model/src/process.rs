@@ -1,7 +1,7 @@
 //! Who asked.
 
 use crate::Above;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A process *between two execs*: a pid that execs another program becomes another [`Process`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,6 +130,9 @@ pub struct Process {
     pub command: Option<String>,
     /// Watched variables at exec.
     pub env: Env,
+    /// Watched variables that the script or makefile which it runs gives a value, where it ran another program and
+    /// that file could be read.
+    pub assigns: BTreeSet<String>,
     /// C library.
     pub libc: Libc,
     /// Language runtime.
@@ -174,6 +177,7 @@ impl Process {
             exe: None,
             command: None,
             env: Env::Unknown,
+            assigns: BTreeSet::new(),
             libc: Libc::Unknown,
             runtime: Runtime::Native,
             service: None,

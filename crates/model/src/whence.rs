@@ -1,6 +1,6 @@
 //! Where on the way to a process one of its variables got its value: from the environments at each exec.
 
-use crate::{Born, ProcId, Process, Profile};
+use crate::{Born, Env, ProcId, Process, Profile};
 use std::sync::Arc;
 
 /// A program that executes itself again and again is followed up no farther than this.
@@ -85,6 +85,33 @@ impl Profile {
         }
     }
 
+    /// The last program on the way to `id` whose script assigns `variable`: to the value that was there already, if
+    /// the environments show no change.
+    pub fn assigned_by(&self, id: ProcId, variable: &str) -> Option<Link<'_>> {
+        let above = self.way(id).skip(1).take(FARTHEST);
+        above.into_iter().find(|link| link.process.assigns.contains(variable))
+    }
+
+    /// The last program on the way to `id` that may not hand on what is set above it, and whether that is certain.
+    pub fn cleared_by(&self, id: ProcId) -> Option<(Link<'_>, bool)> {
+        let mut way = self.way(id).take(FARTHEST);
+        let mut next = way.next()?;
+        for by in way {
+            let (Env::Known(was), Env::Known(is)) = (&by.process.env, &next.process.env) else {
+                return None;
+            };
+            let lost = was.keys().any(|name| !is.contains_key(name));
+            let bare = is.keys().all(|name| matches!(&**name, "PATH" | "TERM" | "HOME"));
+            match by.process.name() {
+                _ if lost && is.is_empty() => return Some((by, true)),
+                "sudo" | "doas" | "su" | "runuser" | "pkexec" => return Some((by, false)),
+                "env" if lost && bare => return Some((by, false)),
+                _ => next = by,
+            }
+        }
+        None
+    }
+
     /// The programs that led to `id`: its own, then who executed that, up to the first or to one that only
     /// hands on what its configuration says.
     fn way(&self, id: ProcId) -> impl Iterator<Item = Link<'_>> {
@@ -110,7 +137,6 @@ impl Link<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Env;
 
     fn process(parent: Option<u32>, born: Born, tz: Option<&str>) -> Process {
         let set = tz.map(|tz| ("TZ".to_owned(), tz.to_owned()));

@@ -102,8 +102,8 @@ fn a_wrapper_that_removes_it_is_named() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(folder.path(), "wrap", "unset TZ; exec \"$@\"");
     let named = format!("{wrap}, a script");
-    let cleared = format!("/usr/bin/env (called by {named})");
-    let cleared_log = format!("/usr/bin/env (called by {wrap})");
+    let cleared = format!("{named} (by /usr/bin/env)");
+    let cleared_log = format!("{wrap} (by /usr/bin/env)");
     let clears = script(folder.path(), "clears", "exec /usr/bin/env -i \"$@\"");
     let cleared = [cleared, cleared_log].map(|who| who.replace(&wrap, &clears));
     let env = [("TZ", "Etc/UTC")];
@@ -182,5 +182,36 @@ fn nothing_is_tried_in_front_of_the_command() {
         let said = assert_one_line(&done);
         let reason = format!("in {wrap}, a script, which sets {SEARCHED}: unset it there");
         assert!(said.contains(&reason), "{words:?}: {said}");
+    }
+}
+
+/// The environments are as if it handed the value on.
+#[test]
+fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
+    let Some((folder, program)) = stage() else { return };
+    let wrap = script(
+        folder.path(),
+        "wrap",
+        &format!("{SEARCHED}={EMPTY}; export {SEARCHED}; exec \"$@\""),
+    );
+    for (backend, report) in reports(folder.path(), &[(SEARCHED, EMPTY)], &[&wrap, &program, "10"])
+    {
+        let finding = finding(&report, "library-search");
+        assert_eq!(kinds(finding), ["manual"], "{backend}: {finding:#}");
+        let text = finding["remedies"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&wrap) && text.contains("assigns"), "{backend}: {text}");
+    }
+}
+
+/// What is set in front of `env -i` does not arrive, also where nothing was set there before.
+#[test]
+fn what_would_be_cleared_is_not_set_in_front() {
+    let Some((folder, program)) = stage() else { return };
+    let clears = script(folder.path(), "clears", "exec /usr/bin/env -i \"$@\"");
+    for (backend, report) in reports(folder.path(), &[], &[&clears, &program, "99"]) {
+        let finding = finding(&report, "tz-unset");
+        assert!(!kinds(finding).contains(&"set_env"), "{backend}: {finding:#}");
+        let text = finding["remedies"][0]["text"].as_str().unwrap();
+        assert!(text.contains("which clears the environment"), "{backend}: {text}");
     }
 }

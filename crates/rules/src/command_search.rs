@@ -109,6 +109,7 @@
 //! * `man 3 execvp`
 //! * <https://github.com/microsoft/WSL/issues/5696>: a prompt that took two seconds
 
+use crate::again::Again;
 use crate::search::Found;
 use crate::search::{self, Asker, Infer, Search, Words};
 use std::collections::{HashMap, HashSet};
@@ -137,6 +138,7 @@ const SEARCH: Search = Search {
     usual,
     base: |dir| dir,
     infer: Infer::By(dirs),
+    again: Again::Unknown,
 };
 
 pub(crate) const WORDS: Words = Words {

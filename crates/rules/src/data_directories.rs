@@ -61,6 +61,7 @@
 //! * <https://specifications.freedesktop.org/basedir-spec/latest/>
 //! * <https://github.com/NixOS/nixpkgs/issues/131159>: 10,000 opens at one start
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::Fact;
@@ -85,6 +86,7 @@ const SEARCH: Search = Search {
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,
+    again: Again::Unknown,
 };
 
 pub(crate) const WORDS: Words = Words {

@@ -27,6 +27,7 @@
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
 
+mod again;
 mod baseline;
 mod by_service;
 mod declared;

@@ -164,6 +164,33 @@
 //! manual
 //! ```
 //!
+//! A RUNPATH names the directory as well. The loader looks for its subdirectories once, whoever names it, and asks for a
+//! library once for each: only that goes with the variable.
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/a/lib
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/lib/glibc-hwcaps/x86-64-v3/libp.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/lib/glibc-hwcaps/x86-64-v3", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/lib/libp.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/opt/a/lib", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! openat(AT_FDCWD, "/opt/a/lib/libq.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/a/lib/libr.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/a/lib/libs.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/a/lib/libt.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x2
+//! openat(AT_FDCWD, "/opt/a/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libp.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libq.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libr.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libs.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libt.so.1", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! library-search: 6 of 14
+//! unset LD_LIBRARY_PATH
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The one directory that holds the library that the program came with:
@@ -227,7 +254,9 @@
 //! one program needs a directory, a RUNPATH serves that program alone. The order of the entries that
 //! stay is kept: it decides which of two libraries of one name is loaded. An empty entry (a colon at the start or
 //! the end, or two together) is the current directory of each program: whoever may write there decides which
-//! library it loads. Relative entries begin there, too.
+//! library it loads. Relative entries begin there, too. Where a RUNPATH names a directory that does not exist, nothing
+//! shows that it is named twice: the loader remembers that it is missing, and finds that out for the RUNPATH when the
+//! variable is gone.
 //!
 //! ## References
 //!
@@ -235,6 +264,7 @@
 //! * glibc, `elf/dl-load.c`
 //! * <https://github.com/gluster/glusterfs/issues/2348>: a test suite that took a third longer
 
+use crate::again::Again;
 use crate::loader::{base, is_library};
 use crate::search::{self, Asker, Infer, Search, Words};
 use crate::{Claims, Rule, View};
@@ -260,6 +290,7 @@ const SEARCH: Search = Search {
     usual: |dir| dir == "/",
     base,
     infer: Infer::No,
+    again: Again::Loader,
 };
 
 pub(crate) const WORDS: Words = Words {

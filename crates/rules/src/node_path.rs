@@ -79,6 +79,7 @@
 //!
 //! * <https://nodejs.org/api/modules.html#loading-from-the-global-folders>
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::{HashMap, HashSet};
 
@@ -106,6 +107,7 @@ const SEARCH: Search = Search {
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::By(dirs),
+    again: Again::Unknown,
 };
 
 pub(crate) const WORDS: Words = Words {

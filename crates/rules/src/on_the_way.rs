@@ -35,6 +35,24 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
             let who = programs(profile, &[turn]);
             *remedy = in_front_of_a_maker(remedy, &variable, &who);
         }
+        if turns.is_empty() {
+            let looked_up = || processes.iter().take(LOOKED_UP);
+            let assigned = looked_up().find_map(|id| profile.assigned_by(*id, &variable));
+            let set = |id: &ProcId| profile.process(*id).env.value(&variable).is_some();
+            if let Some(by) = assigned.filter(|_| processes.iter().any(set)) {
+                *remedy = in_a_script_too(remedy, &variable, &program(profile, by));
+            } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
+                && let Some((by, certain)) =
+                    looked_up().filter(|id| !set(id)).find_map(|id| profile.cleared_by(*id))
+            {
+                let who = program(profile, by);
+                if certain && processes.len() == 1 {
+                    *remedy = behind(remedy, &format!("{variable}={value}"), &who);
+                } else {
+                    also(remedy, &may_not_hand_on(&variable, &who));
+                }
+            }
+        }
         match turns.first() {
             // The environment of a process itself is not known in a plain log: nothing is said of its values.
             None => {
@@ -97,6 +115,40 @@ fn in_front_of_a_maker(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
             "{who} makes its own value of {variable} from it: where there is nothing to add to, an empty entry may be left, and calls may rise. {price}"
         )),
     }
+}
+
+/// The same change, which is right only where a script does not undo it.
+fn in_a_script_too(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
+    let change = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
+        _ => format!("unset {variable}"),
+    };
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!(
+            "{change} in front of the command, and in {who}, which assigns {variable} as well"
+        )),
+        safety: Safety::Manual(format!(
+            "What {who} assigns is what the program gets: a change in front of the command alone may change nothing. {price}"
+        )),
+    }
+}
+
+/// The same change, behind a program that clears the environment.
+fn behind(remedy: &Remedy, change: &str, who: &str) -> Remedy {
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("in {who}, which clears the environment: {change} there")),
+        safety: Safety::Manual(format!(
+            "What is set in front of the command does not reach the program. {price}"
+        )),
+    }
+}
+
+fn may_not_hand_on(variable: &str, who: &str) -> String {
+    format!(
+        "{who} may not hand on {variable}, for it hands on only some variables: set it behind that program where it does not arrive."
+    )
 }
 
 fn variable(change: &Change) -> Option<&str> {
@@ -174,17 +226,45 @@ fn programs(profile: &Profile, turns: &[Turn<'_>]) -> String {
     list(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The program in words. Who called env(1) is who wanted the change.
+/// The program in words, and where it got the change from: who called env(1), make's makefile, or a command line.
 fn program(profile: &Profile, link: Link<'_>) -> String {
     let name = name(profile, link);
-    let by_name = link.process.name() == "env";
-    match link.process.parent.filter(|_| by_name).map(|up| profile.image_of(up)) {
-        Some(up) => {
-            let up = Link { process: profile.process(up), id: Some(up) };
-            format!("{name} (called by {})", self::name(profile, up))
+    match link.process.name() {
+        "env" => {
+            let up = link.process.parent.map(|up| profile.image_of(up));
+            match up.map(|up| Link { process: profile.process(up), id: Some(up) }) {
+                Some(up) => format!("{} (by {name})", program(profile, up)),
+                None => format!("the command line of {name}"),
+            }
         }
-        None => name,
+        "make" | "gmake" => match makefile(profile, link) {
+            Some(file) => format!("{file} or the command line of {name}"),
+            None => format!("a makefile or the command line of {name}"),
+        },
+        shell if SHELLS.contains(&shell) && link.process.script().is_none_or(is_a_shell) => {
+            format!("a command line of {name}")
+        }
+        _ => name,
     }
+}
+
+/// Shells that run a script by no name of its own, or `-c`.
+const SHELLS: [&str; 6] = ["sh", "dash", "bash", "zsh", "ksh", "ash"];
+
+fn is_a_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// The first makefile that make opened.
+fn makefile<'p>(profile: &'p Profile, link: Link<'p>) -> Option<&'p str> {
+    let of = |row: &&needless_model::Row| {
+        Some(row.process) == link.id && row.ask == Ask::Open && row.ok()
+    };
+    let mut opened = profile.rows.iter().filter(of).map(|row| profile.path(row));
+    opened.find(|path| {
+        let name = command_of(path.as_bytes());
+        name.to_ascii_lowercase().ends_with("makefile") || name.ends_with(".mk")
+    })
 }
 
 /// "/usr/bin/valgrind, a script"; "/root/.cargo/bin/cargo (/root/.cargo/bin/rustup)"; "/usr/bin/env".

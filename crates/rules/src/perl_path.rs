@@ -43,6 +43,28 @@
 //! manual
 //! ```
 //!
+//! Perl asks each mention of a directory. Where `-I` names it as well, only one half goes with the variable; how often
+//! a name is asked for shows by the directories that are named once:
+//!
+//! ```trace
+//! env PERL5LIB=/opt/a
+//! execve("/usr/bin/perl", ["perl", "-I/opt/a"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/5.36.0", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/etc/perl/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/POSIX.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/opt/a/POSIX.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/opt/a/Fcntl.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x2
+//! newfstatat(AT_FDCWD, "/etc/perl/POSIX.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/etc/perl/POSIX.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! perl-path: 6 of 12
+//! unset PERL5LIB
+//! ```
+//!
 //! ## Not a finding
 //!
 //! Perl's own directories, and one that holds a module:
@@ -76,6 +98,7 @@
 //!
 //! * `man 1 perlrun`, PERL5LIB
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::{Fact, ProcId};
@@ -104,6 +127,7 @@ const SEARCH: Search = Search {
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,
+    again: Again::Names,
 };
 
 pub(crate) const WORDS: Words = Words {

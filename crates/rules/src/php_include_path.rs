@@ -59,6 +59,7 @@
 //!
 //! * <https://www.php.net/manual/en/ini.core.php#ini.include-path>
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::Fact;
@@ -83,6 +84,7 @@ const SEARCH: Search = Search {
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::Chains,
+    again: Again::Unknown,
 };
 
 const WORDS: Words = Words {

@@ -46,6 +46,23 @@
 //! manual
 //! ```
 //!
+//! Python asks each entry of sys.path. Where a program puts the directory there once more, only what is asked of
+//! the standard library as well, once for each import, goes with the variable. What Python asks when it first meets a
+//! directory stays.
+//!
+//! ```trace
+//! env PYTHONPATH=/opt/a
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x101
+//! openat(AT_FDCWD, "/opt/a", O_RDONLY|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/usr/lib/python3.11", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x55
+//! openat(AT_FDCWD, "/usr/lib/python3.11/json/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! python-path: 53 of 102
+//! unset PYTHONPATH
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A directory whose modules are imported, and the directories that every Python has:
@@ -84,13 +101,16 @@
 //!
 //! Unset PYTHONPATH, or leave only the directories that hold modules. Not where a program that was
 //! not observed imports from them. What belongs to one program is better installed into its virtual
-//! environment, or named in a `.pth` file, which puts it behind the standard library.
+//! environment, or named in a `.pth` file, which puts it behind the standard library. Where a `.pth` file names
+//! the same directory already, Python skips that line, which nothing shows: without the variable the directory is still
+//! asked for what the standard library does not hold.
 //!
 //! ## References
 //!
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPATH>
 //! * <https://github.com/dials/dials/issues/288>: start-up over a network
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::HashSet;
 
@@ -118,6 +138,7 @@ const SEARCH: Search = Search {
     usual: own,
     base: |dir| dir,
     infer: Infer::By(dirs),
+    again: Again::Imports,
 };
 
 pub(crate) const WORDS: Words = Words {

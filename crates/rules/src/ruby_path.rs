@@ -25,6 +25,22 @@
 //! unset RUBYLIB
 //! ```
 //!
+//! Ruby asks each mention of a directory, and looks at it once for each. Where `-I` names it as well, one half goes
+//! with the variable:
+//!
+//! ```trace
+//! env RUBYLIB=/opt/a
+//! execve("/usr/bin/ruby", ["ruby", "-I/opt/a"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x2
+//! openat(AT_FDCWD, "/opt/a/set.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x4
+//! openat(AT_FDCWD, "/opt/a/json.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x4
+//! openat(AT_FDCWD, "/opt/a/date.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x4
+//! ```
+//! ```finding
+//! ruby-path: 7 of 14
+//! unset RUBYLIB
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A directory that holds what is required; and Ruby's own:
@@ -59,6 +75,7 @@
 //! * `man 1 ruby`, RUBYLIB
 //! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use crate::{Claims, Rule, View};
 use needless_model::{Fact, ProcId};
@@ -83,6 +100,7 @@ const SEARCH: Search = Search {
     usual: of_the_system,
     base: |dir| dir,
     infer: Infer::No,
+    again: Again::Looks,
 };
 
 pub(crate) const WORDS: Words = Words {

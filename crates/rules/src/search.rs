@@ -4,6 +4,7 @@
 //! directories are read back from the calls: a file that was missed in one directory and found
 //! under the same name in another was searched for.
 
+use crate::again::{Again, Call, Others};
 use crate::dirs::Dirs;
 use crate::loader::{self, Loader};
 use crate::select::{About, Case, Merged, merge_shared};
@@ -32,6 +33,8 @@ pub(crate) struct Search {
     pub(crate) base: fn(&str) -> &str,
     /// How the directories are found where the variable is not known.
     pub(crate) infer: Infer,
+    /// What comes of a directory that something else names as well.
+    pub(crate) again: Again,
 }
 
 /// Who makes the calls of a search.
@@ -77,6 +80,8 @@ pub(crate) struct Found<'p> {
     pub(crate) kept: Vec<&'p str>,
     /// Programs, by name.
     pub(crate) programs: BTreeSet<&'p str>,
+    /// Directories that something else names as well.
+    pub(crate) twice: BTreeSet<&'p str>,
     /// Rows of which some calls are another's.
     pub(crate) shared: Vec<usize>,
     /// How many directories were opened, to be listed.
@@ -105,6 +110,7 @@ struct Asked {
 struct List<'p> {
     value: Option<&'p str>,
     dirs: BTreeMap<&'p str, Tried>,
+    twice: BTreeSet<&'p str>,
     of: BTreeMap<ProcId, u64>,
 }
 
@@ -152,11 +158,13 @@ pub(crate) fn searches<'p>(
         let list = lists.entry(key).or_insert_with(|| List {
             value,
             dirs: BTreeMap::new(),
+            twice: BTreeSet::new(),
             of: BTreeMap::new(),
         });
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
         let dirs = Dirs::new(dirs);
+        let mut calls: BTreeMap<&'p str, Vec<Call<'p>>> = BTreeMap::new();
         let mut of = 0;
         for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
             let path = view.profile.path(row);
@@ -177,12 +185,27 @@ pub(crate) fn searches<'p>(
             if count == 0 {
                 continue;
             }
-            let tried = list.dirs.entry(dir).or_default();
             of += count;
-            tried.hit |= row.ok() && !rest.is_empty();
-            tried.rows.push(Asked { at, process: id, count, shared: count < row.count });
+            list.dirs.entry(dir).or_default().hit |= row.ok() && !rest.is_empty();
+            calls.entry(dir).or_default().push(Call { at, row, path, rest, count });
         }
         list.of.insert(id, of);
+        let vain = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
+        let others = Others::of(view, id, search.again, vain);
+        for (dir, mut calls) in calls {
+            // Where the list is not known, the calls are all there is to know of it.
+            if value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {
+                list.twice.insert(dir);
+            }
+            let own = calls.into_iter().filter(|call| call.count > 0);
+            let rows = &mut list.dirs.entry(dir).or_default().rows;
+            rows.extend(own.map(|Call { at, row, count, .. }| Asked {
+                at,
+                process: id,
+                count,
+                shared: count < row.count,
+            }));
+        }
     }
     lists.into_values().filter_map(|list| found(view, search, list)).collect()
 }
@@ -220,6 +243,11 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
         }
     }
     let cases: Vec<Case> = cases.into_values().collect();
+    // All that is asked of them is asked for another reason.
+    if cases.is_empty() {
+        return None;
+    }
+    let twice = list.twice.intersection(&vain).copied().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
     let dead = |entry: &&str| vain.contains(*entry) || (entry.is_empty() && vain.contains(CURRENT));
     let kept = list.value.into_iter().flat_map(|value| raw_entries(value, search.asker));
@@ -238,7 +266,7 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
     let merged = merge_shared(view.profile, cases, &shared, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
     let shared = shared.into_keys().collect();
-    Some(Found { value: list.value, merged, vain, kept, programs, shared, listed })
+    Some(Found { value: list.value, merged, vain, kept, programs, twice, shared, listed })
 }
 
 /// The absolute directories of a list, without a slash at the end.
@@ -326,7 +354,7 @@ pub(crate) struct Words {
 
 /// The finding of a list.
 pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Finding {
-    let Found { value, merged, vain, kept, programs, listed, .. } = found;
+    let Found { value, merged, vain, kept, programs, twice, listed, .. } = found;
     let variable = search.variable;
     let dirs = count(vain.len() as u64, "directory", "directories");
     let who: Vec<&str> = programs.into_iter().take(3).collect();
@@ -348,11 +376,31 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
             "{} calls look for {things} in {dirs} that {hold} none",
             number(merged.needless)
         ),
-        why: format!("{cause} that {} asked for: {}. {}", list(&who), list(&shown), words.why),
+        why: format!(
+            "{cause} that {} asked for: {}. {}{}",
+            list(&who),
+            list(&shown),
+            words.why,
+            named_twice(variable, &twice)
+        ),
         remedies: vec![remedy],
         besides: (listed * LISTING) as i64,
         ..merged.finding(search.rule)
     }
+}
+
+/// A sentence on the directories that would still be searched.
+fn named_twice(variable: &str, twice: &BTreeSet<&str>) -> String {
+    let mut shown: Vec<&str> = twice.iter().copied().take(3).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    shown.extend((twice.len() > shown.len()).then_some("others"));
+    format!(
+        " Something else names {} as well (an option, code, a RUNPATH, another variable): only the calls that surely \
+         go with {variable} are counted.",
+        list(&shown)
+    )
 }
 
 /// A list that has only the entries in `kept` left.

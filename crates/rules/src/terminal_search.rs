@@ -74,6 +74,7 @@
 //!
 //! * `man 5 terminfo`, `man 3 curs_terminfo`
 
+use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words};
 use crate::tally::absent;
 use crate::{Claims, Rule, View};
@@ -103,6 +104,7 @@ const SEARCH: Search = Search {
     usual: |dir| ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"].contains(&dir),
     base: |dir| dir,
     infer: Infer::By(missing),
+    again: Again::Unknown,
 };
 
 pub(crate) const WORDS: Words = Words {

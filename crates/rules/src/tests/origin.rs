@@ -57,7 +57,7 @@ fn the_innermost_of_several_wrappers_is_named() {
         app("/opt/app", BAD)
     );
     let Change::Manual(text) = &found(&log).remedies[0].change else { panic!("{log}") };
-    assert!(text.starts_with("in /usr/bin/env (called by /opt/inner), which sets"), "{text}");
+    assert!(text.starts_with("in /opt/inner (by /usr/bin/env), which sets"), "{text}");
 }
 
 #[test]
@@ -128,4 +128,64 @@ fn what_a_script_adds_to_is_not_unset_by_a_tool() {
         let unset = Change::UnsetEnv { variable: "LD_LIBRARY_PATH".into() };
         assert_eq!(remedy.change, unset, "{value}");
     }
+}
+
+/// The environments show no change where a script assigns the value that is there already.
+#[test]
+fn what_a_script_assigns_again_is_not_unset_by_a_tool() {
+    let log =
+        format!("10 execve(\"/opt/wrap\", [\"wrap\"], [{BAD}]) = 0\n{}", app("/opt/app", BAD));
+    let mut profile = profile(&log);
+    profile.processes[0].assigns.insert("LD_LIBRARY_PATH".to_owned());
+    let Verdict { findings, .. } = check(&profile, &Options::default());
+    let remedy = &findings[0].remedies[0];
+    let both = "unset LD_LIBRARY_PATH in front of the command, and in /opt/wrap, which assigns LD_LIBRARY_PATH as well";
+    assert_eq!(remedy.change, Change::Manual(both.into()));
+    assert!(matches!(remedy.safety, Safety::Manual(_)));
+}
+
+/// What is set above env -i or sudo does not arrive.
+#[test]
+fn what_would_be_cleared_on_the_way_is_not_set_in_front() {
+    let asks = "10 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+                10 stat(\"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=2326, ...}) = 0 x99\n\
+                site main+0x10: call localtime@plt\nlibc glibc 2.36\nzone link Europe/Athens\n";
+    let path = "\"PATH=/usr/bin\", \"LANG=C\"";
+    let below = |by: &str, env: &str| {
+        found(&format!(
+            "10 execve(\"/opt/wrap\", [\"wrap\"], [{path}]) = 0\n\
+             10 execve(\"/usr/bin/{by}\", [\"{by}\"], [{path}]) = 0\n\
+             10 execve(\"/opt/app\", [\"app\"], [{env}]) = 0\n{asks}"
+        ))
+    };
+    let cleared = below("env", "");
+    let Change::Manual(text) = &cleared.remedies[0].change else { panic!("{cleared:#?}") };
+    assert!(
+        text.starts_with("in /opt/wrap (by /usr/bin/env), which clears the environment: TZ="),
+        "{text}"
+    );
+    for (by, env) in [("env", "\"PATH=/usr/bin\""), ("sudo", path)] {
+        let some = below(by, env);
+        assert!(matches!(some.remedies[0].change, Change::SetEnv { .. }), "{some:#?}");
+        let sentence = some.remedies[0].safety.sentence();
+        assert!(sentence.contains("may not hand on TZ"), "{sentence}");
+    }
+    let handed = below("nice", path);
+    assert!(!handed.remedies[0].safety.sentence().contains("hand on"), "{handed:#?}");
+}
+
+#[test]
+fn a_makefile_and_a_command_line_are_named() {
+    let by = |exe: &str, opens: &str| {
+        let log = format!("10 execve(\"{exe}\", [\"x\"], []) = 0\n{opens}{}", app("/opt/app", BAD));
+        let Change::Manual(text) = &found(&log).remedies[0].change else { panic!("{log}") };
+        text.clone()
+    };
+    let opens = "10 openat(AT_FDCWD, \"/src/Makefile\", O_RDONLY) = 3\n";
+    let made = by("/usr/bin/make", opens);
+    assert!(made.starts_with("in /src/Makefile or the command line of /usr/bin/make, "), "{made}");
+    let env = by("/usr/bin/env", "");
+    assert!(env.starts_with("in the command line of /usr/bin/env, "), "{env}");
+    let shell = by("/usr/bin/dash", "");
+    assert!(shell.starts_with("in a command line of /usr/bin/dash, "), "{shell}");
 }
