@@ -14,8 +14,8 @@ pub fn enrich(profile: &mut Profile, roots: &Roots) {
     machine(profile, roots);
 }
 
-/// Adds what scripts assign, the time zone if any program asked for one, locales that were searched for and not found, the source of time if
-/// any asked the kernel for it, and the cost of calls.
+/// Adds what scripts assign, the time zone if any program asked for one, locales that were searched for and not found,
+/// the source of time if any asked the kernel for it, and the cost of calls.
 pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
     assigned::fill(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
