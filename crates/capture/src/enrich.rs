@@ -11,13 +11,13 @@ const LOCALES: usize = 4;
 /// machine.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
     image::fill(profile, roots);
-    assigned::fill(profile, roots);
     machine(profile, roots);
 }
 
-/// Adds the time zone if any program asked for one, locales that were searched for and not found, the source of time if
-/// any asked the kernel for it, and the cost of calls.
+/// Adds what scripts assign, the time zone if any program asked for one, locales that were searched for and not found,
+/// the source of time if any asked the kernel for it, and the cost of calls.
 pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
+    assigned::fill(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);
     locales(profile);
