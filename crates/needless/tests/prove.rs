@@ -79,7 +79,7 @@ fn what_the_first_run_leaves_behind_counts_from_the_second() {
         let path = folder.path().to_str().unwrap();
         let env = [("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONPATH", path)];
         let options = [&["--unset", "PYTHONDONTWRITEBYTECODE"], options].concat();
-        let (done, proof) = prove_in(&env, &options, &[&python, "-c", &import]);
+        let (done, proof) = prove_in(&env, &options, &[python.to_str().unwrap(), "-c", &import]);
         assert_eq!(done.status.code(), Some(0), "{proof:#}");
         assert_eq!((&proof["calls_fell"], &proof["pairs"]), (&true.into(), &0.into()), "{proof:#}");
         let rule = proof["predictions"].as_array().unwrap().iter();
