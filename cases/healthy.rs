@@ -13,7 +13,7 @@ const MATERIAL: &str = "chmod 755 .; seq 20000 >n; \
      mkdir out home deb cm; \
      mkdir -p deb/DEBIAN deb/opt/x; seq 100 >deb/opt/x/f; printf 'Package: x\\nVersion: 1\\nArchitecture: all\\nMaintainer: x <x>\\nDescription: x\\n' >deb/DEBIAN/control; \
      cp c.c cm; printf 'cmake_minimum_required(VERSION 3.10)\\nproject(x C)\\nadd_executable(x c.c)\\n' >cm/CMakeLists.txt; \
-     for i in $(seq 20); do echo \"all: o$i.o\"; printf 'o%%d.o: c.c\\n\\tgcc -c -o o%%d.o c.c\\n' $i $i; done >many.mk; \
+     for i in $(seq 20); do echo \"all: o$i.o\"; printf 'o%d.o: c.c\\n\\tgcc -c -o o%d.o c.c\\n' $i $i; done >many.mk; \
      echo 'fn main() { println!(\"x\") }' >r.rs; printf 'package main\\nfunc main() { println(1) }\\n' >x.go; \
      printf 'create table t(a); insert into t values(1); insert into t values(2);' >q.sql";
 

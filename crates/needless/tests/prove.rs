@@ -64,6 +64,33 @@ fn calls_that_go_are_proven_and_counted() {
     );
 }
 
+/// Bytecode that the runs with the change write is what saves calls, in them from the second on and without
+/// the change as well.
+#[test]
+fn what_the_first_run_leaves_behind_counts_from_the_second() {
+    let Some(python) = program("python3") else { return };
+    for options in [&["--count-only"][..], &["--runs", "2"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let modules: Vec<String> = (0..30).map(|n| format!("needless_{n}")).collect();
+        for name in &modules {
+            std::fs::write(folder.path().join(format!("{name}.py")), "x = 1\n").unwrap();
+        }
+        let import = format!("import {}", modules.join(", "));
+        let path = folder.path().to_str().unwrap();
+        let env = [("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONPATH", path)];
+        let options = [&["--unset", "PYTHONDONTWRITEBYTECODE"], options].concat();
+        let (done, proof) = prove_in(&env, &options, &[python.to_str().unwrap(), "-c", &import]);
+        assert_eq!(done.status.code(), Some(0), "{proof:#}");
+        assert_eq!((&proof["calls_fell"], &proof["pairs"]), (&true.into(), &0.into()), "{proof:#}");
+        let rule = proof["predictions"].as_array().unwrap().iter();
+        let rule = rule.clone().find(|one| one["rule"] == "python-bytecode").unwrap();
+        assert_eq!((&rule["predicted"], &rule["went"]), (&60.into(), &60.into()), "{proof:#}");
+        let warned = proof["warnings"].as_array().unwrap().iter();
+        let said = warned.clone().any(|w| w.as_str().unwrap().contains("left behind"));
+        assert!(said, "{proof:#}");
+    }
+}
+
 /// The calls are those that strace counts.
 #[test]
 fn both_counts_are_straces() {
@@ -295,7 +322,7 @@ fn ctrl_c_reports_what_there_is() {
     prove.args(["prove", "--set", "X=1", "--runs", "2000", "--format", "json", "--"]);
     prove.args(["sh", "-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = prove.spawn().unwrap();
-    // Two counts and two warm-ups come before the first pair.
+    // Two counts, a warm-up and a count come before the first pair.
     while std::fs::read(&file).map_or(0, |lines| lines.len()) < 8 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -319,7 +346,7 @@ fn what_fails_among_the_pairs_leaves_the_pairs_before() {
     let file = folder.path().join("runs");
     let runs = file.display();
     let script = format!("echo >> {runs}");
-    // Two counts and two warm-ups, then two pairs and a half.
+    // Two counts, a warm-up and a count, then two pairs and a half.
     let failing = format!("[ $(cat {runs} /dev/null | wc -l) -lt 9 ] || exit 4");
     for option in ["--prepare", "--cleanup"] {
         std::fs::write(&file, "").unwrap();
@@ -418,11 +445,11 @@ fn both_arms_see_their_environment_and_the_padding() {
     assert_eq!(proof["pairs"], 4);
     let seen = std::fs::read_to_string(&file).unwrap();
     let lines = |start: &str| seen.lines().filter(|line| line.starts_with(start)).count();
-    // Two counts, two warm-ups, eight timed.
+    // Three counts, a warm-up, eight timed.
     assert_eq!((lines("KEPT=yes"), lines("X=1"), lines("NEEDLESS")), (12, 6, 0));
     let padding: std::collections::BTreeSet<usize> =
         seen.lines().filter(|line| line.starts_with("STACK_PADDING=")).map(str::len).collect();
-    assert_eq!(lines("STACK_PADDING="), 10);
+    assert_eq!(lines("STACK_PADDING="), 9);
     assert!(padding.len() > 5, "{padding:?}");
 }
 

@@ -22,13 +22,13 @@ const ROWS: usize = 12;
 /// How to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Only count calls: no arm is warmed up, no pair is run.
+    /// Only count calls: no pair is run.
     pub count_only: bool,
     /// Pairs to run; `None`: as many as the budget allows, at most 2,000.
     pub runs: Option<usize>,
     /// Time for the pairs. A pair that would not end in time is not begun, but for the first.
     pub budget: Option<Duration>,
-    /// Untimed runs of each arm before the first pair; at least one is made.
+    /// Runs of each arm that are not timed before the first pair; at least one is made.
     pub warmup: usize,
     /// The command's input, from the start in every run; `/dev/null` if `None`.
     pub stdin: Option<PathBuf>,
@@ -90,27 +90,32 @@ pub fn prove(
     let mut random = Random::new(options.seed);
     let mut evidence = Evidence::default();
 
+    // The first run may leave something behind that later ones use: it is counted apart.
     progress(Step::Counting(Arm::Before));
-    let (before, expected) = lab.count(Arm::Before)?;
+    let (first, expected) = lab.count(Arm::Before)?;
+    evidence.first = Some(first.totals.calls);
+    let (before, behaviour) = lab.count(Arm::Before)?;
     evidence.before.push(before.totals.calls);
     let mut proof = Proof::begun(&words[0].to_string_lossy(), changes, &before.backend);
-    if !options.count_only {
-        progress(Step::Warming);
-    }
-    if let Some(how) = lab.warm(Arm::Before, &expected, &mut random)? {
+    let how = match expected.difference(&behaviour) {
+        None => lab.warm(Arm::Before, options.warmup.saturating_sub(1), &expected, &mut random)?,
+        some => some,
+    };
+    if let Some(how) = how {
         proof.outcome = needless_model::Outcome::Differs(format!(
             "without the change too it does not do the same in each run: {how}"
         ));
         return Ok(Experiment { proof, before, after: None });
     }
+    // So may the first with the change: it is not counted.
+    progress(Step::Warming);
+    if let Some(how) = lab.warm(Arm::After, options.warmup.max(1), &expected, &mut random)? {
+        proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
+        return Ok(Experiment { proof, before, after: None });
+    }
     progress(Step::Counting(Arm::After));
     let (after, behaviour) = lab.count(Arm::After)?;
-    let how = expected.difference(&behaviour);
-    let how = match how {
-        None => lab.warm(Arm::After, &expected, &mut random)?,
-        some => some,
-    };
-    if let Some(how) = how {
+    if let Some(how) = expected.difference(&behaviour) {
         proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
         return Ok(Experiment { proof, before, after: Some(after) });
     }
@@ -129,7 +134,7 @@ pub fn prove(
     }
     evidence.first_exit = Some(expected.exit);
     evidence.count_only = options.count_only;
-    if options.count_only {
+    if options.count_only || evidence.stays() {
         judge(&mut proof, &evidence);
         return Ok(Experiment { proof, before, after: Some(after) });
     }
@@ -176,18 +181,16 @@ impl Lab<'_> {
         Ok((captured.profile, Behaviour { exit, written }))
     }
 
-    /// Runs an arm as often as it is to be warmed up. How it differed from what was expected.
+    /// Runs an arm so many times. How it differed from what was expected.
     fn warm(
         &self,
         arm: Arm,
+        times: usize,
         expected: &Behaviour,
         random: &mut Random,
     ) -> Result<Option<String>, Failure> {
-        if self.options.count_only {
-            return Ok(None);
-        }
         let endings = hold()?;
-        for _ in 0..self.options.warmup.max(1) {
+        for _ in 0..times {
             let Some((behaviour, _)) = self.time(arm, padding(random), &endings)? else {
                 return Err(bad("interrupted before anything was measured"));
             };

@@ -14,7 +14,9 @@ const SHORT: f64 = 0.003;
 /// What was measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// Calls of each count of the arm without the change.
+    /// Calls of the first run of all, without the change, where it was counted.
+    pub(crate) first: Option<u64>,
+    /// Calls of each further count of the arm without the change: the last after all with it.
     pub(crate) before: Vec<u64>,
     /// The same with it.
     pub(crate) after: Vec<u64>,
@@ -30,16 +32,41 @@ pub(crate) struct Evidence {
     pub(crate) first_exit: Option<Exit>,
 }
 
+impl Evidence {
+    /// Whether the change outlasts the runs with it: before them each run without it made more calls, after
+    /// them it makes as few. Bytecode that was cached is used by whoever comes.
+    pub(crate) fn stays(&self) -> bool {
+        let ([before @ .., last], Some(first)) = (&self.before[..], self.first) else {
+            return false;
+        };
+        let (Some(after), Some(untouched)) = (counted(&self.after), counted(before)) else {
+            return false;
+        };
+        let untouched = counted(&[first, untouched.least, untouched.most]).unwrap_or(untouched);
+        let last = Counted { least: *last, most: *last };
+        calls_fell(untouched, after) && !calls_fell(last, after) && calls_fell(untouched, last)
+    }
+
+    /// The counts of the two arms; without those of an arm that is no longer what it was.
+    fn calls(&self) -> Option<(Counted, Counted)> {
+        let before = match self.stays() {
+            true => &self.before[..self.before.len() - 1],
+            false => &self.before,
+        };
+        counted(before).zip(counted(&self.after))
+    }
+}
+
 /// Fills `proof` with what follows from `evidence`.
 pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
-    let calls = counted(&evidence.before).zip(counted(&evidence.after));
+    let calls = evidence.calls();
     proof.calls = calls;
     proof.pairs = evidence.pairs.len();
     proof.early = evidence.early;
     proof.failure.clone_from(&evidence.failure);
     proof.measures = measures(&evidence.pairs);
     let fell = calls.is_some_and(|(before, after)| calls_fell(before, after));
-    proof.outcome = match evidence.count_only {
+    proof.outcome = match evidence.count_only || evidence.stays() {
         true => counts_only(fell),
         false => outcome(fell, calls, proof),
     };
@@ -124,6 +151,9 @@ fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
         && (before.least != before.most || after.least != after.most)
     {
         warnings.push("It does not make the same calls in each run: counts are ranges.".into());
+    }
+    if evidence.stays() {
+        warnings.push("What the runs with the change left behind serves those without it as well, which now make as few calls. The counts are from before and after; pairs of runs, and another proof, would show no difference.".into());
     }
     let pairs = evidence.pairs.len();
     if pairs == 0 {

@@ -1,7 +1,7 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
 use crate::verdict::{ask, rank};
-use crate::{Options, Verdict, check, on_the_way};
+use crate::{Options, Verdict, check};
 use needless_model::{Finding, Part, Profile};
 
 /// Asks every rule about each service by itself; processes of no known service count as one.
@@ -15,11 +15,7 @@ pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
         let verdict = ask(&part.profile, options);
-        let whole = |finding| {
-            let mut finding = of_the_whole(finding, service, &part);
-            on_the_way::place(profile, &mut finding);
-            finding
-        };
+        let whole = |finding| of_the_whole(finding, service, &part);
         all.findings.extend(verdict.findings.into_iter().map(whole));
         all.below.extend(verdict.below.into_iter().map(whole));
         for skipped in verdict.not_checked {
@@ -28,6 +24,7 @@ pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
             }
         }
     }
+    all.place(profile, options);
     rank(&mut all.findings);
     rank(&mut all.below);
     all

@@ -97,6 +97,21 @@
 //! nothing
 //! ```
 //!
+//! A compiler that looks for its own programs, in directories that it worked out from its own:
+//!
+//! ```trace
+//! execve("/usr/bin/gcc", ["gcc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 40
+//! newfstatat(AT_FDCWD, "/usr/lib/gcc/x86_64-linux-gnu/12/../../../../x86_64-linux-gnu/bin/x86_64-linux-gnu/12/as", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/lib/gcc/x86_64-linux-gnu/12/../../../../x86_64-linux-gnu/bin/x86_64-linux-gnu/as", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/lib/gcc/x86_64-linux-gnu/12/../../../../x86_64-linux-gnu/bin/as", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/bin/as", 0x7ffc0c0a3ee0, 0) = 0
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
 //! Take the directories out of PATH where the program is started, or put them behind those of the
@@ -197,7 +212,12 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
         if matches!(row.ask, Ask::Exec | Ask::Stat | Ask::Access) {
             if usual(dir) {
                 usual_too.insert(name);
-            } else if tally::absent(row) && !name.contains('.') && !dir.is_empty() {
+            } else if tally::absent(row)
+                && !name.contains('.')
+                && !dir.is_empty()
+                // Nobody writes that into PATH: a compiler makes it from the place of its own files.
+                && !dir.contains("/../")
+            {
                 tried.entry(name).or_default().insert(dir);
             }
         }

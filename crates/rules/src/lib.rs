@@ -24,6 +24,10 @@
 //! What each start of a healthy program does in an ordinary environment (a spelling of its locale) must
 //! be more: 100 calls, and a tenth of a percent of the CPU time or, where that is not known, two percent of the calls.
 //!
+//! Where a compiled program between the command and the process set the variable, and neither an argument nor a
+//! configuration known here makes it do so, the remedy would be in that program's source: a finding only on demand
+//! ([`Options::pedantic`], or the rule by its name), else a notice that says how much, and why.
+//!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
 

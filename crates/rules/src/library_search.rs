@@ -247,6 +247,25 @@
 //! nothing
 //! ```
 //!
+//! The list is set by a compiled program on the way, as cargo does for the compiler: nothing that its user could
+//! write removes it. Shown with `--pedantic`; else a notice says how many calls it is.
+//!
+//! ```trace
+//! execve("/usr/bin/cargo", ["cargo"], []) = 0
+//! execve("/usr/bin/rustc", ["rustc"], ["LD_LIBRARY_PATH=/build/target/deps"]) = 0
+//! openat(AT_FDCWD, "/build/target/deps/liba.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libb.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libc.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libd.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libe.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libf.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libg.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/build/target/deps/libh.so", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
 //! Unset LD_LIBRARY_PATH, or leave only the directories that hold something. Not where a program

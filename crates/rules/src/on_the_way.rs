@@ -3,7 +3,8 @@
 
 use crate::text::{list, number};
 use needless_model::{
-    Ask, Change, Finding, Link, ProcId, Profile, Remedy, Safety, Turn, Whence, command_of,
+    Ask, Change, Finding, Link, ProcId, Profile, Remedy, Row, Runtime, Safety, Turn, Whence,
+    command_of,
 };
 use std::collections::BTreeSet;
 
@@ -20,11 +21,52 @@ const INTERPRETERS: [&str; 20] = [
     "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "tclsh",
 ];
 
+/// Compiled programs that set a variable since their user says so: in their arguments, in a configuration or in
+/// the code that they run.
+const OBEDIENT: [&str; 32] = [
+    "env",
+    "sudo",
+    "doas",
+    "su",
+    "runuser",
+    "setpriv",
+    "login",
+    "sshd",
+    "cron",
+    "at",
+    "systemd",
+    "systemd-run",
+    "make",
+    "gmake",
+    "cmake",
+    "gdb",
+    "strace",
+    "busybox",
+    "toybox",
+    "direnv",
+    "bwrap",
+    "firejail",
+    "chpst",
+    "envdir",
+    "envuidgid",
+    "s6-envdir",
+    "tmux",
+    "screen",
+    "java",
+    "apache2",
+    "nginx",
+    "uwsgi",
+];
+
 /// Moves the remedies of `finding` that are about a variable to the program that the variable came from,
-/// where that is not the first one.
-pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
+/// where that is not the first one. Where each remedy would be in the source of a compiled program: that, as the end
+/// of a sentence.
+pub(crate) fn place(profile: &Profile, finding: &mut Finding) -> Option<String> {
     let Finding { processes, remedies, why, .. } = finding;
+    let mut sealed: Option<String> = None;
+    let mut open = false;
     for remedy in remedies {
+        open |= variable(&remedy.change).is_none();
         let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
         let all: Vec<Whence<'_>> =
             processes.iter().map(|id| profile.whence(*id, &variable)).collect();
@@ -56,6 +98,7 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
         match turns.first() {
             // The environment of a process itself is not known in a plain log: nothing is said of its values.
             None => {
+                open = true;
                 let seen = |id| profile.process(id).env.get(&variable).is_some();
                 let unknown = processes.iter().zip(&all);
                 if unknown.into_iter().any(|(id, w)| matches!(w, Whence::Unknown) && seen(*id)) {
@@ -68,9 +111,14 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
                 if !why.contains(&sentence) {
                     *why = format!("{why} {sentence}");
                 }
+                match turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns) {
+                    true => sealed = Some(only_inside(&variable, &who)),
+                    false => open = true,
+                }
                 *remedy = moved(remedy, &variable, turn, &who);
             }
             Some(turn) => {
+                open = true;
                 let who = programs(profile, &turns);
                 let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
                 let did = verb(turn).1;
@@ -83,6 +131,45 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) {
             }
         }
     }
+    sealed.filter(|_| !open)
+}
+
+fn only_inside(variable: &str, who: &str) -> String {
+    format!(
+        "{variable} is set on the way by {who}, a compiled program, and only there can that change"
+    )
+}
+
+/// Whether each of the programs that made these changes is a compiled one that does so by itself.
+fn are_sealed(profile: &Profile, turns: &[Turn<'_>]) -> bool {
+    let observed: BTreeSet<Option<ProcId>> = turns.iter().map(|turn| turn.by.id).collect();
+    observed.len() <= LOOKED_UP && turns.iter().all(|turn| is_sealed(profile, turn.by))
+}
+
+fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
+    let process = link.process;
+    let name = process.name();
+    let called = process.script().unwrap_or(name);
+    let opened = |row: &Row| {
+        let is_open = row.ask == Ask::Open && row.ok();
+        is_open && command_of(profile.path(row).as_bytes()) == command_of(called.as_bytes())
+    };
+    // Who runs a script opens it. That tells one from a program that is called by another name, as rustup is, and
+    // in a log, which has the script's name alone, from any program.
+    let runs_a_script = match link.id {
+        Some(id) => profile.rows.iter().any(|row| row.process == id && opened(row)),
+        None => process.script().is_some(),
+    };
+    process.exe.is_some()
+        && !runs_a_script
+        && ![name, called].into_iter().any(|name| is_interpreter(name) || OBEDIENT.contains(&name))
+        && process.runtime == Runtime::Native
+}
+
+/// A program that runs scripts, whatever the version in its name.
+fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    INTERPRETERS.contains(&name)
 }
 
 /// The program that makes another value of a list from that of one of these processes, by adding to it.
@@ -278,11 +365,7 @@ fn name(profile: &Profile, link: Link<'_>) -> String {
         rows.find(|row| row.ok()).map(|row| profile.path(row))
     });
     let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);
-    let bare = |name: &str| {
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-        INTERPRETERS.contains(&name)
-    };
-    match (bare(process.name()), bare(command)) {
+    match (is_interpreter(process.name()), is_interpreter(command)) {
         // `sh` by the name of the shell that it is.
         (true, true) => exe.clone(),
         (true, false) if path.starts_with('/') => format!("{path}, a script"),

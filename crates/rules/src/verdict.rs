@@ -1,6 +1,7 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
 use crate::select::Bar;
+use crate::text::count;
 use crate::{Claims, Date, Declared, RULES, View, by_name, details, on_the_way};
 use needless_model::{Ask, Costs, Fact, Finding, Profile};
 use std::cmp::Reverse;
@@ -94,10 +95,29 @@ pub struct NotChecked {
 /// explain is not to come back under the name of a more general rule.
 pub fn check(profile: &Profile, options: &Options) -> Verdict {
     let mut verdict = ask(profile, options);
-    for finding in verdict.findings.iter_mut().chain(&mut verdict.below) {
-        on_the_way::place(profile, finding);
-    }
+    verdict.place(profile, options);
     verdict
+}
+
+impl Verdict {
+    /// Puts each remedy where it belongs in the tree of processes. What could be changed only inside a compiled
+    /// program is no finding but on demand: a notice says how much it is, and why.
+    pub(crate) fn place(&mut self, profile: &Profile, options: &Options) {
+        for finding in &mut self.below {
+            on_the_way::place(profile, finding);
+        }
+        let Verdict { findings, notices, .. } = self;
+        findings.retain_mut(|finding| {
+            let sealed = on_the_way::place(profile, finding);
+            let Some(why) = sealed.filter(|_| !options.shows_what_nobody_can_change(finding.rule))
+            else {
+                return true;
+            };
+            let calls = count(finding.needless, "call is", "calls are");
+            notices.push(format!("{}: {calls} left out: {why}; --pedantic shows it", finding.rule));
+            false
+        });
+    }
 }
 
 /// As [`check`], but for where the remedies belong: that takes the whole tree of processes, of which `profile`
@@ -193,6 +213,13 @@ impl Options {
         shown
             && (self.only.is_empty() || self.only.iter().any(|name| name == rule))
             && !self.ignore.iter().any(|name| name == rule)
+    }
+
+    /// Whether findings of this rule are wanted even where their only remedy is out of the user's reach.
+    fn shows_what_nobody_can_change(&self, rule: &str) -> bool {
+        let warns = by_name(rule).is_some_and(|rule| rule.correctness);
+        let named = self.only.iter().any(|name| name == rule);
+        self.pedantic || named || warns || self.min_saving_percent <= 0.0
     }
 
     fn worth(&self, profile: &Profile, finding: &Finding, bar: Bar) -> bool {

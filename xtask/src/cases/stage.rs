@@ -22,7 +22,7 @@ when() {
     tries=0
     until perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new("127.0.0.1:$ARGV[0]")' "$1"; do
         tries=$((tries + 1))
-        [ $tries -lt 300 ] || exit 1
+        [ $tries -lt 300 ] || { echo "$1" >"$PWD/unanswered"; exit 1; }
         sleep 0.05
     done
 }
@@ -65,6 +65,8 @@ pub(super) struct Stage {
     locales: OnceCell<Option<tempfile::TempDir>>,
     /// Where cargo and rustc themselves lie, not a launcher that looks for them; a colon before it.
     rust: String,
+    /// Where Go lies, which is often unpacked outside the usual directories; a colon before it.
+    go: String,
 }
 
 /// What a rule found.
@@ -112,7 +114,9 @@ pub(super) struct Run {
     folder: PathBuf,
     variables: Vec<String>,
     line: String,
-    around: String,
+    pub(super) around: String,
+    /// Whether it ends with status 0, or else fails the case.
+    pub(super) succeeds: bool,
 }
 
 impl Stage {
@@ -129,16 +133,17 @@ impl Stage {
         let cargo = std::env::var_os("CARGO").map(PathBuf::from);
         let rust = cargo.as_deref().and_then(Path::parent);
         let rust = rust.map(|bin| format!(":{}", bin.display())).unwrap_or_default();
-        Stage { needless, unpacked, postgres, locales: OnceCell::new(), rust }
+        let go = on_path("go").map(|bin| format!(":{}", bin.display())).unwrap_or_default();
+        Stage { needless, unpacked, postgres, locales: OnceCell::new(), rust, go }
     }
 
-    /// The usual directories, those of what is unpacked, and that of the compiler that built this.
+    /// The usual directories, those of what is unpacked, and those of the compilers.
     fn path(&self) -> String {
-        let (unpacked, rust) = (self.unpacked.display(), &self.rust);
-        let postgres = &self.postgres;
+        let Stage { rust, go, postgres, .. } = self;
+        let unpacked = self.unpacked.display();
         format!(
             "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:\
-             {unpacked}/usr/sbin:{unpacked}/usr/bin{rust}{postgres}"
+             {unpacked}/usr/sbin:{unpacked}/usr/bin{rust}{go}{postgres}"
         )
     }
 
@@ -190,7 +195,8 @@ impl Stage {
             all.retain(|other| other.split_once('=').is_none_or(|(other, _)| other != name));
             all.push(word.to_owned());
         }
-        Run { folder: folder.to_owned(), variables: all, line: fill(line), around: fill(around) }
+        let (line, around) = (fill(line), fill(around));
+        Run { folder: folder.to_owned(), variables: all, line, around, succeeds: false }
     }
 
     /// Runs it under `watcher`, whose own environment shall not matter to it.
@@ -227,15 +233,20 @@ impl Stage {
             ]);
             command.args(["sh", "-c", &script, "sh"]).args(&first).args(&words);
         }
+        let unanswered = run.folder.join("unanswered");
+        let _ = std::fs::remove_file(&unanswered);
         command.stdin(Stdio::null()).stderr(std::fs::File::create(run.folder.join("stderr"))?);
         // In a file: buffers are as large as for any file.
         let status = command.stdout(std::fs::File::create(run.folder.join("stdout"))?).status()?;
+        ensure!(status.success() || !run.succeeds, "{}: {status}: {}", run.line, run.said());
         ensure!(
             run.around.is_empty() || status.success(),
             "{}: around it: {}",
             run.line,
             run.said()
         );
+        // A server that did not start asks for nothing: that nothing is found would show nothing.
+        ensure!(!unanswered.exists(), "{}: it answered nobody: {}", run.line, run.said());
         Ok(())
     }
 
@@ -311,6 +322,12 @@ impl Stage {
             .with_context(|| format!("prove of {} wrote nothing: {}", run.line, run.said()))?;
         Ok(serde_json::from_str(&text)?)
     }
+}
+
+/// The directory of `program` on the PATH of whoever runs the cases.
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).find(|bin| bin.is_absolute() && bin.join(program).is_file())
 }
 
 impl Run {

@@ -38,6 +38,46 @@ fn counts_prove_and_cpu_may() {
     assert_eq!(proof.outcome, Outcome::Proven { calls: false, cpu: true });
 }
 
+/// Cached bytecode stays: the run after those with the change is no run as it was.
+#[test]
+fn a_change_that_outlasts_its_runs_is_proven_by_the_counts_before() {
+    for (first, before, proven, stays) in [
+        (100, [100, 60], true, true),
+        // As often without it, from run to run, whatever the change does.
+        (140, [100, 60], false, false),
+        // The first run of all left something behind, which is no matter of the change.
+        (140, [100, 100], true, false),
+        (60, [60, 60], false, false),
+        (100, [100, 80], false, false),
+    ] {
+        for count_only in [false, true] {
+            let mut proof = Proof::begun("x", &[], "ptrace");
+            let (before, after) = (before.to_vec(), vec![60, 60]);
+            let pairs = if stays || count_only { 0 } else { 40 };
+            let pairs =
+                self::pairs(pairs, 1.0, 6).into_iter().map(|pair| pair.map(usage)).collect();
+            let evidence = Evidence {
+                first: Some(first),
+                before,
+                after,
+                pairs,
+                count_only,
+                ..Evidence::default()
+            };
+            judge(&mut proof, &evidence);
+            assert_eq!(evidence.stays(), stays, "{first} {:?}", evidence.before);
+            assert_eq!(proof.holds(), proven, "{first} {:?}", evidence.before);
+            assert_eq!(proof.warnings.iter().any(|w| w.contains("left behind")), stays);
+            if stays {
+                assert_eq!(
+                    proof.calls.map(|(before, _)| (before.least, before.most)),
+                    Some((100, 100))
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn counts_alone_say_nothing_of_time() {
     for (after, proven) in [(91, true), (100, false), (109, false)] {

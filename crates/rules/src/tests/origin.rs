@@ -21,6 +21,10 @@ fn found(trace: &str) -> Finding {
     findings.into_iter().next().unwrap()
 }
 
+/// A wrapper of which a log shows that it is a script: what runs it opens it.
+const SCRIPT: &str = "10 execve(\"/opt/wrap\", [\"wrap\"], []) = 0\n\
+                      10 openat(AT_FDCWD, \"/opt/wrap\", O_RDONLY) = 3\n";
+
 const BAD: &str = r#""LD_LIBRARY_PATH=/opt/x/lib""#;
 
 #[test]
@@ -33,7 +37,7 @@ fn what_the_command_got_is_changed_in_front_of_it() {
 
 #[test]
 fn what_a_wrapper_set_is_changed_in_the_wrapper() {
-    let log = format!("10 execve(\"/opt/wrap\", [\"wrap\"], []) = 0\n{}", app("/opt/app", BAD));
+    let log = format!("{SCRIPT}{}", app("/opt/app", BAD));
     let finding = found(&log);
     assert!(
         finding.why.ends_with(
@@ -188,4 +192,42 @@ fn a_makefile_and_a_command_line_are_named() {
     assert!(env.starts_with("in the command line of /usr/bin/env, "), "{env}");
     let shell = by("/usr/bin/dash", "");
     assert!(shell.starts_with("in a command line of /usr/bin/dash, "), "{shell}");
+}
+
+/// Nobody who reads the report can change a compiled program: only a notice, unless it is asked for.
+#[test]
+fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
+    let set_by =
+        |path: &str| format!("10 execve({path:?}, [\"x\"], []) = 0\n{}", app("/opt/app", BAD));
+    let log = profile(&set_by("/usr/bin/cargo"));
+    let verdict = check(&log, &Options::default());
+    assert!(verdict.findings.is_empty() && verdict.below.is_empty(), "{verdict:#?}");
+    let said = "library-search: 7 calls are left out: LD_LIBRARY_PATH is set on the way by \
+                /usr/bin/cargo, a compiled program, and only there can that change; --pedantic shows it";
+    assert_eq!(verdict.notices, [said]);
+    let by_service = crate::check_by_service(&log, &Options::default());
+    assert!(by_service.findings.is_empty(), "{by_service:#?}");
+    assert_eq!(by_service.notices, [said]);
+    let wanted = Options { pedantic: true, ..Options::default() };
+    let named = Options { only: vec!["library-search".into()], ..Options::default() };
+    let all = Options { min_saving_percent: 0.0, ..Options::default() };
+    for options in [wanted, named, all] {
+        let verdict = check(&log, &options);
+        assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 0), "{verdict:#?}");
+    }
+    // What its user says decides what these set.
+    for path in
+        ["/usr/bin/env", "/usr/bin/make", "/bin/bash", "/usr/bin/python3.11", "/usr/bin/java"]
+    {
+        let verdict = check(&profile(&set_by(path)), &Options::default());
+        assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 0), "{path}");
+    }
+    // One of the processes got it from a script.
+    let both = format!(
+        "10 execve(\"/bin/sh\", [\"sh\"], []) = 0\n10 clone(child_stack=NULL, flags=SIGCHLD) = 11\n\
+         11 execve(\"/usr/bin/cargo\", [\"cargo\"], []) = 0\n{}{}",
+        app("/opt/app", BAD).replace("10 ", "11 "),
+        app("/opt/app", BAD)
+    );
+    assert_eq!(check(&profile(&both), &Options::default()).findings.len(), 1);
 }
