@@ -1,10 +1,13 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 or Ubuntu 24.04 with git, make and root or sudo.
 
-.PHONY: demo test bench cases audit oracle cross
+.PHONY: demo check test bench cases audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
+
+check: ## the inner loop: format, laws of the house, lints, unit tests; no root needed, minutes
+	@scripts/check
 
 test:  ## everything: format, lints, laws of the house, all tests, the README's examples
 	@scripts/test

@@ -42,7 +42,7 @@ use_cargo() {
     return 1
 }
 
-# Makes the file to which each skipped test appends its reason, a tab and its name (crates/testees).
+# Makes the file to which each skipped test appends its reason, a tab and its name (tools/fixtures).
 count_skipped() {
     NEEDLESS_SKIPPED=$(mktemp)
     export NEEDLESS_SKIPPED

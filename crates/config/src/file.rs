@@ -1,6 +1,6 @@
 //! The form of a file, as TOML gives it: each value with its place.
 
-use crate::Error;
+use crate::ConfigError;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ impl<'t> Text<'t> {
     }
 
     /// An error about what stands at `span`.
-    pub(crate) fn wrong(&self, span: &Range<usize>, what: impl Into<String>) -> Error {
+    pub(crate) fn wrong(&self, span: &Range<usize>, what: impl Into<String>) -> ConfigError {
         let (line, column) = self.position(span.start);
-        Error::at(&format!("{}:{line}:{column}", self.name), what)
+        ConfigError::at(&format!("{}:{line}:{column}", self.name), what)
     }
 
     /// Line and column, in characters, both from 1.
@@ -49,7 +49,7 @@ impl<'t> Text<'t> {
     }
 }
 
-pub(crate) fn read(text: &Text<'_>) -> Result<File, Error> {
+pub(crate) fn read(text: &Text<'_>) -> Result<File, ConfigError> {
     toml::from_str(text.text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
         text.wrong(&span, error.message())

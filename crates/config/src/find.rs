@@ -1,6 +1,6 @@
 //! Which files are meant.
 
-use crate::Error;
+use crate::ConfigError;
 use std::path::{Path, PathBuf};
 
 /// The name of the file that is looked for.
@@ -23,7 +23,7 @@ pub struct Found {
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Found, Error> {
+pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Found, ConfigError> {
     for dir in from.ancestors() {
         let mut files = Vec::new();
         if dir.join(FILE).is_file() {
@@ -54,21 +54,22 @@ pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Foun
 ///
 /// # Errors
 /// When it is not there or cannot be read, or a folder without any such file.
-pub(crate) fn named(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn named(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     match in_folder(path)? {
         files if files.is_empty() => {
-            Err(Error::of_file(&path.display().to_string(), "no file in it ends in .toml"))
+            Err(ConfigError::of_file(&path.display().to_string(), "no file in it ends in .toml"))
         }
         files => Ok(files),
     }
 }
 
-fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let wrong =
-        |why| Error::of_file(&folder.display().to_string(), format!("it cannot be read: {why}"));
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let wrong = |why| {
+        ConfigError::of_file(&folder.display().to_string(), format!("it cannot be read: {why}"))
+    };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();

@@ -1,12 +1,12 @@
 //! From the form of a suppression to the suppression.
 
-use crate::Error;
+use crate::ConfigError;
 use crate::file::{IgnoreIn, Text};
 use needless_rules::{Date, Glob, Ignore};
 use toml::Spanned;
 use toml::value::Datetime;
 
-pub(crate) fn ignore(ignore: Spanned<IgnoreIn>, text: &Text<'_>) -> Result<Ignore, Error> {
+pub(crate) fn ignore(ignore: Spanned<IgnoreIn>, text: &Text<'_>) -> Result<Ignore, ConfigError> {
     let (span, ignore) = (ignore.span(), ignore.into_inner());
     let glob = |word: Option<Spanned<String>>| {
         let understood = word

@@ -24,7 +24,7 @@ mod ignore;
 mod rule;
 mod test;
 
-pub use error::Error;
+pub use error::ConfigError;
 pub use find::{Found, find};
 pub use test::{Failure, test};
 
@@ -45,15 +45,15 @@ pub struct Config {
 ///
 /// # Errors
 /// When one cannot be read or is wrong: in one line.
-pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Error> {
+pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     let files = paths.into_iter().map(find::named).collect::<Result<Vec<_>, _>>()?;
     for path in files.into_iter().flatten() {
         let name = path.display().to_string();
         let text = std::fs::read(&path)
-            .map_err(|why| Error::of_file(&name, format!("it cannot be read: {why}")))?;
+            .map_err(|why| ConfigError::of_file(&name, format!("it cannot be read: {why}")))?;
         let text = String::from_utf8(text)
-            .map_err(|_| Error::of_file(&name, "it is not UTF-8, as TOML has to be"))?;
+            .map_err(|_| ConfigError::of_file(&name, "it is not UTF-8, as TOML has to be"))?;
         parse(&text, &name, &mut config)?;
     }
     config.check()?;
@@ -66,7 +66,7 @@ pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Err
 ///
 /// # Errors
 /// When it is wrong.
-pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), Error> {
+pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), ConfigError> {
     let text = file::Text::new(text, name);
     let file = file::read(&text)?;
     let mut known: HashMap<&'static str, String> =
@@ -96,12 +96,12 @@ impl Config {
     ///
     /// # Errors
     /// When one is not.
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), ConfigError> {
         let declared: HashSet<&str> = self.rules.iter().map(|rule| rule.name).collect();
         let known = |rule: &str| declared.contains(rule) || is_built_in(rule);
         match self.ignores.iter().find(|ignore| !known(&ignore.rule)) {
             None => Ok(()),
-            Some(ignore) => Err(Error::at(
+            Some(ignore) => Err(ConfigError::at(
                 &ignore.place,
                 format!("there is no rule {:?}: `needless rules` lists them", ignore.rule),
             )),

@@ -1,8 +1,8 @@
 //! From the form of a rule to the rule.
 
-use crate::Error;
+use crate::ConfigError;
 use crate::file::{EnvIn, ExampleIn, RemedyIn, RuleIn, Text, Words};
-use needless_model::{Ask, Change, Errno, Remedy, Safety};
+use needless_model::{Change, Errno, Query, Remedy, Safety};
 use needless_rules::{Calls, Declared, Example, Glob, Needless, Outcome, Variable};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub(crate) fn declared(
     rule: Spanned<RuleIn>,
     text: &Text<'_>,
     known: &HashMap<&'static str, String>,
-) -> Result<Declared, Error> {
+) -> Result<Declared, ConfigError> {
     let (span, rule) = (rule.span(), rule.into_inner());
     let name = name(&rule.name, text, known)?;
     let calls = each(Some(rule.calls), text, calls)?;
@@ -60,7 +60,7 @@ fn name(
     name: &Spanned<String>,
     text: &Text<'_>,
     known: &HashMap<&'static str, String>,
-) -> Result<String, Error> {
+) -> Result<String, ConfigError> {
     let wrong = |what: &str| Err(text.wrong(&name.span(), format!("{:?} {what}", name.get_ref())));
     let word = name.get_ref();
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -81,7 +81,7 @@ fn each<T>(
     words: Option<Spanned<Words>>,
     text: &Text<'_>,
     of: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, Error> {
+) -> Result<Vec<T>, ConfigError> {
     let Some(words) = words else { return Ok(Vec::new()) };
     let span = words.span();
     let Words(words) = words.into_inner();
@@ -92,15 +92,15 @@ fn each<T>(
 }
 
 fn calls(word: &str) -> Result<Calls, String> {
-    let ask = match word {
-        "stat" => Ask::Stat,
-        "lstat" => Ask::Lstat,
-        "open" => Ask::Open,
-        "open-write" => Ask::OpenWrite,
-        "access" => Ask::Access,
-        "readlink" => Ask::Readlink,
-        "exec" => Ask::Exec,
-        "change" => Ask::Change,
+    let query = match word {
+        "stat" => Query::Stat,
+        "lstat" => Query::Lstat,
+        "open" => Query::Open,
+        "open-write" => Query::OpenWrite,
+        "access" => Query::Access,
+        "readlink" => Query::Readlink,
+        "exec" => Query::Exec,
+        "change" => Query::Change,
         _ => {
             let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
             return match !word.is_empty() && word.bytes().all(legal) {
@@ -111,7 +111,7 @@ fn calls(word: &str) -> Result<Calls, String> {
             };
         }
     };
-    Ok(Calls::Ask(ask))
+    Ok(Calls::Query(query))
 }
 
 fn path(word: &str) -> Result<Glob, String> {
@@ -137,7 +137,7 @@ fn outcome(word: &str) -> Result<Outcome, String> {
     }
 }
 
-fn needless(word: &Spanned<String>, text: &Text<'_>) -> Result<Needless, Error> {
+fn needless(word: &Spanned<String>, text: &Text<'_>) -> Result<Needless, ConfigError> {
     match word.get_ref().as_str() {
         "all" => Ok(Needless::All),
         "again" => Ok(Needless::Again),
@@ -149,14 +149,14 @@ fn needless(word: &Spanned<String>, text: &Text<'_>) -> Result<Needless, Error> 
     }
 }
 
-fn positive(number: &Spanned<u64>, text: &Text<'_>) -> Result<u64, Error> {
+fn positive(number: &Spanned<u64>, text: &Text<'_>) -> Result<u64, ConfigError> {
     match *number.get_ref() {
         0 => Err(text.wrong(&number.span(), "at-least is 1 or more")),
         n => Ok(n),
     }
 }
 
-fn rate(number: &Spanned<f64>, text: &Text<'_>) -> Result<f64, Error> {
+fn rate(number: &Spanned<f64>, text: &Text<'_>) -> Result<f64, ConfigError> {
     match *number.get_ref() {
         rate if rate.is_finite() && rate > 0.0 => Ok(rate),
         _ => Err(text.wrong(&number.span(), "per-second is a number above 0")),
@@ -167,7 +167,7 @@ fn variable(
     name: String,
     wanted: Spanned<EnvIn>,
     text: &Text<'_>,
-) -> Result<(&'static str, Variable), Error> {
+) -> Result<(&'static str, Variable), ConfigError> {
     let span = wanted.span();
     variable_name(&name, &span, text)?;
     let wanted = match wanted.into_inner() {
@@ -180,7 +180,7 @@ fn variable(
     Ok((String::leak(name), wanted))
 }
 
-fn variable_name(name: &str, span: &Range<usize>, text: &Text<'_>) -> Result<(), Error> {
+fn variable_name(name: &str, span: &Range<usize>, text: &Text<'_>) -> Result<(), ConfigError> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     match !name.is_empty() && name.bytes().all(legal) {
         true => Ok(()),
@@ -189,7 +189,7 @@ fn variable_name(name: &str, span: &Range<usize>, text: &Text<'_>) -> Result<(),
 }
 
 /// A text for people. `line`: one line of a report, which goes on after it.
-fn sentence(of: &Spanned<String>, text: &Text<'_>, line: bool) -> Result<String, Error> {
+fn sentence(of: &Spanned<String>, text: &Text<'_>, line: bool) -> Result<String, ConfigError> {
     let said = of.get_ref().split_whitespace().collect::<Vec<_>>().join(" ");
     let what = match said.as_str() {
         "" => "it says nothing",
@@ -203,7 +203,7 @@ fn sentence(of: &Spanned<String>, text: &Text<'_>, line: bool) -> Result<String,
     Err(text.wrong(&of.span(), what))
 }
 
-fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, Error> {
+fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, ConfigError> {
     let (span, remedy) = (remedy.span(), remedy.into_inner());
     let caveat = sentence(&remedy.caveat, text, false)?;
     let RemedyIn { set, unset, text: told, fix, .. } = remedy;
@@ -237,7 +237,7 @@ fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, Error> {
     Ok(Remedy { change, safety })
 }
 
-fn example(example: Spanned<ExampleIn>, text: &Text<'_>) -> Result<Example, Error> {
+fn example(example: Spanned<ExampleIn>, text: &Text<'_>) -> Result<Example, ConfigError> {
     let place = text.line(&example.span());
     let ExampleIn { trace, finding } = example.into_inner();
     let span = finding.span();

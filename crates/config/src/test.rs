@@ -1,7 +1,7 @@
 //! The examples of rules, run.
 
 use crate::Config;
-use needless_rules::{Options, check, compare};
+use needless_rules::{CheckOptions, check, compare};
 
 /// An example that does not give what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,8 @@ pub struct Failure {
 /// The rules are kept for the rest of the run.
 pub fn test(config: &Config) -> (usize, Vec<Failure>) {
     let watch = config.watched();
-    let options = Options { declared: Vec::leak(config.rules.clone()), ..Options::default() };
+    let options =
+        CheckOptions { declared: Vec::leak(config.rules.clone()), ..CheckOptions::default() };
     let (mut count, mut failures) = (0, Vec::new());
     for rule in options.declared {
         for example in &rule.examples {

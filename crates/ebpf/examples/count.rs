@@ -1,10 +1,11 @@
 //! Runs a command under the eBPF backend and prints what it counted, most frequent rows first.
-use needless_ebpf::{Options, Session, Target};
+use needless_ebpf::{Scope, Session, SessionOptions};
 use std::time::Duration;
 
 fn main() {
     let mut words = std::env::args().skip(1).peekable();
-    let mut options = Options { stacks: true, watch: &["TZ", "LANG"], ..Options::default() };
+    let mut options =
+        SessionOptions { stacks: true, watch: &["TZ", "LANG"], ..SessionOptions::default() };
     while let Some(flag) = words.peek().filter(|word| word.starts_with("--")) {
         match flag.as_str() {
             "--all" => options.all = true,
@@ -15,7 +16,7 @@ fn main() {
         words.next();
     }
     let begin = std::time::Instant::now();
-    let mut session = Session::start(&Target::Launched, &options).unwrap_or_else(|e| panic!("{e}"));
+    let mut session = Session::start(&Scope::Launched, &options).unwrap_or_else(|e| panic!("{e}"));
     let ready = begin.elapsed();
     let program = words.next().expect("a command");
     let mut child = std::process::Command::new(program).args(words).spawn().expect("it starts");

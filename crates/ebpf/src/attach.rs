@@ -1,7 +1,7 @@
 //! Loads and attaches the programs, and says in one line why that is not possible.
 
 use crate::wire::{self, Here};
-use crate::{Error, Options, Target};
+use crate::{Scope, SessionError, SessionOptions};
 use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, PrintLevel};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -33,7 +33,7 @@ pub(crate) struct Attached {
 }
 
 /// Loads the programs with these settings, and attaches them.
-pub(crate) fn attach(target: &Target, options: &Options) -> Result<Attached, Error> {
+pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attached, SessionError> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     if let Ok(mut complaint) = COMPLAINT.lock() {
         complaint.clear();
@@ -44,7 +44,9 @@ pub(crate) fn attach(target: &Target, options: &Options) -> Result<Attached, Err
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
     let object = object.map_err(|error| refused(&error))?;
     if !sizes_agree(&object) {
-        return Err(Error("internal error: the program in the kernel has other structures".into()));
+        return Err(SessionError(
+            "internal error: the program in the kernel has other structures".into(),
+        ));
     }
     let mut links = Vec::new();
     for program in object.progs_mut() {
@@ -70,7 +72,7 @@ fn sizes_agree(object: &Object) -> bool {
     })
 }
 
-fn load(target: &Target, options: &Options) -> libbpf_rs::Result<Object> {
+fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
     let settings = wire::settings(*target, options, &here()?);
     for mut map in open.maps_mut() {
@@ -113,20 +115,20 @@ pub(crate) fn pid_namespace() -> u32 {
 }
 
 /// Why libbpf failed, in words of what would help.
-fn refused(error: &libbpf_rs::Error) -> Error {
+fn refused(error: &libbpf_rs::Error) -> SessionError {
     if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Error("eBPF is not possible: this kernel tells no types (no /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF, Linux 5.8)".into());
+        return SessionError("eBPF is not possible: this kernel tells no types (no /sys/kernel/btf/vmlinux; it needs CONFIG_DEBUG_INFO_BTF, Linux 5.8)".into());
     }
     match error.kind() {
         // EACCES, with the rights, is the verifier's word.
-        libbpf_rs::ErrorKind::PermissionDenied if !crate::allowed() => Error(
+        libbpf_rs::ErrorKind::PermissionDenied if !crate::allowed() => SessionError(
             "eBPF is not allowed: it needs CAP_BPF and CAP_PERFMON; run as root, or: sudo setcap cap_bpf,cap_perfmon+ep on this program".into(),
         ),
         _ => {
             let complaint = COMPLAINT.lock().map(|text| text.clone()).unwrap_or_default();
             let complaint =
                 if complaint.is_empty() { String::new() } else { format!(" ({complaint})") };
-            Error(format!("eBPF is not possible: {error}{complaint}"))
+            SessionError(format!("eBPF is not possible: {error}{complaint}"))
         }
     }
 }

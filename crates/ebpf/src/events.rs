@@ -2,13 +2,13 @@
 
 use crate::rows::Rows;
 use crate::wire::{self, Event, Mapping, ProcessEvent, RowKey, Sample};
-use crate::{Observed, Options};
+use crate::{Observed, SessionOptions};
 use foldhash::fast::FixedState;
+use needless_host::{Files, Module, RootId, Stack};
 use needless_model::{
-    Ask, Born, Builder, CallId, Detail, Env, Exit, Facts, Loss, ProcId, Process, Question,
-    QuestionId, Tally, Window,
+    ArgClass, Builder, CallId, Env, Exit, Facts, Loss, ProcId, Process, Query, Question,
+    QuestionId, Spawn, Tally, Window,
 };
-use needless_tracee::{Files, Module, Root, Stack};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -58,7 +58,7 @@ pub(crate) struct Events {
     settling: Vec<u64>,
     watch: &'static [&'static str],
     latency: bool,
-    own_root: Option<Root>,
+    shares_root: Option<RootId>,
     own_directory: Option<Rc<str>>,
     images: Map<u32, Image>,
     /// The latest image of each live process.
@@ -84,7 +84,7 @@ struct Sampled {
 }
 
 impl Events {
-    pub(crate) fn new(options: &Options, started_ns: u64) -> Events {
+    pub(crate) fn new(options: &SessionOptions, started_ns: u64) -> Events {
         let directory = std::env::current_dir().ok();
         Events {
             builder: Builder::new(options.limits),
@@ -94,7 +94,7 @@ impl Events {
             settling: Vec::new(),
             watch: options.watch,
             latency: options.latency,
-            own_root: Root::of("self"),
+            shares_root: RootId::of("self"),
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
             live: Map::default(),
@@ -112,7 +112,7 @@ impl Events {
 
     /// Process `pid` is observed from now on as `image`.
     pub(crate) fn attached(&mut self, image: u32, pid: u32) {
-        let process = Process::new(pid, None, Born::Seen);
+        let process = Process::new(pid, None, Spawn::Seen);
         self.begin(image, pid, process, None, true);
     }
 
@@ -138,8 +138,8 @@ impl Events {
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         match Event::read(bytes) {
             Some(Event::Seen(event)) => {
-                let mut process = Process::new(event.pid, None, Born::Seen);
-                process.own_root = event.own_root;
+                let mut process = Process::new(event.pid, None, Spawn::Seen);
+                process.shares_root = event.shares_root;
                 known_of(&mut process, &event);
                 self.begin(event.image, event.pid, process, None, true);
                 self.belongs(event);
@@ -192,10 +192,10 @@ impl Events {
         let (process, directory) = match self.images.get(&event.former) {
             Some(parent) => {
                 let mut process = self.builder.process_ref(parent.id).forked(event.pid, parent.id);
-                process.own_root = event.own_root;
+                process.shares_root = event.shares_root;
                 (process, parent.directory.clone())
             }
-            None => (Process::new(event.pid, None, Born::Seen), None),
+            None => (Process::new(event.pid, None, Spawn::Seen), None),
         };
         self.begin(event.image, event.pid, process, directory, false);
         self.moved(event);
@@ -222,19 +222,19 @@ impl Events {
             self.settling.push(self.looks);
             let (user, system) = former.earlier;
             let process = self.builder.process_mut(former.id);
-            process.own_root &= event.own_root;
+            process.shares_root &= event.shares_root;
             if !former.attached {
                 book(process, total.0.saturating_sub(user), total.1.saturating_sub(system));
             }
             (former.id, former.directory.clone(), former.attached)
         });
         let command = event.former == 0;
-        let mut process = Process::new(event.pid, former.as_ref().map(|f| f.0), Born::Exec);
-        process.own_root = event.own_root;
+        let mut process = Process::new(event.pid, former.as_ref().map(|f| f.0), Spawn::Exec);
+        process.shares_root = event.shares_root;
         process.secure = Some(event.secure);
         known_of(&mut process, &event);
         if event.environ_whole {
-            process.env = Env::Known(needless_tracee::watched(event.environ, self.watch));
+            process.env = Env::Known(needless_host::watched(event.environ, self.watch));
         }
         let directory = match former {
             Some((_, directory, _)) => directory,
@@ -269,7 +269,7 @@ impl Events {
             None if event.moved => return Some(name.to_owned()),
             None => format!("{}/{name}", directory?),
         };
-        if !event.own_root {
+        if !event.shares_root {
             return Some(path);
         }
         let resolved = self.resolved.entry(path).or_insert_with_key(|path| {
@@ -288,7 +288,7 @@ impl Events {
         self.settling.push(self.looks);
         let (user, system) = scaled(event.times);
         let process = self.builder.process_mut(image.id);
-        process.own_root &= event.own_root;
+        process.shares_root &= event.shares_root;
         if !image.attached {
             let (before_user, before_system) = image.earlier;
             let user = user.saturating_sub(before_user);
@@ -360,28 +360,27 @@ impl Events {
                 continue;
             };
             let process = self.builder.process_mut(image.id);
-            if process.born == Born::Seen {
+            if process.born == Spawn::Seen {
                 let known = (process.command.take(), process.open_files);
-                needless_tracee::look(process, self.watch);
+                needless_host::look(process, self.watch);
                 // It may have ended meanwhile, and the kernel told these.
                 process.command = known.0.or(process.command.take());
                 process.open_files = known.1.or(process.open_files);
-                process.own_root = Root::of(&pid.to_string()) == self.own_root;
+                process.shares_root = RootId::of(&pid.to_string()) == self.shares_root;
                 if image.directory.is_none() && !image.moved {
-                    image.directory =
-                        needless_tracee::working_directory(pid as i32).map(Into::into);
+                    image.directory = needless_host::working_directory(pid as i32).map(Into::into);
                 }
                 image.earlier = cpu_time(pid).unwrap_or_default();
-            } else if process.born == Born::Exec {
+            } else if process.born == Spawn::Exec {
                 let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
                 if let Some(exe) = exe.and_then(|exe| exe.to_str().map(str::to_owned)) {
                     process.runtime = needless_model::Runtime::of_exe(&exe);
                     process.exe = Some(exe);
                 }
             }
-            if !process.own_root
+            if !process.shares_root
                 && self.roots.len() < MAX_ROOTS
-                && let Some(root) = needless_tracee::open_root(pid as i32)
+                && let Some(root) = needless_host::open_root(pid as i32)
             {
                 self.roots.push((image.id, root));
             }
@@ -444,7 +443,7 @@ impl Events {
     pub(crate) fn count_execs(&mut self) {
         for exec in std::mem::take(&mut self.execs) {
             let name = if exec.by_descriptor { "execveat" } else { "execve" };
-            let about = (self.builder.call(name), Ask::Exec, false);
+            let about = (self.builder.call(name), Query::Exec, false);
             let question = self.question(exec.image, about, exec.moved, &exec.path);
             let Some(question) = question else { continue };
             let tally = Tally { count: 1, ..Tally::default() };
@@ -486,7 +485,7 @@ impl Events {
     pub(crate) fn question_by_hash(
         &mut self,
         image: u32,
-        about: (CallId, Ask, bool),
+        about: (CallId, Query, bool),
         moved: bool,
         path: u64,
     ) -> Option<QuestionId> {
@@ -499,7 +498,7 @@ impl Events {
         &mut self,
         image: u32,
         call: CallId,
-        detail: Detail,
+        detail: ArgClass,
     ) -> Option<QuestionId> {
         let image = self.images.get(&image)?;
         Some(self.builder.detail(image.id, call, detail))
@@ -508,7 +507,7 @@ impl Events {
     fn question(
         &mut self,
         image: u32,
-        (call, ask, from_dir_fd): (CallId, Ask, bool),
+        (call, query, from_dir_fd): (CallId, Query, bool),
         moved: bool,
         text: &str,
     ) -> Option<QuestionId> {
@@ -524,13 +523,13 @@ impl Events {
             }
             _ => text,
         };
-        Some(self.builder.question(image.id, Question { call, ask, path, from_dir_fd }))
+        Some(self.builder.question(image.id, Question { call, query, path, from_dir_fd }))
     }
 
     /// A program of the machine's own ABI or of its 32-bit one, by the calls it makes.
     pub(crate) fn note_width(&mut self, image: u32, compat: bool) {
         if let Some(image) = self.images.get(&image) {
-            self.builder.process_mut(image.id).wide.get_or_insert(!compat);
+            self.builder.process_mut(image.id).is_64bit.get_or_insert(!compat);
         }
     }
 }
@@ -545,14 +544,15 @@ mod tests {
     fn a_snapshot_that_finds_no_room_here_is_counted_as_lost() {
         let room = Room { processes: 1, threads: 1, images: 1 };
         let (watch, limits) = (&[][..], Limits::default());
-        let options = Options { all: false, latency: false, stacks: true, watch, limits, room };
+        let options =
+            SessionOptions { all: false, latency: false, stacks: true, watch, limits, room };
         let mut events = Events::new(&options, 0);
         let key = RowKey {
             path: 1,
             image: 1,
             nr: 1,
             err: 0,
-            ask: Ask::Stat,
+            query: Query::Stat,
             compat: false,
             from_dir_fd: false,
             moved: false,

@@ -24,8 +24,8 @@ pub use session::Session;
 #[cfg(not(ebpf))]
 pub use without::Session;
 
+use needless_host::Stack;
 use needless_model::{Limits, ProcId, Profile};
-use needless_tracee::Stack;
 use std::fmt;
 use std::os::fd::OwnedFd;
 
@@ -46,7 +46,7 @@ pub fn allowed() -> bool {
 
 /// What to observe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum Scope {
     /// The next process that this process forks, from its first exec on, and what comes of it.
     Launched,
     /// Those that are given to [`Session::observe`], and what they fork from then on.
@@ -57,7 +57,7 @@ pub enum Target {
 
 /// How to observe.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct SessionOptions {
     /// Also keep rows of calls that name no path.
     pub all: bool,
     /// Measure the kernel time of each call, at the price of a second hook.
@@ -105,12 +105,12 @@ pub struct Observed {
 
 /// Why nothing can be observed this way: one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(pub(crate) String);
+pub struct SessionError(pub(crate) String);
 
-impl fmt::Display for Error {
+impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for SessionError {}

@@ -2,11 +2,11 @@
 
 use crate::events::{Events, Map};
 use crate::wire::{PlainKey, RowKey};
-use crate::{Observed, Options};
-use needless_abi::{Abi, abis};
+use crate::{Observed, SessionOptions};
 use needless_model::{
-    Ask, CallId, Detail, Errno, Fact, Facts, Loss, ProcId, QuestionId, Tally, Window,
+    ArgClass, CallId, Errno, Fact, Facts, Loss, ProcId, Query, QuestionId, Tally, Window,
 };
+use needless_syscalls::{Abi, abis};
 use std::collections::HashMap;
 
 /// What the kernel counted.
@@ -42,7 +42,7 @@ impl Rows {
 }
 
 /// The profile.
-pub(crate) fn finish(mut events: Events, options: &Options, length_ns: u64) -> Observed {
+pub(crate) fn finish(mut events: Events, options: &SessionOptions, length_ns: u64) -> Observed {
     events.book_live();
     events.count_execs();
     let rows = Placed::all(&mut events);
@@ -89,22 +89,22 @@ impl Placed<'_> {
         }
         for (key, tally) in rows.plains {
             let process = placed.events.process(key.image);
-            placed.plain(process, key, |_| Ask::NoPath, tally);
+            placed.plain(process, key, |_| Query::NoPath, tally);
         }
         for (key, tally) in rows.folded {
-            placed.plain(None, key, Ask::of, tally);
+            placed.plain(None, key, Query::of, tally);
         }
         sampled
     }
 
     fn row(&mut self, key: RowKey, tally: Tally) -> usize {
         let call = self.call(key.nr, key.compat);
-        let about = (call, key.ask, key.from_dir_fd);
+        let about = (call, key.query, key.from_dir_fd);
         self.events.note_width(key.image, key.compat);
-        let question = match key.ask {
+        let question = match key.query {
             // The program in the kernel numbers details from 1.
-            Ask::NoPath => (key.path.checked_sub(1))
-                .and_then(|at| Detail::ALL.get(at as usize))
+            Query::NoPath => (key.path.checked_sub(1))
+                .and_then(|at| ArgClass::ALL.get(at as usize))
                 .and_then(|detail| self.events.detail(key.image, call, *detail)),
             _ => self.events.question_by_hash(key.image, about, key.moved, key.path),
         };
@@ -115,7 +115,7 @@ impl Placed<'_> {
             self.events.builder.lost(Loss::NO_PATH, tally.count);
         }
         let question =
-            question.unwrap_or_else(|| self.events.builder.without_path(process, call, key.ask));
+            question.unwrap_or_else(|| self.events.builder.without_path(process, call, key.query));
         self.tally(question, key.err, tally)
     }
 
@@ -123,12 +123,12 @@ impl Placed<'_> {
         &mut self,
         process: Option<ProcId>,
         key: PlainKey,
-        ask: impl Fn(&str) -> Ask,
+        query: impl Fn(&str) -> Query,
         tally: Tally,
     ) {
         let call = self.call(key.nr, key.compat);
-        let ask = ask(self.events.builder.call_name(call));
-        let question = self.events.builder.without_path(process, call, ask);
+        let query = query(self.events.builder.call_name(call));
+        let question = self.events.builder.without_path(process, call, query);
         self.tally(question, key.err, tally);
     }
 

@@ -3,7 +3,7 @@
 use crate::attach::{Attached, attach, pid_namespace};
 use crate::events::Events;
 use crate::wire::{self, PlainKey, RowKey, Shared};
-use crate::{Error, Observed, Options, Target};
+use crate::{Observed, Scope, SessionError, SessionOptions};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ pub struct Session {
     /// Another descriptor of the ring's epoll instance, which libbpf only gives as a number.
     ready: Option<OwnedFd>,
     events: Rc<RefCell<Events>>,
-    options: Options,
+    options: SessionOptions,
     started_ns: u64,
     /// How many processes were given to us.
     chosen: u32,
@@ -51,10 +51,10 @@ impl Session {
     ///
     /// # Errors
     /// When the kernel does not allow it or cannot do it: one line.
-    pub fn start(target: &Target, options: &Options) -> Result<Session, Error> {
+    pub fn start(target: &Scope, options: &SessionOptions) -> Result<Session, SessionError> {
         let attached = attach(target, options)?;
         let started_ns = now_ns();
-        let failed = |error: libbpf_rs::Error| Error(format!("eBPF failed: {error}"));
+        let failed = |error: libbpf_rs::Error| SessionError(format!("eBPF failed: {error}"));
         let events = Rc::new(RefCell::new(Events::new(options, started_ns)));
         let mut builder = RingBufferBuilder::new();
         let ring_map = map(&attached.object, "events");
@@ -75,7 +75,7 @@ impl Session {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn observe(&mut self, pid: u32) -> Result<bool, Error> {
+    pub fn observe(&mut self, pid: u32) -> Result<bool, SessionError> {
         if self.observes(pid) {
             return Ok(false);
         }
@@ -98,7 +98,9 @@ impl Session {
                 self.refused.insert(pid);
                 return Ok(false);
             }
-            Err(error) => return Err(Error(format!("cannot observe process {pid}: {error}"))),
+            Err(error) => {
+                return Err(SessionError(format!("cannot observe process {pid}: {error}")));
+            }
         }
         self.chosen += 1;
         self.events.borrow_mut().attached(image, pid);

@@ -1,8 +1,8 @@
 //! The bytes that the program in the kernel and we exchange: src/bpf/shared.h in Rust.
 
-use crate::{Options, Target};
-use needless_abi::{Abi, Decider, Kind, Moves, Reply, Shape, Told, When, abis};
-use needless_model::{Ask, Tally};
+use crate::{Scope, SessionOptions};
+use needless_model::{Query, Tally};
+use needless_syscalls::{Abi, Classifier, Condition, Decider, Kind, Moves, Reply, Shape, abis};
 
 /// Names and values of shared.h, which a test reads there.
 macro_rules! shared {
@@ -37,18 +37,18 @@ shared! {
 
 const SETTINGS_SIZE: usize = SETTINGS_HEAD + 2 * CALLS * CALL_SIZE;
 
-/// [`Ask`]s as shared.h numbers them.
-const ASKS: [Ask; 10] = [
-    Ask::Stat,
-    Ask::Lstat,
-    Ask::Open,
-    Ask::OpenWrite,
-    Ask::Access,
-    Ask::Readlink,
-    Ask::Exec,
-    Ask::Change,
-    Ask::OtherPath,
-    Ask::NoPath,
+/// [`Query`]s as shared.h numbers them.
+const ASKS: [Query; 10] = [
+    Query::Stat,
+    Query::Lstat,
+    Query::Open,
+    Query::OpenWrite,
+    Query::Access,
+    Query::Readlink,
+    Query::Exec,
+    Query::Change,
+    Query::OtherPath,
+    Query::NoPath,
 ];
 
 /// The inode number of the machine's own pid namespace (`PROC_PID_INIT_INO`, linux/proc_ns.h).
@@ -65,14 +65,14 @@ pub(crate) struct Here {
 }
 
 /// `struct settings`.
-pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8> {
-    let (launch, everyone) = (target == Target::Launched, target == Target::Everyone);
+pub(crate) fn settings(target: Scope, options: &SessionOptions, here: &Here) -> Vec<u8> {
+    let (launch, everyone) = (target == Scope::Launched, target == Scope::Everyone);
     let mut bytes = Vec::with_capacity(SETTINGS_SIZE);
     bytes.extend(here.key.map(u64::to_ne_bytes).as_flattened());
     bytes.extend(options.limits.repeat_within_ns.to_ne_bytes());
     bytes.extend(here.pid.to_ne_bytes());
     bytes.extend(here.pid_namespace.to_ne_bytes());
-    let translate = target == Target::Chosen && here.pid_namespace != INITIAL_PID_NAMESPACE;
+    let translate = target == Scope::Chosen && here.pid_namespace != INITIAL_PID_NAMESPACE;
     let flags = [everyone, options.all, options.latency, options.stacks, launch, translate];
     bytes.extend(flags.map(u8::from));
     bytes.extend([0; 2]);
@@ -98,7 +98,7 @@ pub(crate) fn settings(target: Target, options: &Options, here: &Here) -> Vec<u8
 fn call(kind: Kind) -> [u8; CALL_SIZE] {
     let mut bytes = [0; CALL_SIZE];
     // Kind, question, path, directory, flags.
-    bytes[..5].copy_from_slice(&[PLAIN, ask(Ask::NoPath), NONE, NONE, NONE]);
+    bytes[..5].copy_from_slice(&[PLAIN, query_number(Query::NoPath), NONE, NONE, NONE]);
     match kind {
         // These are of interest to a tracer by ptrace alone.
         Kind::Plain | Kind::Ptrace | Kind::Clone(_) | Kind::StrictMode(_) => {}
@@ -107,13 +107,13 @@ fn call(kind: Kind) -> [u8; CALL_SIZE] {
             bytes[0] = WAIT;
             condition(when, &mut bytes);
         }
-        Kind::Detail(when, told) => {
+        Kind::ArgClass(when, told) => {
             bytes[0] = TELLS;
             bytes[1] = match told {
-                Told::Just(detail) => detail as u8,
-                Told::Output => OUTPUT,
-                Told::Heap => HEAP,
-                Told::Peer => PEER,
+                Classifier::Just(detail) => detail as u8,
+                Classifier::Output => OUTPUT,
+                Classifier::Heap => HEAP,
+                Classifier::Peer => PEER,
             };
             condition(when, &mut bytes);
         }
@@ -123,15 +123,15 @@ fn call(kind: Kind) -> [u8; CALL_SIZE] {
     bytes
 }
 
-fn condition(when: When, bytes: &mut [u8; CALL_SIZE]) {
+fn condition(when: Condition, bytes: &mut [u8; CALL_SIZE]) {
     let (how, at, bits) = match when {
-        When::Always => (ALWAYS, 0, 0),
-        When::NonZero(at) => (NON_ZERO, at, 0),
-        When::Without(at, bits) => (WITHOUT, at, bits),
-        When::AtLeast(at, least) => (AT_LEAST, at, least),
-        When::Stream(fd, below) => (STREAM, fd as u8, below),
-        When::OneOf(at, bits) => (ONE_OF, at, bits),
-        When::With(at, bits) => (WITH, at, bits),
+        Condition::Always => (ALWAYS, 0, 0),
+        Condition::NonZero(at) => (NON_ZERO, at, 0),
+        Condition::Without(at, bits) => (WITHOUT, at, bits),
+        Condition::AtLeast(at, least) => (AT_LEAST, at, least),
+        Condition::Stream(fd, below) => (STREAM, fd as u8, below),
+        Condition::OneOf(at, bits) => (ONE_OF, at, bits),
+        Condition::With(at, bits) => (WITH, at, bits),
     };
     (bytes[9], bytes[10]) = (how, at);
     bytes[12..].copy_from_slice(&bits.to_ne_bytes());
@@ -158,7 +158,7 @@ fn path(shape: Shape, bytes: &mut [u8; CALL_SIZE]) {
         Moves::Root => ROOT,
     };
     bytes[0] = PATH;
-    bytes[1] = ask(shape.ask);
+    bytes[1] = query_number(shape.query);
     bytes[2] = shape.path;
     bytes[3] = shape.dir.unwrap_or(NONE);
     bytes[4] = shape.at_flags.unwrap_or(NONE);
@@ -166,8 +166,8 @@ fn path(shape: Shape, bytes: &mut [u8; CALL_SIZE]) {
     bytes[11] = moves;
 }
 
-fn ask(ask: Ask) -> u8 {
-    ASKS.iter().position(|known| *known == ask).map_or(NONE, |at| at as u8)
+fn query_number(query: Query) -> u8 {
+    ASKS.iter().position(|known| *known == query).map_or(NONE, |at| at as u8)
 }
 
 /// Takes fields off the front of a structure.
@@ -233,7 +233,7 @@ pub(crate) struct RowKey {
     pub(crate) image: u32,
     pub(crate) nr: u16,
     pub(crate) err: u16,
-    pub(crate) ask: Ask,
+    pub(crate) query: Query,
     pub(crate) compat: bool,
     pub(crate) from_dir_fd: bool,
     /// Whether the working directory may have been another than the image's first.
@@ -248,7 +248,7 @@ impl RowKey {
             image: fields.u32(),
             nr: fields.u16(),
             err: fields.u16(),
-            ask: ASKS.get(usize::from(fields.u8())).copied().unwrap_or(Ask::OtherPath),
+            query: ASKS.get(usize::from(fields.u8())).copied().unwrap_or(Query::OtherPath),
             compat: fields.u8() != 0,
             from_dir_fd: fields.u8() != 0,
             moved: fields.u8() != 0,
@@ -315,7 +315,7 @@ pub(crate) struct ProcessEvent<'a> {
     /// The name of a process that was seen or executed.
     pub(crate) command: &'a [u8],
     pub(crate) exit_code: i32,
-    pub(crate) own_root: bool,
+    pub(crate) shares_root: bool,
     pub(crate) secure: bool,
     pub(crate) moved: bool,
     pub(crate) by_descriptor: bool,
@@ -424,7 +424,7 @@ fn process(image: u32, mut fields: Fields<'_>) -> ProcessEvent<'_> {
     let command = fields.bytes(COMMAND);
     let exit_code = fields.u32() as i32;
     let mut flag = || fields.u8() != 0;
-    let [own_root, secure, moved, by_descriptor] = [flag(), flag(), flag(), flag()];
+    let [shares_root, secure, moved, by_descriptor] = [flag(), flag(), flag(), flag()];
     let lengths = [fields.u32(), fields.u32(), fields.u32()];
     let whole = fields.u32();
     let [file, interpreter, environ] = lengths.map(|length| fields.bytes(length as usize));
@@ -437,7 +437,7 @@ fn process(image: u32, mut fields: Fields<'_>) -> ProcessEvent<'_> {
         open_files,
         command: command.split(|byte| *byte == 0).next().unwrap_or_default(),
         exit_code,
-        own_root,
+        shares_root,
         secure,
         moved,
         by_descriptor,

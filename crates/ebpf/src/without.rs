@@ -1,6 +1,6 @@
 //! In place of the backend where it could not be built.
 
-use crate::{Error, Observed, Options, Target};
+use crate::{Observed, Scope, SessionError, SessionOptions};
 use std::time::Duration;
 
 /// Never made: see [`crate::BUILT`].
@@ -12,8 +12,8 @@ impl Session {
     ///
     /// # Errors
     /// Always.
-    pub fn start(_: &Target, _: &Options) -> Result<Session, Error> {
-        Err(Error(
+    pub fn start(_: &Scope, _: &SessionOptions) -> Result<Session, SessionError> {
+        Err(SessionError(
             "this needless was built without eBPF; install clang, libelf-dev and zlib1g-dev and build it again"
                 .into(),
         ))
@@ -23,7 +23,7 @@ impl Session {
     ///
     /// # Errors
     /// Never.
-    pub fn observe(&mut self, _: u32) -> Result<bool, Error> {
+    pub fn observe(&mut self, _: u32) -> Result<bool, SessionError> {
         match *self {}
     }
 

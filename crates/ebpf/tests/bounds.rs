@@ -3,14 +3,14 @@
 mod common;
 
 use common::*;
-use needless_ebpf::{Options, Room, Session};
-use needless_model::{Ask, Fact, Limits, Loss, Profile, Target};
+use needless_ebpf::{Room, Session, SessionOptions};
+use needless_model::{Fact, Limits, Loss, Profile, Query, Target};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::time::Duration;
 
-fn tiny(all: bool) -> Options {
+fn tiny(all: bool) -> SessionOptions {
     let limits = Limits { rows: 16, ..options().limits };
-    Options { all, limits, ..options() }
+    SessionOptions { all, limits, ..options() }
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn tiny_maps_fold_and_keep_the_totals() {
         for all in [false, true] {
             let mut command = command(&testee, folder.path());
             command.args(arguments);
-            let whole = observed(&Options { all, ..options() }, &mut command).profile;
+            let whole = observed(&SessionOptions { all, ..options() }, &mut command).profile;
             let bounded = observed(&tiny(all), &mut command).profile;
             assert!(!whole.lost.contains_key(Loss::FOLDED.0), "{name}: {:?}", whole.lost);
             assert_eq!(bounded.totals.path_calls, whole.totals.path_calls, "{name} {all}");
@@ -52,7 +52,7 @@ fn rows_that_make_way_for_others_lose_nothing() {
     let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let asked =
-        |profile: &Profile, path| sum(profile, Ask::Access, &format!("/missing/many/{path}"));
+        |profile: &Profile, path| sum(profile, Query::Access, &format!("/missing/many/{path}"));
     // More questions than a processor has at hand.
     let profile = profile(&options(), command(&testee, folder.path()).args(["3000", "20"]));
     for path in 0..3000 {
@@ -71,7 +71,7 @@ fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
     let Some(testee) = testee("many_paths").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
     // More snapshots are due than there is room for, and then new paths come.
-    let options = Options { stacks: true, ..options() };
+    let options = SessionOptions { stacks: true, ..options() };
     let mut command = command(testee, folder.path());
     let (session, mut child) = start(&options, command.args(["1000", "70", "1000"]));
     assert!(child.wait().unwrap().success());
@@ -80,8 +80,8 @@ fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
     assert_eq!(profile.lost.keys().copied().collect::<Vec<_>>(), [Loss::STACKS.0]);
     assert!(!observed.stacks.is_empty());
     for path in 0..1000 {
-        assert_eq!(sum(&profile, Ask::Access, &format!("/missing/many/{path}")).0, 70);
-        assert_eq!(sum(&profile, Ask::Access, &format!("/missing/more/{path}")).0, 1);
+        assert_eq!(sum(&profile, Query::Access, &format!("/missing/many/{path}")).0, 70);
+        assert_eq!(sum(&profile, Query::Access, &format!("/missing/more/{path}")).0, 1);
     }
 }
 
@@ -91,7 +91,7 @@ const PATHS: u64 = 45_000;
 /// How many paths are known, and how often each was asked for, all as often.
 fn known(profile: &Profile) -> (u64, Option<u64>) {
     let rows = || {
-        let asked = profile.rows.iter().filter(|row| row.ask == Ask::Access);
+        let asked = profile.rows.iter().filter(|row| row.query == Query::Access);
         asked.filter(|row| profile.path(row).starts_with("/missing/many/"))
     };
     let each = rows().next().map(|row| row.count);
@@ -145,7 +145,8 @@ fn processes_that_find_no_room_are_counted_as_lost() {
     let loops = || spawn(command(&testee, folder.path()).arg(folder.path().join("answers")));
     let mut children = [(); 4].map(|()| loops());
     let mut session =
-        Session::start(&needless_ebpf::Target::Chosen, &Options { room, ..options() }).unwrap();
+        Session::start(&needless_ebpf::Scope::Chosen, &SessionOptions { room, ..options() })
+            .unwrap();
     let taken: Vec<bool> =
         children.iter().map(|child| session.observe(child.id()).unwrap()).collect();
     // A second look at the same processes counts none twice.
@@ -153,7 +154,8 @@ fn processes_that_find_no_room_are_counted_as_lost() {
     session.drain(Duration::from_millis(50));
     let chosen = session.finish().profile;
     let mut everyone =
-        Session::start(&needless_ebpf::Target::Everyone, &Options { room, ..options() }).unwrap();
+        Session::start(&needless_ebpf::Scope::Everyone, &SessionOptions { room, ..options() })
+            .unwrap();
     std::thread::sleep(Duration::from_millis(300));
     everyone.drain(Duration::ZERO);
     let everyone = everyone.finish().profile;
@@ -172,9 +174,9 @@ fn children_that_find_no_room_are_counted_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     // The parent, and one child at a time; each child asks one question.
     let room = Room { processes: 2, ..Room::default() };
-    let options = Options { room, ..options() };
+    let options = SessionOptions { room, ..options() };
     let profile = observed(&options, command(&testee, folder.path()).arg("500")).profile;
-    let asked = sum(&profile, Ask::Access, "/missing/fork_storm").0;
+    let asked = sum(&profile, Query::Access, "/missing/fork_storm").0;
     assert!(asked < 500, "{asked}");
     assert_eq!(asked + profile.lost[Loss::PROCESSES.0], 500, "{:?}", profile.lost);
 }
@@ -185,10 +187,10 @@ fn images_without_a_number_of_their_own_are_counted_together_and_said() {
     let folder = tempfile::tempdir().unwrap();
     for all in [false, true] {
         let room = Room { images: 40, ..Room::default() };
-        let options = Options { all, room, ..options() };
+        let options = SessionOptions { all, room, ..options() };
         let profile = observed(&options, command(&testee, folder.path()).arg("100")).profile;
         let whole = observed(
-            &Options { room: Room::default(), ..options },
+            &SessionOptions { room: Room::default(), ..options },
             command(&testee, folder.path()).arg("100"),
         )
         .profile;
@@ -206,11 +208,11 @@ fn calls_that_are_not_timed_are_not_taken_for_instantaneous() {
     for all in [false, true] {
         // The first thread takes it when it waits for the others.
         let room = Room { threads: 1, ..Room::default() };
-        let options = Options { all, latency: true, room, ..options() };
+        let options = SessionOptions { all, latency: true, room, ..options() };
         let profile =
             observed(&options, command(&testee, folder.path()).args(["4", "20000"])).profile;
         let untimed = profile.lost[Loss::UNTIMED.0];
-        let rows = || profile.rows.iter().filter(|row| row.ask != Ask::Exec);
+        let rows = || profile.rows.iter().filter(|row| row.query != Query::Exec);
         let (count, timed) = rows().fold((0, 0), |(c, t), row| (c + row.count, t + row.timed));
         assert!(timed < count, "{timed} of {count}, {untimed} not");
         assert!(rows().all(|row| (row.timed == 0) == (row.kernel_ns == 0)), "{:?}", profile.rows);
@@ -223,12 +225,12 @@ fn processes_that_nobody_hears_of_are_said_and_their_calls_counted() {
     let folder = tempfile::tempdir().unwrap();
     for all in [false, true] {
         let mut command = command(&testee, folder.path());
-        let all = Options { all, ..options() };
+        let all = SessionOptions { all, ..options() };
         let (session, mut child) = start(&all, command.arg("20000"));
         assert!(child.wait().unwrap().success());
         let profile = session.finish().profile;
         assert!(profile.lost[Loss::PROCESSES.0] > 0, "{:?}", profile.lost);
-        let asked = profile.rows.iter().filter(|row| row.ask == Ask::Access);
+        let asked = profile.rows.iter().filter(|row| row.query == Query::Access);
         // The other is the loader's.
         assert_eq!(asked.map(|row| row.count).sum::<u64>(), 20_001);
         assert!(profile.processes.len() < 20_001);
@@ -241,13 +243,13 @@ fn paths_that_cannot_be_read_are_said_and_the_others_are_where_they_belong() {
     for name in ["every_path_call", "every_path_call-i386"] {
         let Some(testee) = testee(name).filter(|_| possible()) else { return };
         for all in [false, true] {
-            let options = Options { all, ..options() };
+            let options = SessionOptions { all, ..options() };
             let profile = observed(&options, &mut command(&testee, folder.path())).profile;
             assert_eq!(profile.lost[Loss::NO_PATH.0], 1, "{name}: {:?}", profile.lost);
             assert_eq!(profile.lost.len(), 1, "{:?}", profile.lost);
-            assert_eq!(sum(&profile, Ask::OpenWrite, "/missing/x").0, 3, "open, creat, openat2");
-            assert_eq!(sum(&profile, Ask::Open, "/missing/x").0, 2, "open, openat2");
-            assert_eq!(sum(&profile, Ask::Lstat, "missing/relative").0, 1, "of a descriptor");
+            assert_eq!(sum(&profile, Query::OpenWrite, "/missing/x").0, 3, "open, creat, openat2");
+            assert_eq!(sum(&profile, Query::Open, "/missing/x").0, 2, "open, openat2");
+            assert_eq!(sum(&profile, Query::Lstat, "missing/relative").0, 1, "of a descriptor");
             let of_a_descriptor =
                 profile.rows.iter().filter(|r| matches!(r.target, Target::Dir(_)));
             assert!(of_a_descriptor.count() > 10);
@@ -260,13 +262,13 @@ fn kernel_time_is_measured_of_every_call_if_wanted() {
     let Some(testee) = testee("fork_storm").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
     for all in [false, true] {
-        let options = Options { all, latency: true, ..options() };
+        let options = SessionOptions { all, latency: true, ..options() };
         // More threads end inside a call than are remembered at a time.
         let profile = profile(&options, command(&testee, folder.path()).arg("20000"));
         assert!(profile.facts.has(Fact::KernelTime));
         for row in &profile.rows {
             // An exec does not return to where it was called.
-            let timed = if row.ask == Ask::Exec && row.ok() { 0 } else { row.count };
+            let timed = if row.query == Query::Exec && row.ok() { 0 } else { row.count };
             assert_eq!(row.timed, timed, "{row:?}");
             assert!(row.timed == 0 || row.kernel_ns > 0, "{row:?}");
         }

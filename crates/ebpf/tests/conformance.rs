@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use needless_ebpf::Options;
-use needless_model::{Ask, Fact};
-use needless_testees::referee::TESTEES;
+use needless_ebpf::SessionOptions;
+use needless_fixtures::referee::TESTEES;
+use needless_model::{Fact, Query};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
@@ -59,7 +59,7 @@ impl Case {
 
     /// Equal totals, without what varies under strace too.
     fn same_totals(&self, folder: &Path) {
-        let all = Options { all: true, ..options() };
+        let all = SessionOptions { all: true, ..options() };
         self.compare(|| {
             let mut strace = strace::totals(&self.argv, folder);
             let profile = profile(&all, &mut self.command(folder));
@@ -81,7 +81,7 @@ impl Case {
             let mut profile = observed(&options(), &mut self.command(folder)).profile;
             assert!(!profile.facts.has(Fact::AllCalls));
             // Strace was asked for calls with a path; rules ask about some without.
-            profile.rows.retain(|row| row.ask.names_path());
+            profile.rows.retain(|row| row.query.names_path());
             let ours = table(&profile);
             assert!(!ours.is_empty(), "{:?}", self.argv);
             assert_eq!(ours.values().sum::<u64>(), profile.totals.path_calls);
@@ -93,7 +93,7 @@ impl Case {
 /// A folder with some files in it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    needless_testees::referee::put_files(folder.path());
+    needless_fixtures::referee::put_files(folder.path());
     folder
 }
 
@@ -192,12 +192,13 @@ fn testees_get_the_counts_they_expect_of_themselves() {
         let Some(testee) = testee(name) else { continue };
         let case = Case::new(*chance, testee, arguments);
         let printed = output(&mut case.command(folder.path()));
-        let expected = needless_testees::expectations(&String::from_utf8_lossy(&printed.stdout));
+        let expected = needless_fixtures::expectations(&String::from_utf8_lossy(&printed.stdout));
         for all in [false, true] {
-            let profile = profile(&Options { all, ..options() }, &mut case.command(folder.path()));
+            let profile =
+                profile(&SessionOptions { all, ..options() }, &mut case.command(folder.path()));
             for line in &expected {
                 let asked = profile.rows.iter().filter(|row| {
-                    row.ask.verb() == line.question
+                    row.query.verb() == line.question
                         && profile.path(row) == line.path
                         && outcome(row) == line.outcome
                 });
@@ -215,7 +216,7 @@ fn a_fork_storm_is_counted_to_the_last_call() {
     }
     let Some(testee) = testee("fork_storm") else { return };
     let folder = folder();
-    let all = Options { all: true, ..options() };
+    let all = SessionOptions { all: true, ..options() };
     let profile = profile(&all, command(testee, folder.path()).arg("2000"));
     assert_eq!(profile.processes.len(), 2001);
     let count = |name: &str| {
@@ -241,7 +242,7 @@ fn paths_made_to_have_one_hash_are_two_paths() {
         ask "$(printf '/aaaaaa\341aaaaeaa\341')" 500
     "#;
     let profile = profile(&options(), command("sh", folder.path()).args(["-c", script]));
-    let asked = |path| sum(&profile, Ask::Stat, path).0;
+    let asked = |path| sum(&profile, Query::Stat, path).0;
     assert_eq!(asked("/aaaaaaaaaaaaaaa"), 300);
     assert_eq!(asked("/aaaaaa\u{fffd}aaaaeaa\u{fffd}"), 500);
 }

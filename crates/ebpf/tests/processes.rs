@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use needless_ebpf::{Options, Session};
-use needless_model::{Ask, Born, Detail, Env, Exit, Fact, ProcId, Profile, Target};
+use needless_ebpf::{Session, SessionOptions};
+use needless_model::{ArgClass, Env, Exit, Fact, ProcId, Profile, Query, Spawn, Target};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -48,7 +48,7 @@ fn every_exec_tells_its_watched_variables_and_no_others() {
         let Env::Known(kept) = &process.env else { panic!("{process:?}") };
         let kept: Vec<_> = kept.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         assert_eq!(kept, [("TZ", ":/etc/localtime")]);
-        assert_eq!((process.secure, process.own_root), (Some(false), true));
+        assert_eq!((process.secure, process.shares_root), (Some(false), true));
         assert_eq!(process.name(), "vfork_exec");
     }
     let told = format!("{profile:?}");
@@ -76,21 +76,21 @@ fn images_and_children_are_processes_of_their_own() {
     let profile = profile(&options(), command(testee, folder.path()).arg("2"));
     let processes = &profile.processes;
     let born = |how| processes.iter().filter(|p| p.born == how).count();
-    assert_eq!((born(Born::Exec), born(Born::Fork)), (5, 4));
-    assert_eq!((processes[0].born, processes[0].parent), (Born::Exec, None));
+    assert_eq!((born(Spawn::Exec), born(Spawn::Fork)), (5, 4));
+    assert_eq!((processes[0].born, processes[0].parent), (Spawn::Exec, None));
     for process in &processes[1..] {
         let parent = profile.process(process.parent.unwrap());
         match process.born {
-            Born::Fork => assert_eq!(process.parent, Some(ProcId(0))),
-            _ => assert_eq!((parent.born, parent.pid), (Born::Fork, process.pid)),
+            Spawn::Fork => assert_eq!(process.parent, Some(ProcId(0))),
+            _ => assert_eq!((parent.born, parent.pid), (Spawn::Fork, process.pid)),
         }
     }
     for row in &profile.rows {
         let process = profile.process(row.process);
         // A successful exec belongs to the image that it made, a failed one to who tried.
-        match (row.ask, row.ok()) {
-            (Ask::Exec, true) => assert_eq!((process.born, row.count), (Born::Exec, 1)),
-            (Ask::Exec, false) => assert_eq!(process.born, Born::Fork),
+        match (row.query, row.ok()) {
+            (Query::Exec, true) => assert_eq!((process.born, row.count), (Spawn::Exec, 1)),
+            (Query::Exec, false) => assert_eq!(process.born, Spawn::Fork),
             _ => {}
         }
     }
@@ -104,7 +104,7 @@ fn a_thread_that_execs_becomes_the_process() {
     let folder = folder();
     for all in [false, true] {
         for _ in 0..10 {
-            let options = Options { all, ..options() };
+            let options = SessionOptions { all, ..options() };
             let profile = profile(&options, &mut command(&testee, folder.path()));
             let processes = &profile.processes;
             assert_eq!(processes.len(), 2, "threads are no processes");
@@ -126,7 +126,7 @@ fn relative_paths_are_absolute_as_long_as_the_directory_is_known() {
     let here = std::env::current_dir().unwrap();
     let mut unmoved = std::process::Command::new(&testee);
     let profile_here = profile(&options(), &mut unmoved);
-    let asked = |profile: &Profile, path: &str| sum(profile, Ask::Access, path).0;
+    let asked = |profile: &Profile, path: &str| sum(profile, Query::Access, path).0;
     let below = |path: &str| here.join(path).to_str().unwrap().to_owned();
     assert_eq!(asked(&profile_here, &below("missing/moves")), 2);
     assert_eq!(asked(&profile_here, "missing/moves"), 1);
@@ -137,7 +137,7 @@ fn relative_paths_are_absolute_as_long_as_the_directory_is_known() {
     let elsewhere = folder();
     let profile_there = profile(&options(), &mut command(&testee, elsewhere.path()));
     assert_eq!(asked(&profile_there, &below("missing/moves")), 0);
-    assert_eq!(sum(&profile_there, Ask::Access, "missing/moves"), (3, 1));
+    assert_eq!(sum(&profile_there, Query::Access, "missing/moves"), (3, 1));
     let there = |path: &str| elsewhere.path().join(path).to_str().unwrap().to_owned();
     assert_eq!(asked(&profile_there, &there("missing/moves")), 0, "nobody told us where");
 }
@@ -146,13 +146,13 @@ fn relative_paths_are_absolute_as_long_as_the_directory_is_known() {
 fn a_32_bit_child_of_a_64_bit_program_is_counted() {
     let Some(testee) = testee("watcher-i386") else { return };
     let Some(profile) = of_sh(&format!("{} 100; exit 3", testee.display())) else { return };
-    assert_eq!(sum(&profile, Ask::Stat, "/etc/localtime").0, 100);
-    let row = profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 100).unwrap();
+    assert_eq!(sum(&profile, Query::Stat, "/etc/localtime").0, 100);
+    let row = profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 100).unwrap();
     assert!(["stat64", "fstatat64", "statx"].contains(&profile.call(row)), "{row:?}");
     let child = profile.process(row.process);
     assert_eq!(child.name(), "watcher-i386");
-    assert_eq!((child.wide, child.secure), (Some(false), Some(false)));
-    assert_eq!(profile.processes[0].wide, Some(true));
+    assert_eq!((child.is_64bit, child.secure), (Some(false), Some(false)));
+    assert_eq!(profile.processes[0].is_64bit, Some(true));
     assert_eq!(profile.processes[0].exit, Some(Exit::Code(3)));
 }
 
@@ -170,9 +170,9 @@ fn another_root_is_noticed() {
     let profile = profile(&options(), &mut command);
     let [chroot, watcher] = &profile.processes[..] else { panic!("{:?}", profile.processes) };
     assert_eq!(watcher.exe.as_deref(), Some("/watcher"));
-    assert!(!watcher.own_root);
-    assert!(!chroot.own_root, "it changed its root before the exec");
-    assert_eq!(sum(&profile, Ask::Stat, "/etc/localtime"), (20, 19));
+    assert!(!watcher.shares_root);
+    assert!(!chroot.shares_root, "it changed its root before the exec");
+    assert_eq!(sum(&profile, Query::Stat, "/etc/localtime"), (20, 19));
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn a_mount_namespace_of_its_own_is_noticed_without_an_exec() {
     let folder = folder();
     let profile = profile(&options(), command(testee, folder.path()).arg(zone));
     assert_eq!(profile.processes[0].exit, Some(Exit::Code(0)));
-    assert_eq!(sum(&profile, Ask::Stat, "/etc/localtime").0, 3);
-    assert_eq!(sum(&profile, Ask::Open, "/etc/localtime").0, 2);
-    assert!(!profile.processes[0].own_root);
+    assert_eq!(sum(&profile, Query::Stat, "/etc/localtime").0, 3);
+    assert_eq!(sum(&profile, Query::Open, "/etc/localtime").0, 2);
+    assert!(!profile.processes[0].shares_root);
 }
 
 #[test]
@@ -216,22 +216,22 @@ fn cpu_time_is_that_of_all_threads() {
 fn a_child_that_outlives_the_command_is_counted() {
     let Some(profile) = of_sh("(sleep 0.2; test -e /missing/late) & exit 2") else { return };
     assert_eq!(profile.processes[0].exit, Some(Exit::Code(2)));
-    assert_eq!(sum(&profile, Ask::Stat, "/missing/late").0, 1);
+    assert_eq!(sum(&profile, Query::Stat, "/missing/late").0, 1);
 }
 
 #[test]
 fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
     let Some(sh) = needed(program("sh")) else { return };
-    let Some(profile) = of_sh(needless_testees::NAMED_SCRIPT) else { return };
+    let Some(profile) = of_sh(needless_fixtures::NAMED_SCRIPT) else { return };
     let exe = sh.canonicalize().unwrap();
     let named = |name| profile.processes.iter().rfind(|p| p.command.as_deref() == Some(name));
     let script = named("a-script-of-a-l").unwrap();
-    assert_eq!((script.born, script.open_files), (Born::Exec, Some(300)));
+    assert_eq!((script.born, script.open_files), (Spawn::Exec, Some(300)));
     assert_eq!(script.exe.as_deref(), exe.to_str());
     assert_eq!(script.script(), Some("a-script-of-a-l"));
     // It went down to 300 itself, after its exec.
     let shell = named("sh").unwrap();
-    assert_eq!((shell.born, shell.open_files), (Born::Fork, Some(400)));
+    assert_eq!((shell.born, shell.open_files), (Spawn::Fork, Some(400)));
     assert_eq!(profile.process(shell.parent.unwrap()).open_files, Some(400));
     assert_ne!(profile.processes[0].open_files, Some(400));
     assert!(profile.processes.iter().all(|p| p.command.is_some() && p.open_files.is_some()));
@@ -251,7 +251,7 @@ fn a_process_that_ran_already_has_its_name_and_its_limit() {
     };
     // It is cat when it answers.
     answer();
-    let mut session = Session::start(&needless_ebpf::Target::Chosen, &options()).unwrap();
+    let mut session = Session::start(&needless_ebpf::Scope::Chosen, &options()).unwrap();
     assert!(session.observe(child.id()).unwrap());
     answer();
     session.drain(Duration::ZERO);
@@ -259,16 +259,16 @@ fn a_process_that_ran_already_has_its_name_and_its_limit() {
     child.wait().unwrap();
     let profile = session.finish().profile;
     let [cat] = &profile.processes[..] else { panic!("{:?}", profile.processes) };
-    assert_eq!((cat.born, cat.command.as_deref()), (Born::Seen, Some("cat")));
+    assert_eq!((cat.born, cat.command.as_deref()), (Spawn::Seen, Some("cat")));
     assert_eq!(cat.open_files, Some(400));
 }
 
 #[test]
 fn output_to_dev_null_is_told_from_output_to_a_file_and_a_pipe() {
-    let Some(profile) = of_sh(needless_testees::THREE_OUTPUTS) else { return };
+    let Some(profile) = of_sh(needless_fixtures::THREE_OUTPUTS) else { return };
     let of = |detail| {
-        let rows = profile.rows.iter().filter(|row| row.target == Target::Detail(detail));
+        let rows = profile.rows.iter().filter(|row| row.target == Target::ArgClass(detail));
         rows.filter(|row| row.count == 50).count()
     };
-    assert_eq!((of(Detail::DiscardedOutput), of(Detail::SmallOutput)), (1, 2));
+    assert_eq!((of(ArgClass::DiscardedOutput), of(ArgClass::SmallOutput)), (1, 2));
 }

@@ -4,8 +4,8 @@
 mod common;
 
 use common::*;
-use needless_ebpf::Options;
-use needless_model::{Ask, Limits, Profile};
+use needless_ebpf::SessionOptions;
+use needless_model::{Limits, Profile, Query};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -31,7 +31,13 @@ impl Looks {
     }
 
     /// Runs it with `how`; `in_between` is done whenever it waits for us.
-    fn run(&self, options: &Options, testee: &Path, how: &str, in_between: &dyn Fn(u8)) -> Profile {
+    fn run(
+        &self,
+        options: &SessionOptions,
+        testee: &Path,
+        how: &str,
+        in_between: &dyn Fn(u8),
+    ) -> Profile {
         let flag = self.folder.path().join("flag");
         let mut command = command(testee, self.folder.path());
         command.args([how, &LOOKS.to_string()]).arg(self.file()).arg(&flag);
@@ -56,7 +62,7 @@ impl Looks {
 
     /// How many looks there were, and how many of them repeated.
     fn sum(&self, profile: &Profile) -> (u64, u64) {
-        sum(profile, Ask::Stat, self.file().to_str().unwrap())
+        sum(profile, Query::Stat, self.file().to_str().unwrap())
     }
 
     fn repeated(&self, testee: &Path, how: &str, in_between: &dyn Fn(u8)) -> u64 {
@@ -128,7 +134,7 @@ fn what_comes_later_than_the_bound_is_not_repeated() {
     let looks = Looks::new();
     let Some(testee) = testee("repeats").filter(|_| possible()) else { return };
     let limits = Limits { repeat_within_ns: 0, ..Limits::default() };
-    let at_once = Options { limits, ..options() };
+    let at_once = SessionOptions { limits, ..options() };
     let profile = looks.run(&at_once, &testee, "nothing", &|_| {});
     assert_eq!(looks.sum(&profile), (LOOKS.into(), 0));
     let row = profile.rows.iter().find(|row| row.count == u64::from(LOOKS)).unwrap();
@@ -142,7 +148,7 @@ fn threads_that_ask_at_once_lose_no_more_than_one_look_each_processor() {
     let profile = profile(&options(), command(testee, folder.path()).args(["4", "50000"]));
     let processors = std::thread::available_parallelism().unwrap().get() as u64;
     for path in ["/etc", "/missing/stat_threads"] {
-        let (count, again) = sum(&profile, Ask::Stat, path);
+        let (count, again) = sum(&profile, Query::Stat, path);
         assert_eq!(count, 200_000);
         // Each processor knows what was asked on it.
         assert!((count - processors..count).contains(&again), "{path}: {again}");

@@ -1,6 +1,6 @@
 //! Waiting for a descriptor, which the signals that end programs cut short.
 
-use crate::Error;
+use crate::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT, held back while this lives: each asks for an end in good order.
 #[derive(Debug)]
-pub struct Endings {
+pub struct TerminationSignals {
     signals: SignalFd,
     before: SigSet,
 }
 
-impl Endings {
+impl TerminationSignals {
     /// Holds the signals back from now on.
     ///
     /// # Errors
     /// Those of sigprocmask(2) and signalfd(2).
-    pub fn hold() -> Result<Endings, Error> {
-        let start = |what| move |errno| Error::Start { what, errno };
+    pub fn hold() -> Result<TerminationSignals, LaunchError> {
+        let start = |what| move |errno| LaunchError::Start { what, errno };
         let mut held = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
             held.add(signal);
@@ -30,7 +30,7 @@ impl Endings {
             .map_err(start("sigprocmask"))?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(&held, flags).map_err(start("signalfd"))?;
-        Ok(Endings { signals, before })
+        Ok(TerminationSignals { signals, before })
     }
 
     /// Waits until `other` is readable or `at_most` has passed. `true` if one of the signals came.
@@ -42,7 +42,7 @@ impl Endings {
     }
 }
 
-impl Drop for Endings {
+impl Drop for TerminationSignals {
     fn drop(&mut self) {
         // Fails only for an invalid `how`.
         let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);

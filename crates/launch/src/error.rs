@@ -13,7 +13,7 @@ const OPEN_FILES: u32 = 10;
 /// Why a command could not be started. [`Display`](fmt::Display) is one line with what to do about
 /// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum LaunchError {
     /// Something of ours failed before the command ran.
     Start {
         /// What ("fork").
@@ -47,12 +47,12 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl LaunchError {
     /// execve(2) of `program` failed with `errno`.
-    pub(crate) fn exec(program: &Path, errno: Errno) -> Error {
+    pub(crate) fn exec(program: &Path, errno: Errno) -> LaunchError {
         let program = program.to_owned();
         if errno != Errno::ENOENT || !program.exists() {
-            return Error::Exec { program, errno };
+            return LaunchError::Exec { program, errno };
         }
         // The kernel does not read more of it either.
         let mut start = Vec::new();
@@ -64,47 +64,49 @@ impl Error {
             let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
             words.find(|word| !word.is_empty()).unwrap_or_default().to_owned()
         });
-        Error::Interpreter { program, interpreter }
+        LaunchError::Interpreter { program, interpreter }
     }
 
     /// The exit status for it, as GNU env has them: 127 the command is not there, 126 it is but
     /// cannot be run, 125 the fault is ours.
     pub fn status(&self) -> i32 {
         match self {
-            Error::Exec { errno: Errno::ENOENT, .. } => 127,
+            LaunchError::Exec { errno: Errno::ENOENT, .. } => 127,
             // The kernel says the same of an interpreter that is missing.
-            Error::Interpreter { .. } => 127,
-            Error::Exec { .. } => 126,
-            Error::Start { .. } | Error::Killed { .. } | Error::Filter { .. } => 125,
+            LaunchError::Interpreter { .. } => 127,
+            LaunchError::Exec { .. } => 126,
+            LaunchError::Start { .. } | LaunchError::Killed { .. } | LaunchError::Filter { .. } => {
+                125
+            }
         }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Start { errno: Errno::EMFILE, .. } => {
+            LaunchError::Start { errno: Errno::EMFILE, .. } => {
                 f.write_str("cannot start the command: the limit of open files")?;
                 if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
                     write!(f, ", {soft} (ulimit -n),")?;
                 }
                 write!(f, " is too low for needless, which needs at least {OPEN_FILES}")
             }
-            Error::Start { what, errno } => {
+            LaunchError::Start { what, errno } => {
                 write!(f, "cannot start the command: {what}: {}", errno.desc())
             }
-            Error::Killed { signal } => {
+            LaunchError::Killed { signal } => {
                 write!(
                     f,
                     "the command was ended by signal {signal} before it was executed: no report"
                 )
             }
-            Error::Filter { errno } => write!(
+            LaunchError::Filter { errno } => write!(
                 f,
                 "cannot install a seccomp filter ({}); use --all, which needs none",
                 errno.desc()
             ),
-            Error::Interpreter { program, interpreter: Some(interpreter) } => {
+            LaunchError::Interpreter { program, interpreter: Some(interpreter) } => {
                 write!(f, "cannot run {}: its interpreter ", program.display())?;
                 write!(f, "{} is missing", interpreter.escape_ascii())?;
                 if interpreter.ends_with(b"\r") {
@@ -114,19 +116,19 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::Interpreter { program, interpreter: None } => write!(
+            LaunchError::Interpreter { program, interpreter: None } => write!(
                 f,
                 "cannot run {0}: the loader that it names is missing; `file {0}` shows which",
                 program.display()
             ),
-            Error::Exec { program, errno } => {
+            LaunchError::Exec { program, errno } => {
                 write!(f, "cannot run {}: {}", program.display(), errno.desc())
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for LaunchError {}
 
 #[cfg(test)]
 mod tests {
@@ -134,12 +136,12 @@ mod tests {
 
     #[test]
     fn exit_statuses_are_those_of_env() {
-        let exec = |errno| Error::Exec { program: "x".into(), errno }.status();
+        let exec = |errno| LaunchError::Exec { program: "x".into(), errno }.status();
         assert_eq!(
             (exec(Errno::ENOENT), exec(Errno::EACCES), exec(Errno::ENOEXEC)),
             (127, 126, 126)
         );
-        assert_eq!(Error::Filter { errno: Errno::EINVAL }.status(), 125);
+        assert_eq!(LaunchError::Filter { errno: Errno::EINVAL }.status(), 125);
     }
 
     #[test]
@@ -148,7 +150,7 @@ mod tests {
         let file = folder.path().join("script");
         let says = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            let error = Error::exec(&file, Errno::ENOENT);
+            let error = LaunchError::exec(&file, Errno::ENOENT);
             assert_eq!(error.status(), 127);
             error.to_string()
         };
@@ -156,13 +158,13 @@ mod tests {
         assert!(says("#!/bin/sh\r\n").contains(r"its interpreter /bin/sh\r is missing (\r: "));
         assert!(says("\x7fELF").contains("the loader that it names is missing"));
         std::fs::remove_file(&file).unwrap();
-        let gone = Error::exec(&file, Errno::ENOENT).to_string();
+        let gone = LaunchError::exec(&file, Errno::ENOENT).to_string();
         assert!(gone.ends_with("No such file or directory"), "{gone}");
     }
 
     #[test]
     fn too_few_descriptors_are_the_limits_fault() {
-        let says = Error::Start { what: "pipe", errno: Errno::EMFILE }.to_string();
+        let says = LaunchError::Start { what: "pipe", errno: Errno::EMFILE }.to_string();
         assert!(says.contains("(ulimit -n), is too low"), "{says}");
     }
 }

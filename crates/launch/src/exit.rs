@@ -3,7 +3,7 @@
 use needless_model::Exit;
 
 /// Ends this process as `exit` says, by the same signal if it was one, without a core file of ours.
-pub fn mirror(exit: Exit) -> ! {
+pub fn exit_like(exit: Exit) -> ! {
     let number = match exit {
         Exit::Code(code) => std::process::exit(code),
         Exit::Signal(number) => number,

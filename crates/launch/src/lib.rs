@@ -13,9 +13,9 @@ mod supervise;
 mod timed;
 
 pub use caller::{Behind, Caller, behind};
-pub use endings::Endings;
-pub use error::Error;
-pub use exit::mirror;
+pub use endings::TerminationSignals;
+pub use error::LaunchError;
+pub use exit::exit_like;
 pub use forward::{Forward, release_standard_streams, wait_for};
 pub use original::{Original, rename_command_line, survive_file_size_limit};
 pub use prepared::{Child, Prepared, become_command};

@@ -3,7 +3,7 @@
 //! Everything is prepared first, because who forks the command need not be who observes it: with
 //! ptrace a front process stays its parent, and the tracer seizes it.
 
-use crate::{Caller, Error, Launch, Original, Stdio};
+use crate::{Caller, Launch, LaunchError, Original, Stdio};
 use libc::{c_char, c_int, c_ulong, pid_t, sock_filter};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -40,12 +40,12 @@ enum Step {
 
 impl Step {
     /// What to say of it.
-    fn error(self, program: &std::path::Path, errno: Errno) -> Error {
+    fn error(self, program: &std::path::Path, errno: Errno) -> LaunchError {
         match self {
-            Step::Exec => Error::exec(program, errno),
-            Step::Filter => Error::Filter { errno },
-            Step::User => Error::Start { what: "becoming the user who ran sudo", errno },
-            Step::Descriptors => Error::Start { what: "standard streams", errno },
+            Step::Exec => LaunchError::exec(program, errno),
+            Step::Filter => LaunchError::Filter { errno },
+            Step::User => LaunchError::Start { what: "becoming the user who ran sudo", errno },
+            Step::Descriptors => LaunchError::Start { what: "standard streams", errno },
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct Prepared {
 /// Becomes the command, in this very process. Returns only if that fails, and why.
 ///
 /// To be called while no other thread runs.
-pub fn become_command(launch: &Launch, original: Original) -> Error {
+pub fn become_command(launch: &Launch, original: Original) -> LaunchError {
     let prepared = match Prepared::new(launch, Vec::new(), original) {
         Ok(prepared) => prepared,
         Err(error) => return error,
@@ -101,8 +101,8 @@ impl Prepared {
         launch: &Launch,
         filter: Vec<sock_filter>,
         original: Original,
-    ) -> Result<Prepared, Error> {
-        let start = |what| move |errno| Error::Start { what, errno };
+    ) -> Result<Prepared, LaunchError> {
+        let start = |what| move |errno| LaunchError::Start { what, errno };
         let argv: Vec<CString> =
             launch.argv.iter().map(|a| c_string(a)).collect::<Result<_, _>>()?;
         let mut env: Vec<CString> = Vec::new();
@@ -155,12 +155,12 @@ impl Prepared {
     /// Forks the command, which waits for its tracer to let it go. Signals are blocked here and get
     /// their original mask in the child. `tracer`: the process that will seize it, if it is not the
     /// caller.
-    pub fn fork(&self, tracer: Option<pid_t>) -> Result<pid_t, Error> {
+    pub fn fork(&self, tracer: Option<pid_t>) -> Result<pid_t, LaunchError> {
         // SAFETY: the child has only this thread; it makes async-signal-safe calls (signal-safety(7)) on
         // memory that was allocated before, then execs or exits.
         let pid = unsafe { libc::fork() };
         match pid {
-            -1 => Err(Error::Start { what: "fork", errno: Errno::last() }),
+            -1 => Err(LaunchError::Start { what: "fork", errno: Errno::last() }),
             0 => self.become_command(tracer),
             _ => Ok(pid),
         }
@@ -191,7 +191,7 @@ impl Child {
     }
 
     /// After the child has exec'd or ended: why it did not exec, if so.
-    pub fn failure(&mut self) -> Option<Error> {
+    pub fn failure(&mut self) -> Option<LaunchError> {
         let mut report = [0; 5];
         self.says.read_exact(&mut report).ok()?;
         let errno =
@@ -340,9 +340,11 @@ impl Prepared {
     }
 }
 
-fn c_string(text: &OsStr) -> Result<CString, Error> {
-    CString::new(text.as_bytes())
-        .map_err(|_| Error::Start { what: "an argument has a NUL byte", errno: Errno::EINVAL })
+fn c_string(text: &OsStr) -> Result<CString, LaunchError> {
+    CString::new(text.as_bytes()).map_err(|_| LaunchError::Start {
+        what: "an argument has a NUL byte",
+        errno: Errno::EINVAL,
+    })
 }
 
 /// The pointers of `texts` and a null pointer.

@@ -2,7 +2,7 @@
 //! not stand between.
 
 use crate::forward::{release_standard_streams, wait_for};
-use crate::{Error, Forward, Original, Prepared};
+use crate::{Forward, LaunchError, Original, Prepared};
 use libc::pid_t;
 use needless_model::Exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -56,8 +56,8 @@ pub fn supervise(
     prepared: Prepared,
     original: Original,
     watch: &mut dyn Watch,
-) -> Result<Ended, Error> {
-    let start = |what| move |errno| Error::Start { what, errno };
+) -> Result<Ended, LaunchError> {
+    let start = |what| move |errno| LaunchError::Start { what, errno };
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals = SignalFd::with_flags(&SigSet::all(), flags).map_err(start("signalfd"))?;
     // What this process was before it became needless may have had children.

@@ -1,7 +1,7 @@
 //! A command that runs by itself, and what it used when it has ended.
 
 use crate::forward::{pidfd, send};
-use crate::{Error, Launch, Original, Prepared};
+use crate::{Launch, LaunchError, Original, Prepared};
 use libc::pid_t;
 use needless_model::{Exit, Usage};
 use nix::errno::Errno;
@@ -23,7 +23,7 @@ pub struct Running {
 ///
 /// # Errors
 /// When it cannot be forked; that it could not be executed is told by [`Running::end`].
-pub fn start(launch: &Launch, original: Original) -> Result<Running, Error> {
+pub fn start(launch: &Launch, original: Original) -> Result<Running, LaunchError> {
     let prepared = Prepared::new(launch, Vec::new(), original)?;
     let pid = prepared.fork(None)?;
     let mut child = prepared.held(pid);
@@ -32,7 +32,7 @@ pub fn start(launch: &Launch, original: Original) -> Result<Running, Error> {
         // End of file where it waits to be let go: it ends by itself.
         drop(child);
         wait_usage(pid);
-        return Err(Error::Start { what: "pidfd_open (Linux 5.3)", errno });
+        return Err(LaunchError::Start { what: "pidfd_open (Linux 5.3)", errno });
     };
     child.ready();
     // What it does until then is ours and the same each time; the clock starts with the exec.
@@ -47,7 +47,7 @@ pub fn start(launch: &Launch, original: Original) -> Result<Running, Error> {
 ///
 /// # Errors
 /// When it cannot be forked.
-pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, Error> {
+pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, LaunchError> {
     // A fork has what was freed and kept for later, too. malloc_trim(3) is glibc's.
     #[cfg(target_env = "gnu")]
     // SAFETY: it is passed a number, and the allocator locks what it changes.
@@ -59,7 +59,8 @@ pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, Error>
     let mut running = start(&launch, original)?;
     running.waited = true;
     let ended = wait_usage(running.child.pid);
-    let (_, usage) = ended.ok_or_else(|| Error::Start { what: "wait4", errno: Errno::last() })?;
+    let (_, usage) =
+        ended.ok_or_else(|| LaunchError::Start { what: "wait4", errno: Errno::last() })?;
     Ok(usage.peak_kib)
 }
 
@@ -78,7 +79,7 @@ impl Running {
     ///
     /// # Errors
     /// When it could not be executed.
-    pub fn end(mut self) -> Result<(Exit, Usage), Error> {
+    pub fn end(mut self) -> Result<(Exit, Usage), LaunchError> {
         self.waited = true;
         let ended = wait_usage(self.child.pid);
         let wall = self.began.elapsed();
@@ -86,7 +87,7 @@ impl Running {
             return Err(error);
         }
         let Some((exit, mut usage)) = ended else {
-            return Err(Error::Start { what: "wait4", errno: Errno::last() });
+            return Err(LaunchError::Start { what: "wait4", errno: Errno::last() });
         };
         usage.wall_ns = nanoseconds(wall);
         Ok((exit, usage))

@@ -2,8 +2,8 @@
 //! aggregates.
 
 use crate::{
-    Ask, Born, CallId, Detail, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Row,
-    Target, Totals, Window,
+    ArgClass, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Query, Row,
+    Spawn, Target, Totals, Window,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -45,7 +45,7 @@ pub struct Question<'a> {
     /// Kernel name of the call, from [`Builder::call`].
     pub call: CallId,
     /// The question behind it.
-    pub ask: Ask,
+    pub query: Query,
     /// The path.
     pub path: &'a str,
     /// Whether a relative path is relative to a directory descriptor (`true`) or to the working
@@ -99,7 +99,7 @@ pub struct Tally {
 struct Key {
     process: ProcId,
     call: CallId,
-    ask: Ask,
+    query: Query,
     target: Target,
 }
 
@@ -119,7 +119,7 @@ struct Last {
     row: u32,
     epoch: u32,
     has_fingerprint: bool,
-    /// As [`Ask::changes`] of the question.
+    /// As [`Query::changes`] of the question.
     changes: bool,
 }
 
@@ -130,14 +130,14 @@ const UNKNOWN: u64 = u64::MAX;
 
 impl Last {
     /// Before a first answer.
-    fn none(ask: Ask) -> Last {
+    fn none(query: Query) -> Last {
         Last {
             at_ns: UNKNOWN,
             fingerprint: 0,
             row: NONE,
             epoch: 0,
             has_fingerprint: false,
-            changes: ask.changes(),
+            changes: query.changes(),
         }
     }
 
@@ -203,7 +203,7 @@ impl Builder {
             epoch: 0,
             others: None,
             process_bytes: 0,
-            folded: Process::new(0, None, Born::Seen),
+            folded: Process::new(0, None, Spawn::Seen),
         }
     }
 
@@ -253,7 +253,7 @@ impl Builder {
     /// A process, to add what becomes known of it. Of one that stands for many nothing becomes known.
     pub fn process_mut(&mut self, id: ProcId) -> &mut Process {
         if self.is_folded(id) {
-            self.folded = Process::new(0, None, Born::Seen);
+            self.folded = Process::new(0, None, Spawn::Seen);
             return &mut self.folded;
         }
         &mut self.processes[id.index()]
@@ -273,16 +273,16 @@ impl Builder {
     /// The number of a question of `process`, new or known.
     pub fn question(&mut self, process: ProcId, question: Question<'_>) -> QuestionId {
         if self.is_folded(process) {
-            let Question { call, ask, .. } = question;
-            return self.of_nobody(Key { process, call, ask, target: Target::Folded });
+            let Question { call, query, .. } = question;
+            return self.of_nobody(Key { process, call, query, target: Target::Folded });
         }
         let full = self.rows.len() >= self.limits.rows;
         let text = match self.strings.find(question.path) {
             Some(text) => text,
             // A text that will only be folded is not stored: the bound is one of memory.
             None if full => {
-                let Question { call, ask, .. } = question;
-                return self.fold(Key { process, call, ask, target: Target::Folded });
+                let Question { call, query, .. } = question;
+                return self.fold(Key { process, call, query, target: Target::Folded });
             }
             None => self.strings.id(question.path),
         };
@@ -293,16 +293,16 @@ impl Builder {
         } else {
             Target::Cwd(text)
         };
-        self.find_or_add(Key { process, call: question.call, ask: question.ask, target })
+        self.find_or_add(Key { process, call: question.call, query: question.query, target })
     }
 
     /// The number of a kind of call of `process` that names no path and has these arguments.
-    pub fn detail(&mut self, process: ProcId, call: CallId, detail: Detail) -> QuestionId {
+    pub fn detail(&mut self, process: ProcId, call: CallId, detail: ArgClass) -> QuestionId {
         let target = match self.is_folded(process) {
             true => Target::None,
-            false => Target::Detail(detail),
+            false => Target::ArgClass(detail),
         };
-        self.find_or_add(Key { process, call, ask: Ask::NoPath, target })
+        self.find_or_add(Key { process, call, query: Query::NoPath, target })
     }
 
     /// How often a question was answered so far.
@@ -336,7 +336,7 @@ impl Builder {
         *before = last;
         let filled = &mut self.rows[row];
         debug_assert!(
-            filled.ask == self.asked[question.0 as usize].key.ask
+            filled.query == self.asked[question.0 as usize].key.query
                 && filled.outcome == answer.outcome
         );
         filled.repeated += u64::from(repeated);
@@ -366,7 +366,7 @@ impl Builder {
     /// Counts `n` calls that name no path.
     pub fn count(&mut self, process: ProcId, call: CallId, n: u64, answer: Answer) -> usize {
         let question =
-            self.find_or_add(Key { process, call, ask: Ask::NoPath, target: Target::None });
+            self.find_or_add(Key { process, call, query: Query::NoPath, target: Target::None });
         let row = self.row(question, answer.outcome);
         fill(&mut self.rows[row], n, answer);
         row
@@ -376,7 +376,9 @@ impl Builder {
     /// with the same outcome: for backends that remember rows, since to find them takes time.
     #[inline(always)]
     pub fn count_again(&mut self, row: usize, n: u64, answer: Answer) {
-        debug_assert!(!self.rows[row].ask.names_path() && self.rows[row].outcome == answer.outcome);
+        debug_assert!(
+            !self.rows[row].query.names_path() && self.rows[row].outcome == answer.outcome
+        );
         fill(&mut self.rows[row], n, answer);
     }
 
@@ -403,14 +405,19 @@ impl Builder {
 
     /// The question behind calls that name no path or whose path the backend had no room for; of
     /// nobody in particular where `process` is not known. The backend says how many were folded.
-    pub fn without_path(&mut self, process: Option<ProcId>, call: CallId, ask: Ask) -> QuestionId {
+    pub fn without_path(
+        &mut self,
+        process: Option<ProcId>,
+        call: CallId,
+        query: Query,
+    ) -> QuestionId {
         match process {
-            Some(process) if !ask.names_path() => {
-                self.find_or_add(Key { process, call, ask, target: Target::None })
+            Some(process) if !query.names_path() => {
+                self.find_or_add(Key { process, call, query, target: Target::None })
             }
             _ => {
                 let process = ProcId(0);
-                self.of_nobody(Key { process, call, ask, target: Target::Folded })
+                self.of_nobody(Key { process, call, query, target: Target::Folded })
             }
         }
     }
@@ -461,7 +468,7 @@ impl Builder {
             return self.fold(key);
         }
         let id = u32::try_from(self.asked.len()).expect("fewer than 2^32 questions");
-        self.lasts.push(Last::none(key.ask));
+        self.lasts.push(Last::none(key.query));
         self.asked.push(Asked { key, newest_row: NONE });
         let (hasher, asked) = (&self.hasher, &self.asked);
         self.index.insert_unique(hash, id, |id| hasher.hash_one(&asked[*id as usize].key));
@@ -476,14 +483,14 @@ impl Builder {
 
     fn of_nobody(&mut self, key: Key) -> QuestionId {
         let process = self.folded_process();
-        let target = if key.ask.names_path() { Target::Folded } else { Target::None };
+        let target = if key.query.names_path() { Target::Folded } else { Target::None };
         self.find_or_add(Key { process, target, ..key })
     }
 
     /// The process that stands for all that are folded, and for calls of nobody in particular.
     pub fn folded_process(&mut self) -> ProcId {
         *self.others.get_or_insert_with(|| {
-            self.processes.push(Process::new(0, None, Born::Seen));
+            self.processes.push(Process::new(0, None, Spawn::Seen));
             ProcId((self.processes.len() - 1) as u32)
         })
     }
@@ -507,7 +514,7 @@ impl Builder {
         self.rows.push(Row {
             process: asked.key.process,
             call: asked.key.call,
-            ask: asked.key.ask,
+            query: asked.key.query,
             target: asked.key.target,
             outcome,
             count: 0,

@@ -16,7 +16,7 @@ pub enum Fact {
     Clock,
     /// Time spent in the kernel per call.
     KernelTime,
-    /// Arguments of calls without a path that rules ask about ([`Detail`](crate::Detail)).
+    /// Arguments of calls without a path that rules ask about ([`ArgClass`](crate::ArgClass)).
     Details,
     /// Fingerprints of answers, so that "the same answer" is evidence and not an inference from
     /// the outcome.

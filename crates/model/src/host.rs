@@ -81,11 +81,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// The zone facts that hold for process `p`, whose root is the observer's own if `own_root`.
-    pub fn zone_of(&self, p: crate::ProcId, own_root: bool) -> Option<&Zone> {
+    /// The zone facts that hold for process `p`, whose root is the observer's own if `shares_root`.
+    pub fn zone_of(&self, p: crate::ProcId, shares_root: bool) -> Option<&Zone> {
         match self.other_zones.iter().find(|(id, _)| *id == p) {
             Some((_, zone)) => Some(zone),
-            None if own_root => self.zone.as_ref(),
+            None if shares_root => self.zone.as_ref(),
             None => None,
         }
     }

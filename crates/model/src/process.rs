@@ -16,7 +16,7 @@ impl ProcId {
 
 /// How a process came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Born {
+pub enum Spawn {
     /// First seen as it is: the start of a log, an attached process.
     Seen,
     /// By fork, vfork or clone: shares its parent's memory image, and so what libc has loaded.
@@ -121,7 +121,7 @@ pub struct Process {
     /// change belongs there. Known only of processes that ran before they were observed.
     pub launcher: bool,
     /// How it came to be.
-    pub born: Born,
+    pub born: Spawn,
     /// The executable's path, as resolved by the kernel where known, else as given to exec.
     pub exe: Option<String>,
     /// The name that the kernel gave it at exec (`comm`, proc(5)): the file name of what was executed, of a
@@ -145,7 +145,7 @@ pub struct Process {
     pub secure: Option<bool>,
     /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
     /// same question than the machine's own programs.
-    pub wide: Option<bool>,
+    pub is_64bit: Option<bool>,
     /// CPU time in user mode, nanoseconds, where known.
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
@@ -157,7 +157,7 @@ pub struct Process {
     /// Whether its root directory and its mount namespace are the observer's own, both: then the same path
     /// is the same file to both. Where it is false, what is said of a path is said of the process's own
     /// tree, and nothing may be looked up or changed under that path in ours. A log does not tell: `true`.
-    pub own_root: bool,
+    pub shares_root: bool,
     /// When it was started, in clock ticks since the machine was (field 22 of proc_pid_stat(5)): of a process
     /// that still ran when the observation ended. With its id it tells a process from a later one.
     pub started: Option<u64>,
@@ -167,7 +167,7 @@ pub struct Process {
 
 impl Process {
     /// A process of which nothing but its pid is known.
-    pub fn new(pid: u32, parent: Option<ProcId>, born: Born) -> Process {
+    pub fn new(pid: u32, parent: Option<ProcId>, born: Spawn) -> Process {
         Process {
             pid,
             parent,
@@ -182,11 +182,11 @@ impl Process {
             runtime: Runtime::Native,
             service: None,
             secure: None,
-            wide: None,
+            is_64bit: None,
             cpu_user_ns: None,
             cpu_sys_ns: None,
             open_files: None,
-            own_root: true,
+            shares_root: true,
             started: None,
             exit: None,
         }
@@ -198,7 +198,7 @@ impl Process {
             pid,
             parent: Some(parent),
             above: Above::Nobody,
-            born: Born::Fork,
+            born: Spawn::Fork,
             cpu_user_ns: None,
             cpu_sys_ns: None,
             started: None,
@@ -257,7 +257,7 @@ mod tests {
 
     fn process(exe: Option<&str>, command: Option<&str>) -> Process {
         let (exe, command) = (exe.map(str::to_owned), command.map(str::to_owned));
-        Process { exe, command, ..Process::new(1, None, Born::Exec) }
+        Process { exe, command, ..Process::new(1, None, Spawn::Exec) }
     }
 
     #[test]

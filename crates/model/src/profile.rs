@@ -1,6 +1,6 @@
 //! What a set of processes asked of the kernel in a window of time, aggregated.
 
-use crate::{Ask, CallId, Detail, Errno, Facts, Host, Interner, ProcId, Process, StrId};
+use crate::{ArgClass, CallId, Errno, Facts, Host, Interner, ProcId, Process, Query, StrId};
 use std::collections::BTreeMap;
 
 /// What a call was about.
@@ -9,7 +9,7 @@ pub enum Target {
     /// No path.
     None,
     /// No path, but arguments that a rule asks about.
-    Detail(Detail),
+    ArgClass(ArgClass),
     /// An absolute path: as asked, or relative to a directory that was known.
     Path(StrId),
     /// A path relative to the working directory, which was not known.
@@ -26,7 +26,7 @@ impl Target {
     pub fn text(self) -> Option<StrId> {
         match self {
             Target::Path(s) | Target::Cwd(s) | Target::Dir(s) => Some(s),
-            Target::None | Target::Detail(_) | Target::Folded => None,
+            Target::None | Target::ArgClass(_) | Target::Folded => None,
         }
     }
 }
@@ -66,7 +66,7 @@ pub struct Row {
     /// The call by its kernel name.
     pub call: CallId,
     /// The question behind it.
-    pub ask: Ask,
+    pub query: Query,
     /// About what.
     pub target: Target,
     /// Ok, or the error. `None` where it was never seen (unfinished in a log).
@@ -129,7 +129,7 @@ impl Totals {
         let calls = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.count).sum();
         Totals {
             calls: calls(&mut rows.iter()),
-            path_calls: calls(&mut rows.iter().filter(|row| row.ask.names_path())),
+            path_calls: calls(&mut rows.iter().filter(|row| row.query.names_path())),
             ..Totals::of_cpu(processes)
         }
     }
@@ -233,11 +233,11 @@ impl Profile {
     /// without an exec in between.
     pub fn image_of(&self, id: ProcId) -> ProcId {
         let mut at = id;
-        while let Process { born: Born::Fork, parent: Some(up), .. } = self.process(at) {
+        while let Process { born: Spawn::Fork, parent: Some(up), .. } = self.process(at) {
             at = *up;
         }
         at
     }
 }
 
-use crate::Born;
+use crate::Spawn;

@@ -1,6 +1,6 @@
 //! Where on the way to a process one of its variables got its value: from the environments at each exec.
 
-use crate::{Born, Env, ProcId, Process, Profile};
+use crate::{Env, ProcId, Process, Profile, Spawn};
 use std::sync::Arc;
 
 /// A program that executes itself again and again is followed up no farther than this.
@@ -130,7 +130,7 @@ impl Profile {
 impl Link<'_> {
     fn is_start_of_a_log(self) -> bool {
         let Process { parent, above, born, .. } = self.process;
-        parent.is_none() && *born == Born::Seen && matches!(above, Above::Nobody)
+        parent.is_none() && *born == Spawn::Seen && matches!(above, Above::Nobody)
     }
 }
 
@@ -138,7 +138,7 @@ impl Link<'_> {
 mod tests {
     use super::*;
 
-    fn process(parent: Option<u32>, born: Born, tz: Option<&str>) -> Process {
+    fn process(parent: Option<u32>, born: Spawn, tz: Option<&str>) -> Process {
         let set = tz.map(|tz| ("TZ".to_owned(), tz.to_owned()));
         let env = Env::Known(set.into_iter().collect());
         Process { env, ..Process::new(1, parent.map(ProcId), born) }
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn the_last_change_counts_and_a_fork_is_none() {
         let profile = profile(vec![
-            process(None, Born::Exec, Some("UTC")),
-            process(Some(0), Born::Exec, None),
-            process(Some(1), Born::Fork, None),
-            process(Some(2), Born::Exec, Some("Asia/Tokyo")),
-            process(Some(3), Born::Exec, Some("Asia/Tokyo")),
-            process(Some(0), Born::Exec, Some("UTC")),
+            process(None, Spawn::Exec, Some("UTC")),
+            process(Some(0), Spawn::Exec, None),
+            process(Some(1), Spawn::Fork, None),
+            process(Some(2), Spawn::Exec, Some("Asia/Tokyo")),
+            process(Some(3), Spawn::Exec, Some("Asia/Tokyo")),
+            process(Some(0), Spawn::Exec, Some("UTC")),
         ]);
         assert_eq!(turn(&profile, 0), None);
         assert_eq!(turn(&profile, 1), Some((0, Some("UTC"), None)));
@@ -176,27 +176,27 @@ mod tests {
 
     #[test]
     fn who_was_not_observed_is_asked_as_well() {
-        let wrapper = Arc::new(process(None, Born::Seen, None));
-        let mut profile = profile(vec![process(None, Born::Seen, Some("UTC"))]);
+        let wrapper = Arc::new(process(None, Spawn::Seen, None));
+        let mut profile = profile(vec![process(None, Spawn::Seen, Some("UTC"))]);
         profile.processes[0].above = Above::Parent(wrapper);
         assert_eq!(turn(&profile, 0), Some((9, None, Some("UTC"))));
         profile.processes[0].above = Above::Unread;
         assert!(matches!(profile.whence(ProcId(0), "TZ"), Whence::Unknown));
-        let cron = Process { launcher: true, ..process(None, Born::Seen, None) };
-        let profile = self::profile(vec![cron, process(Some(0), Born::Exec, Some("UTC"))]);
+        let cron = Process { launcher: true, ..process(None, Spawn::Seen, None) };
+        let profile = self::profile(vec![cron, process(Some(0), Spawn::Exec, Some("UTC"))]);
         assert_eq!(turn(&profile, 1), None);
     }
 
     #[test]
     fn what_was_not_seen_is_not_guessed() {
-        let unknown = Process { env: Env::Unknown, ..process(Some(0), Born::Exec, None) };
+        let unknown = Process { env: Env::Unknown, ..process(Some(0), Spawn::Exec, None) };
         let profile = profile(vec![
-            process(None, Born::Exec, Some("UTC")),
+            process(None, Spawn::Exec, Some("UTC")),
             unknown,
-            process(Some(1), Born::Exec, Some("UTC")),
+            process(Some(1), Spawn::Exec, Some("UTC")),
             // Of a log: nothing is known of what was before the first exec.
-            Process { env: Env::Unknown, ..process(None, Born::Seen, None) },
-            process(Some(3), Born::Exec, Some("UTC")),
+            Process { env: Env::Unknown, ..process(None, Spawn::Seen, None) },
+            process(Some(3), Spawn::Exec, Some("UTC")),
         ]);
         for id in [1, 2] {
             assert!(matches!(profile.whence(ProcId(id), "TZ"), Whence::Unknown));

@@ -3,8 +3,8 @@
 
 use crate::{output, settings, whose};
 use anyhow::{Context, Result, anyhow, bail};
+use needless_environment::others_write;
 use needless_model::{Change, Profile, Remedy, Safety};
-use needless_places::others_write;
 use needless_prove::can_make;
 use needless_report::{Advice, Saved, clean};
 use std::collections::HashSet;

@@ -1,17 +1,17 @@
 //! fix and undo: from the words of the command line to `places`, and back to the terminal.
 
-mod wish;
+mod request;
 
 use crate::origin::{of_process, of_stopped_unit};
 use crate::{advice, cli, output};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::Root;
-use needless_places::{self as places, Journal, Plan, Recovered, State, Target};
+use needless_environment::{self as places, ChangeRequest, Journal, Plan, Recovered, State};
+use needless_host::Root;
 use needless_report::clean;
+use request::{Request, Subject};
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
-use wish::{Whom, Wish};
 
 /// report, --set or a look → wishes → places, each once → plan → diff → asked → written → reloaded.
 pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
@@ -28,21 +28,22 @@ pub(crate) fn fix(asked: &cli::Fix) -> Result<()> {
             None => refused.push((why, 1)),
         }
     };
-    let wishes = wish::wishes(asked, &mut refuse)?;
+    let requests = request::requests(asked, &mut refuse)?;
     let state = places::state_dir().map_err(|why| anyhow!(why))?;
     let disk = places::Disk::at(Path::new("/")).context("cannot open /")?;
     let mut targets = Vec::new();
-    for wish in &wishes {
-        let found = target(wish, &disk).and_then(|target| match left_alone(wish, &target, &disk) {
-            Some(said) => bail!("not done: {said}"),
-            None => Ok(target),
-        });
+    for request in &requests {
+        let found =
+            target(request, &disk).and_then(|target| match left_alone(request, &target, &disk) {
+                Some(said) => bail!("not done: {said}"),
+                None => Ok(target),
+            });
         match found {
             Ok(target) => targets.push(target),
-            Err(why) => refuse(format!("{}: {why:#}", words(wish))),
+            Err(why) => refuse(format!("{}: {why:#}", words(request))),
         }
     }
-    if wishes.is_empty() && refused.is_empty() {
+    if requests.is_empty() && refused.is_empty() {
         let report = asked.report.as_deref().map(advice::report).transpose()?;
         let by_hand = report.map(|report| advice::by_hand(&report.findings, &asked.rules));
         let by_hand = by_hand.unwrap_or_default();
@@ -92,24 +93,24 @@ fn fix_locale(name: &str, asked: &cli::Fix) -> Result<()> {
 }
 
 /// What a comment in the place says, if it says that the rule's finding is to be left alone.
-fn left_alone(wish: &Wish, target: &Target, disk: &places::Disk) -> Option<String> {
-    let rule = wish.rule.as_deref()?;
+fn left_alone(request: &Request, target: &ChangeRequest, disk: &places::Disk) -> Option<String> {
+    let rule = request.rule.as_deref()?;
     let value = target.value.as_deref();
     let plan = places::plan(&target.spot, &target.variable, value, disk).ok()?;
     places::ignored(&plan, rule, disk)
 }
 
-fn words(wish: &Wish) -> String {
-    places::words(&wish.variable, wish.value.as_deref())
+fn words(request: &Request) -> String {
+    places::words(&request.variable, request.value.as_deref())
 }
 
 /// Where a wish belongs; refused where its value is wrong for the programs it would reach.
-fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
-    let value = wish.value.as_deref();
+fn target(request: &Request, disk: &places::Disk) -> Result<ChangeRequest> {
+    let value = request.value.as_deref();
     let own = || Root::own().context("cannot open /");
-    let (spot, whom) = match &wish.whom {
-        Whom::Nobody(why) => bail!("{why}"),
-        Whom::File(file, part) => {
+    let (spot, whom) = match &request.whom {
+        Subject::Nobody(why) => bail!("{why}"),
+        Subject::File(file, part) => {
             let path = file.to_str().context("the file's name is not UTF-8")?;
             let spot = places::spot_of_file(path, part.as_deref(), disk);
             let spot = spot.map_err(|why| anyhow!(why))?;
@@ -117,53 +118,53 @@ fn target(wish: &Wish, disk: &places::Disk) -> Result<Target> {
             let root = own()?;
             let is_path = value.is_some_and(|value| value.trim_start_matches(':').starts_with('/'));
             if root.is_dir("/usr/share/zoneinfo") && !(is_path && spot.place.is_of_image()) {
-                let right = places::check_target(&wish.variable, value, &[], &root);
+                let right = places::check_target(&request.variable, value, &[], &root);
                 right.map_err(|why| anyhow!(why))?;
             }
             (spot, None)
         }
-        Whom::Process(pid) => {
-            let (chain, told) = of_process(*pid, &wish.variable)?;
+        Subject::Process(pid) => {
+            let (chain, told) = of_process(*pid, &request.variable)?;
             let me = chain.last().context("a chain has a last process")?;
-            if !me.own_root && !sees_our_files(me, &told) {
+            if !me.shares_root && !sees_our_files(me, &told) {
                 bail!("it runs in a container or another root: change what makes that (--in FILE)");
             }
             let exes: Vec<String> = me.exe.iter().cloned().collect();
-            let right = places::check_target(&wish.variable, value, &exes, &own()?);
+            let right = places::check_target(&request.variable, value, &exes, &own()?);
             right.map_err(|why| anyhow!(why))?;
             (first(told)?, Some(format!("{}[{pid}]", me.name())))
         }
-        Whom::Unit(unit) => {
+        Subject::Unit(unit) => {
             let told = match places::main_process(unit) {
-                Some(pid) => of_process(pid, &wish.variable)?.1,
-                None => of_stopped_unit(unit, &wish.variable)?,
+                Some(pid) => of_process(pid, &request.variable)?.1,
+                None => of_stopped_unit(unit, &request.variable)?,
             };
             let exes = places::processes_of_unit(unit).into_iter().filter_map(|pid| {
                 let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
                 Some(exe.to_string_lossy().into_owned())
             });
             let exes: Vec<String> = exes.collect();
-            let right = places::check_target(&wish.variable, value, &exes, &own()?);
+            let right = places::check_target(&request.variable, value, &exes, &own()?);
             right.map_err(|why| anyhow!(why))?;
             (first(told)?, Some(unit.clone()))
         }
     };
-    Ok(Target {
+    Ok(ChangeRequest {
         spot,
-        variable: wish.variable.clone(),
-        value: wish.value.clone(),
-        caveats: wish.caveat.iter().cloned().collect(),
+        variable: request.variable.clone(),
+        value: request.value.clone(),
+        caveats: request.caveat.iter().cloned().collect(),
         whom: whom.into_iter().collect(),
     })
 }
 
 /// Whether the process sees, where the change would be made, the files that we see.
-fn sees_our_files(me: &needless_capture::Kin, told: &places::Origin) -> bool {
+fn sees_our_files(me: &needless_host::ProcInfo, told: &places::Origin) -> bool {
     let file = told.spots.first().and_then(|spot| spot.file.as_deref());
     me.sees_ours(file.unwrap_or("/etc"))
 }
 
-fn first(told: places::Origin) -> Result<places::Spot> {
+fn first(told: places::Origin) -> Result<places::ConfigLocation> {
     told.spots.into_iter().next().context("no place is known that would reach it")
 }
 
@@ -178,7 +179,7 @@ enum Done {
 }
 
 /// Shows the plan and, if it is wanted, makes it hold. Whether it does.
-fn carry_out(target: &Target, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result<bool> {
+fn carry_out(target: &ChangeRequest, plan: &Plan, asked: &cli::Fix, state: &Path) -> Result<bool> {
     let id = match show_and_apply(std::slice::from_ref(target), plan, asked, state)? {
         Done::Already => return Ok(true),
         Done::Refused => return Ok(false),
@@ -195,7 +196,7 @@ fn carry_out(target: &Target, plan: &Plan, asked: &cli::Fix, state: &Path) -> Re
 }
 
 fn show_and_apply(
-    for_whom: &[Target],
+    for_whom: &[ChangeRequest],
     plan: &Plan,
     asked: &cli::Fix,
     state: &Path,
@@ -294,7 +295,7 @@ fn take_effect(out: &mut impl Write, words: &[String]) -> Result<()> {
 }
 
 /// What systemd or sshd themselves say will be so; a change that does not hold is taken back.
-fn verify(target: &Target, plan: &Plan, id: u32, state: &Path) -> Result<()> {
+fn verify(target: &ChangeRequest, plan: &Plan, id: u32, state: &Path) -> Result<()> {
     let value = target.value.as_deref();
     let (holds, who, rival) = if target.spot.place == &places::SSHD {
         let holds = places::sshd_will_set(&target.variable, value);

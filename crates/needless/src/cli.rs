@@ -27,7 +27,7 @@ pub(crate) struct Cli {
         default_value = "auto",
         env = "NEEDLESS_COLOR"
     )]
-    pub(crate) color: When,
+    pub(crate) color: ColorMode,
     /// Rules of your own and suppressions: a file, or a folder of .toml files (may be given several
     /// times). By default needless.toml and needless.d/*.toml of the first directory, from the working
     /// directory upwards, that has one of them.
@@ -443,7 +443,7 @@ pub(crate) struct Rules {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum ColorMode {
     Auto,
     Always,
     Never,
@@ -459,12 +459,12 @@ pub(crate) enum Backend {
     Ptrace,
 }
 
-impl From<Backend> for needless_capture::Backend {
-    fn from(backend: Backend) -> needless_capture::Backend {
+impl From<Backend> for needless_observe::Backend {
+    fn from(backend: Backend) -> needless_observe::Backend {
         match backend {
-            Backend::Auto => needless_capture::Backend::Best,
-            Backend::Ebpf => needless_capture::Backend::Ebpf,
-            Backend::Ptrace => needless_capture::Backend::Ptrace,
+            Backend::Auto => needless_observe::Backend::Best,
+            Backend::Ebpf => needless_observe::Backend::Ebpf,
+            Backend::Ptrace => needless_observe::Backend::Ptrace,
         }
     }
 }

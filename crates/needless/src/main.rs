@@ -3,21 +3,21 @@
 mod advice;
 mod change;
 mod cli;
-mod gate;
 mod origin;
 mod output;
+mod policy;
 mod progress;
 mod prove;
 mod settings;
 mod whose;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cli::{Action, Cli, When};
-use gate::Gate;
-use needless_capture::{Failure, Who};
+use cli::{Action, Cli, ColorMode};
 use needless_model::{Exit, Profile};
+use needless_observe::{Failure, Who};
 use needless_report::{Report, Source};
 use output::{Output, Stream};
+use policy::Policy;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,11 +32,11 @@ fn main() -> ExitCode {
         let panic = panic.to_string().replace('\n', " ");
         output::say(format_args!("internal error, please report it: {panic}"));
     }));
-    needless_capture::survive_file_size_limit();
+    needless_observe::survive_file_size_limit();
     let cli = Cli::read();
     let when = cli.color;
     if let Err(error) = whose::decide(&cli.action).and_then(|()| settings::load(&cli)) {
-        return complain(&error, failure(&cli.action));
+        return fail(&error, failure(&cli.action));
     }
     settings::check_names(&cli);
     let done = match cli.action {
@@ -71,19 +71,19 @@ fn main() -> ExitCode {
             when,
         ),
         Action::Doctor => {
-            let told = |check: needless_capture::Check| needless_report::Check {
+            let told = |check: needless_observe::Check| needless_report::Check {
                 name: check.name.into(),
                 ok: check.ok(),
                 says: check.says,
                 remedy: check.remedy,
             };
-            let checks: Vec<_> = needless_capture::doctor().into_iter().map(told).collect();
+            let checks: Vec<_> = needless_observe::doctor().into_iter().map(told).collect();
             print(|out, style| needless_report::doctor(out, &checks, style), when)
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error, FAILED),
+        Err(error) => fail(&error, FAILED),
     }
 }
 
@@ -102,24 +102,24 @@ fn status(done: Result<bool>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(OVER_BUDGET as u8),
-        Err(error) => complain(&error, FAILED),
+        Err(error) => fail(&error, FAILED),
     }
 }
 
 /// observe → Profile · check → Findings · report, with the command's own exit status.
-fn observe(run: &cli::Run, when: When) -> ExitCode {
+fn observe(run: &cli::Run, when: ColorMode) -> ExitCode {
     if run.elevate
-        && let Some(failure) = needless_capture::elevate()
+        && let Some(failure) = needless_observe::elevate()
     {
-        return complain(&failure.message, failure.status);
+        return fail(&failure.message, failure.status);
     }
     let opened = Output::of_report(&run.report, Stream::Stderr)
-        .and_then(|output| Ok((output, Gate::open(&run.report)?)));
+        .and_then(|output| Ok((output, Policy::open(&run.report)?)));
     let (output, gate) = match opened {
         Ok(opened) => opened,
-        Err(error) => return complain(&error, Failure::OURS),
+        Err(error) => return fail(&error, Failure::OURS),
     };
-    let options = needless_capture::Options {
+    let options = needless_observe::ObserveOptions {
         backend: run.backend.into(),
         all: run.all,
         latency: run.latency,
@@ -128,22 +128,22 @@ fn observe(run: &cli::Run, when: When) -> ExitCode {
         ..Default::default()
     };
     // From here on we are the tracer; the process that the user started waits and mirrors us.
-    let captured = match needless_capture::run(&run.command, whose::caller().cloned(), &options) {
+    let captured = match needless_observe::run(&run.command, whose::caller().cloned(), &options) {
         Ok(captured) => captured,
-        Err(failure) => return complain(&failure.message, failure.status),
+        Err(failure) => return fail(&failure.message, failure.status),
     };
     let program = run.command[0].to_string_lossy().into_owned();
     let source = Source::Run(program);
     let relied_on = gate.is_asked();
     let written = tell(&captured.profile, source, gate, run.report.format, output, when);
     if let Err(error) = &written {
-        complain(error, FAILED);
+        fail(error, FAILED);
     }
     // What the command itself has to say goes first.
     match written {
         Err(_) if relied_on && captured.exit() == Exit::Code(0) => std::process::exit(FAILED),
         Ok(false) if captured.exit() == Exit::Code(0) => std::process::exit(OVER_BUDGET),
-        _ => captured.mirror(),
+        _ => captured.exit_like(),
     }
 }
 
@@ -152,23 +152,23 @@ fn preload(preload: &cli::Preload) -> ExitCode {
     if !preload.print {
         let say = |text: &str| output::say(format_args!("{text}"));
         let caller = whose::caller().cloned();
-        let failure = needless_capture::preload(&preload.command, caller, preload.once, say);
-        return complain(&failure.message, failure.status);
+        let failure = needless_observe::preload(&preload.command, caller, preload.once, say);
+        return fail(&failure.message, failure.status);
     }
-    match needless_capture::preload_library() {
+    match needless_observe::preload_library() {
         Ok(library) => {
             let line = format!("LD_PRELOAD={}\n", library.display());
-            let told = print(|out, _| out.write_all(line.as_bytes()), When::Never);
+            let told = print(|out, _| out.write_all(line.as_bytes()), ColorMode::Never);
             match told {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => complain(&error, FAILED),
+                Err(error) => fail(&error, FAILED),
             }
         }
-        Err(failure) => complain(&failure.message, failure.status),
+        Err(failure) => fail(&failure.message, failure.status),
     }
 }
 
-fn attach(attach: &cli::Attach, when: When) -> Result<bool> {
+fn attach(attach: &cli::Attach, when: ColorMode) -> Result<bool> {
     let who = match (&attach.unit, &attach.container, &attach.cgroup) {
         (Some(unit), ..) => Who::Unit(unit.clone()),
         (_, Some(container), _) => Who::Container(container.clone()),
@@ -179,7 +179,7 @@ fn attach(attach: &cli::Attach, when: When) -> Result<bool> {
     watch(&who, &attach.window, source, &attach.report, None, when)
 }
 
-fn host(host: &cli::Host, when: When) -> Result<bool> {
+fn host(host: &cli::Host, when: ColorMode) -> Result<bool> {
     let top = Some(host.top).filter(|top| *top > 0);
     watch(&Who::Everyone, &host.window, Source::Host, &host.report, top, when)
 }
@@ -191,20 +191,20 @@ fn watch(
     source: Source,
     report: &cli::Report,
     top: Option<usize>,
-    when: When,
+    when: ColorMode,
 ) -> Result<bool> {
     let output = Output::of_report(report, Stream::Stdout)?;
-    let gate = Gate::open(report)?;
-    let options = needless_capture::Options {
+    let gate = Policy::open(report)?;
+    let options = needless_observe::ObserveOptions {
         all: window.all,
         latency: window.latency,
         watch: settings::get().watched,
         rights: output.rights(&gate),
-        above: Some(needless_places::look_above),
+        above: Some(needless_environment::look_above),
         ..Default::default()
     };
     let progress = progress::Progress::new(who, window.length);
-    let profile = needless_capture::window(who, window.length, &options, &mut |so_far| {
+    let profile = needless_observe::window(who, window.length, &options, &mut |so_far| {
         progress.show(so_far);
     });
     progress.end();
@@ -214,11 +214,11 @@ fn watch(
     judgement.end(write(&profile, &verdict, source, top, report.format, output, when))
 }
 
-fn read(read: &cli::Read, when: When) -> Result<bool> {
+fn read(read: &cli::Read, when: ColorMode) -> Result<bool> {
     let output = Output::of_report(&read.report, Stream::Stdout)?;
-    let gate = Gate::open(&read.report)?;
+    let gate = Policy::open(&read.report)?;
     let options =
-        needless_strace_log::Options { watch: settings::get().watched, ..Default::default() };
+        needless_strace_log::ReadOptions { watch: settings::get().watched, ..Default::default() };
     let stdin = Path::new("-");
     if read.files.len() > 1 && read.files.iter().any(|file| file == stdin) {
         bail!("-: standard input is one log and cannot be read together with files");
@@ -230,8 +230,8 @@ fn read(read: &cli::Read, when: When) -> Result<bool> {
             needless_strace_log::read_files(&read.files, &options)?
         };
         if read.here {
-            let own = needless_capture::Roots::new(Vec::new()).context("cannot open /")?;
-            needless_capture::enrich(&mut profile, &own);
+            let own = needless_host::Roots::new(Vec::new()).context("cannot open /")?;
+            needless_observe::enrich(&mut profile, &own);
         }
         Ok(profile)
     })??;
@@ -243,7 +243,7 @@ fn read(read: &cli::Read, when: When) -> Result<bool> {
     tell(&profile, Source::Log(names.join(" ")), gate, read.report.format, output, when)
 }
 
-fn lab(lab: &cli::Lab, when: When) -> Result<()> {
+fn lab(lab: &cli::Lab, when: ColorMode) -> Result<()> {
     let Some(experiment) = &lab.experiment else {
         let all = needless_lab::EXPERIMENTS;
         return print(|out, style| needless_report::lab_list(out, &all, style), when);
@@ -254,7 +254,7 @@ fn lab(lab: &cli::Lab, when: When) -> Result<()> {
         cli::Experiment::Tz { calls, told } => {
             let output =
                 Output::open(told.output.as_deref(), Stream::Stdout, prove::endings(told.format))?;
-            let engine = needless_capture::preload_library().map_err(|failure| failure.message);
+            let engine = needless_observe::preload_library().map_err(|failure| failure.message);
             let options = needless_lab::TzOptions { calls: *calls, engine };
             ((told, output), needless_lab::tz(&options, step))
         }
@@ -279,7 +279,7 @@ fn lab(lab: &cli::Lab, when: When) -> Result<()> {
     output.write(&text)
 }
 
-fn explain(explain: &cli::Explain, when: When) -> Result<()> {
+fn explain(explain: &cli::Explain, when: ColorMode) -> Result<()> {
     let built_in = |rule: &needless_rules::Rule| needless_rules::page(rule).markdown();
     let pages: Vec<String> = match &explain.rule {
         Some(name) => {
@@ -308,23 +308,23 @@ fn explain(explain: &cli::Explain, when: When) -> Result<()> {
 fn tell(
     profile: &Profile,
     source: Source,
-    gate: Gate,
+    gate: Policy,
     format: Option<needless_report::Format>,
     output: Output,
-    when: When,
+    when: ColorMode,
 ) -> Result<bool> {
     let mut verdict = needless_rules::check(profile, gate.options());
     let judgement = gate.judge(&mut verdict, profile, &source)?;
     judgement.end(write(profile, &verdict, source, None, format, output, when))
 }
 
-pub(crate) fn rules(asked: &cli::Report) -> needless_rules::Options {
+pub(crate) fn rules(asked: &cli::Report) -> needless_rules::CheckOptions {
     // Each name once, however often it is given: they are looked through for every finding.
     let once = |names: &[String]| {
         let mut seen = std::collections::BTreeSet::new();
         names.iter().filter(|name| seen.insert(*name)).cloned().collect()
     };
-    needless_rules::Options {
+    needless_rules::CheckOptions {
         min_saving_percent: asked.min_saving,
         only: once(&asked.rules),
         ignore: once(&asked.ignored),
@@ -334,7 +334,7 @@ pub(crate) fn rules(asked: &cli::Report) -> needless_rules::Options {
 }
 
 /// Runs the examples of declared rules. Whether all give what they say.
-fn test(when: When) -> Result<bool> {
+fn test(when: ColorMode) -> Result<bool> {
     let config = settings::get().config();
     let (examples, failures) = needless_config::test(config);
     let rules = config.rules.len();
@@ -362,7 +362,7 @@ fn write(
     top: Option<usize>,
     format: Option<needless_report::Format>,
     output: Output,
-    when: When,
+    when: ColorMode,
 ) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let report = Report { profile, verdict, source, top, proof: None, version };
@@ -373,7 +373,7 @@ fn observed(
     report: &Report<'_>,
     format: Option<needless_report::Format>,
     output: Output,
-    when: When,
+    when: ColorMode,
 ) -> Result<()> {
     let mut text = Vec::new();
     let (format, style) = (output.format(format), output.style(when));
@@ -384,7 +384,7 @@ fn observed(
 /// Prints to standard output what is not about one capture.
 pub(crate) fn print(
     form: impl FnOnce(&mut Vec<u8>, needless_report::Style) -> std::io::Result<()>,
-    when: When,
+    when: ColorMode,
 ) -> Result<()> {
     let output = Output::stdout();
     let mut text = Vec::new();
@@ -392,7 +392,7 @@ pub(crate) fn print(
     output.write(&text)
 }
 
-pub(crate) fn complain(error: &impl std::fmt::Display, status: i32) -> ExitCode {
+pub(crate) fn fail(error: &impl std::fmt::Display, status: i32) -> ExitCode {
     output::say(format_args!("{error:#}"));
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

@@ -1,17 +1,18 @@
 //! origin: from the words of the command line to a story.
 
-use crate::cli::{self, When};
+use crate::cli::{self, ColorMode};
 use crate::output::{Output, Stream};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Failure, Kin, Root};
-use needless_model::Story;
-use needless_places as places;
+use needless_environment as places;
+use needless_host::{ProcInfo, Root};
+use needless_model::Provenance;
+use needless_observe::Failure;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// chain of processes → story → report.
-pub(crate) fn origin(asked: &cli::Origin, when: When) -> Result<()> {
+pub(crate) fn origin(asked: &cli::Origin, when: ColorMode) -> Result<()> {
     check_name(&asked.variable)?;
     let pid = match (&asked.unit, asked.pid) {
         (Some(unit), _) => places::main_process(unit),
@@ -30,9 +31,9 @@ fn endings(asked: &cli::Origin) -> Option<&'static [&'static str]> {
     (!asked.json).then_some(&["json", "txt"])
 }
 
-fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Result<()> {
+fn tell(mut story: Provenance, asked: &cli::Origin, output: Output, when: ColorMode) -> Result<()> {
     if !asked.show_value {
-        places::veil(&mut story);
+        places::redact(&mut story);
     }
     let file = asked.output.as_deref().and_then(Path::extension);
     let mut text = Vec::new();
@@ -44,16 +45,16 @@ fn tell(mut story: Story, asked: &cli::Origin, output: Output, when: When) -> Re
     output.write(&text)
 }
 
-pub(crate) fn of_process(pid: u32, variable: &str) -> Result<(Vec<Kin>, places::Origin)> {
-    let chain = needless_capture::ancestry(pid, variable).map_err(|why| anyhow!(why))?;
+pub(crate) fn of_process(pid: u32, variable: &str) -> Result<(Vec<ProcInfo>, places::Origin)> {
+    let chain = needless_host::ancestry(pid, variable).map_err(|why| anyhow!(why))?;
     let me = chain.last().context("a chain has a last process")?;
-    let root = needless_capture::root_of(me).map_err(|why| anyhow!(closed(me, &why)))?;
+    let root = needless_host::root_of(me).map_err(|why| anyhow!(closed(me, &why)))?;
     let told = places::origin(&chain, variable, &root);
     Ok((chain, told))
 }
 
 /// Why the files of a process cannot be looked into, and what would let them be.
-fn closed(of: &Kin, error: &std::io::Error) -> String {
+fn closed(of: &ProcInfo, error: &std::io::Error) -> String {
     let (name, pid) = (of.name(), of.pid);
     let root = Path::new("/proc/self").metadata().is_ok_and(|me| me.uid() == 0);
     match error.kind() {
@@ -88,29 +89,29 @@ pub(crate) fn check_name(variable: &str) -> Result<()> {
 }
 
 /// Runs the command, every exec seen → story; the command's own exit status.
-pub(crate) fn origin_of_run(asked: &cli::Origin, when: When) -> ExitCode {
+pub(crate) fn origin_of_run(asked: &cli::Origin, when: ColorMode) -> ExitCode {
     if let Err(error) = check_name(&asked.variable) {
-        return crate::complain(&error, crate::FAILED);
+        return crate::fail(&error, crate::FAILED);
     }
     let output = match Output::open(asked.output.as_deref(), Stream::Stderr, endings(asked)) {
         Ok(output) => output,
-        Err(error) => return crate::complain(&error, Failure::OURS),
+        Err(error) => return crate::fail(&error, Failure::OURS),
     };
     // For the rest of the run, which is one.
     let variable: &'static str = String::leak(asked.variable.clone());
-    let options = needless_capture::Options {
-        backend: needless_capture::Backend::Ptrace,
+    let options = needless_observe::ObserveOptions {
+        backend: needless_observe::Backend::Ptrace,
         watch: Vec::leak(vec![variable]),
         ..Default::default()
     };
     let captured =
-        match needless_capture::run(&asked.command, crate::whose::caller().cloned(), &options) {
+        match needless_observe::run(&asked.command, crate::whose::caller().cloned(), &options) {
             Ok(captured) => captured,
-            Err(failure) => return crate::complain(&failure.message, failure.status),
+            Err(failure) => return crate::fail(&failure.message, failure.status),
         };
     let story = places::origin_of_run(&captured.profile, variable);
     if let Err(error) = tell(story, asked, output, when) {
-        crate::complain(&error, Failure::OURS);
+        crate::fail(&error, Failure::OURS);
     }
-    captured.mirror()
+    captured.exit_like()
 }

@@ -5,15 +5,15 @@ mod landing;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use landing::{Landing, land};
-use needless_capture::Rights;
+use needless_observe::Rights;
 use needless_report::{Format, Style};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use crate::cli::{self, When};
-use crate::gate::Gate;
+use crate::cli::{self, ColorMode};
+use crate::policy::Policy;
 use crate::whose::{self, as_them};
 
 /// The stream that reports go to when no file is named.
@@ -77,7 +77,7 @@ impl Output {
     }
 
     /// What it takes to write this and the new baseline.
-    pub(crate) fn rights(&self, gate: &Gate) -> Rights {
+    pub(crate) fn rights(&self, gate: &Policy) -> Rights {
         let saved = gate.save.as_ref().is_some_and(|save| save.anywhere);
         Rights::for_report(whose::caller().is_some(), self.anywhere || saved)
     }
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Colour and width.
-    pub(crate) fn style(&self, when: When) -> Style {
+    pub(crate) fn style(&self, when: ColorMode) -> Style {
         self.place.style(when)
     }
 
@@ -142,7 +142,7 @@ impl Place {
     fn is_open_to_owner(&self) -> bool {
         let Place::File(path) = self else { return true };
         let writable = || matches!(land(path), Ok(Landing::File(spot)) if spot.check().is_ok());
-        needless_capture::without_capabilities(writable).unwrap_or(false)
+        needless_observe::without_capabilities(writable).unwrap_or(false)
     }
 
     fn format(&self) -> Format {
@@ -155,7 +155,7 @@ impl Place {
         }
     }
 
-    fn style(&self, when: When) -> Style {
+    fn style(&self, when: ColorMode) -> Style {
         // The choice honours NO_COLOR, CLICOLOR and TERM=dumb.
         let (terminal, choice) = match self {
             Place::File(_) => (false, ColorChoice::Never),
@@ -170,9 +170,9 @@ impl Place {
             }
         };
         let colour = match when {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => terminal && choice != ColorChoice::Never,
+            ColorMode::Always => true,
+            ColorMode::Never => false,
+            ColorMode::Auto => terminal && choice != ColorChoice::Never,
         };
         let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         Style { colour, width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 120) }

@@ -1,7 +1,7 @@
 //! How far a window of observation or an experiment is, for somebody at a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use needless_capture::Who;
+use needless_observe::Who;
 use needless_prove::{Arm, Step};
 use std::time::Duration;
 

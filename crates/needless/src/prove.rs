@@ -1,12 +1,12 @@
 //! `needless prove`, `needless run --prove` and `needless diff`: wiring.
 
-use crate::cli::{self, When};
+use crate::cli::{self, ColorMode};
 use crate::output::{Output, Stream};
 use crate::whose::{self, as_them};
-use crate::{advice, complain, observed, rules};
+use crate::{advice, fail, observed, rules};
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Caller, Now, Who};
 use needless_model::{Change, Exit, Finding, Profile, Proof, Remedy, Safety, Snapshot, Stage};
+use needless_observe::{Caller, Now, Who};
 use needless_prove::{Experiment, can_make};
 use needless_report::{Difference, ProofFormat, Report, Saved, Source};
 use needless_rules::Verdict;
@@ -30,7 +30,7 @@ const BUDGET: Duration = Duration::from_secs(20);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// 0 proven, 1 not proven, 2 failed.
-pub(crate) fn prove(asked: &cli::Prove, when: When) -> ExitCode {
+pub(crate) fn prove(asked: &cli::Prove, when: ColorMode) -> ExitCode {
     let service = &asked.service;
     let done = match service.unit.is_some() || !service.pid.is_empty() {
         true => self::service(asked, when),
@@ -40,11 +40,11 @@ pub(crate) fn prove(asked: &cli::Prove, when: When) -> ExitCode {
 }
 
 /// The command is run as `run` does, then measured with what is advised.
-pub(crate) fn run(asked: &cli::Run, when: When) -> ExitCode {
+pub(crate) fn run(asked: &cli::Run, when: ColorMode) -> ExitCode {
     status(run_and_prove(asked, when))
 }
 
-pub(crate) fn diff(asked: &cli::Diff, when: When) -> Result<()> {
+pub(crate) fn diff(asked: &cli::Diff, when: ColorMode) -> Result<()> {
     let output = Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked.format))?;
     let (before, after) = (capture(&asked.before)?, capture(&asked.after)?);
     let difference = Difference { before: &before, after: &after, service: false };
@@ -55,11 +55,11 @@ fn status(done: Result<bool>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::from(PROVEN),
         Ok(false) => ExitCode::from(NOT_PROVEN),
-        Err(error) => complain(&error, FAILED),
+        Err(error) => fail(&error, FAILED),
     }
 }
 
-fn command(asked: &cli::Prove, when: When) -> Result<bool> {
+fn command(asked: &cli::Prove, when: ColorMode) -> Result<bool> {
     let named = !asked.set.is_empty() || !asked.unset.is_empty() || asked.preload;
     if let Some(report) = asked.report.as_deref().filter(|_| named) {
         bail!(
@@ -132,10 +132,10 @@ fn for_runs(file: &Path) -> Result<PathBuf> {
     Ok(format!("/proc/self/fd/{}", opened.into_raw_fd()).into())
 }
 
-fn options(asked: &cli::Measure) -> Result<needless_prove::Options> {
+fn options(asked: &cli::Measure) -> Result<needless_prove::ProveOptions> {
     let stdin = asked.stdin.as_deref().map(for_runs).transpose()?;
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Ok(needless_prove::Options {
+    Ok(needless_prove::ProveOptions {
         count_only: asked.count_only,
         runs: asked.runs.map(|runs| runs as usize),
         budget: asked.budget.or(asked.runs.is_none().then_some(BUDGET)),
@@ -145,7 +145,7 @@ fn options(asked: &cli::Measure) -> Result<needless_prove::Options> {
         cleanup: asked.cleanup.clone(),
         ignored: asked.ignore_output.clone(),
         seed: asked.seed.unwrap_or(clock.as_nanos() as u64 ^ u64::from(std::process::id())),
-        capture: needless_capture::Options {
+        capture: needless_observe::ObserveOptions {
             backend: asked.backend.into(),
             all: true,
             watch: crate::settings::get().watched,
@@ -158,7 +158,7 @@ fn options(asked: &cli::Measure) -> Result<needless_prove::Options> {
 fn experiment(
     words: &[OsString],
     changes: &[Change],
-    options: &needless_prove::Options,
+    options: &needless_prove::ProveOptions,
 ) -> Result<Experiment> {
     let progress = crate::progress::Pairs::new(options.runs, options.budget);
     let caller = whose::caller().cloned();
@@ -175,7 +175,7 @@ fn experiment(
 /// What of a profile is needless, however little, and also what is shown only on demand: a change may be for that.
 fn everything(profile: &Profile) -> Verdict {
     let declared = crate::settings::get().rules;
-    let all = needless_rules::Options {
+    let all = needless_rules::CheckOptions {
         min_saving_percent: 0.0,
         pedantic: true,
         declared,
@@ -286,7 +286,7 @@ fn advised(report: &Path, asked: &cli::Prove, caller: Option<&Caller>) -> Result
     Ok(changes)
 }
 
-fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
+fn run_and_prove(asked: &cli::Run, when: ColorMode) -> Result<bool> {
     let output = Output::of_report(&asked.report, Stream::Stderr)?;
     let measure = cli::Measure {
         count_only: false,
@@ -301,14 +301,14 @@ fn run_and_prove(asked: &cli::Run, when: When) -> Result<bool> {
         backend: asked.backend,
     };
     let options = options(&measure)?;
-    let failed = |failure: needless_capture::Failure| anyhow!(failure.message);
+    let failed = |failure: needless_observe::Failure| anyhow!(failure.message);
     let launch =
-        needless_capture::launch(&asked.command, whose::caller().cloned()).map_err(failed)?;
-    let captured = needless_capture::count(launch, &options.capture).map_err(failed)?;
+        needless_observe::launch(&asked.command, whose::caller().cloned()).map_err(failed)?;
+    let captured = needless_observe::count(launch, &options.capture).map_err(failed)?;
     let profile = captured.profile;
     let rules = rules(&asked.report);
     let mut verdict = needless_rules::check(&profile, &rules);
-    crate::gate::suppress(&mut verdict, &profile, &rules);
+    crate::policy::suppress(&mut verdict, &profile, &rules);
     let firsts = verdict.findings.iter().filter_map(|finding| {
         let manual = |remedy: &&Remedy| matches!(remedy.safety, Safety::Manual(_));
         finding.remedies.iter().find(|remedy| !manual(remedy) && can_make(&remedy.change))
@@ -355,7 +355,7 @@ fn mark(findings: &mut [Finding], experiment: &Experiment, changes: &[Change]) {
 }
 
 /// A window over a service: saved, or compared with the one saved before.
-fn service(asked: &cli::Prove, when: When) -> Result<bool> {
+fn service(asked: &cli::Prove, when: ColorMode) -> Result<bool> {
     let service = &asked.service;
     let who = match &service.unit {
         Some(unit) => Who::Unit(unit.clone()),
@@ -372,7 +372,7 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
         Some(file) => Output::open(Some(file), Stream::Stdout, None)?,
         None => Output::open(asked.output.as_deref(), Stream::Stdout, endings(asked.format))?,
     };
-    let options = needless_capture::Options {
+    let options = needless_observe::ObserveOptions {
         all: true,
         watch: crate::settings::get().watched,
         ..Default::default()
@@ -381,7 +381,7 @@ fn service(asked: &cli::Prove, when: When) -> Result<bool> {
     let at_first = count()?;
     let first = Instant::now();
     let progress = crate::progress::Progress::new(&who, service.length);
-    let profile = needless_capture::window(&who, service.length, &options, &mut |so_far| {
+    let profile = needless_observe::window(&who, service.length, &options, &mut |so_far| {
         progress.show(so_far);
     });
     progress.end();
@@ -438,7 +438,7 @@ fn capture(path: &Path) -> Result<Snapshot> {
     if is_json {
         return Ok(saved(path)?.snapshot);
     }
-    let options = needless_strace_log::Options {
+    let options = needless_strace_log::ReadOptions {
         watch: crate::settings::get().watched,
         ..Default::default()
     };
@@ -467,7 +467,7 @@ fn write_diff(
     asked: Option<ProofFormat>,
     path: Option<&Path>,
     output: Output,
-    when: When,
+    when: ColorMode,
 ) -> Result<()> {
     let mut text = Vec::new();
     let (format, style) = (format(asked, path), output.style(when));

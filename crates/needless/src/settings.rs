@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use needless_config::{Config, find};
-use needless_places::others_write;
+use needless_environment::others_write;
 use needless_rules::{Declared, Ignore};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

@@ -3,7 +3,7 @@
 use crate::cli::{Action, Whose};
 use crate::output;
 use anyhow::{Context, Result, anyhow, bail};
-use needless_capture::{Behind, Caller};
+use needless_observe::{Behind, Caller};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -42,7 +42,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
 /// When a command would be root's and it cannot be known whether that is meant.
 pub(crate) fn decide(action: &Action) -> Result<()> {
     let asked = of(action);
-    let found = match (asked, needless_capture::behind()) {
+    let found = match (asked, needless_observe::behind()) {
         (Some(Whose { user: Some(name), .. }), _) => {
             needs_root("--as")?;
             Some(Caller::named(name).map_err(|why| anyhow!("--as: {why}"))?)

@@ -118,7 +118,7 @@ fn the_engines_column_is_there_or_said_to_be_missing() {
         json(&done.unwrap())
     };
     let without = run();
-    assert!(texts(&without, "skipped").contains("crates/preload/build-so"), "{without:#}");
+    assert!(texts(&without, "skipped").contains("libneedless/preload/build-so"), "{without:#}");
     assert!(table(&without, "2015").iter().all(|row| cell(row, "engine ns/call").is_null()));
 
     // What cannot be loaded must not pass for the engine.
@@ -127,7 +127,7 @@ fn the_engines_column_is_there_or_said_to_be_missing() {
     let broken = run();
     assert!(texts(&broken, "skipped").contains("was not loaded"), "{broken:#}");
 
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/build-so");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
     let built = Path::new(NEEDLESS).with_file_name("");
     let done = Command::new(script).arg(&built).env("CARGO", env!("CARGO")).output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));

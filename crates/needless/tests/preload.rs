@@ -11,7 +11,8 @@ fn library() -> &'static Path {
     let library = Path::new(NEEDLESS).with_file_name("libneedless_localtime.so");
     BUILT.call_once(|| {
         // No test profile of cargo can build it (see there): its script does.
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/build-so");
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
         let mut build = std::process::Command::new(script);
         let done = build.arg(library.parent().unwrap()).env("CARGO", env!("CARGO")).output();
         let done = done.unwrap();
@@ -144,6 +145,6 @@ fn without_the_library_it_says_where_it_looked() {
     for arguments in [&["preload", "--print"][..], &["preload", "--", "true"]] {
         let done = command(&lonely).args(arguments).output().unwrap();
         assert_eq!(done.status.code(), Some(125));
-        assert!(assert_one_line(&done).contains("crates/preload/build-so"));
+        assert!(assert_one_line(&done).contains("libneedless/preload/build-so"));
     }
 }

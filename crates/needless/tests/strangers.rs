@@ -213,7 +213,7 @@ fn the_report_of_another_is_not_believed() {
     assert!(made.success());
     refused(&pipe, "no regular file");
     let given = chown(&report, Some(65534), None);
-    if needless_testees::needed(given.map_err(|_| "only root can give a file away".into()))
+    if needless_fixtures::needed(given.map_err(|_| "only root can give a file away".into()))
         .is_none()
     {
         return;

@@ -1,9 +1,9 @@
 //! The two arms: one command in two environments.
 
 use crate::Random;
-use needless_capture::Failure;
 use needless_launch::Launch;
 use needless_model::Change;
+use needless_observe::Failure;
 use std::ffi::OsString;
 
 /// A variable that no program is known to read. Its length is random in every measured run, in both
@@ -78,8 +78,8 @@ fn changed(launch: &Launch, mut env: Environment, change: &Change) -> Result<Env
             Ok(env)
         }
         Change::Preload => {
-            let library = needless_capture::preload_library().map_err(|failure| failure.message)?;
-            needless_capture::preloaded(&Launch { env: Some(env), ..launch.clone() }, library)
+            let library = needless_observe::preload_library().map_err(|failure| failure.message)?;
+            needless_observe::preloaded(&Launch { env: Some(env), ..launch.clone() }, library)
         }
         Change::SetEnv { variable, value: None } => Err(format!(
             "{variable}: which value is right could not be found out; give it with --set"

@@ -1,8 +1,8 @@
 //! A command whose output is an answer.
 
-use needless_capture::{Caller, Failure};
 use needless_launch::{Launch, Original, Stdio};
 use needless_model::Exit;
+use needless_observe::{Caller, Failure};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ pub fn ask(text: &OsStr, caller: Option<Caller>) -> Result<(Vec<u8>, Exit), Fail
     let failed = |why: String| Failure { status: Failure::BAD, message: why };
     let io = |why: std::io::Error| failed(why.to_string());
     let words = ["/bin/sh".into(), "-c".into(), text.to_owned()];
-    let launch = needless_capture::launch(&words, caller)?;
+    let launch = needless_observe::launch(&words, caller)?;
     let null = std::fs::File::open("/dev/null").map_err(io)?;
     let (mut reader, writer) = std::io::pipe().map_err(io)?;
     let stderr = std::io::stderr().as_fd().try_clone_to_owned().map_err(io)?;

@@ -4,9 +4,9 @@ use crate::arms::{Arms, padding};
 use crate::judge::{Evidence, judge};
 use crate::run::{Behaviour, SIGINT, Streams, timed, wait};
 use crate::{Arm, Random};
-use needless_capture::{Caller, Failure};
-use needless_launch::{Endings, Launch, Original, Stdio};
+use needless_launch::{Launch, Original, Stdio, TerminationSignals};
 use needless_model::{Change, Exit, Profile, Proof, Snapshot, Usage, changed_rows};
+use needless_observe::{Caller, Failure};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,7 +21,7 @@ const ROWS: usize = 12;
 
 /// How to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ProveOptions {
     /// Only count calls: no pair is run.
     pub count_only: bool,
     /// Pairs to run; `None`: as many as the budget allows, at most 2,000.
@@ -41,7 +41,7 @@ pub struct Options {
     /// Of the order in pairs and of the padding.
     pub seed: u64,
     /// How calls are counted.
-    pub capture: needless_capture::Options,
+    pub capture: needless_observe::ObserveOptions,
 }
 
 /// How far an experiment is.
@@ -76,10 +76,10 @@ pub fn prove(
     words: &[OsString],
     caller: Option<Caller>,
     changes: &[Change],
-    options: &Options,
+    options: &ProveOptions,
     progress: &mut dyn FnMut(Step),
 ) -> Result<Experiment, Failure> {
-    let launch = needless_capture::launch(words, caller)?;
+    let launch = needless_observe::launch(words, caller)?;
     let lab = Lab {
         arms: Arms::new(launch.clone(), changes)?,
         launch,
@@ -154,7 +154,7 @@ struct Lab<'a> {
     arms: Arms,
     original: Original,
     streams: Streams,
-    options: &'a Options,
+    options: &'a ProveOptions,
 }
 
 impl Lab<'_> {
@@ -170,7 +170,7 @@ impl Lab<'_> {
             |fds| {
                 let launch = self.arms.launch(arm, None);
                 let launch = Launch { stdio: Stdio::Given(fds), ..launch };
-                needless_capture::count(launch, &self.options.capture)
+                needless_observe::count(launch, &self.options.capture)
             },
         )?;
         let cleaned = self.around("--cleanup", self.options.cleanup.as_ref(), &hold()?)?;
@@ -251,7 +251,7 @@ impl Lab<'_> {
         &self,
         arm: Arm,
         padding: usize,
-        endings: &Endings,
+        endings: &TerminationSignals,
     ) -> Result<Option<(Behaviour, Usage)>, Failure> {
         if !self.around("--prepare", self.options.prepare.as_ref(), endings)? {
             return Ok(None);
@@ -267,7 +267,7 @@ impl Lab<'_> {
         &self,
         option: &str,
         text: Option<&OsString>,
-        endings: &Endings,
+        endings: &TerminationSignals,
     ) -> Result<bool, Failure> {
         let Some(text) = text else { return Ok(true) };
         let null = std::fs::File::options().read(true).write(true).open("/dev/null");
@@ -281,7 +281,7 @@ impl Lab<'_> {
             stdio: Stdio::Given([null.clone(), null, Arc::new(stderr)]),
             ..self.launch.clone()
         };
-        let failed = |e: needless_launch::Error| bad(&format!("{option}: {e}"));
+        let failed = |e: needless_launch::LaunchError| bad(&format!("{option}: {e}"));
         let running = needless_launch::start(&launch, self.original).map_err(failed)?;
         let Some((exit, _)) = wait(running, endings).map_err(failed)? else { return Ok(false) };
         match exit {
@@ -306,8 +306,8 @@ fn differs(arm: Arm, pair: usize, how: &str) -> String {
     }
 }
 
-fn hold() -> Result<Endings, Failure> {
-    Endings::hold().map_err(|error| bad(&error.to_string()))
+fn hold() -> Result<TerminationSignals, Failure> {
+    TerminationSignals::hold().map_err(|error| bad(&error.to_string()))
 }
 
 fn bad(message: &str) -> Failure {

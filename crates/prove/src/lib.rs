@@ -17,6 +17,6 @@ mod stats;
 
 pub use arms::{Arm, PADDING, can_make};
 pub use ask::ask;
-pub use experiment::{Experiment, Options, Step, prove};
+pub use experiment::{Experiment, ProveOptions, Step, prove};
 pub use random::Random;
 pub use stats::{interval, median, outliers, spread};

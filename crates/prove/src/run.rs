@@ -1,9 +1,9 @@
 //! One run: counted or timed, its output read and forgotten.
 
 use crate::output::{self, Written};
-use needless_capture::Failure;
-use needless_launch::{Endings, Launch, Original, Running, Stdio};
+use needless_launch::{Launch, Original, Running, Stdio, TerminationSignals};
 use needless_model::{Exit, Usage};
+use needless_observe::Failure;
 use regex::bytes::Regex;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -124,10 +124,10 @@ pub(crate) fn timed(
     launch: Launch,
     original: Original,
     streams: &Streams,
-    endings: &Endings,
+    endings: &TerminationSignals,
 ) -> Result<Option<(Behaviour, Usage)>, Failure> {
     let failed =
-        |e: needless_launch::Error| Failure { status: Failure::BAD, message: e.to_string() };
+        |e: needless_launch::LaunchError| Failure { status: Failure::BAD, message: e.to_string() };
     let interrupted = || Failure { status: Failure::BAD, message: INTERRUPTED.into() };
     let ran = streams.with(
         |told| endings.wait(Some(told), EVER),
@@ -150,8 +150,8 @@ pub(crate) fn timed(
 /// When it could not be executed.
 pub(crate) fn wait(
     running: Running,
-    endings: &Endings,
-) -> Result<Option<(Exit, Usage)>, needless_launch::Error> {
+    endings: &TerminationSignals,
+) -> Result<Option<(Exit, Usage)>, needless_launch::LaunchError> {
     if endings.wait(Some(running.readable()), EVER) {
         // From a terminal it has this signal already; from `kill` it has not.
         running.signal(SIGINT);

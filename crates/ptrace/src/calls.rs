@@ -5,8 +5,8 @@ use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
 use crate::tree::{Count, Effect, Group, Pending};
 use crate::untraced::{self, Changed};
-use needless_abi::{Abi, Decider, Kind, Shape, Told, X32_BIT, is_strict_mode};
-use needless_model::{Answer, Ask, Builder, CallId, Errno, Loss, ProcId, Question};
+use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
+use needless_syscalls::{Abi, Classifier, Decider, Kind, Shape, X32_BIT, is_strict_mode};
 
 /// How many of the first answers to a question are looked at, each at the cost of a second stop.
 const LOOK_FIRST: u64 = 8;
@@ -43,7 +43,7 @@ struct Entry<'a> {
     call: CallId,
     args: &'a [u64; 6],
     /// Whether its pointers have 64 bits.
-    wide: bool,
+    is_64bit: bool,
     at_ns: u64,
     /// Whether its answer is looked at in any case.
     look: bool,
@@ -72,8 +72,8 @@ impl Calls {
     }
 
     /// Whether a program of this `AUDIT_ARCH_*` has pointers of 64 bits, where it is known.
-    pub(crate) fn wide(&self, arch: u32) -> Option<bool> {
-        self.abis.iter().find(|abi| abi.audit == arch).map(|abi| abi.wide)
+    pub(crate) fn is_64bit(&self, arch: u32) -> Option<bool> {
+        self.abis.iter().find(|abi| abi.audit == arch).map(|abi| abi.is_64bit)
     }
 
     /// A thread of `group` enters a call.
@@ -85,25 +85,25 @@ impl Calls {
         info: &SyscallInfo,
         at_ns: u64,
     ) -> Begun {
-        let (call, kind, wide) = self.look_up(builder, info);
+        let (call, kind, is_64bit) = self.look_up(builder, info);
         let args = info.args();
         // What a filter of its own refuses, it may refuse by the arguments, and not the next time.
         group.refuses |= info.is_for_another_tracer();
         let look = self.all || group.refuses;
-        let entry = Entry { tid, call, args: &args, wide, at_ns, look };
+        let entry = Entry { tid, call, args: &args, is_64bit, at_ns, look };
         let plain = if self.all { Count::Call(call) } else { Count::Nothing };
         let effect = match kind {
             Kind::Path(shape) => {
                 return self.begin_path(builder, group, &entry, shape);
             }
             Kind::Plain => Effect::None,
-            Kind::Detail(when, told) if when.holds(&args) => {
+            Kind::ArgClass(when, told) if when.holds(&args) => {
                 if let Some(begun) = begin_detail(builder, group, &entry, told) {
                     return begun;
                 }
                 Effect::None
             }
-            Kind::Detail(..) => Effect::None,
+            Kind::ArgClass(..) => Effect::None,
             Kind::Wait(when) if when.holds(&args) => {
                 if !self.all {
                     builder.barrier();
@@ -153,19 +153,19 @@ impl Calls {
         match count {
             Count::Nothing => None,
             Count::Call(call) => Some(builder.count(image, call, 1, answer)),
-            Count::Answer { question, reply, args, wide } => {
+            Count::Answer { question, reply, args, is_64bit } => {
                 let fingerprint = match result {
-                    Ok(value) => fingerprint(tid, reply, &args, value, wide),
+                    Ok(value) => fingerprint(tid, reply, &args, value, is_64bit),
                     Err(_) => None,
                 };
                 Some(builder.answer(question, Answer { fingerprint, ..answer }))
             }
-            Count::Detail { question, turn } => {
-                Some(builder.answer(question, Answer { fingerprint: turn, ..answer }))
+            Count::ArgClass { question, epoch } => {
+                Some(builder.answer(question, Answer { fingerprint: epoch, ..answer }))
             }
             // One that succeeded was counted when the new image appeared.
             Count::Exec { call, path, from_dir_fd } => {
-                let question = Question { call, ask: Ask::Exec, path: &path, from_dir_fd };
+                let question = Question { call, query: Query::Exec, path: &path, from_dir_fd };
                 let question = builder.question(image, question);
                 Some(builder.answer(question, answer))
             }
@@ -175,13 +175,13 @@ impl Calls {
     fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {
         let nr = (info.nr() & !X32_BIT) as usize;
         let at = self.abis.iter().position(|abi| abi.audit == info.arch);
-        let wide = at.is_none_or(|at| self.abis[at].wide);
+        let is_64bit = at.is_none_or(|at| self.abis[at].is_64bit);
         if let Some((at, Some(call))) = at.and_then(|at| Some((at, *self.abis[at].calls.get(nr)?)))
         {
             let id = *self.ids[at][nr].get_or_insert_with(|| builder.call(call.name));
-            return (id, call.kind, wide);
+            return (id, call.kind, is_64bit);
         }
-        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, wide)
+        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, is_64bit)
     }
 
     fn begin_path(
@@ -191,8 +191,8 @@ impl Calls {
         entry: &Entry<'_>,
         shape: Shape,
     ) -> Begun {
-        let Entry { tid, call, args, wide, at_ns, look } = *entry;
-        let ask = decide(shape, tid, args);
+        let Entry { tid, call, args, is_64bit, at_ns, look } = *entry;
+        let query = decide(shape, tid, args);
         let effect = Effect::from(shape.moves);
         let address = args[shape.path as usize];
         // A null pointer where the descriptor alone is meant (futimens), or a mistake: no path.
@@ -216,20 +216,20 @@ impl Calls {
             true => &text,
             false => make_absolute(&mut self.absolute, builder, group, tid, &text),
         };
-        if ask == Ask::Exec {
+        if query == Query::Exec {
             let count = Count::Exec { call, path: path.to_owned(), from_dir_fd };
             return Begun::then(count, effect);
         }
         // Only the command's exec is of interest before it has happened.
         let Some(image) = group.image else { return Begun::then(Count::Nothing, effect) };
-        let question = builder.question(image, Question { call, ask, path, from_dir_fd });
+        let question = builder.question(image, Question { call, query, path, from_dir_fd });
         let hits = builder.hits(question);
-        let sample = if samples(ask) { sample_weight(hits + 1) } else { 0 };
-        if !look && effect == Effect::None && assumable(ask) && !looks(hits) {
+        let sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
+        if !look && effect == Effect::None && assumable(query) && !looks(hits) {
             let row = builder.assume(question, Some(at_ns));
             return Begun { sampled: (row, sample), ..Begun::over() };
         }
-        let count = Count::Answer { question, reply: shape.reply, args: *args, wide };
+        let count = Count::Answer { question, reply: shape.reply, args: *args, is_64bit };
         let pending = Some(Pending { count, effect, sample });
         Begun { pending, ..Begun::over() }
     }
@@ -240,26 +240,26 @@ fn begin_detail(
     builder: &mut Builder,
     group: &mut Group,
     entry: &Entry<'_>,
-    told: Told,
+    told: Classifier,
 ) -> Option<Begun> {
     let image = group.image?;
-    let Seen { detail, turn } = group.details.see(entry.tid, told, entry.args)?;
+    let Seen { detail, epoch } = group.details.see(entry.tid, told, entry.args)?;
     let question = builder.detail(image, entry.call, detail);
     if !entry.look && !looks(builder.hits(question)) {
         let at_ns = Some(entry.at_ns);
-        builder.assume_as(question, Answer { fingerprint: turn, at_ns, ..Answer::default() });
+        builder.assume_as(question, Answer { fingerprint: epoch, at_ns, ..Answer::default() });
         return Some(Begun::over());
     }
-    Some(Begun::then(Count::Detail { question, turn }, Effect::None))
+    Some(Begun::then(Count::ArgClass { question, epoch }, Effect::None))
 }
 
 /// The question by its flags.
-fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Ask {
+fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Query {
     match shape.decided_by {
-        Decider::Name => shape.ask,
-        Decider::OpenFlags(at) => Ask::open(args[at as usize]),
-        Decider::OpenHow(at) => read_u64(tid, args[at as usize]).map_or(shape.ask, Ask::open),
-        Decider::AtFlags(at) => Ask::status(args[at as usize]),
+        Decider::Name => shape.query,
+        Decider::OpenFlags(at) => Query::open(args[at as usize]),
+        Decider::OpenHow(at) => read_u64(tid, args[at as usize]).map_or(shape.query, Query::open),
+        Decider::AtFlags(at) => Query::status(args[at as usize]),
     }
 }
 
@@ -273,10 +273,10 @@ fn make_absolute<'a>(
 ) -> &'a str {
     absolute.clear();
     // From another root the kernel tells the directory's name below ours.
-    let own_root = group.image.is_none_or(|image| builder.process_ref(image).own_root);
-    if own_root {
+    let shares_root = group.image.is_none_or(|image| builder.process_ref(image).shares_root);
+    if shares_root {
         let directory =
-            group.directory.get_or_insert_with(|| needless_tracee::working_directory(tid));
+            group.directory.get_or_insert_with(|| needless_host::working_directory(tid));
         if let Some(directory) = directory {
             absolute.push_str(directory.trim_end_matches('/'));
             absolute.push('/');
@@ -289,8 +289,8 @@ fn make_absolute<'a>(
 /// Questions of which an unseen answer may be taken to be as the last one: what changes their
 /// answer shows elsewhere, or does no harm. Opens are not among them: a zone file that is read
 /// again must be seen.
-fn assumable(ask: Ask) -> bool {
-    matches!(ask, Ask::Stat | Ask::Lstat | Ask::Access | Ask::Readlink)
+fn assumable(query: Query) -> bool {
+    matches!(query, Query::Stat | Query::Lstat | Query::Access | Query::Readlink)
 }
 
 /// Whether the answer after `hits` others is looked at.
@@ -299,8 +299,8 @@ fn looks(hits: u64) -> bool {
 }
 
 /// Questions whose repetition calls for a culprit.
-fn samples(ask: Ask) -> bool {
-    assumable(ask) || ask == Ask::Open
+fn samples(query: Query) -> bool {
+    assumable(query) || query == Query::Open
 }
 
 /// Snapshots in a row: a program that asks from two or three places in turn shows them all.

@@ -1,8 +1,8 @@
 //! Calls without a path that rules ask about: what their arguments tell.
 
 use crate::sys::{Tid, read_memory};
-use needless_abi::Told;
-use needless_model::Detail;
+use needless_model::ArgClass;
+use needless_syscalls::Classifier;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// What is remembered of a process for the sake of such calls; begins anew with each image.
@@ -28,7 +28,7 @@ struct Output {
     /// Whether reads and writes took turns when they were last looked at.
     in_turn: bool,
     /// Counts the turns.
-    turns: u64,
+    epochs: u64,
 }
 
 /// The first small writes have the reads between them looked at, then one in so many has.
@@ -39,28 +39,29 @@ const NULL: (u64, u64) = (1, 3);
 
 /// What a call turned out to be.
 pub(crate) struct Seen {
-    pub(crate) detail: Detail,
+    pub(crate) detail: ArgClass,
     /// What makes it another than the one before, as the fingerprint of an answer.
-    pub(crate) turn: Option<u64>,
+    pub(crate) epoch: Option<u64>,
 }
 
 impl Details {
     /// What the call with these arguments is; `None`: nothing that a rule asks about.
-    pub(crate) fn see(&mut self, tid: Tid, told: Told, args: &[u64; 6]) -> Option<Seen> {
-        let plain = |detail| Some(Seen { detail, turn: None });
+    pub(crate) fn see(&mut self, tid: Tid, told: Classifier, args: &[u64; 6]) -> Option<Seen> {
+        let plain = |detail| Some(Seen { detail, epoch: None });
         match told {
-            Told::Just(detail) => plain(detail),
-            Told::Heap => {
+            Classifier::Just(detail) => plain(detail),
+            Classifier::Heap => {
                 let before = std::mem::replace(&mut self.heap, args[0]);
-                plain(if args[0] < before { Detail::HeapShrinks } else { Detail::HeapGrows })
+                plain(if args[0] < before { ArgClass::HeapShrinks } else { ArgClass::HeapGrows })
             }
-            Told::Peer => peer(tid, args[1], args[2]).and_then(plain),
-            Told::Output => {
+            Classifier::Peer => peer(tid, args[1], args[2]).and_then(plain),
+            Classifier::Output => {
                 let output = self.output.get_or_insert_with(|| Output::of(tid));
-                let turn = Some(output.turn(tid)?);
+                let epoch = Some(output.epoch(tid)?);
                 let discarded = output.discarded;
-                let detail = if discarded { Detail::DiscardedOutput } else { Detail::SmallOutput };
-                Some(Seen { detail, turn })
+                let detail =
+                    if discarded { ArgClass::DiscardedOutput } else { ArgClass::SmallOutput };
+                Some(Seen { detail, epoch })
             }
         }
     }
@@ -86,7 +87,7 @@ impl Output {
     }
 
     /// The number of the turn that a write belongs to; `None`: it goes to a terminal.
-    fn turn(&mut self, tid: Tid) -> Option<u64> {
+    fn epoch(&mut self, tid: Tid) -> Option<u64> {
         if self.terminal {
             return None;
         }
@@ -97,8 +98,8 @@ impl Output {
             self.in_turn = reads * 2 >= writes;
             self.looked = now;
         }
-        self.turns += u64::from(self.in_turn);
-        Some(self.turns)
+        self.epochs += u64::from(self.in_turn);
+        Some(self.epochs)
     }
 }
 
@@ -114,7 +115,7 @@ fn reads(tid: Tid) -> u64 {
 
 /// Whom a `connect` is for, if it is for somebody that rules ask about: `struct sockaddr_un`,
 /// `sockaddr_in`, `sockaddr_in6`.
-fn peer(tid: Tid, address: u64, length: u64) -> Option<Detail> {
+fn peer(tid: Tid, address: u64, length: u64) -> Option<ArgClass> {
     let mut bytes = [0u8; 32];
     let length = bytes.len().min(usize::try_from(length).unwrap_or(usize::MAX));
     let read = read_memory(tid, address, &mut bytes[..length]);
@@ -123,11 +124,11 @@ fn peer(tid: Tid, address: u64, length: u64) -> Option<Detail> {
     match family {
         libc::AF_UNIX => {
             let path = bytes[2..].split(|byte| *byte == 0).next()?;
-            (path == b"/dev/log").then_some(Detail::SystemLog)
+            (path == b"/dev/log").then_some(ArgClass::SystemLog)
         }
         libc::AF_INET | libc::AF_INET6 => {
             let port = u16::from_be_bytes(*bytes[2..].first_chunk()?);
-            (port == 53).then_some(Detail::NameServer)
+            (port == 53).then_some(ArgClass::NameServer)
         }
         _ => None,
     }

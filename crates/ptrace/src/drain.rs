@@ -49,12 +49,12 @@ fn answer(status: i32) -> (Resume, i32) {
 mod tests {
     use super::*;
     use crate::{filter, tracer};
+    use needless_fixtures::needed;
     use needless_launch::{Launch, Original, Prepared, Stdio};
-    use needless_testees::needed;
 
     #[test]
     fn a_drained_command_lives_on_without_failing_calls() {
-        let Some(testee) = needed(needless_testees::path("stat_loop")) else { return };
+        let Some(testee) = needed(needless_fixtures::path("stat_loop")) else { return };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("counts");
         let launch = Launch {
@@ -65,7 +65,7 @@ mod tests {
             caller: None,
         };
         let original = Original::record_and_block().unwrap();
-        let code = filter::program(&needless_abi::abis());
+        let code = filter::program(&needless_syscalls::abis());
         let prepared = Prepared::new(&launch, code, original).unwrap();
         let pid = prepared.fork(None).unwrap();
         let mut child = prepared.held(pid);

@@ -7,42 +7,42 @@ use std::path::Path;
 /// Why a command could not be run or traced. [`Display`](fmt::Display) is one line with what to
 /// do about it.
 #[derive(Debug)]
-pub enum Error {
+pub enum TraceError {
     /// The command could not be started.
-    Launch(needless_launch::Error),
+    Launch(needless_launch::LaunchError),
     /// The kernel or the container forbids tracing.
     Forbidden(String),
     /// needless does not know this machine's system calls.
     Architecture,
 }
 
-impl From<needless_launch::Error> for Error {
-    fn from(error: needless_launch::Error) -> Error {
-        Error::Launch(error)
+impl From<needless_launch::LaunchError> for TraceError {
+    fn from(error: needless_launch::LaunchError) -> TraceError {
+        TraceError::Launch(error)
     }
 }
 
-impl Error {
+impl TraceError {
     /// Something of ours failed before the command ran.
-    pub(crate) fn start(what: &'static str, errno: Errno) -> Error {
-        Error::Launch(needless_launch::Error::Start { what, errno })
+    pub(crate) fn start(what: &'static str, errno: Errno) -> TraceError {
+        TraceError::Launch(needless_launch::LaunchError::Start { what, errno })
     }
 
-    /// The exit status for it: see [`needless_launch::Error::status`].
+    /// The exit status for it: see [`needless_launch::LaunchError::status`].
     pub fn status(&self) -> i32 {
         match self {
-            Error::Launch(error) => error.status(),
-            Error::Forbidden(_) | Error::Architecture => 125,
+            TraceError::Launch(error) => error.status(),
+            TraceError::Forbidden(_) | TraceError::Architecture => 125,
         }
     }
 
     /// `PTRACE_SEIZE` of our own child failed with `errno`: looks up who forbids it.
-    pub(crate) fn forbidden(errno: Errno) -> Error {
+    pub(crate) fn forbidden(errno: Errno) -> TraceError {
         let tracer = status_field("TracerPid:").filter(|pid| pid != "0");
         let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
         let yama = yama.map(|text| text.trim().to_owned()).unwrap_or_default();
         let filtered = status_field("Seccomp:").is_some_and(|mode| mode != "0");
-        Error::Forbidden(forbidden_because(errno, tracer.as_deref(), &yama, filtered))
+        TraceError::Forbidden(forbidden_because(errno, tracer.as_deref(), &yama, filtered))
     }
 }
 
@@ -73,12 +73,12 @@ fn status_field(name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Launch(error) => error.fmt(f),
-            Error::Forbidden(why) => f.write_str(why),
-            Error::Architecture => write!(
+            TraceError::Launch(error) => error.fmt(f),
+            TraceError::Forbidden(why) => f.write_str(why),
+            TraceError::Architecture => write!(
                 f,
                 "cannot trace on {}: only x86-64 and aarch64 are known; use `strace -f -o LOG` and `needless read LOG`",
                 std::env::consts::ARCH
@@ -87,7 +87,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for TraceError {}
 
 #[cfg(test)]
 mod tests {

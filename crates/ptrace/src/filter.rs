@@ -4,7 +4,7 @@ use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET,
     BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
 };
-use needless_abi::{Abi, When, X32_BIT};
+use needless_syscalls::{Abi, Condition, X32_BIT};
 
 /// What our filter says when a call is to stop, in the lower 16 bits ("NL"): a filter of the command's
 /// own may ask for its tracer too, and it has none.
@@ -34,7 +34,7 @@ pub(crate) fn program(abis: &[Abi]) -> Vec<sock_filter> {
 }
 
 fn of_abi(abi: &Abi) -> Vec<sock_filter> {
-    let mut stops: Vec<(u32, When)> = abi
+    let mut stops: Vec<(u32, Condition)> = abi
         .calls
         .iter()
         .enumerate()
@@ -48,7 +48,7 @@ fn of_abi(abi: &Abi) -> Vec<sock_filter> {
 }
 
 /// Code that stops the calls in `stops` and allows the others. Ends in a return on every way.
-fn search(stops: &[(u32, When)]) -> Vec<sock_filter> {
+fn search(stops: &[(u32, Condition)]) -> Vec<sock_filter> {
     if stops.len() > 4 {
         let (below, above) = stops.split_at(stops.len() / 2);
         let (left, right) = (search(below), search(above));
@@ -70,16 +70,16 @@ fn search(stops: &[(u32, When)]) -> Vec<sock_filter> {
     code
 }
 
-fn stop(when: When) -> Vec<sock_filter> {
+fn stop(when: Condition) -> Vec<sock_filter> {
     match when {
-        When::Always => vec![ret(STOP)],
-        When::NonZero(at) => {
+        Condition::Always => vec![ret(STOP)],
+        Condition::NonZero(at) => {
             vec![load(low_word(at)), jump(BPF_JEQ, 0, 1, 0), ret(STOP), ret(SECCOMP_RET_ALLOW)]
         }
-        When::AtLeast(at, least) => {
+        Condition::AtLeast(at, least) => {
             vec![load(low_word(at)), jump(BPF_JGE, least, 0, 1), ret(STOP), ret(SECCOMP_RET_ALLOW)]
         }
-        When::Stream(fd, below) => vec![
+        Condition::Stream(fd, below) => vec![
             load(low_word(0)),
             jump(BPF_JEQ, fd, 0, 3),
             load(low_word(2)),
@@ -87,7 +87,7 @@ fn stop(when: When) -> Vec<sock_filter> {
             ret(STOP),
             ret(SECCOMP_RET_ALLOW),
         ],
-        When::OneOf(at, bits) => {
+        Condition::OneOf(at, bits) => {
             let mut code = vec![load(low_word(at))];
             let wanted: Vec<u32> = (0..u32::BITS).filter(|bit| bits & 1 << bit != 0).collect();
             for (done, value) in wanted.iter().enumerate() {
@@ -96,10 +96,10 @@ fn stop(when: When) -> Vec<sock_filter> {
             code.extend([ret(SECCOMP_RET_ALLOW), ret(STOP)]);
             code
         }
-        When::Without(at, bits) => {
+        Condition::Without(at, bits) => {
             vec![load(low_word(at)), jump(BPF_JSET, bits, 1, 0), ret(STOP), ret(SECCOMP_RET_ALLOW)]
         }
-        When::With(at, bits) => {
+        Condition::With(at, bits) => {
             vec![load(low_word(at)), jump(BPF_JSET, bits, 0, 1), ret(STOP), ret(SECCOMP_RET_ALLOW)]
         }
     }
@@ -133,7 +133,7 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use needless_abi::{CLONE_UNTRACED, Kind, abis};
+    use needless_syscalls::{CLONE_UNTRACED, Kind, abis};
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {

@@ -4,12 +4,12 @@
 //! the report. If it is killed, the tracer goes on resuming the command's calls, so that the command
 //! lives on as if nothing had happened; if the tracer is killed, the front takes its place.
 
-use crate::line::{Message, REPORT_NOW, WAKE};
+use crate::channel::{Message, REPORT_NOW, WAKE};
 use crate::rescue;
 use crate::roster::Roster;
 use crate::standing::{OomScore, Turn, take_turns};
 use crate::sys::Tid;
-use needless_launch::{Forward, Original, mirror, release_standard_streams, wait_for};
+use needless_launch::{Forward, Original, exit_like, release_standard_streams, wait_for};
 use needless_model::Exit;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -199,7 +199,7 @@ impl Waiting {
             Phase::Asked if ending => {
                 // Whoever asks twice does not want to wait for the report either.
                 original.restore_mask();
-                mirror(Exit::Signal(number));
+                exit_like(Exit::Signal(number));
             }
             Phase::Reporting if ending => {
                 // SAFETY: integers only; it is our child and not yet waited for.
@@ -249,7 +249,7 @@ impl Waiting {
             (Some(Exit::Code(0)), Exit::Code(status)) if COMPLAINTS.contains(&status) => tracer,
             (ended, tracer) => ended.unwrap_or(tracer),
         };
-        mirror(ended)
+        exit_like(ended)
     }
 
     fn reap_tracer(&self) -> i32 {

@@ -1,7 +1,7 @@
 //! Runs a command under ptrace, without privilege, and fills a profile.
 //!
 //! By default only the calls that rules need stop: a seccomp filter picks them
-//! (`SECCOMP_RET_TRACE`), everything else runs untouched. With [`Options::all`] every call stops
+//! (`SECCOMP_RET_TRACE`), everything else runs untouched. With [`TraceOptions::all`] every call stops
 //! and the totals are exact.
 //!
 //! [`run`] is for the user's command: it splits into a front process, which is what the shell
@@ -13,13 +13,13 @@
 //! strict mode is refused to it.
 
 mod calls;
+mod channel;
 mod detail;
 mod drain;
 mod error;
 mod filter;
 mod front;
 mod lifecycle;
-mod line;
 mod memory;
 mod rescue;
 mod roster;
@@ -30,16 +30,16 @@ mod tracer;
 mod tree;
 mod untraced;
 
-pub use error::Error;
+pub use error::TraceError;
 
+use needless_host::Stack;
 use needless_launch::{Launch, Original};
 use needless_model::{Exit, Limits, ProcId, Profile};
-use needless_tracee::Stack;
 use std::os::fd::OwnedFd;
 
 /// How to watch.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct TraceOptions {
     /// Stop at every call, for exact totals; several times slower.
     pub all: bool,
     /// The environment variables to keep; others are never stored.
@@ -69,7 +69,7 @@ pub struct Traced {
 /// Runs the user's command, split from this process. **Returns in another process than it was
 /// called in**: the one that was called waits, hands signals and job control on, and ends as the
 /// command ended or, where it never ran, as that other process ends. To be called while the process has one thread, and to be followed by the
-/// report and [`mirror`].
+/// report and [`exit_like`].
 ///
 /// Waits for the command and all its descendants, as `strace -f` does; SIGINT, SIGTERM, SIGHUP or
 /// SIGQUIT after the command has ended gets the report of what was seen until then. If the front
@@ -77,16 +77,16 @@ pub struct Traced {
 ///
 /// If the *tracer* is killed (SIGKILL; its name is `nl-tracer`), the front takes its place, without
 /// observing: the command goes on. Filtered calls of the time in between fail with ENOSYS; with
-/// [`Options::all`] there is no filter. That time is short where the front may be a real-time process, else the
+/// [`TraceOptions::all`] there is no filter. That time is short where the front may be a real-time process, else the
 /// scheduler's to say. Where we may, neither is killed when memory is short.
 ///
 /// # Errors
 ///
-/// See [`Error`]; also returned in the other process.
-pub fn run(launch: Launch, options: &Options) -> Result<Traced, Error> {
+/// See [`TraceError`]; also returned in the other process.
+pub fn run(launch: Launch, options: &TraceOptions) -> Result<Traced, TraceError> {
     let original = Original::record_and_block().map_err(blocked)?;
     let prepared = tracer::prepare(&launch, options, original)?;
-    let (front, command, roster) = line::split(prepared, original, !options.all)?;
+    let (front, command, roster) = channel::split(prepared, original, !options.all)?;
     tracer::trace(command, options, original, Some((&front, roster)))
         .inspect_err(|_| front.give_up(original))
 }
@@ -96,8 +96,8 @@ pub fn run(launch: Launch, options: &Options) -> Result<Traced, Error> {
 ///
 /// # Errors
 ///
-/// See [`Error`].
-pub fn trace(launch: Launch, options: &Options) -> Result<Traced, Error> {
+/// See [`TraceError`].
+pub fn trace(launch: Launch, options: &TraceOptions) -> Result<Traced, TraceError> {
     // A tracer waits for all children of its thread: in a thread of its own, for no others.
     std::thread::scope(|scope| {
         let tracer = scope.spawn(|| {
@@ -111,6 +111,6 @@ pub fn trace(launch: Launch, options: &Options) -> Result<Traced, Error> {
     })
 }
 
-fn blocked(errno: nix::errno::Errno) -> Error {
-    Error::start("sigprocmask", errno)
+fn blocked(errno: nix::errno::Errno) -> TraceError {
+    TraceError::start("sigprocmask", errno)
 }

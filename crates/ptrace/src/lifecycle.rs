@@ -4,7 +4,7 @@ use crate::detail::Details;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Effect, Pending};
-use needless_model::{Answer, Ask, Born, Exit, Loss, ProcId, Process, Question};
+use needless_model::{Answer, Exit, Loss, ProcId, Process, Query, Question, Spawn};
 
 /// Most descriptors of foreign roots kept.
 const MAX_ROOTS: usize = 256;
@@ -12,8 +12,8 @@ const MAX_ROOTS: usize = 256;
 impl Tracer<'_> {
     /// Compares root and mount namespace of `tid` with ours and keeps a foreign one.
     pub(crate) fn look_at_root(&mut self, tid: Tid, image: ProcId) {
-        let own = needless_tracee::Root::of(&tid.to_string()) == self.own_root;
-        self.builder.process_mut(image).own_root = own;
+        let own = needless_host::RootId::of(&tid.to_string()) == self.shares_root;
+        self.builder.process_mut(image).shares_root = own;
         if own {
             return;
         }
@@ -23,7 +23,7 @@ impl Tracer<'_> {
             ));
             return;
         }
-        if let Some(root) = needless_tracee::open_root(tid) {
+        if let Some(root) = needless_host::open_root(tid) {
             self.roots.retain(|(of, _)| *of != image);
             self.roots.push((image, root));
         }
@@ -85,8 +85,8 @@ impl Tracer<'_> {
                 // The parent lives: it will tell.
                 (None, Some(_)) => continue,
                 (None, None) if tgid == tid => {
-                    let mut process = Process::new(tid as u32, None, Born::Seen);
-                    needless_tracee::look(&mut process, self.options.watch);
+                    let mut process = Process::new(tid as u32, None, Spawn::Seen);
+                    needless_host::look(&mut process, self.options.watch);
                     let image = self.builder.process(process);
                     self.tree.add_group(tid, Some(image), None);
                 }
@@ -108,9 +108,9 @@ impl Tracer<'_> {
         let pending = thread.pending.take();
         let group = self.tree.group(at);
         let before = group.image;
-        let mut process = Process::new(tid as u32, before, Born::Exec);
-        needless_tracee::look(&mut process, self.options.watch);
-        if needless_tracee::privilege_withheld(&process) {
+        let mut process = Process::new(tid as u32, before, Spawn::Exec);
+        needless_host::look(&mut process, self.options.watch);
+        if needless_host::privilege_withheld(&process) {
             self.builder.lost(Loss::SETUID, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
             self.builder.note(format!(
@@ -129,7 +129,8 @@ impl Tracer<'_> {
         self.tree.group(at).image = Some(image);
         self.look_at_root(tid, image);
         let arch = sys::syscall_info(tid).map(|info| info.arch);
-        self.builder.process_mut(image).wide = arch.ok().and_then(|arch| self.calls.wide(arch));
+        self.builder.process_mut(image).is_64bit =
+            arch.ok().and_then(|arch| self.calls.is_64bit(arch));
         if arch.is_ok_and(|arch| !self.calls.knows(arch)) {
             let name = self.builder.process_ref(image).name().to_owned();
             self.builder.note(format!(
@@ -137,8 +138,8 @@ impl Tracer<'_> {
             ));
         }
         if let Some(Pending { count: Count::Exec { call, path, from_dir_fd }, .. }) = pending {
-            let ask = Ask::Exec;
-            let question = Question { call, ask, path: &path, from_dir_fd };
+            let query = Query::Exec;
+            let question = Question { call, query, path: &path, from_dir_fd };
             let question = self.builder.question(image, question);
             let at_ns = Some(sys::now() - self.started);
             self.builder.answer(question, Answer { at_ns, ..Answer::outcome(Ok(())) });

@@ -2,7 +2,7 @@
 
 use crate::sys::{Tid, read_memory};
 use foldhash::fast::FixedState;
-use needless_abi::Reply;
+use needless_syscalls::Reply;
 use std::hash::BuildHasher;
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
@@ -44,13 +44,13 @@ pub(crate) fn read_u64(tid: Tid, address: u64) -> Option<u64> {
 }
 
 /// A hash of what matters in the answer of a successful call: for a file's status device, inode,
-/// size and modification time; for a link its text. `wide`: the structures of a 64-bit ABI.
+/// size and modification time; for a link its text. `is_64bit`: the structures of a 64-bit ABI.
 pub(crate) fn fingerprint(
     tid: Tid,
     reply: Reply,
     args: &[u64; 6],
     result: u64,
-    wide: bool,
+    is_64bit: bool,
 ) -> Option<u64> {
     // Offset and length of device, inode, size and modification time; asm/stat.h, linux/stat.h.
     const STAT: &[(usize, usize)] = &[(0, 16), (48, 8), (88, 16)];
@@ -61,7 +61,7 @@ pub(crate) fn fingerprint(
     let arm = cfg!(target_arch = "aarch64");
     let (address, parts) = match reply {
         Reply::None => return None,
-        Reply::Stat(at) if wide => (args[at as usize], STAT),
+        Reply::Stat(at) if is_64bit => (args[at as usize], STAT),
         Reply::Stat(at) if !arm => (args[at as usize], I386_STAT),
         Reply::Stat(_) => return None,
         Reply::Stat64(at) if arm => (args[at as usize], ARM_STAT64),

@@ -3,8 +3,8 @@
 use crate::sys::{self, SyscallInfo, Tid};
 use crate::tree::Group;
 use foldhash::fast::FixedState;
+use needless_host::{Files, Module, Stack};
 use needless_model::{Builder, Loss};
-use needless_tracee::{Files, Module, Stack};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 

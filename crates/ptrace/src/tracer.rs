@@ -1,14 +1,14 @@
 //! The tracer's loop: what threads report, and the processes they make up.
 
 use crate::calls::{Begun, Calls};
+use crate::channel::Supervisor;
 use crate::drain::drain;
-use crate::error::Error;
-use crate::line::Front;
+use crate::error::TraceError;
 use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
 use crate::tree::{Effect, Pending, Tree};
-use crate::{Options, Traced, filter};
+use crate::{TraceOptions, Traced, filter};
 use needless_launch::{Child, Launch, Original, Prepared};
 use needless_model::{Builder, Exit, Fact, Facts, Loss, ProcId, Window};
 use nix::errno::Errno;
@@ -22,12 +22,12 @@ const MAX_BATCH: usize = 64;
 /// Prepares the command, with the filter for `options`.
 pub(crate) fn prepare(
     launch: &Launch,
-    options: &Options,
+    options: &TraceOptions,
     original: Original,
-) -> Result<Prepared, Error> {
-    let abis = needless_abi::abis();
+) -> Result<Prepared, TraceError> {
+    let abis = needless_syscalls::abis();
     if abis.is_empty() {
-        return Err(Error::Architecture);
+        return Err(TraceError::Architecture);
     }
     let code = if options.all { Vec::new() } else { filter::program(&abis) };
     Ok(Prepared::new(launch, code, original)?)
@@ -36,10 +36,10 @@ pub(crate) fn prepare(
 /// Traces the waiting command to its end and its descendants' end.
 pub(crate) fn trace(
     mut child: Child,
-    options: &Options,
+    options: &TraceOptions,
     original: Original,
-    front: Option<(&Front, Roster)>,
-) -> Result<Traced, Error> {
+    front: Option<(&Supervisor, Roster)>,
+) -> Result<Traced, TraceError> {
     let (front, roster) = front.unzip();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
@@ -48,7 +48,7 @@ pub(crate) fn trace(
 
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
-        calls: Calls::new(needless_abi::abis(), options.all),
+        calls: Calls::new(needless_syscalls::abis(), options.all),
         tree: Tree::new(roster),
         stacks: Stacks::new(options.stacks),
         options,
@@ -59,7 +59,7 @@ pub(crate) fn trace(
         unborn: None,
         reporter: None,
         last: child.pid,
-        own_root: needless_tracee::Root::of("self"),
+        shares_root: needless_host::RootId::of("self"),
         roots: Vec::new(),
         early: HashMap::new(),
         started: sys::now(),
@@ -83,21 +83,21 @@ pub(crate) fn trace(
     }
     if tracer.exit.is_none() {
         let gone = match tracer.unborn {
-            Some(Exit::Signal(signal)) => needless_launch::Error::Killed { signal }.into(),
-            _ => Error::start("the command ended before it could be executed", Errno::ECHILD),
+            Some(Exit::Signal(signal)) => needless_launch::LaunchError::Killed { signal }.into(),
+            _ => TraceError::start("the command ended before it could be executed", Errno::ECHILD),
         };
-        return Err(child.failure().map_or(gone, Error::from));
+        return Err(child.failure().map_or(gone, TraceError::from));
     }
     Ok(tracer.finish(child.captured()))
 }
 
 /// Starts tracing the waiting child and, with `stop`, leaves a stop to wait for behind; else the
 /// child can be let go.
-pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Result<(), Error> {
+pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Result<(), TraceError> {
     child.ready();
-    sys::seize(child.pid, options).map_err(Error::forbidden)?;
+    sys::seize(child.pid, options).map_err(TraceError::forbidden)?;
     if stop {
-        sys::interrupt(child.pid).map_err(Error::forbidden)?;
+        sys::interrupt(child.pid).map_err(TraceError::forbidden)?;
     }
     Ok(())
 }
@@ -108,8 +108,8 @@ pub(crate) struct Tracer<'a> {
     pub(crate) calls: Calls,
     pub(crate) tree: Tree,
     pub(crate) stacks: Stacks,
-    pub(crate) options: &'a Options,
-    pub(crate) front: Option<&'a Front>,
+    pub(crate) options: &'a TraceOptions,
+    pub(crate) front: Option<&'a Supervisor>,
     /// Process id of the command.
     pub(crate) command: Tid,
     /// Whether the front was told that the command is stopped.
@@ -121,7 +121,7 @@ pub(crate) struct Tracer<'a> {
     pub(crate) reporter: Option<Tid>,
     /// Who reported a stop last; -1 if somebody has ended since.
     pub(crate) last: Tid,
-    pub(crate) own_root: Option<needless_tracee::Root>,
+    pub(crate) shares_root: Option<needless_host::RootId>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
     /// New threads that stopped before their parent told of them, with the stop's status.
     pub(crate) early: HashMap<Tid, i32>,
@@ -150,7 +150,7 @@ impl Tracer<'_> {
                     }
                 }
                 Err(Errno::EINTR) => {
-                    if self.reporter.is_none() && self.front.is_some_and(Front::wants_report) {
+                    if self.reporter.is_none() && self.front.is_some_and(Supervisor::wants_report) {
                         // SAFETY: the tracer has one thread; both processes go on with their copy.
                         match unsafe { libc::fork() } {
                             0 => {

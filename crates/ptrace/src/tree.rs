@@ -5,9 +5,9 @@ use crate::roster::{Roster, Slot};
 use crate::sys::Tid;
 use crate::untraced::Changed;
 use foldhash::fast::FixedState;
-use needless_abi::{Moves, Reply};
+use needless_host::Module;
 use needless_model::{CallId, ProcId, QuestionId};
-use needless_tracee::Module;
+use needless_syscalls::{Moves, Reply};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(crate) enum Count {
     /// A call without a path.
     Call(CallId),
     /// The answer to a question.
-    Answer { question: QuestionId, reply: Reply, args: [u64; 6], wide: bool },
+    Answer { question: QuestionId, reply: Reply, args: [u64; 6], is_64bit: bool },
     /// A call without a path that rules ask about.
-    Detail { question: QuestionId, turn: Option<u64> },
+    ArgClass { question: QuestionId, epoch: Option<u64> },
     /// An exec, of this process image or the next. Absolute or not; whether relative to a
     /// descriptor.
     Exec { call: CallId, path: String, from_dir_fd: bool },

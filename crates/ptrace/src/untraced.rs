@@ -14,7 +14,7 @@
 use crate::memory::read_u64;
 use crate::sys::{self, Register, SyscallInfo, Tid};
 use crate::tree::Effect;
-use needless_abi::{CLONE_UNTRACED, Flags};
+use needless_syscalls::{CLONE_UNTRACED, Flags};
 
 /// What was changed to take the flag out.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use needless_testees::referee::TESTEES;
+use needless_fixtures::referee::TESTEES;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn same_paths(case: &Case, folder: &Path) {
 /// A folder with some files in it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    needless_testees::referee::put_files(folder.path());
+    needless_fixtures::referee::put_files(folder.path());
     folder
 }
 
@@ -197,7 +197,7 @@ fn testees_get_the_counts_they_expect_of_themselves() {
             .stdout(std::process::Stdio::piped())
             .output()
             .unwrap();
-        let expected = needless_testees::expectations(&String::from_utf8_lossy(&output.stdout));
+        let expected = needless_fixtures::expectations(&String::from_utf8_lossy(&output.stdout));
         let mut argv = vec![testee.as_os_str()];
         argv.extend(arguments.iter().map(OsStr::new));
         for options in [&[][..], &["--all"]] {
@@ -219,5 +219,5 @@ fn testees_get_the_counts_they_expect_of_themselves() {
 }
 
 fn question(call: &str) -> &str {
-    needless_model::Ask::of(call).verb()
+    needless_model::Query::of(call).verb()
 }

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use needless_launch::{Launch, Stdio};
-use needless_model::{Ask, Born, Detail, Env, Exit, Fact, Limits, Profile, Target};
-use needless_ptrace::{Error, Options, Traced, trace};
+use needless_model::{ArgClass, Env, Exit, Fact, Limits, Profile, Query, Spawn, Target};
+use needless_ptrace::{TraceError, TraceOptions, Traced, trace};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -20,16 +20,16 @@ fn launch(program: &Path, arguments: &[&str]) -> Launch {
     }
 }
 
-fn options() -> Options {
-    Options { watch: &["TZ", "NEEDLESS_TEST"], stacks: true, ..Options::default() }
+fn options() -> TraceOptions {
+    TraceOptions { watch: &["TZ", "NEEDLESS_TEST"], stacks: true, ..TraceOptions::default() }
 }
 
 fn traced(program: &Path, arguments: &[&str]) -> Traced {
     trace(launch(program, arguments), &options()).unwrap()
 }
 
-fn sum(profile: &Profile, ask: Ask, path: &str) -> u64 {
-    let rows = profile.rows.iter().filter(|r| r.ask == ask && profile.path(r) == path);
+fn sum(profile: &Profile, query: Query, path: &str) -> u64 {
+    let rows = profile.rows.iter().filter(|r| r.query == query && profile.path(r) == path);
     rows.map(|r| r.count).sum()
 }
 
@@ -45,8 +45,8 @@ fn a_probe_gives_its_output_exit_and_environment() {
     let command = &traced.profile.processes[0];
     let Env::Known(kept) = &command.env else { panic!("{:?}", command.env) };
     assert_eq!(kept.iter().collect::<Vec<_>>(), [(&"NEEDLESS_TEST".into(), &"a=b".into())]);
-    assert_eq!((command.secure, command.own_root), (Some(false), true));
-    assert_eq!((command.born, command.parent), (Born::Exec, None));
+    assert_eq!((command.secure, command.shares_root), (Some(false), true));
+    assert_eq!((command.born, command.parent), (Spawn::Exec, None));
     assert!(command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap() > 0);
     assert_eq!(traced.profile.backend, "ptrace (seccomp-assisted)");
     assert!(!traced.profile.facts.has(Fact::AllCalls));
@@ -55,7 +55,10 @@ fn a_probe_gives_its_output_exit_and_environment() {
 #[test]
 fn what_cannot_be_executed_is_an_error() {
     let error = trace(launch(Path::new("/missing/program"), &[]), &options()).unwrap_err();
-    assert!(matches!(error, Error::Launch(needless_launch::Error::Exec { .. })), "{error}");
+    assert!(
+        matches!(error, TraceError::Launch(needless_launch::LaunchError::Exec { .. })),
+        "{error}"
+    );
     assert_eq!(error.status(), 127);
     let folder = tempfile::tempdir().unwrap();
     let error = trace(launch(folder.path(), &[]), &options()).unwrap_err();
@@ -68,13 +71,13 @@ fn images_and_children_are_processes_of_their_own() {
     let traced = traced(&testee, &["2"]);
     let processes = &traced.profile.processes;
     let born = |how| processes.iter().filter(|p| p.born == how).count();
-    assert_eq!((born(Born::Exec), born(Born::Fork)), (5, 4));
+    assert_eq!((born(Spawn::Exec), born(Spawn::Fork)), (5, 4));
     for row in &traced.profile.rows {
         let process = traced.profile.process(row.process);
         // A successful exec belongs to the image that it made, a failed one to who tried.
-        match (row.ask, row.ok()) {
-            (Ask::Exec, true) => assert_eq!((process.born, row.count), (Born::Exec, 1)),
-            (Ask::Exec, false) => assert_eq!(process.born, Born::Fork),
+        match (row.query, row.ok()) {
+            (Query::Exec, true) => assert_eq!((process.born, row.count), (Spawn::Exec, 1)),
+            (Query::Exec, false) => assert_eq!(process.born, Spawn::Fork),
             _ => {}
         }
     }
@@ -87,7 +90,7 @@ fn images_and_children_are_processes_of_their_own() {
 fn a_thread_that_execs_becomes_the_process() {
     let Some(testee) = testee("exec_from_thread") else { return };
     for all in [false, true] {
-        let options = Options { all, ..options() };
+        let options = TraceOptions { all, ..options() };
         for _ in 0..10 {
             let traced = trace(launch(&testee, &[]), &options).unwrap();
             let processes = &traced.profile.processes;
@@ -125,7 +128,7 @@ fn repetition_is_told_from_polling() {
     let polled = traced(&poller, &["100"]).profile;
     assert_eq!(repeated(&polled, "/missing/poller"), [(100, 0, 100 - 8 - 1)]);
     // With every call stopped nothing is assumed.
-    let all = Options { all: true, ..options() };
+    let all = TraceOptions { all: true, ..options() };
     let all = trace(launch(&watcher, &["1000"]), &all).unwrap().profile;
     assert_eq!(repeated(&all, "/etc/localtime")[0].2, 0);
     assert!(all.facts.has(Fact::AllCalls));
@@ -165,7 +168,7 @@ fn snapshots_hold_the_stack_and_what_is_mapped() {
 fn snapshots_of_children_of_one_image_have_their_memory_in_common() {
     let Some(testee) = testee("fork_storm") else { return };
     let traced = traced(&testee, &["60", "2"]);
-    let path = |stack: &&needless_tracee::Stack| {
+    let path = |stack: &&needless_host::Stack| {
         traced.profile.path(&traced.profile.rows[stack.row]) == "/missing/fork_storm"
     };
     let stacks: Vec<_> = traced.stacks.iter().filter(path).collect();
@@ -190,20 +193,20 @@ fn a_program_that_wants_to_be_traced_is_refused_and_that_is_said() {
 fn paths_that_cannot_be_read_are_counted_as_lost() {
     let Some(testee) = testee("every_path_call") else { return };
     for all in [false, true] {
-        let traced = trace(launch(&testee, &[]), &Options { all, ..options() }).unwrap();
+        let traced = trace(launch(&testee, &[]), &TraceOptions { all, ..options() }).unwrap();
         assert_eq!(traced.profile.lost["paths_unreadable"], 1);
-        assert_eq!(sum(&traced.profile, Ask::Stat, "/usr/missing/relative"), 1);
-        assert_eq!(sum(&traced.profile, Ask::Lstat, "missing/relative"), 1, "of a descriptor");
+        assert_eq!(sum(&traced.profile, Query::Stat, "/usr/missing/relative"), 1);
+        assert_eq!(sum(&traced.profile, Query::Lstat, "missing/relative"), 1, "of a descriptor");
         // open, creat and openat2 with flags to write; open and openat2 without.
-        assert_eq!(sum(&traced.profile, Ask::OpenWrite, "/missing/x"), 3);
-        assert_eq!(sum(&traced.profile, Ask::Open, "/missing/x"), 2);
+        assert_eq!(sum(&traced.profile, Query::OpenWrite, "/missing/x"), 3);
+        assert_eq!(sum(&traced.profile, Query::Open, "/missing/x"), 2);
     }
 }
 
 #[test]
 fn a_bound_on_rows_folds_and_keeps_the_totals() {
     let Some(testee) = testee("every_path_call") else { return };
-    let options = Options { limits: Limits { rows: 5, ..Limits::default() }, ..options() };
+    let options = TraceOptions { limits: Limits { rows: 5, ..Limits::default() }, ..options() };
     let bounded = trace(launch(&testee, &[]), &options).unwrap().profile;
     let whole = traced(&testee, &[]).profile;
     assert_eq!(bounded.totals.calls, whole.totals.calls);
@@ -216,11 +219,12 @@ fn a_32_bit_child_of_a_64_bit_program_is_counted() {
     let Some(sh) = needed(program("sh")) else { return };
     let script = format!("{} 100; exit 3", testee.display());
     let traced = traced(&sh, &["-c", &script]);
-    assert_eq!(sum(&traced.profile, Ask::Stat, "/etc/localtime"), 100);
-    let row = traced.profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 100).unwrap();
+    assert_eq!(sum(&traced.profile, Query::Stat, "/etc/localtime"), 100);
+    let row =
+        traced.profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 100).unwrap();
     let child = traced.profile.process(row.process);
     assert!(child.name().contains("watcher-i386"));
-    assert_eq!((child.wide, child.secure), (Some(false), Some(false)));
+    assert_eq!((child.is_64bit, child.secure), (Some(false), Some(false)));
     assert!(row.assumed > 0 && row.repeated > 0);
     assert_eq!(traced.exit, Exit::Code(3));
 }
@@ -235,11 +239,11 @@ fn another_root_is_noticed_and_kept_and_a_zone_that_changes_is_read_again() {
     }
     let traced = traced(&testee, &[zone]);
     assert_eq!(traced.exit, Exit::Code(0));
-    assert_eq!(sum(&traced.profile, Ask::Open, "/etc/localtime"), 2);
-    assert_eq!(sum(&traced.profile, Ask::Stat, "/etc/localtime"), 3);
-    assert!(!traced.profile.processes[0].own_root);
+    assert_eq!(sum(&traced.profile, Query::Open, "/etc/localtime"), 2);
+    assert_eq!(sum(&traced.profile, Query::Stat, "/etc/localtime"), 3);
+    assert!(!traced.profile.processes[0].shares_root);
     assert_eq!(traced.roots.len(), 1);
-    let row = traced.profile.rows.iter().find(|r| r.ask == Ask::Stat && r.count == 3).unwrap();
+    let row = traced.profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 3).unwrap();
     assert!(row.repeated < 3, "the answer changed once: {row:?}");
 }
 
@@ -288,7 +292,7 @@ fn a_child_that_outlives_the_command_is_counted() {
     let script = "(sleep 0.2; test -e /missing/late) >/dev/null & exit 2";
     let traced = traced(&sh, &["-c", script]);
     assert_eq!(traced.exit, Exit::Code(2));
-    assert_eq!(sum(&traced.profile, Ask::Stat, "/missing/late"), 1);
+    assert_eq!(sum(&traced.profile, Query::Stat, "/missing/late"), 1);
 }
 
 #[test]
@@ -308,16 +312,16 @@ fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
 #[test]
 fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
     let Some(sh) = needed(program("sh")) else { return };
-    let profile = traced(&sh, &["-c", needless_testees::NAMED_SCRIPT]).profile;
+    let profile = traced(&sh, &["-c", needless_fixtures::NAMED_SCRIPT]).profile;
     let exe = sh.canonicalize().unwrap();
     let named = |name| profile.processes.iter().rfind(|p| p.command.as_deref() == Some(name));
     let script = named("a-script-of-a-l").unwrap();
-    assert_eq!((script.born, script.open_files), (Born::Exec, Some(300)));
+    assert_eq!((script.born, script.open_files), (Spawn::Exec, Some(300)));
     assert_eq!(script.exe.as_deref(), exe.to_str());
     assert_eq!(script.script(), Some("a-script-of-a-l"));
     // It went down to 300 itself, after its exec.
     let shell = named("sh").unwrap();
-    assert_eq!((shell.born, shell.open_files), (Born::Fork, Some(400)));
+    assert_eq!((shell.born, shell.open_files), (Spawn::Fork, Some(400)));
     assert_eq!(profile.process(shell.parent.unwrap()).open_files, Some(400));
     assert_ne!(profile.processes[0].open_files, Some(400));
     assert!(profile.processes.iter().all(|p| p.command.is_some() && p.open_files.is_some()));
@@ -326,10 +330,10 @@ fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
 #[test]
 fn output_to_dev_null_is_told_from_output_to_a_file_and_a_pipe() {
     let Some(sh) = needed(program("sh")) else { return };
-    let profile = traced(&sh, &["-c", needless_testees::THREE_OUTPUTS]).profile;
+    let profile = traced(&sh, &["-c", needless_fixtures::THREE_OUTPUTS]).profile;
     let of = |detail| {
-        let rows = profile.rows.iter().filter(|row| row.target == Target::Detail(detail));
+        let rows = profile.rows.iter().filter(|row| row.target == Target::ArgClass(detail));
         rows.filter(|row| row.count == 50).count()
     };
-    assert_eq!((of(Detail::DiscardedOutput), of(Detail::SmallOutput)), (1, 2));
+    assert_eq!((of(ArgClass::DiscardedOutput), of(ArgClass::SmallOutput)), (1, 2));
 }

@@ -224,7 +224,7 @@ fn who(finding: &Finding, profile: &Profile) -> String {
 
 /// What to know of paths where they are not this machine's.
 fn elsewhere(finding: &Finding, profile: &Profile) -> &'static str {
-    let own = |id: &ProcId| profile.process(*id).own_root;
+    let own = |id: &ProcId| profile.process(*id).shares_root;
     match (finding.processes.iter().all(own), finding.processes.iter().any(own)) {
         (true, _) => "",
         (_, false) => "; in a root or mount namespace of its own: paths are those there",

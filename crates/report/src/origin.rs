@@ -6,14 +6,14 @@ pub use json::{ORIGIN_SCHEMA, origin_json, origin_schema};
 
 use crate::Style;
 use crate::text::{Tint, clean, wrap};
-use needless_model::{Reaches, Story, Value};
+use needless_model::{Provenance, Value, Visibility};
 use std::io::{self, Write};
 
 /// Writes a story: the answer, the steps, the files, the place for a change, what was not read.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn origin(out: &mut dyn Write, story: &Story, style: Style) -> io::Result<()> {
+pub fn origin(out: &mut dyn Write, story: &Provenance, style: Style) -> io::Result<()> {
     for line in wrap(&clean(&story.answer), style.width) {
         writeln!(out, "{}", style.paint(Tint::Name, &line))?;
     }
@@ -41,9 +41,9 @@ pub fn origin(out: &mut dyn Write, story: &Story, style: Style) -> io::Result<()
         };
         writeln!(out, "  {at}  {}", clean(&mention.says))?;
         let (word, why, tint) = match &mention.reaches {
-            Reaches::Yes(why) => ("read", why, Tint::Fix),
-            Reaches::No(why) => ("not read", why, Tint::Faint),
-            Reaches::Perhaps(why) => ("perhaps", why, Tint::Care),
+            Visibility::Yes(why) => ("read", why, Tint::Fix),
+            Visibility::No(why) => ("not read", why, Tint::Faint),
+            Visibility::Perhaps(why) => ("perhaps", why, Tint::Care),
         };
         item(out, word, &clean(why), tint, style)?;
     }

@@ -1,7 +1,7 @@
 //! What needless wrote before, read again.
 
 use crate::profile::PROFILE_SCHEMA;
-use needless_model::{Born, Change, Process, Snapshot};
+use needless_model::{Change, Process, Snapshot, Spawn};
 use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -223,7 +223,7 @@ fn advice(finding: &FindingIn) -> Advice {
 fn known(finding: &FindingIn) -> Known {
     let title = |program: &ExeIn| {
         let (exe, command) = (program.exe.clone(), program.script.clone());
-        Process { exe, command, ..Process::new(0, None, Born::Seen) }.title()
+        Process { exe, command, ..Process::new(0, None, Spawn::Seen) }.title()
     };
     Known {
         rule: finding.rule.clone(),

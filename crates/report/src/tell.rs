@@ -25,7 +25,7 @@ pub(crate) fn share(finding: &Finding, path_calls: u64) -> f64 {
 /// and again do not; some backends do not count those.
 pub(crate) fn all_name_paths(finding: &Finding, profile: &Profile) -> bool {
     let rows = finding.rows.iter().map(|at| &profile.rows[*at]);
-    let named: u64 = rows.filter(|row| row.ask.names_path()).map(|row| row.count).sum();
+    let named: u64 = rows.filter(|row| row.query.names_path()).map(|row| row.count).sum();
     finding.needless <= named
 }
 

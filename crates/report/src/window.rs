@@ -3,7 +3,7 @@
 
 use crate::text::{clean, count, duration, number, percent};
 use crate::{Report, Source, tell};
-use needless_model::{Ask, Born, Evidence, Finding, Process, Profile, Totals};
+use needless_model::{Evidence, Finding, Process, Profile, Query, Spawn, Totals};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,13 +134,13 @@ pub(crate) fn sentence(finding: &Finding, length: u64) -> Option<String> {
 /// `14,925 stats of /etc/localtime`, `24 failed opens of /x`, `2,000 fstat calls`.
 fn asked(evidence: &Evidence) -> String {
     let call = clean(&evidence.call);
-    let (one, many) = match Ask::of(&evidence.call) {
-        ask @ (Ask::Stat | Ask::Lstat | Ask::Open | Ask::Readlink | Ask::Exec) => {
-            (ask.verb().to_owned(), ask.verb().to_owned() + "s")
+    let (one, many) = match Query::of(&evidence.call) {
+        query @ (Query::Stat | Query::Lstat | Query::Open | Query::Readlink | Query::Exec) => {
+            (query.verb().to_owned(), query.verb().to_owned() + "s")
         }
-        Ask::OpenWrite => ("open".to_owned(), "opens".to_owned()),
-        Ask::Access => ("access".to_owned(), "accesses".to_owned()),
-        Ask::Change | Ask::OtherPath | Ask::NoPath => {
+        Query::OpenWrite => ("open".to_owned(), "opens".to_owned()),
+        Query::Access => ("access".to_owned(), "accesses".to_owned()),
+        Query::Change | Query::OtherPath | Query::NoPath => {
             (format!("{call} call"), format!("{call} calls"))
         }
     };
@@ -161,7 +161,7 @@ fn processes(profile: &Profile) -> String {
     // One that execs is the same process to everybody but us; pid 0 is nobody in particular.
     let execs = |process: &Process| {
         let before = process.parent.map(|id| profile.process(id).pid);
-        process.born == Born::Exec && before == Some(process.pid)
+        process.born == Spawn::Exec && before == Some(process.pid)
     };
     let all = profile.processes.iter().filter(|process| process.pid != 0 && !execs(process));
     count(all.count() as u64, "process", "processes")
@@ -218,7 +218,7 @@ pub(crate) fn totals_by_service(profile: &Profile) -> BTreeMap<Option<&str>, Tot
     for row in &profile.rows {
         let sum = sums.entry(profile.process(row.process).service.as_deref()).or_default();
         sum.calls += row.count;
-        sum.path_calls += if row.ask.names_path() { row.count } else { 0 };
+        sum.path_calls += if row.query.names_path() { row.count } else { 0 };
     }
     sums
 }

@@ -5,10 +5,10 @@
 
 use crate::View;
 use crate::dirs::Dirs;
+use crate::helpers::{absent, file_name};
 use crate::loader::{base, parent};
 use crate::search::{Asker, raw_entries};
-use crate::tally::{absent, file_name};
-use needless_model::{Ask, ProcId, Row, Target};
+use needless_model::{ProcId, Query, Row, Target};
 use std::collections::{HashMap, HashSet};
 
 /// What a searcher does with a directory that it has from two sources.
@@ -47,13 +47,13 @@ pub(crate) struct Call<'p> {
 pub(crate) struct Others<'p> {
     again: Again,
     /// How often the same was asked of a directory that is not of the list, or holds something.
-    asked: HashMap<(Ask, &'p str), u64>,
+    asked: HashMap<(Query, &'p str), u64>,
 }
 
 impl<'p> Others<'p> {
     /// `vain`: the directories of the list that hold nothing.
     pub(crate) fn of(view: &View<'p>, id: ProcId, again: Again, vain: HashSet<&'p str>) -> Self {
-        let mut asked: HashMap<(Ask, &'p str), u64> = HashMap::new();
+        let mut asked: HashMap<(Query, &'p str), u64> = HashMap::new();
         let mut most = |key, count: u64| {
             let known = asked.entry(key).or_default();
             *known = count.max(*known);
@@ -62,19 +62,19 @@ impl<'p> Others<'p> {
         for (_, row) in view.rows_of(id).filter(|(_, row)| matches!(row.target, Target::Path(_))) {
             let path = view.profile.path(row);
             match again {
-                Again::Loader if row.ask == Ask::Open && !vain.contains(base(parent(path))) => {
-                    most((Ask::Open, file_name(path)), row.count);
+                Again::Loader if row.query == Query::Open && !vain.contains(base(parent(path))) => {
+                    most((Query::Open, file_name(path)), row.count);
                 }
-                Again::Imports if row.ask == Ask::Stat && !vain.contains(path) => {
+                Again::Imports if row.query == Query::Stat && !vain.contains(path) => {
                     let standard = path.contains("/lib") && file_name(path).starts_with("python3");
                     let key = if standard { "" } else { path };
-                    most((Ask::Stat, key), row.count);
+                    most((Query::Stat, key), row.count);
                 }
                 // Each end of the path that may be what was looked for.
                 Again::Names if absent(row) || row.ok() => {
                     let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
                     if dirs.below(path).is_none() {
-                        ends.for_each(|end| most((row.ask, end), row.count));
+                        ends.for_each(|end| most((row.query, end), row.count));
                     }
                 }
                 _ => {}
@@ -104,10 +104,10 @@ impl<'p> Others<'p> {
             Again::Unknown => false,
             Again::Loader => {
                 let direct = |call: &Call<'_>| {
-                    call.row.ask == Ask::Open && base(parent(call.path)) == parent(call.path)
+                    call.row.query == Query::Open && base(parent(call.path)) == parent(call.path)
                 };
                 let own = |call: &Call<'_>| {
-                    self.known(Ask::Open, file_name(call.path))
+                    self.known(Query::Open, file_name(call.path))
                         .map_or(call.count, |n| n.min(call.count))
                 };
                 let twice = calls.iter().any(|call| direct(call) && own(call) < call.count);
@@ -119,7 +119,7 @@ impl<'p> Others<'p> {
             Again::Names => {
                 let mut sums = (0, 0);
                 for call in calls.iter() {
-                    if let Some(once) = self.known(call.row.ask, call.rest) {
+                    if let Some(once) = self.known(call.row.query, call.rest) {
                         sums = (sums.0 + call.count, sums.1 + once.min(call.count));
                     }
                 }
@@ -137,7 +137,7 @@ impl<'p> Others<'p> {
                     twice = true;
                 }
                 for call in calls.iter_mut() {
-                    let own = match self.known(call.row.ask, call.rest) {
+                    let own = match self.known(call.row.query, call.rest) {
                         Some(once) => (once * mine).min(call.count),
                         None => call.count * mine / times,
                     };
@@ -150,8 +150,8 @@ impl<'p> Others<'p> {
                 /// Looks at a directory when Python first meets it: they stay, as the listing does.
                 const FIRST: u64 = 2;
                 let entries = raw_entries(env.value(variable).unwrap_or_default(), Asker::Program);
-                let kept = entries.filter_map(|entry| self.known(Ask::Stat, entry)).max();
-                let once = kept.max(self.known(Ask::Stat, "")).unwrap_or(looks);
+                let kept = entries.filter_map(|entry| self.known(Query::Stat, entry)).max();
+                let once = kept.max(self.known(Query::Stat, "")).unwrap_or(looks);
                 // A second mention in the list itself is dropped, after one look.
                 let twice = looks > once + mentions(variable) && once > FIRST;
                 for call in calls.iter_mut().filter(|_| twice) {
@@ -174,12 +174,12 @@ impl<'p> Others<'p> {
                 let users = system && looks == mine + mentions("CPATH");
                 let mut left = mine;
                 for call in calls.iter_mut().filter(|_| twice) {
-                    call.count = match call.row.ask {
-                        Ask::Stat if looks_at(call, dir) => call.count.min(left),
-                        Ask::Readlink if users => call.count,
+                    call.count = match call.row.query {
+                        Query::Stat if looks_at(call, dir) => call.count.min(left),
+                        Query::Readlink if users => call.count,
                         _ => 0,
                     };
-                    if call.row.ask == Ask::Stat {
+                    if call.row.query == Query::Stat {
                         left -= call.count;
                     }
                 }
@@ -191,14 +191,14 @@ impl<'p> Others<'p> {
 
 impl Others<'_> {
     /// How often it was asked of a directory that the list is not about.
-    fn known(&self, ask: Ask, name: &str) -> Option<u64> {
-        self.asked.get(&(ask, name)).copied()
+    fn known(&self, query: Query, name: &str) -> Option<u64> {
+        self.asked.get(&(query, name)).copied()
     }
 }
 
 /// Whether it is a look at the directory itself.
 fn looks_at(call: &Call<'_>, dir: &str) -> bool {
-    call.row.ask == Ask::Stat && call.path.trim_end_matches('/') == dir
+    call.row.query == Query::Stat && call.path.trim_end_matches('/') == dir
 }
 
 fn same(entry: &str, dir: &str) -> bool {

@@ -1,14 +1,14 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
 use crate::verdict::{ask, rank};
-use crate::{Options, Verdict, check};
-use needless_model::{Finding, Part, Profile};
+use crate::{CheckOptions, Verdict, check};
+use needless_model::{Finding, Profile, SubProfile};
 
 /// Asks every rule about each service by itself; processes of no known service count as one.
 ///
 /// The thresholds hold within a service: a busy neighbour hides nothing. Findings name their
 /// service and are ranked over all of them; their processes and rows are those of `profile`.
-pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
+pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     if profile.processes.is_empty() {
         return check(profile, options);
     }
@@ -31,7 +31,7 @@ pub fn check_by_service(profile: &Profile, options: &Options) -> Verdict {
 }
 
 /// A finding in `part` as one in the whole.
-fn of_the_whole(finding: Finding, service: Option<&str>, part: &Part) -> Finding {
+fn of_the_whole(finding: Finding, service: Option<&str>, part: &SubProfile) -> Finding {
     Finding {
         service: service.map(str::to_owned),
         processes: finding.processes.iter().map(|id| part.processes[id.index()]).collect(),

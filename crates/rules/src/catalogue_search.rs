@@ -80,9 +80,9 @@
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>: C.UTF-8, searched for no longer
 
 use crate::locale;
-use crate::select::{About, Bar, Case, Merged, merge_by};
+use crate::select::{About, Case, Merged, Threshold, merge_by};
 use crate::text::{count, list, number};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Change, Env, Fact, Finding, Process, Remedy, Row, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +124,7 @@ struct Group<'p> {
     foreign: bool,
 }
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<Cause<'_>, Group<'_>> = BTreeMap::new();
     let opens = view.opens_where(|path| catalogue(path).is_some(), |row| row.outcome.is_some());
     for (id, opens) in opens {
@@ -155,8 +155,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     for (cause, group) in groups {
         let few = group.cases.iter().all(|case| case.needless < FEWEST_ENGLISH);
         let ordinary = few && group.found.is_empty() && !group.foreign;
-        let bar = if ordinary { Bar::OnDemand } else { Bar::Usual };
-        claims.find_beyond(bar, finding(view, &cause, group));
+        let bar = if ordinary { Threshold::OnDemand } else { Threshold::Usual };
+        sink.find_beyond(bar, finding(view, &cause, group));
     }
 }
 

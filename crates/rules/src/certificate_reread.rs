@@ -46,9 +46,9 @@
 //! * <https://github.com/python/cpython/issues/95031>: why OpenSSL 3 is slower
 //! * <https://github.com/psf/requests/pull/6667>
 
-use crate::tally;
+use crate::helpers;
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -70,20 +70,20 @@ const FEWEST: u64 = 6;
 /// asks for its own pid four times.
 const CALLS: u64 = 66;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".crt") && !view.may_mention(".pem") {
         return;
     }
     let bundle = |path: &str| {
         ["ca-certificates.crt", "ca-bundle.crt", "cacert.pem", "tls-ca-bundle.pem"]
-            .contains(&tally::file_name(path))
+            .contains(&helpers::file_name(path))
             || path == "/usr/lib/ssl/cert.pem"
             || path == "/etc/ssl/cert.pem"
     };
-    let mut cases = tally::rereads(view, claims, |_| true, bundle);
+    let mut cases = helpers::rereads(view, sink, |_| true, bundle);
     cases.retain(|case| case.needless >= FEWEST);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} times the list of certificates is read anew",
             number(merged.needless),
@@ -93,12 +93,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} makes a new TLS context for each connection; each reads and parses all \
              trusted certificates."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Make one TLS context, or one session of the HTTP library, and use it for all connections",
             "A change of code; certificates that are added later are seen only by a new context.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -51,10 +51,10 @@
 //!
 //! * `man 1 java`, class path
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
 use std::collections::BTreeSet;
 
 pub(crate) const RULE: Rule = Rule {
@@ -71,40 +71,40 @@ pub(crate) const RULE: Rule = Rule {
 /// A few optional archives are usual.
 const FEWEST_ARCHIVES: usize = 5;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".jar") {
         return;
     }
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let archive = |path: &str| path.ends_with(".jar") && !path.contains("/jvm/");
-    let part = |row: &Row, path: &str| match archive(path) && tally::absent(row) {
+    let part = |row: &Row, path: &str| match archive(path) && helpers::absent(row) {
         true => Part::Needless,
         false => Part::Not,
     };
     // Java asks of each directory above it whether it is a link, and once more without the last name.
-    let calls = |row: &Row, path: &str| match row.ask {
-        Ask::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),
+    let calls = |row: &Row, path: &str| match row.query {
+        Query::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),
         _ => 1,
     };
-    let mut cases = tally::cases(view, claims, java, part);
+    let mut cases = helpers::cases(view, sink, java, part);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.collect::<BTreeSet<_>>().len() >= FEWEST_ARCHIVES
     });
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls look for archives of the class path that do not exist",
             number(merged.needless)
         );
         let why =
             format!("The class path of {program} names them, and each start asks for all of them.");
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Take the missing archives out of CLASSPATH, or of the script that starts the program",
             "One that is installed later is then not used.",
         )];
-        let besides = tally::train(view, &merged, calls);
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, calls);
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -72,11 +72,11 @@
 //! * <https://blog.packagecloud.io/system-calls-are-much-slower-on-ec2/>
 
 use crate::details;
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Remedy, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Fact, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "clock-without-vdso",
@@ -92,25 +92,25 @@ pub(crate) const RULE: Rule = Rule {
 /// A few are made where the vDSO is not ready, or by the loader.
 const FEWEST: u64 = 1000;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
-        let rows = details::rows_of(view, id, Detail::Clock);
+        let rows = details::rows_of(view, id, ArgClass::Clock);
         let needless = rows.iter().map(|(_, row)| row.count).sum();
         let rows = rows.into_iter().map(|(at, _)| at).collect();
         if needless >= FEWEST {
             cases.push(Case { process: id, needless, of: needless, rows });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} system calls for the time, which the vDSO tells without one",
             number(merged.needless)
         );
         let source = view.profile.host.clock_source.as_deref();
         let (stage, why, remedy) = told(&program, source);
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, vec![remedy]));
+        sink.find(helpers::finding(merged, RULE.name, stage, what, why, vec![remedy]));
     }
 }
 
@@ -135,7 +135,7 @@ fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
                 "The machine's clock source is {source}, which the vDSO reads without a call: {program} \
                  calls the kernel past the C library."
             ),
-            tally::by_hand(
+            helpers::by_hand(
                 "Let the program call clock_gettime() of the C library",
                 "A change of code, or of the runtime that it was built with.",
             ),
@@ -146,7 +146,7 @@ fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
                 "The machine's clock source is {source}, which cannot be read from user space: each \
                  question for the time becomes a call."
             ),
-            tally::by_hand(
+            helpers::by_hand(
                 "Choose tsc, where the machine has a stable one: \
                  /sys/devices/system/clocksource/clocksource0/current_clocksource",
                 jumps,
@@ -158,7 +158,7 @@ fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
                 "Either the machine's clock source cannot be read from user space, or {program} calls the \
                  kernel past the C library."
             ),
-            tally::by_hand(
+            helpers::by_hand(
                 "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc where it \
                  is stable; where it is tsc already, let the program call clock_gettime() of the C library",
                 jumps,

@@ -197,11 +197,11 @@
 //! * <https://github.com/containerd/containerd/pull/7566>
 
 use crate::details;
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Born, Detail, Errno, Fact, Remedy, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Errno, Fact, Remedy, Row, Spawn, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -279,8 +279,9 @@ impl Limit {
 
     fn remedies(self) -> Vec<Remedy> {
         let newer = "Use a version of it that calls close_range(), which closes all with one call";
-        let newer = tally::by_hand(newer, "It needs Linux 5.9, and a program that knows the call.");
-        let lower = tally::by_hand(
+        let newer =
+            helpers::by_hand(newer, "It needs Linux 5.9, and a program that knows the call.");
+        let lower = helpers::by_hand(
             "Lower the soft limit of open files where it is started: LimitNOFILE=1024:524288, or \
              ulimit -Sn 1024; or use a version with close_range()",
             "A program that needs more descriptors and does not raise the limit itself then runs out of them.",
@@ -292,10 +293,10 @@ impl Limit {
     }
 }
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases: BTreeMap<Limit, Vec<Case>> = BTreeMap::new();
     for id in view.ids() {
-        let rows = details::rows_of(view, id, Detail::HighDescriptor);
+        let rows = details::rows_of(view, id, ArgClass::HighDescriptor);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let vain = rows.into_iter().filter(|(_, row)| row.failed(Errno::of_name("EBADF")));
         let vain: Vec<(usize, &Row)> = vain.collect();
@@ -308,15 +309,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for (limit, cases) in cases {
-        for (program, cases) in tally::by_program(view, cases, FEWEST) {
+        for (program, cases) in helpers::by_program(view, cases, FEWEST) {
             let processes = cases.iter().map(|case| case.process);
             let most = processes.clone().filter_map(|id| view.process(id).open_files).max();
             let mut images = processes.map(|id| view.process(view.image(id)).born);
-            let since = match images.any(|born| born == Born::Seen) {
+            let since = match images.any(|born| born == Spawn::Seen) {
                 true => "when it was first seen (whether it had raised it itself is not known)",
                 false => "when it was started",
             };
-            let merged = tally::merged(view, cases);
+            let merged = helpers::merged(view, cases);
             let closes = number(merged.needless);
             let mut what = format!("{closes} closes of descriptors that are not open");
             if let (Some(most), Limit::Reached) = (most, limit) {
@@ -328,7 +329,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                 Limit::Usual | Limit::Reached => Stage::Explained,
             };
             let remedies = limit.remedies();
-            claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+            sink.find(helpers::finding(merged, RULE.name, stage, what, why, remedies));
         }
     }
 }

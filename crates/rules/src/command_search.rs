@@ -129,9 +129,9 @@ use crate::search::Found;
 use crate::search::{self, Asker, Infer, Search, Words};
 use std::collections::{HashMap, HashSet};
 
-use crate::tally;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId};
+use crate::helpers;
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query};
 
 pub(crate) const RULE: Rule = Rule {
     name: "command-search",
@@ -164,10 +164,10 @@ pub(crate) const WORDS: Words = Words {
     by_hand: true,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    for found in search::searches(view, claims, &SEARCH) {
+fn check(view: &View<'_>, sink: &mut Sink) {
+    for found in search::searches(view, sink, &SEARCH) {
         if worth_it(&found) {
-            claims.find(search::finding(&SEARCH, &WORDS, found));
+            sink.find(search::finding(&SEARCH, &WORDS, found));
         }
     }
 }
@@ -209,10 +209,10 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     for (_, row) in view.rows_of(id) {
         let path = view.profile.path(row);
         let Some((dir, name)) = path.rsplit_once('/') else { continue };
-        if matches!(row.ask, Ask::Exec | Ask::Stat | Ask::Access) {
+        if matches!(row.query, Query::Exec | Query::Stat | Query::Access) {
             if usual(dir) {
                 usual_too.insert(name);
-            } else if tally::absent(row)
+            } else if helpers::absent(row)
                 && !name.contains('.')
                 && !dir.is_empty()
                 // Nobody writes that into PATH: a compiler makes it from the place of its own files.

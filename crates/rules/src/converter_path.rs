@@ -63,11 +63,11 @@
 //! * `man 1 iconv`, GCONV_PATH
 //! * glibc, `iconv/gconv_cache.c`
 
+use crate::helpers::{self, Part};
 use crate::search;
-use crate::tally::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Remedy, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "converter-path",
@@ -85,12 +85,12 @@ const CALLS: u64 = 5;
 /// The long list of glibc has 54 KB, read in blocks of 4 KiB.
 const CALLS_LONG: u64 = 18;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("gconv-modules") {
         return;
     }
     if view.ids().any(|id| view.env_unknown(id)) {
-        claims.lack(RULE.name, Fact::Environment);
+        sink.lack(RULE.name, Fact::Environment);
     }
     let set = |id: ProcId| {
         let process = view.process(id);
@@ -99,7 +99,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     };
     let part = |row: &Row, path: &str| {
         let list = path.ends_with("/gconv-modules") || path.contains("/gconv-modules.d");
-        match list && row.ask == Ask::Open {
+        match list && row.query == Query::Open {
             true => Part::Needless,
             false => Part::Not,
         }
@@ -109,9 +109,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => CALLS_LONG,
         false => CALLS,
     };
-    let cases = tally::cases(view, claims, set, part);
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, set, part);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} opens of lists of character sets instead of one cache",
             number(merged.needless)
@@ -120,13 +120,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone."
         );
         let remedies = vec![remedy()];
-        let besides = tally::train(view, &merged, calls);
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, calls);
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
 /// Unsets the variable.
 pub(crate) fn remedy() -> Remedy {
-    tally::unset("GCONV_PATH", "Converters that are only in that directory are then not found.")
+    helpers::unset("GCONV_PATH", "Converters that are only in that directory are then not found.")
 }

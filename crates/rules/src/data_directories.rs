@@ -63,7 +63,7 @@
 
 use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
@@ -97,6 +97,6 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    search::check(view, claims, &SEARCH, &WORDS);
+fn check(view: &View<'_>, sink: &mut Sink) {
+    search::check(view, sink, &SEARCH, &WORDS);
 }

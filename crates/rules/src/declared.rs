@@ -1,8 +1,8 @@
 //! Rules that users declare: data instead of code, asked as the built-in ones are.
 
 use crate::select::Case;
-use crate::{Claims, Glob, View, tally};
-use needless_model::{Ask, Env, Errno, Fact, ProcId, Remedy, Row, Stage};
+use crate::{Glob, Sink, View, helpers};
+use needless_model::{Env, Errno, Fact, ProcId, Query, Remedy, Row, Stage};
 
 /// A rule of a user.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Declared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// Whatever puts this question.
-    Ask(Ask),
+    Query(Query),
     /// The call of this name, as the kernel's table spells it.
     Named(String),
 }
@@ -131,7 +131,7 @@ impl Declared {
     }
 
     /// Looks for it; one finding for each program.
-    pub(crate) fn check(&self, view: &View<'_>, claims: &mut Claims) {
+    pub(crate) fn check(&self, view: &View<'_>, sink: &mut Sink) {
         let whose: Vec<bool> = view.ids().map(|id| self.is_of(view, id)).collect();
         let wanted = |path: &str| {
             self.paths.iter().any(|glob| glob.fits(path))
@@ -144,7 +144,7 @@ impl Declared {
         let mut cases: Vec<Option<Case>> = vec![None; whose.len()];
         for (at, row) in rows {
             let process = row.process;
-            if !whose[process.index()] || !self.is_about(view, row) || claims.taken(at) {
+            if !whose[process.index()] || !self.is_about(view, row) || sink.taken(at) {
                 continue;
             }
             let fresh = || Case { process, needless: 0, of: 0, rows: Vec::new() };
@@ -160,11 +160,11 @@ impl Declared {
         }
         let cases = cases.into_iter().flatten().filter(|case| case.needless > 0).collect();
         let least = self.at_least.max(1).max(self.least_in(view.profile.window.length_ns));
-        for (_, cases) in tally::by_program(view, cases, least) {
-            let merged = tally::merged(view, cases);
+        for (_, cases) in helpers::by_program(view, cases, least) {
+            let merged = helpers::merged(view, cases);
             let (what, why) = (self.message.clone(), self.why.clone());
             let remedies = vec![self.remedy.clone()];
-            claims.find(tally::finding(merged, self.name, Stage::Seen, what, why, remedies));
+            sink.find(helpers::finding(merged, self.name, Stage::Seen, what, why, remedies));
         }
     }
 
@@ -192,13 +192,13 @@ impl Declared {
 
     fn is_about(&self, view: &View<'_>, row: &Row) -> bool {
         let call = |calls: &Calls| match calls {
-            Calls::Ask(ask) => row.ask == *ask,
+            Calls::Query(query) => row.query == *query,
             Calls::Named(name) => view.profile.call(row) == name,
         };
         let ended = |outcome: &Outcome| match outcome {
             Outcome::Ok => row.ok(),
             Outcome::Failed => matches!(row.outcome, Some(Err(_))),
-            Outcome::Missing => tally::absent(row),
+            Outcome::Missing => helpers::absent(row),
             Outcome::Errno(errno) => row.failed(*errno),
         };
         self.calls.iter().any(call) && (self.outcomes.is_empty() || self.outcomes.iter().any(ended))
@@ -209,8 +209,8 @@ impl Calls {
     /// Whether these calls name a path.
     pub fn names_path(&self) -> bool {
         match self {
-            Calls::Ask(ask) => ask.names_path(),
-            Calls::Named(name) => Ask::of(name).names_path(),
+            Calls::Query(query) => query.names_path(),
+            Calls::Named(name) => Query::of(name).names_path(),
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::View;
 use crate::select::Case;
-use needless_model::{Detail, Finding, ProcId, Row, Target};
+use needless_model::{ArgClass, Finding, ProcId, Row, Target};
 
 /// The rows of each process with this detail, in the order of processes.
-pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: Detail) -> Vec<(usize, &'p Row)> {
-    let is = |row: &Row| row.target == Target::Detail(detail);
+pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: ArgClass) -> Vec<(usize, &'p Row)> {
+    let is = |row: &Row| row.target == Target::ArgClass(detail);
     view.details_of(id).filter(|(_, row)| is(row)).collect()
 }
 
 /// Calls of these details that repeat the one before, where they are nearly all of them.
-pub(crate) fn storms(view: &View<'_>, details: &[Detail], least: u64) -> Vec<Case> {
+pub(crate) fn storms(view: &View<'_>, details: &[ArgClass], least: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids() {
         let rows = details.iter().flat_map(|detail| rows_of(view, id, *detail));
@@ -28,5 +28,5 @@ pub(crate) fn storms(view: &View<'_>, details: &[Detail], least: u64) -> Vec<Cas
 
 /// Whether the finding's rows are calls without a path, which stand in no share of calls with one.
 pub(crate) fn about(view_rows: &[Row], finding: &Finding) -> bool {
-    finding.rows.iter().all(|at| matches!(view_rows[*at].target, Target::Detail(_)))
+    finding.rows.iter().all(|at| matches!(view_rows[*at].target, Target::ArgClass(_)))
 }

@@ -92,10 +92,10 @@
 //! * `man 1 fc-cache`
 //! * <https://github.com/NixOS/nixpkgs/pull/12668>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
@@ -117,7 +117,7 @@ const CALLS: u64 = 6;
 /// open, a look, two reads and close of a directory.
 const CALLS_DIRECTORY: u64 = 5;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("fontconfig") {
         return;
     }
@@ -127,15 +127,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             let rows = view.rows_of(id).map(|(_, row)| row);
             rows.filter(|row| is_cache(view.profile.path(row)))
         };
-        let has = |row: &Row| row.ok() && row.ask == Ask::Open;
-        let wrote = |row: &Row| row.ok() && row.ask.changes();
-        caches().any(tally::absent) && !caches().any(|row| has(row) || wrote(row))
+        let has = |row: &Row| row.ok() && row.query == Query::Open;
+        let wrote = |row: &Row| row.ok() && row.query.changes();
+        caches().any(helpers::absent) && !caches().any(|row| has(row) || wrote(row))
     };
-    let part = |row: &Row, path: &str| match row.ask == Ask::Open && row.ok() && is_font(path) {
+    let part = |row: &Row, path: &str| match row.query == Query::Open && row.ok() && is_font(path) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, without, part);
+    let cases = helpers::cases(view, sink, without, part);
     let fonts = view.rows_where(is_font).into_iter().map(|(_, row)| view.profile.path(row));
     let above: HashSet<&str> =
         fonts.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
@@ -143,18 +143,18 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     // fonts in it, besides once for the directories in it.
     let more = |(_, row): (usize, &Row)| {
         let path = view.profile.path(row);
-        match row.ask {
-            Ask::Stat if row.ok() && is_font(path) => row.count,
-            Ask::Open if row.ok() && above.contains(path.trim_end_matches('/')) => {
+        match row.query {
+            Query::Stat if row.ok() && is_font(path) => row.count,
+            Query::Open if row.ok() && above.contains(path.trim_end_matches('/')) => {
                 (row.count - 1) * CALLS_DIRECTORY
             }
             _ if path.contains("fontconfig") && of_a_cache(path) && !row.ok() => row.count,
             _ => 0,
         }
     };
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let more: u64 = cases.iter().flat_map(|case| view.rows_of(case.process)).map(more).sum();
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} times a font file is opened and read at the start",
             number(merged.needless)
@@ -164,18 +164,18 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              is no directory that it may write."
         );
         let remedies = vec![
-            tally::by_hand(
+            helpers::by_hand(
                 "Run fc-cache -f where the fonts are installed, such as when the image is built",
                 "Changes the system's cache; to be repeated when fonts are installed.",
             ),
-            tally::by_hand(
+            helpers::by_hand(
                 "Set XDG_CACHE_HOME, for this program, to a directory that it may write and that is kept",
                 "Other programs that inherit it put their caches there, too.",
             ),
         ];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS)) + more as i64;
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS)) + more as i64;
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 

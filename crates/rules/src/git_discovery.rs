@@ -65,9 +65,9 @@
 //! * `man 1 git`, GIT_CEILING_DIRECTORIES
 //! * <https://github.com/starship/starship/pull/3591>: a prompt on a network file system
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Row, Stage};
 use std::collections::BTreeSet;
 
@@ -85,22 +85,22 @@ pub(crate) const RULE: Rule = Rule {
 /// Most repositories are nearer.
 const FEWEST_DIRS: usize = 6;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let git = |id: ProcId| view.process(id).name() == "git";
     let part = |row: &Row, path: &str| {
         let asked = ["/.git", "/HEAD", "/.git/HEAD"].iter().any(|end| path.ends_with(end));
-        match asked && tally::absent(row) {
+        match asked && helpers::absent(row) {
             true => Part::Needless,
             false => Part::Not,
         }
     };
-    let mut cases = tally::cases(view, claims, git, part);
+    let mut cases = helpers::cases(view, sink, git, part);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.filter(|path| path.ends_with("/.git")).collect::<BTreeSet<_>>().len() >= FEWEST_DIRS
     });
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls look for a repository in directory after directory",
             number(merged.needless)
@@ -108,10 +108,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let why = format!(
             "{program} was started outside of any repository, or far below one, and asks in each directory up to the root."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Set GIT_CEILING_DIRECTORIES to the directory above one's repositories",
             "A repository above that directory is then not found.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
 }

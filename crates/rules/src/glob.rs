@@ -145,7 +145,7 @@ mod tests {
         let process = Process {
             exe: Some("/usr/bin/perl".to_owned()),
             command: Some("ts".to_owned()),
-            ..Process::new(1, None, needless_model::Born::Exec)
+            ..Process::new(1, None, needless_model::Spawn::Exec)
         };
         let fits = |pattern: &str| Glob::new(pattern).unwrap().fits_program(&process);
         assert!(fits("perl") && fits("ts") && fits("/usr/bin/*"));

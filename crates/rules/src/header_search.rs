@@ -121,7 +121,7 @@
 
 use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId};
 
 pub(crate) const RULE: Rule = Rule {
@@ -153,7 +153,7 @@ const LISTS: [List; 3] = [
     ),
 ];
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut shared = Vec::new();
     for (variable, manual, who) in LISTS {
         let search = Search {
@@ -167,15 +167,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             infer: Infer::No,
             again: Again::Compiler { system: variable != "CPATH" },
         };
-        for found in search::searches(view, claims, &search) {
+        for found in search::searches(view, sink, &search) {
             let here = found.shared.clone();
-            claims.find(search::finding(&search, &words(manual), found));
+            sink.find(search::finding(&search, &words(manual), found));
             // A look at a directory that two of the lists name is in part the next one's.
-            claims.leave(&here);
+            sink.leave(&here);
             shared.extend(here);
         }
     }
-    claims.explain(&shared);
+    sink.explain(&shared);
 }
 
 /// What is said of one of the lists.

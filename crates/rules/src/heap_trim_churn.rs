@@ -93,12 +93,12 @@
 //! * <https://github.com/cloudflare/cf_benchmark/pull/2>
 
 use crate::details;
+use crate::helpers;
 use crate::search;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Libc, Process, Remedy, Row, Safety, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Fact, Libc, Process, Remedy, Row, Safety, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -121,7 +121,7 @@ pub(crate) const RULE: Rule = Rule {
 const FEWEST: u64 = 500;
 const THRESHOLD: &str = "268435456";
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let process = view.process(id);
@@ -129,8 +129,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let reached = search::heeds_variables(process)
             && *view.libc(id) != Libc::Musl
             && !tuned("MALLOC_TRIM_THRESHOLD_");
-        let up = details::rows_of(view, id, Detail::HeapGrows);
-        let down = details::rows_of(view, id, Detail::HeapShrinks);
+        let up = details::rows_of(view, id, ArgClass::HeapGrows);
+        let down = details::rows_of(view, id, ArgClass::HeapShrinks);
         let sum = |rows: &[(usize, &Row)]| rows.iter().map(|(_, row)| row.count).sum::<u64>();
         let (grows, shrinks) = (sum(&up), sum(&down));
         // A heap that grows in many steps, and shrinks now and then, is at work.
@@ -150,11 +150,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         by_tunable.entry(tunable(view.process(case.process))).or_default().push(case);
     }
     let programs = by_tunable.into_iter().flat_map(|(set, cases)| {
-        tally::by_program(view, cases, FEWEST).into_iter().map(move |found| (set, found))
+        helpers::by_program(view, cases, FEWEST).into_iter().map(move |found| (set, found))
     });
     for (set, (program, cases)) in programs {
         let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls give memory back to the kernel and take it again",
             number(merged.needless)
@@ -169,7 +169,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         );
         let remedies = match set {
             None => remedies(),
-            Some(set) => vec![tally::by_hand(
+            Some(set) => vec![helpers::by_hand(
                 &format!(
                     "in GLIBC_TUNABLES, which has {set}, set glibc.malloc.trim_threshold={THRESHOLD}"
                 ),
@@ -178,7 +178,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             )],
         };
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, stage, what, why, remedies));
     }
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn remedies() -> Vec<Remedy> {
                  alone, it has glibc map each block above 128 KiB anew (man 3 mallopt).";
     let caveat = || Safety::Caveat(price.to_owned());
     vec![
-        tally::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
-        tally::set("MALLOC_TOP_PAD_", "16777216", caveat()),
+        helpers::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),
+        helpers::set("MALLOC_TOP_PAD_", "16777216", caveat()),
     ]
 }

@@ -56,11 +56,11 @@
 //!
 //! * `man 7 hostname`, HOSTALIASES
 
+use crate::helpers::{self, Part};
 use crate::search;
-use crate::tally::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Remedy, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "host-aliases",
@@ -79,24 +79,24 @@ const FEWEST: u64 = 10;
 /// open, a look, a read and close.
 const CALLS: u64 = 4;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let process = view.process(id);
-        let again = |row: &Row| row.ask == Ask::Open && row.count >= FEWEST;
+        let again = |row: &Row| row.query == Query::Open && row.count >= FEWEST;
         if view.env_unknown(id) && view.rows_of(id).any(|(_, row)| again(row)) {
-            claims.lack(RULE.name, Fact::Environment);
+            sink.lack(RULE.name, Fact::Environment);
         }
         let value = process.env.value("HOSTALIASES").filter(|_| search::heeds_variables(process));
         let Some(file) = value.filter(|value| value.starts_with('/')) else { continue };
-        let part = |row: &Row, path: &str| match path == file && row.ask == Ask::Open {
+        let part = |row: &Row, path: &str| match path == file && row.query == Query::Open {
             true => Part::Needless,
             false => Part::Not,
         };
-        cases.extend(tally::cases(view, claims, |other| other == id, part));
+        cases.extend(helpers::cases(view, sink, |other| other == id, part));
     }
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} opens of the file that HOSTALIASES names, one per query",
             number(merged.needless)
@@ -106,14 +106,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         // A name that only the file has would no longer be found.
         let read = merged.rows.iter().any(|at| view.profile.rows[*at].ok());
         let remedies = vec![if read { by_hand() } else { remedy() }];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
 fn by_hand() -> Remedy {
-    tally::by_hand(
+    helpers::by_hand(
         "Put the names into /etc/hosts, or have the program use the full names; then unset HOSTALIASES",
         "Names that only the file has are not found without it.",
     )
@@ -121,5 +121,5 @@ fn by_hand() -> Remedy {
 
 /// Unsets the variable.
 pub(crate) fn remedy() -> Remedy {
-    tally::unset("HOSTALIASES", "The aliases in the file are then no longer known.")
+    helpers::unset("HOSTALIASES", "The aliases in the file are then no longer known.")
 }

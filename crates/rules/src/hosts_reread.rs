@@ -49,10 +49,10 @@
 //! * `man 3 getaddrinfo`, `man 5 nsswitch.conf`
 //! * glibc, `nss/nss_database.c`
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "hosts-reread",
@@ -71,19 +71,20 @@ const FEWEST: u64 = 100;
 /// open, a look, to the start, two reads and close.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/etc/hosts") {
         return;
     }
-    let hosts = |row: &Row, path: &str| row.ask == Ask::Open && row.ok() && path == "/etc/hosts";
+    let hosts =
+        |row: &Row, path: &str| row.query == Query::Open && row.ok() && path == "/etc/hosts";
     let reads = |id: ProcId| view.rows_of(id).any(|(_, row)| hosts(row, view.profile.path(row)));
     let part = |row: &Row, path: &str| {
-        let switch = row.ask == Ask::Stat && path == "/etc/nsswitch.conf";
+        let switch = row.query == Query::Stat && path == "/etc/nsswitch.conf";
         if hosts(row, path) || switch { Part::Again } else { Part::Not }
     };
-    let cases = tally::cases(view, claims, reads, part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, reads, part);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls read /etc/hosts again, one look-up after the other",
             number(merged.needless)
@@ -92,13 +93,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} calls getaddrinfo() many times. Each call opens and reads /etc/hosts, and \
              asks whether /etc/nsswitch.conf has changed."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Keep the address or the connection in the program, or let nscd or systemd-resolved answer from memory",
             "Only the program's authors can say how old an address may be; nscd and systemd-resolved \
              answer with what they have until it expires.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -50,9 +50,9 @@
 //!
 //! * <https://httpd.apache.org/docs/2.4/howto/htaccess.html#when>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -69,29 +69,29 @@ pub(crate) const RULE: Rule = Rule {
 /// A few requests are not worth a change of configuration.
 const FEWEST: u64 = 100;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".htaccess") {
         return;
     }
     let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
-    let part = |row: &Row, path: &str| match tally::file_name(path) == ".htaccess" {
-        true if tally::absent(row) => Part::Needless,
+    let part = |row: &Row, path: &str| match helpers::file_name(path) == ".htaccess" {
+        true if helpers::absent(row) => Part::Needless,
         true => Part::Needed,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, apache, part);
-    for (_, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, apache, part);
+    for (_, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what =
             format!("{} failed opens of .htaccess, several per request", number(merged.needless));
         let why =
             "AllowOverride lets any directory have a .htaccess, so Apache looks for one in each \
                    directory of the path of each request."
                 .to_owned();
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "AllowOverride None for <Directory /> and for trees that need no overrides",
             "Applications keep rules of access in .htaccess: move them into the server's configuration first.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
 }

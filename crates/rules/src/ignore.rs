@@ -1,6 +1,6 @@
 //! Suppressions: findings that somebody decided to live with, and why.
 
-use crate::{Glob, Options, Suppressed, Verdict};
+use crate::{CheckOptions, Glob, Suppressed, Verdict};
 use needless_model::{Finding, Profile};
 use std::collections::HashMap;
 use std::fmt;
@@ -95,7 +95,7 @@ pub fn suppress(
     verdict: &mut Verdict,
     profile: &Profile,
     ignores: &[Ignore],
-    options: &Options,
+    options: &CheckOptions,
     today: Date,
 ) {
     let mut used = vec![false; ignores.len()];

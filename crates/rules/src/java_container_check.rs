@@ -49,10 +49,10 @@
 //! * `man 1 java`, UseContainerSupport
 //! * <https://bugs.openjdk.org/browse/JDK-8146115>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "java-container-check",
@@ -68,31 +68,31 @@ pub(crate) const RULE: Rule = Rule {
 /// open, a look, a read and close.
 const CALLS: u64 = 4;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let of_groups = |path: &str| {
         path.starts_with("/sys/fs/cgroup/")
             || ["/proc/cgroups", "/proc/self/cgroup", "/proc/self/mountinfo"].contains(&path)
     };
-    let part = |row: &Row, path: &str| match of_groups(path) && row.ask == Ask::Open {
+    let part = |row: &Row, path: &str| match of_groups(path) && row.query == Query::Open {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, java, part);
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, java, part);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!("{} opens of files of control groups", number(merged.needless));
         let why = format!(
             "{program} reads the limits of the container that it may run in: at its start, and again and \
              again while it runs."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
             "Within a container Java would take the whole machine for its own, and may be killed for \
              want of memory.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -48,9 +48,9 @@
 //! * `man 1 java`, UsePerfData
 //! * <https://www.evanjones.ca/jvm-mmap-pause.html>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::{count, number};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Process, Remedy, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -68,7 +68,7 @@ pub(crate) const RULE: Rule = Rule {
 /// is made, locked, lengthened and filled with nothing, page by page.
 const CALLS: u64 = 15;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/hsperfdata_") {
         return;
     }
@@ -77,24 +77,24 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, java, part);
-    for (program, cases) in tally::by_program(view, cases, 1) {
+    let cases = helpers::cases(view, sink, java, part);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
         let first = view.process(cases[0].process);
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let starts =
             count(merged.processes.len() as u64, "start of Java makes", "starts of Java make");
         let what = format!("{starts} a file for monitoring: {} calls", number(merged.needless));
         let why =
             format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
         let remedies = vec![remedy(first)];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
 /// One more of the options that the process has.
 pub(crate) fn remedy(process: &Process) -> Remedy {
     let price = "jps, jstat and agents that find Java by these files no longer see the program.";
-    tally::add(process, "JAVA_TOOL_OPTIONS", "-XX:-UsePerfData", price)
+    helpers::add(process, "JAVA_TOOL_OPTIONS", "-XX:-UsePerfData", price)
 }

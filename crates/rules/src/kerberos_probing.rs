@@ -61,9 +61,9 @@
 //! * <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-GSSENCMODE>
 //! * <https://github.com/psycopg/psycopg2/issues/1049>: 111 ms per connection, 3 ms without
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Remedy, Row, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -77,7 +77,7 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("libpq.so") {
         return;
     }
@@ -90,10 +90,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let configured = ["/etc/krb5.conf", "/usr/etc/krb5.conf"];
         view.process(id).env.value("PGGSSENCMODE").is_none()
             && opened()
-                .any(|(_, row)| tally::file_name(view.profile.path(row)).starts_with("libpq.so"))
+                .any(|(_, row)| helpers::file_name(view.profile.path(row)).starts_with("libpq.so"))
             && !opened().any(|(_, row)| configured.contains(&&*path(row)))
     };
-    let part = |row: &Row, path: &str| match kerberos(path) && tally::absent(row) {
+    let part = |row: &Row, path: &str| match kerberos(path) && helpers::absent(row) {
         true => Part::Needless,
         false => Part::Not,
     };
@@ -103,9 +103,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => 2,
         false => 1,
     };
-    let cases = tally::cases(view, claims, libpq, part);
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, libpq, part);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what =
             format!("{} failed calls look for Kerberos before connecting", number(merged.needless));
         let why = format!(
@@ -113,9 +113,9 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              configuration of Kerberos."
         );
         let remedies = vec![remedy()];
-        let besides = tally::train(view, &merged, calls);
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, calls);
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
@@ -123,5 +123,5 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 pub(crate) fn remedy() -> Remedy {
     let price =
         "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
-    tally::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))
+    helpers::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))
 }

@@ -12,7 +12,7 @@
 //! else listed among those below the threshold:
 //!
 //! * at least 6 calls could go;
-//! * they are at least [`Options::min_saving_percent`] percent (1 by default) of the calls that
+//! * they are at least [`CheckOptions::min_saving_percent`] percent (1 by default) of the calls that
 //!   name a path; not of all calls, so that every backend judges alike;
 //! * where CPU time is known and the kernel time of the calls is measured or calibrated: that time
 //!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
@@ -26,7 +26,7 @@
 //!
 //! Where a compiled program between the command and the process set the variable, and neither an argument nor a
 //! configuration known here makes it do so, the remedy would be in that program's source: a finding only on demand
-//! ([`Options::pedantic`], or the rule by its name), else a notice that says how much, and why.
+//! ([`CheckOptions::pedantic`], or the rule by its name), else a notice that says how much, and why.
 //!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls it takes.
@@ -39,6 +39,7 @@ mod details;
 mod dirs;
 mod example;
 mod glob;
+mod helpers;
 mod ignore;
 mod loader;
 mod locale;
@@ -50,7 +51,6 @@ mod page;
 mod rederive;
 mod search;
 mod select;
-mod tally;
 mod text;
 mod verdict;
 mod zone;
@@ -70,8 +70,8 @@ pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
 pub use measured::{Measured, measured};
 pub use page::{Page, SECTIONS, Section, page};
 pub use rederive::{can_advise, rederive};
-pub use select::{Claims, View};
-pub use verdict::{NotChecked, Options, Selection, Suppressed, Verdict, check};
+pub use select::{Sink, View};
+pub use verdict::{CheckOptions, NotChecked, Selection, Suppressed, Verdict, check};
 
 /// One thing that programs do needlessly, and how to tell.
 #[derive(Debug)]
@@ -87,12 +87,12 @@ pub struct Rule {
     /// Whether it warns of wrong results, and so is shown however little it would save.
     pub correctness: bool,
     /// Whether what it finds cannot be helped, or only by other code than the user's: shown only on
-    /// demand ([`Options::pedantic`]).
+    /// demand ([`CheckOptions::pedantic`]).
     pub pedantic: bool,
     /// Its source; [`page()`] takes the page from it.
     pub page: &'static str,
     /// Looks for it, and leaves what it found or can explain in the claims.
-    pub check: fn(&View<'_>, &mut Claims),
+    pub check: fn(&View<'_>, &mut Sink),
 }
 
 /// Declares the rules in the order in which they are checked. A rule whose page has no example of

@@ -164,13 +164,13 @@
 //! * <https://github.com/NixOS/nixpkgs/issues/24844>
 //! * <https://github.com/NixOS/nixpkgs/issues/367683>
 
+use crate::helpers;
 use crate::loader::{Loader, base, is_library, parent};
 use crate::search::of_the_system;
 use crate::select::{About, Case, merge_shared};
-use crate::tally;
 use crate::text::{count, number};
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Env, Fact, Finding, ProcId, Remedy, Row, Safety};
+use crate::{Rule, Sink, View};
+use needless_model::{Change, Env, Fact, Finding, ProcId, Query, Remedy, Row, Safety};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
@@ -189,7 +189,7 @@ const FEWEST_DIRS: usize = 4;
 /// As is one in which fewer opens fail.
 const FEWEST_MISSES: u64 = 10;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<Option<&str>, (Vec<Case>, BTreeSet<String>)> = BTreeMap::new();
     let mut shared = HashMap::new();
     for id in view.ids() {
@@ -202,16 +202,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             continue;
         }
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };
-        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
-            let dir = if row.ask == Ask::Open { base(parent(path)) } else { base(path) };
+            let dir = if row.query == Query::Open { base(parent(path)) } else { base(path) };
             // An interpreter may ask about the same directories.
             let asked = loader.share(at, row, path);
             if asked == 0 || !dirs.contains(dir) {
                 continue;
             }
             case.of += asked;
-            if row.ask == Ask::Stat || tally::absent(row) {
+            if row.query == Query::Stat || helpers::absent(row) {
                 case.needless += asked;
                 case.rows.push(at);
                 shared.extend((asked < row.count).then_some((at, asked)));
@@ -224,25 +224,25 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for (cases, dirs) in groups.into_values() {
-        claims.find(finding(view, cases, &shared, dirs.len() as u64));
+        sink.find(finding(view, cases, &shared, dirs.len() as u64));
     }
     let shared: Vec<usize> = shared.into_keys().collect();
-    claims.leave(&shared);
+    sink.leave(&shared);
 }
 
 /// The directories in which a library was missed that was found in another.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
-    let opens = view.rows_of(id).filter(|(_, row)| row.ask == Ask::Open);
+    let opens = view.rows_of(id).filter(|(_, row)| row.query == Query::Open);
     let opens = opens.map(|(_, row)| (row, view.profile.path(row)));
     let opens: Vec<(&Row, &str)> = opens.collect();
     let ruby: HashSet<&str> = opens
         .iter()
-        .filter(|(row, path)| tally::absent(row) && path.ends_with(".rb"))
+        .filter(|(row, path)| helpers::absent(row) && path.ends_with(".rb"))
         .map(|(_, path)| parent(path))
         .collect();
     let opens: Vec<_> = opens.into_iter().filter(|(_, path)| is_library(path)).collect();
     let found = || opens.iter().filter(|(row, _)| row.ok()).map(|(_, path)| *path);
-    let found: HashSet<&str> = found().map(tally::file_name).collect();
+    let found: HashSet<&str> = found().map(helpers::file_name).collect();
     // Where Ruby misses sources it looks for its extensions, too: that list is its own.
     let rubys = |path: &str| ruby.iter().any(|dir| path.starts_with(dir));
     let listed = view.process(id).env.value("LD_LIBRARY_PATH").unwrap_or_default();
@@ -250,7 +250,7 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
         listed.split([':', ';']).map(|dir| dir.trim_end_matches('/')).collect();
     opens
         .iter()
-        .filter(|(row, path)| tally::absent(row) && found.contains(tally::file_name(path)))
+        .filter(|(row, path)| helpers::absent(row) && found.contains(helpers::file_name(path)))
         .filter(|(_, path)| !rubys(path))
         .map(|(_, path)| base(parent(path)))
         .filter(|dir| !dir.is_empty() && !of_the_system(dir) && !listed.contains(dir))

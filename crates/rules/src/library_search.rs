@@ -286,7 +286,7 @@
 use crate::again::Again;
 use crate::loader::{base, is_library};
 use crate::search::{self, Asker, Infer, Search, Words};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
@@ -320,8 +320,8 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    for found in search::searches(view, claims, &SEARCH) {
+fn check(view: &View<'_>, sink: &mut Sink) {
+    for found in search::searches(view, sink, &SEARCH) {
         let shared = found.shared.clone();
         let current = found.vain.iter().chain(&found.kept).any(|entry| search::is_current(entry));
         let mut finding = search::finding(&SEARCH, &WORDS, found);
@@ -329,7 +329,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             finding.why += " An empty or relative entry is in the current directory: whoever may write there \
                             decides which library a program loads.";
         }
-        claims.find(finding);
-        claims.leave(&shared);
+        sink.find(finding);
+        sink.leave(&shared);
     }
 }

@@ -6,9 +6,9 @@
 //! that it missed in one of these, whether that directory is there. All else is the program's.
 
 use crate::View;
+use crate::helpers::{absent, file_name};
 use crate::search::{Asker, CURRENT, entries, raw_entries};
-use crate::tally::{absent, file_name};
-use needless_model::{Ask, ProcId, Row, Target};
+use needless_model::{ProcId, Query, Row, Target};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What the loader did in one process.
@@ -33,8 +33,8 @@ impl<'p> Loader<'p> {
         let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
         for (at, row) in view.rows_of(id) {
             let path = view.profile.path(row);
-            match row.ask {
-                Ask::Stat => {
+            match row.query {
+                Query::Stat => {
                     let path = path.trim_end_matches('/');
                     // On 64-bit machines the loader knows older calls than this one.
                     if view.profile.call(row) != "statx" {
@@ -45,8 +45,8 @@ impl<'p> Loader<'p> {
                         dir => looked_below.insert(dir),
                     };
                 }
-                Ask::Open if is_library(path) => opens.push((row, path)),
-                Ask::Open => {
+                Query::Open if is_library(path) => opens.push((row, path)),
+                Query::Open => {
                     let stem = path.strip_suffix(".rb").or(path.strip_suffix(".a"));
                     loader.others.extend(stem);
                 }
@@ -90,9 +90,9 @@ impl<'p> Loader<'p> {
 
     /// How many of a row's calls are the loader's.
     pub(crate) fn share(&self, at: usize, row: &Row, path: &str) -> u64 {
-        match row.ask {
-            Ask::Open if self.looks(row, path) => row.count,
-            Ask::Stat => {
+        match row.query {
+            Query::Open if self.looks(row, path) => row.count,
+            Query::Stat => {
                 let path = path.trim_end_matches('/');
                 let first = self.first_look.get(path) == Some(&at);
                 u64::from(first && self.searched.contains(base(path)))
@@ -105,7 +105,7 @@ impl<'p> Loader<'p> {
     pub(crate) fn in_current(&self, row: &Row, path: &str) -> Option<&'p str> {
         let seen = matches!(row.target, Target::Path(_) | Target::Cwd(_));
         let entry = self.current.get(base(parent(path)))?;
-        (seen && row.ask == Ask::Open && self.looks(row, path)).then_some(*entry)
+        (seen && row.query == Query::Open && self.looks(row, path)).then_some(*entry)
     }
 
     /// Whether libraries were looked for in this directory because of an empty or relative entry.

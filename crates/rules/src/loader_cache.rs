@@ -64,12 +64,12 @@
 //! * `man 8 ldconfig`, `man 8 ld.so`
 //! * glibc, `elf/dl-load.c`
 
+use crate::helpers::{self, Part};
 use crate::loader::is_library;
 use crate::search::of_the_system;
-use crate::tally::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
@@ -86,14 +86,14 @@ pub(crate) const RULE: Rule = Rule {
 /// What a start costs with the cache: open, a look, mmap, close and munmap.
 const CALLS_WITH: u64 = 5;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/etc/ld.so.cache") {
         return;
     }
     let cache = |path: &str| path == "/etc/ld.so.cache";
     let without = |id: ProcId| -> bool {
         let mut rows = view.rows_of(id).filter(|(_, row)| cache(view.profile.path(row)));
-        let any = rows.any(|(_, row)| tally::absent(row));
+        let any = rows.any(|(_, row)| helpers::absent(row));
         any && !rows.any(|(_, row)| row.ok())
     };
     if !view.ids().any(without) {
@@ -103,21 +103,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     let asked: HashSet<&str> = view
         .rows_where(|path| is_library(path) && of_the_system(path))
         .into_iter()
-        .filter(|(_, row)| tally::absent(row))
+        .filter(|(_, row)| helpers::absent(row))
         .filter_map(|(_, row)| Some(view.profile.path(row).rsplit_once('/')?.0))
         .collect();
     let part = |row: &Row, path: &str| {
         let library = is_library(path) && of_the_system(path);
-        match row.ask {
-            Ask::Open if tally::absent(row) && (cache(path) || library) => Part::Needless,
-            Ask::Stat if asked.contains(path) => Part::Needless,
-            Ask::Open if library => Part::Needed,
+        match row.query {
+            Query::Open if helpers::absent(row) && (cache(path) || library) => Part::Needless,
+            Query::Stat if asked.contains(path) => Part::Needless,
+            Query::Open if library => Part::Needed,
             _ => Part::Not,
         }
     };
-    let cases = tally::cases(view, claims, without, part);
-    for (_, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, without, part);
+    for (_, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls search for libraries: there is no cache of them",
             number(merged.needless)
@@ -126,12 +126,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "/etc/ld.so.cache does not exist, so the loader tries each directory of the system \
                    for each library."
                 .to_owned();
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Run ldconfig, in the image or the root directory of the program",
             "To be repeated when libraries are added.",
         )];
         let besides = -((CALLS_WITH * merged.processes.len() as u64) as i64);
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

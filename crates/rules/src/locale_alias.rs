@@ -59,7 +59,7 @@
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{Group, groups};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, Finding, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -73,10 +73,10 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let late = groups(view, |s, cause| s.found_late() && matches!(cause, Cause::Alias(..)));
     for group in late {
-        claims.find(finding(view, group));
+        sink.find(finding(view, group));
     }
 }
 

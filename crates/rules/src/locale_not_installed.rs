@@ -61,11 +61,11 @@
 //! * `man 3 setlocale`, `man 1 localedef`, `man 8 locale-gen`
 //! * glibc, `locale/setlocale.c`, `locale/findlocale.c`
 
+use crate::helpers;
 use crate::locale::{self, Cause, Name};
 use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
-use crate::select::Bar;
-use crate::tally;
-use crate::{Claims, Rule, View};
+use crate::select::Threshold;
+use crate::{Rule, Sink, View};
 use needless_model::{Change, Fact, Finding, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -79,16 +79,16 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     for group in groups(view, |search, _| search.found.is_none()) {
         // What a program asks for by itself, as tmux does to have UTF-8, it does at each start.
         // Where the environment was not seen, English may be such a request.
         let bar = match group.cause {
-            Cause::Program => Bar::Hundreds,
-            Cause::Unknown if locale::is_english(group.first) => Bar::Hundreds,
-            _ => Bar::Usual,
+            Cause::Program => Threshold::Hundreds,
+            Cause::Unknown if locale::is_english(group.first) => Threshold::Hundreds,
+            _ => Threshold::Usual,
         };
-        claims.find_beyond(bar, finding(view, group));
+        sink.find_beyond(bar, finding(view, group));
     }
 }
 
@@ -173,7 +173,7 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     }
     remedies.extend(install(group.first));
     remedies.push(match (variable(group), other) {
-        (Some(variable), Some((name, value))) => tally::by_hand(
+        (Some(variable), Some((name, value))) => helpers::by_hand(
             &format!("{variable}=C, to have the locale of {name}={value}"),
             &format!(
                 "The program's setlocale() then succeeds, where that locale is installed, and loads it: \
@@ -206,7 +206,7 @@ fn for_encoding(view: &View<'_>, group: &Group<'_>, by_hand: bool) -> Remedy {
             Remedy { change: Change::SetEnv { variable, value: Some(value) }, .. }
                 if found.costs_more || by_hand =>
             {
-                tally::by_hand(&format!("{variable}={value}, for its encoding"), &found.caveat)
+                helpers::by_hand(&format!("{variable}={value}, for its encoding"), &found.caveat)
             }
             other => other,
         },
@@ -230,13 +230,13 @@ fn install(wanted: &str) -> Option<Remedy> {
     };
     let then = "The program then runs in that locale: messages, sorting and formats change from C.";
     Some(match name.has_territory() {
-        true => tally::by_hand(
+        true => helpers::by_hand(
             &format!(
                 "Install the locale where the program runs: needless fix --locale {wanted} (or localedef -i {source} -f {charmap} {wanted})"
             ),
             then,
         ),
-        false => tally::by_hand(
+        false => helpers::by_hand(
             &format!(
                 "Install a locale of the language {source} where the program runs: /usr/share/i18n/locales lists what there is; most names have a territory, as de_DE has"
             ),

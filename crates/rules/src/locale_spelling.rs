@@ -72,8 +72,8 @@
 
 use crate::locale::{self, Cause};
 use crate::locale_advice::{Group, groups, unset_locpath};
-use crate::select::Bar;
-use crate::{Claims, Rule, View};
+use crate::select::Threshold;
+use crate::{Rule, Sink, View};
 use needless_model::{Change, Env, Fact, Finding, Remedy, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -87,13 +87,13 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let late = groups(view, |s, cause| s.found_late() && !matches!(cause, Cause::Alias(..)));
     for group in late {
         // Debian and most images set C.UTF-8: a few failed opens at each start. LOCPATH nobody has to set.
         let ordinary = group.elsewhere.is_none() && locale::is_english(group.first);
-        let bar = if ordinary { Bar::Hundreds } else { Bar::Usual };
-        claims.find_beyond(bar, finding(view, group));
+        let bar = if ordinary { Threshold::Hundreds } else { Threshold::Usual };
+        sink.find_beyond(bar, finding(view, group));
     }
 }
 

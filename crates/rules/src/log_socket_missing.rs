@@ -43,11 +43,11 @@
 //! * <https://github.com/docker-library/golang/issues/252>: why images have no logger
 
 use crate::details;
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "log-socket-missing",
@@ -65,10 +65,10 @@ const FEWEST: u64 = 50;
 /// socket, connect and close.
 const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
-        let rows = details::rows_of(view, id, Detail::SystemLog);
+        let rows = details::rows_of(view, id, ArgClass::SystemLog);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let failed = rows.iter().filter(|(_, row)| matches!(row.outcome, Some(Err(_))));
         let vain: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
@@ -78,8 +78,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             cases.push(Case { process: id, needless, of: CALLS * of, rows });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, CALLS * FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, CALLS * FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls for messages to /dev/log, where nobody listens",
             number(merged.needless)
@@ -87,13 +87,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let why = format!(
             "{program} calls syslog(), which looks for the socket at each message; the message is lost."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Let the program log to its standard error, or give it /dev/log of a logger",
             "With a logger, messages that were lost are kept; they may be many.",
         )];
         // Where a message arrives, it is sent.
         let besides = -((merged.needless / CALLS) as i64);
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

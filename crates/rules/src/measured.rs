@@ -1,4 +1,4 @@
-//! What the remedies of the rules saved in real programs: the table `cases/measured.tsv`, which
+//! What the remedies of the rules saved in real programs: the table `tools/cases/measured.tsv`, which
 //! `cargo xtask cases --write` makes, and the proof on each rule's page.
 
 use crate::text::{list, number, wrapped};
@@ -28,7 +28,10 @@ pub struct Measured {
 
 /// The table that is checked in, in its order.
 pub fn measured() -> Vec<Measured> {
-    include_str!("../../../cases/measured.tsv").lines().filter_map(Measured::from_line).collect()
+    include_str!("../../../tools/cases/measured.tsv")
+        .lines()
+        .filter_map(Measured::from_line)
+        .collect()
 }
 
 impl Measured {
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_a_row() {
-        let lines = include_str!("../../../cases/measured.tsv").lines();
+        let lines = include_str!("../../../tools/cases/measured.tsv").lines();
         assert_eq!(lines.filter(|line| !line.starts_with('#')).count(), measured().len());
     }
 

@@ -127,7 +127,7 @@ fn evidence<'p>(
             false => shared.get(at).copied().unwrap_or(row.count),
         };
         let about = match row.target {
-            Target::Detail(detail) => About::path(detail.words()),
+            Target::ArgClass(detail) => About::path(detail.words()),
             _ => about(profile.path(row)),
         };
         let key = (row.call, about, row.outcome);

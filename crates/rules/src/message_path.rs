@@ -65,9 +65,9 @@
 //!
 //! * `man 3 catopen`
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -81,12 +81,12 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".cat") {
         return;
     }
     if view.ids().any(|id| view.env_unknown(id)) {
-        claims.lack(RULE.name, Fact::Environment);
+        sink.lack(RULE.name, Fact::Environment);
     }
     // libc has templates of its own, after those of the variable.
     let listed = |id: ProcId, path: &str| {
@@ -97,26 +97,26 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     };
     let vain = |id: ProcId| {
         let mut rows = view.rows_of(id).filter(|(_, row)| listed(id, view.profile.path(row)));
-        rows.all(|(_, row)| tally::absent(row))
+        rows.all(|(_, row)| helpers::absent(row))
     };
     let part = |row: &Row, path: &str| match listed(row.process, path) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, vain, part);
-    for (program, cases) in tally::by_program(view, cases, 1) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, vain, part);
+    for (program, cases) in helpers::by_program(view, cases, 1) {
+        let merged = helpers::merged(view, cases);
         let what =
             format!("{} failed opens of message catalogues below NLSPATH", number(merged.needless));
         let why = format!("NLSPATH is set, and {program} has no catalogue in any of its places.");
         let remedies = vec![remedy()];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
 }
 
 /// Unsets the variable.
 pub(crate) fn remedy() -> Remedy {
-    tally::unset(
+    helpers::unset(
         "NLSPATH",
         "A program with catalogues there, which was not observed, then writes its messages in English.",
     )

@@ -71,9 +71,9 @@
 //! * <https://nodejs.org/api/modules.html#loading-from-node_modules-folders>
 //! * <https://github.com/nodejs/node/pull/60425>: what it costs on a slow file system
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Row, Stage};
 use std::collections::BTreeSet;
 
@@ -91,12 +91,12 @@ pub(crate) const RULE: Rule = Rule {
 /// Most programs lie a few directories below their packages.
 const FEWEST_DIRS: usize = 6;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let node = |id: ProcId| view.process(id).name().starts_with("node");
     // Of a package's own files nobody but its author can say where they should lie.
     let walked = |row: &Row, path: &str| {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        tally::absent(row)
+        helpers::absent(row)
             && !dir.contains("/node_modules")
             && (name == "node_modules" || name == "package.json")
     };
@@ -104,7 +104,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         true => Part::Needless,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, node, part);
+    let cases = helpers::cases(view, sink, node, part);
     let mut deep = Vec::new();
     for case in cases {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
@@ -113,8 +113,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             deep.push(case);
         }
     }
-    for (program, cases) in tally::by_program(view, deep, 1) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, deep, 1) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls look for node_modules or package.json above the program in vain",
             number(merged.needless)
@@ -123,10 +123,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} runs files that lie many directories below their packages, and asks in each \
              directory on the way up, for each package anew."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Start the program beside its node_modules, give it a package.json there, or bundle it",
             "Which copy of a package is loaded depends on where the program lies.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
 }

@@ -58,11 +58,11 @@
 //! * <https://github.com/kubernetes/kubernetes/issues/14051>
 
 use crate::details;
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Detail, Fact, Libc, Process, Remedy, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Fact, Libc, Process, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "name-search-list",
@@ -83,12 +83,12 @@ const CALLS_PER_QUERY: u64 = 10;
 /// Besides, an option is set and the socket closed.
 const MORE_PER_QUERY: u64 = 2;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
-        let rows = details::rows_of(view, id, Detail::NameServer);
+        let rows = details::rows_of(view, id, ArgClass::NameServer);
         let queries: u64 = rows.iter().map(|(_, row)| row.count).sum();
-        let hosts = |row: &Row| row.ask == Ask::Open && view.profile.path(row) == "/etc/hosts";
+        let hosts = |row: &Row| row.query == Query::Open && view.profile.path(row) == "/etc/hosts";
         let names = view.rows_of(id).filter(|(_, row)| hosts(row) && row.ok());
         let names: u64 = names.map(|(_, row)| row.count).sum();
         // With a search list there are at least three: two kinds of servers asked in turn are two.
@@ -102,10 +102,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, 1) {
+    for (program, cases) in helpers::by_program(view, cases, 1) {
         let first = view.process(cases[0].process);
         let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls ask name servers for names that do not exist",
             number(merged.needless)
@@ -119,8 +119,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let remedies = vec![remedy(first)];
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
         let besides = (merged.needless / CALLS_PER_QUERY * MORE_PER_QUERY) as i64;
-        let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
@@ -128,5 +128,5 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 pub(crate) fn remedy(process: &Process) -> Remedy {
     let price = "Short names with a dot in them (db.other-namespace) are then tried as they are first, \
                  and found one query later.";
-    tally::add(process, "RES_OPTIONS", "ndots:1", price)
+    helpers::add(process, "RES_OPTIONS", "ndots:1", price)
 }

@@ -44,10 +44,10 @@
 //!
 //! * <https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "nginx-open-files",
@@ -66,18 +66,18 @@ const FEWEST_EACH: u64 = 100;
 /// open, a look and close.
 const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let nginx = |id: ProcId| view.process(id).name() == "nginx";
-    let part = |row: &Row, path: &str| match row.ask {
+    let part = |row: &Row, path: &str| match row.query {
         _ if path.starts_with("/proc/") || path.starts_with("/sys/") => Part::Not,
-        Ask::Open | Ask::Stat if row.count >= FEWEST_EACH => Part::Again,
+        Query::Open | Query::Stat if row.count >= FEWEST_EACH => Part::Again,
         _ => Part::Not,
     };
-    let mut cases = tally::cases(view, claims, nginx, part);
+    let mut cases = helpers::cases(view, sink, nginx, part);
     // What it asks about the time zone is another matter.
     cases.retain(|case| case.needless >= FEWEST_EACH);
-    for (_, cases) in tally::by_program(view, cases, FEWEST_EACH) {
-        let merged = tally::merged(view, cases);
+    for (_, cases) in helpers::by_program(view, cases, FEWEST_EACH) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} opens and stats of files served before",
             number(merged.needless),
@@ -87,12 +87,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "nginx has no open_file_cache, so each request opens its file, and looks for those \
                    of try_files, anew."
                 .to_owned();
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Set open_file_cache, with open_file_cache_errors on for what try_files does not find",
             "A file that was replaced or deleted is served on for as long as open_file_cache_valid says.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

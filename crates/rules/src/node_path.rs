@@ -83,8 +83,8 @@ use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::{HashMap, HashSet};
 
-use crate::tally;
-use crate::{Claims, Rule, View};
+use crate::helpers;
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId};
 
 pub(crate) const RULE: Rule = Rule {
@@ -118,8 +118,8 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    search::check(view, claims, &SEARCH, &WORDS);
+fn check(view: &View<'_>, sink: &mut Sink) {
+    search::check(view, sink, &SEARCH, &WORDS);
 }
 
 /// A name that is missed in so many directories was looked for in a list.
@@ -133,7 +133,7 @@ fn node(view: &View<'_>, id: ProcId) -> bool {
 /// Node walks through by itself.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let mut missed: HashMap<&str, HashSet<&'p str>> = HashMap::new();
-    for (_, row) in view.rows_of(id).filter(|(_, row)| tally::absent(row)) {
+    for (_, row) in view.rows_of(id).filter(|(_, row)| helpers::absent(row)) {
         let path = view.profile.path(row);
         let Some(package) = path.strip_suffix("/package.json") else { continue };
         if let Some((dir, name)) = package.rsplit_once('/')

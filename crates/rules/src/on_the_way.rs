@@ -3,7 +3,7 @@
 
 use crate::text::{list, number};
 use needless_model::{
-    Ask, Change, Finding, Link, ProcId, Profile, Remedy, Row, Runtime, Safety, Turn, Whence,
+    Change, Finding, Link, ProcId, Profile, Query, Remedy, Row, Runtime, Safety, Turn, Whence,
     command_of,
 };
 use std::collections::BTreeSet;
@@ -151,7 +151,7 @@ fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
     let name = process.name();
     let called = process.script().unwrap_or(name);
     let opened = |row: &Row| {
-        let is_open = row.ask == Ask::Open && row.ok();
+        let is_open = row.query == Query::Open && row.ok();
         is_open && command_of(profile.path(row).as_bytes()) == command_of(called.as_bytes())
     };
     // Who runs a script opens it. That tells one from a program that is called by another name, as rustup is, and
@@ -345,7 +345,7 @@ fn is_a_shell(name: &str) -> bool {
 /// The first makefile that make opened.
 fn makefile<'p>(profile: &'p Profile, link: Link<'p>) -> Option<&'p str> {
     let of = |row: &&needless_model::Row| {
-        Some(row.process) == link.id && row.ask == Ask::Open && row.ok()
+        Some(row.process) == link.id && row.query == Query::Open && row.ok()
     };
     let mut opened = profile.rows.iter().filter(of).map(|row| profile.path(row));
     opened.find(|path| {
@@ -361,7 +361,8 @@ fn name(profile: &Profile, link: Link<'_>) -> String {
         return process.exe.clone().unwrap_or_else(|| process.title());
     };
     let executed = link.id.and_then(|id| {
-        let mut rows = profile.rows.iter().filter(|row| row.process == id && row.ask == Ask::Exec);
+        let mut rows =
+            profile.rows.iter().filter(|row| row.process == id && row.query == Query::Exec);
         rows.find(|row| row.ok()).map(|row| profile.path(row))
     });
     let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);

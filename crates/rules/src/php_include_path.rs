@@ -61,7 +61,7 @@
 
 use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
@@ -95,9 +95,9 @@ const WORDS: Words = Words {
     by_hand: true,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".php") {
         return;
     }
-    search::check(view, claims, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH, &WORDS);
 }

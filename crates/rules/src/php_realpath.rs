@@ -59,10 +59,10 @@
 //! * <https://www.php.net/manual/en/ini.core.php#ini.open-basedir>
 //! * <https://bugs.php.net/bug.php?id=48677>
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "php-realpath",
@@ -80,7 +80,7 @@ const FEWEST: u64 = 500;
 /// How often one path is asked for, at least, where nothing is remembered.
 const FEWEST_EACH: u64 = 10;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".php") {
         return;
     }
@@ -90,14 +90,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     };
     let script =
         |id: ProcId| view.rows_of(id).any(|(_, row)| view.profile.path(row).ends_with(".php"));
-    let part = |row: &Row, _: &str| match row.ask {
-        Ask::Lstat if row.ok() && row.count >= FEWEST_EACH => Part::Again,
-        Ask::Lstat if row.ok() => Part::Needed,
+    let part = |row: &Row, _: &str| match row.query {
+        Query::Lstat if row.ok() && row.count >= FEWEST_EACH => Part::Again,
+        Query::Lstat if row.ok() => Part::Needed,
         _ => Part::Not,
     };
-    let cases = tally::cases(view, claims, |id| php(id) && script(id), part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::cases(view, sink, |id| php(id) && script(id), part);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} lstats ask about a part of a path that was asked for before",
             number(merged.needless),
@@ -108,15 +108,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              which turns the realpath cache off, or that cache is too small."
         );
         let remedies = vec![
-            tally::by_hand(
+            helpers::by_hand(
                 "Raise realpath_cache_size and realpath_cache_ttl in php.ini",
                 "Helps only where open_basedir is not set; a changed link is then seen later.",
             ),
-            tally::by_hand(
+            helpers::by_hand(
                 "Drop open_basedir where users, permissions or a container confine PHP",
                 "It is a security control: never to be dropped for speed alone.",
             ),
         ];
-        claims.find(tally::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
     }
 }

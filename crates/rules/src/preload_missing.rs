@@ -110,9 +110,9 @@ use crate::search;
 use crate::select::{About, Case, merge_by};
 use crate::text::{count, number};
 
-use crate::tally;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Env, Fact, Finding, Remedy, Safety, Stage};
+use crate::helpers;
+use crate::{Rule, Sink, View};
+use needless_model::{Change, Env, Fact, Finding, Query, Remedy, Safety, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -129,7 +129,7 @@ pub(crate) const RULE: Rule = Rule {
 /// A name that is searched for in fewer directories is no bare name of LD_PRELOAD.
 const FEWEST_DIRS: usize = 4;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<(Option<&str>, String), Vec<Case>> = BTreeMap::new();
     for id in view.ids().filter(|id| search::heeds_variables(view.process(*id))) {
         let process = view.process(id);
@@ -143,16 +143,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             let path = view.profile.path(row);
             let name = path.rsplit('/').next().unwrap_or(path);
             // What is opened later, no loader preloads.
-            if row.ask == Ask::Open && row.ok() && (name == "libc.so.6" || is_musl(name)) {
+            if row.query == Query::Open && row.ok() && (name == "libc.so.6" || is_musl(name)) {
                 // If it was searched for, it was found.
                 tried.remove(name);
                 break;
             }
             // Of each directory the loader asks once whether it is there.
-            if row.ask == Ask::Stat && search::of_the_system(path) {
+            if row.query == Query::Stat && search::of_the_system(path) {
                 variants.push(at);
             }
-            if row.ask != Ask::Open || !name.contains(".so") || name == "ld.so.cache" {
+            if row.query != Query::Open || !name.contains(".so") || name == "ld.so.cache" {
                 continue;
             }
             let known = value.is_none_or(|value| {
@@ -162,7 +162,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                 let (rows, count, found) = tried.entry(name).or_default();
                 rows.push(at);
                 *count += row.count;
-                *found |= !tally::absent(row);
+                *found |= !helpers::absent(row);
             }
         }
         for (name, (mut rows, count, found)) in tried {
@@ -170,7 +170,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
                 continue;
             }
             if value.is_none() && rows.len() < FEWEST_DIRS {
-                claims.lack(RULE.name, Fact::Environment);
+                sink.lack(RULE.name, Fact::Environment);
                 continue;
             }
             rows.append(&mut variants);
@@ -181,7 +181,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
     }
     for ((value, name), mut cases) in groups {
         cases[0].of += found_others(view, &cases[0], value, &name);
-        claims.find(finding(view, value, &name, cases));
+        sink.find(finding(view, value, &name, cases));
     }
 }
 
@@ -193,7 +193,7 @@ fn is_musl(name: &str) -> bool {
 fn found_others(view: &View<'_>, case: &Case, value: Option<&str>, name: &str) -> u64 {
     let others = value.into_iter().flat_map(|value| value.split([':', ' ']));
     let others: Vec<&str> = others.filter(|entry| !ends_with(entry, name)).collect();
-    let rows = view.rows_of(case.process).filter(|(_, row)| row.ask == Ask::Open && row.ok());
+    let rows = view.rows_of(case.process).filter(|(_, row)| row.query == Query::Open && row.ok());
     rows.filter(|(_, row)| others.contains(&view.profile.path(row))).map(|(_, r)| r.count).sum()
 }
 

@@ -41,9 +41,9 @@
 //!
 //! * `man 3 get_nprocs`
 
-use crate::tally;
+use crate::helpers;
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -63,15 +63,15 @@ const FEWEST: u64 = 100;
 /// open, read and close.
 const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let online = "/sys/devices/system/cpu/online";
     if !view.may_mention(online) {
         return;
     }
-    let mut cases = tally::rereads(view, claims, |_| true, |path| path == online);
+    let mut cases = helpers::rereads(view, sink, |_| true, |path| path == online);
     cases.retain(|case| case.needless >= FEWEST);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} times the number of processors is read from /sys",
             number(merged.needless),
@@ -80,12 +80,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let why = format!(
             "{program} calls get_nprocs() or sysconf() where it could remember the number."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Let the program remember the number, or give it by the variable of its thread pool",
             "A change of code or configuration; processors that come and go are then not seen.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -95,11 +95,11 @@
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONDONTWRITEBYTECODE>
 //! * <https://github.com/juspay/clairvoyance/pull/1125>: what it cost in a container
 
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::count;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Env, Fact, Remedy, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Env, Fact, Query, Remedy, Stage};
 use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -116,7 +116,7 @@ pub(crate) const RULE: Rule = Rule {
 /// A few modules are compiled in no time.
 const FEWEST: u64 = 10;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".pyc") {
         return;
     }
@@ -125,14 +125,14 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let mut missed: HashMap<String, usize> = HashMap::new();
         let mut sources: HashMap<&str, usize> = HashMap::new();
         let mut writes = false;
-        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
-            if row.ask == Ask::Open && tally::absent(row) && path.ends_with(".pyc") {
+            if row.query == Query::Open && helpers::absent(row) && path.ends_with(".pyc") {
                 missed.extend(source(path).map(|source| (source, at)));
-            } else if row.ask == Ask::Open && row.ok() && path.ends_with(".py") {
+            } else if row.query == Query::Open && row.ok() && path.ends_with(".py") {
                 sources.insert(path, at);
             }
-            writes |= row.ask == Ask::OpenWrite && row.ok() && path.contains("/__pycache__/");
+            writes |= row.query == Query::OpenWrite && row.ok() && path.contains("/__pycache__/");
         }
         let both = missed.iter().filter_map(|(source, at)| Some([*at, *sources.get(&**source)?]));
         let mut rows: Vec<usize> = both.flatten().collect();
@@ -142,11 +142,11 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             cases.push(Case { process: id, needless, of: needless, rows });
         }
     }
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let variable = "PYTHONDONTWRITEBYTECODE";
         let first = view.process(cases[0].process);
         let forbidden = first.env.value(variable).is_some_and(|value| !value.is_empty());
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let modules = count(merged.needless / 2, "module is", "modules are");
         let cause = match (forbidden, &first.env) {
             (true, _) => format!("is not written, since {variable} is set"),
@@ -160,7 +160,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let what = format!("{modules} compiled anew at each start: no cached bytecode");
         let compile =
             "Compile the modules once, when they are installed: python3 -m compileall DIRECTORY";
-        let mut remedies = vec![tally::by_hand(
+        let mut remedies = vec![helpers::by_hand(
             compile,
             "Needs the right to write beside the sources; to be repeated when they change.",
         )];
@@ -170,15 +170,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let stage = if forbidden { Stage::Explained } else { Stage::Seen };
         // The compiled form is opened in the source's place.
         let besides = -((merged.needless / 2) as i64);
-        let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
 /// Lets Python write what it compiled.
 pub(crate) fn remedy() -> Remedy {
     let caveat = "Python then writes __pycache__ directories beside the sources, where it may.";
-    tally::unset("PYTHONDONTWRITEBYTECODE", caveat)
+    helpers::unset("PYTHONDONTWRITEBYTECODE", caveat)
 }
 
 /// The source of `DIRECTORY/__pycache__/NAME.TAG.pyc`.

@@ -114,9 +114,9 @@ use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
 use std::collections::HashSet;
 
-use crate::tally;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId};
+use crate::helpers;
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query};
 
 pub(crate) const RULE: Rule = Rule {
     name: "python-path",
@@ -149,8 +149,8 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    search::check(view, claims, &SEARCH, &WORDS);
+fn check(view: &View<'_>, sink: &mut Sink) {
+    search::check(view, sink, &SEARCH, &WORDS);
 }
 
 /// Fewer directories that are asked about and hold nothing are a program's own affair.
@@ -174,10 +174,10 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
         if own(path) || path.rsplit('/').next().is_none_or(|name| name.contains('.')) {
             continue;
         }
-        match row.ask {
-            Ask::Open if row.ok() => drop(listed.insert(path)),
-            Ask::Stat if row.ok() && row.count >= FEWEST_ASKED => drop(asked.insert(path)),
-            Ask::Stat if starting && tally::absent(row) => drop(missing.insert(path)),
+        match row.query {
+            Query::Open if row.ok() => drop(listed.insert(path)),
+            Query::Stat if row.ok() && row.count >= FEWEST_ASKED => drop(asked.insert(path)),
+            Query::Stat if starting && helpers::absent(row) => drop(missing.insert(path)),
             _ => {}
         }
     }

@@ -209,7 +209,7 @@ fn another_locale(
     };
     Some(match found {
         Some((name, caveat)) => {
-            Ok(crate::tally::set(variable, &name, needless_model::Safety::Caveat(caveat)))
+            Ok(crate::helpers::set(variable, &name, needless_model::Safety::Caveat(caveat)))
         }
         None => {
             Err(format!("no spelling of {variable}={now} that is installed here saves anything"))

@@ -110,8 +110,8 @@
 use crate::search::named;
 use crate::select::{Case, merge};
 use crate::text::{count, number};
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Change, Fact, Finding, ProcId, Remedy, Row, Safety, Stage, Target};
+use crate::{Rule, Sink, View};
+use needless_model::{Change, Fact, Finding, ProcId, Query, Remedy, Row, Safety, Stage, Target};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -132,9 +132,9 @@ const FEWEST_SEEN: u64 = 10;
 /// One question's least share of the image's calls that name a path: one part in this many.
 const SHARE: u64 = 20;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut path_calls: BTreeMap<ProcId, u64> = BTreeMap::new();
-    for row in view.profile.rows.iter().filter(|row| row.ask.names_path()) {
+    for row in view.profile.rows.iter().filter(|row| row.query.names_path()) {
         *path_calls.entry(view.image(row.process)).or_default() += row.count;
     }
     let mut images: BTreeMap<ProcId, Vec<Case>> = BTreeMap::new();
@@ -144,7 +144,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let seen = repeated.saturating_sub(row.assumed) >= FEWEST_SEEN;
         // Careful programs ask twice before each change; a storm asks many times.
         let storm = seen && repeated >= FEWEST && repeated * 4 >= row.count * 3;
-        if !storm || claims.taken(at) || !is_question(row) {
+        if !storm || sink.taken(at) || !is_question(row) {
             continue;
         }
         let image = view.image(row.process);
@@ -156,16 +156,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for cases in images.into_values() {
-        claims.find(finding(view, cases));
+        sink.find(finding(view, cases));
     }
 }
 
 /// Questions that change nothing and whose answer could have been remembered.
 fn is_question(row: &Row) -> bool {
-    let asks = match row.ask {
-        Ask::Stat | Ask::Lstat | Ask::Access | Ask::Readlink => true,
+    let asks = match row.query {
+        Query::Stat | Query::Lstat | Query::Access | Query::Readlink => true,
         // An open that succeeds is followed by reading.
-        Ask::Open => matches!(row.outcome, Some(Err(_))),
+        Query::Open => matches!(row.outcome, Some(Err(_))),
         _ => false,
     };
     asks && matches!(row.target, Target::Path(_))
@@ -174,11 +174,11 @@ fn is_question(row: &Row) -> bool {
 /// Whether this is a directory that `realpath()` walks through on the way to many files: it asks of
 /// each part of a path whether it is a link.
 fn is_component(view: &View<'_>, row: &Row) -> bool {
-    let links = |ask| matches!(ask, Ask::Lstat | Ask::Readlink);
+    let links = |query| matches!(query, Query::Lstat | Query::Readlink);
     let path = view.profile.path(row);
     let below = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-    links(row.ask)
-        && view.rows_of(row.process).any(|(_, r)| links(r.ask) && below(view.profile.path(r)))
+    links(row.query)
+        && view.rows_of(row.process).any(|(_, r)| links(r.query) && below(view.profile.path(r)))
 }
 
 /// Whether this is a directory of Python modules: the importer keeps a listing of each, and asks for its
@@ -189,17 +189,17 @@ fn is_imported_from(view: &View<'_>, row: &Row) -> bool {
         let below = other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         below && [".pyc", ".py", ".so"].iter().any(|end| other.ends_with(end))
     };
-    row.ask == Ask::Stat
+    row.query == Query::Stat
         && named(view, row.process, &["python", "pypy"])
         && view
             .rows_of(row.process)
-            .any(|(_, r)| r.ask == Ask::Open && r.ok() && module(view.profile.path(r)))
+            .any(|(_, r)| r.query == Query::Open && r.ok() && module(view.profile.path(r)))
 }
 
 fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
     cases.sort_by_key(|case| std::cmp::Reverse(case.needless));
     let top = &view.profile.rows[cases[0].rows[0]];
-    let (verb, path) = (top.ask.verb(), view.profile.path(top));
+    let (verb, path) = (top.query.verb(), view.profile.path(top));
     let others = match cases.len() as u64 - 1 {
         0 => String::new(),
         n => format!(" and {}", count(n, "other question", "other questions")),

@@ -56,10 +56,10 @@
 //! * `man 5 resolv.conf`, no-reload
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=984>: why glibc looks
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Env, Fact, Libc, ProcId, Process, Remedy, Row, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Env, Fact, Libc, ProcId, Process, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "resolver-reread",
@@ -75,7 +75,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Fewer look-ups are no work.
 const FEWEST: u64 = 50;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/etc/resolv.conf") {
         return;
     }
@@ -88,14 +88,15 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             && !options.contains("no-reload")
             && view.rows_of(id).any(|(_, row)| names(view.profile.path(row)))
     };
-    let part = |row: &Row, path: &str| match row.ask == Ask::Stat && path == "/etc/resolv.conf" {
+    let part = |row: &Row, path: &str| match row.query == Query::Stat && path == "/etc/resolv.conf"
+    {
         true => Part::Again,
         false => Part::Not,
     };
-    let cases = tally::cases(view, claims, looks_up, part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    let cases = helpers::cases(view, sink, looks_up, part);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let first = view.process(cases[0].process);
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} stats of /etc/resolv.conf find it unchanged: one per look-up",
             number(merged.needless)
@@ -107,7 +108,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         let remedies = vec![remedy(first)];
         let known = first.env != Env::Unknown;
         let stage = if known { Stage::Explained } else { Stage::Seen };
-        claims.find(tally::finding(merged, RULE.name, stage, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, stage, what, why, remedies));
     }
 }
 
@@ -115,5 +116,5 @@ fn check(view: &View<'_>, claims: &mut Claims) {
 pub(crate) fn remedy(process: &Process) -> Remedy {
     let price = "A change of the name servers is then seen only after a restart: not where DHCP, \
                  a VPN or NetworkManager writes the file.";
-    tally::add(process, "RES_OPTIONS", "no-reload", price)
+    helpers::add(process, "RES_OPTIONS", "no-reload", price)
 }

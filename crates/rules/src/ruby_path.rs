@@ -77,7 +77,7 @@
 
 use crate::again::Again;
 use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId};
 
 pub(crate) const RULE: Rule = Rule {
@@ -111,11 +111,11 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".rb") {
         return;
     }
-    search::check(view, claims, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH, &WORDS);
 }
 
 fn ruby(view: &View<'_>, id: ProcId) -> bool {

@@ -6,13 +6,13 @@
 
 use crate::again::{Again, Call, Others};
 use crate::dirs::Dirs;
+use crate::helpers::{self, absent};
 use crate::loader::{self, Loader};
 use crate::select::{About, Case, Merged, merge_shared};
-use crate::tally::{self, absent};
 use crate::text::{count, list, number};
-use crate::{Claims, View};
+use crate::{Sink, View};
 use needless_model::{
-    Ask, Change, Env, Fact, Finding, ProcId, Process, Remedy, Row, Safety, Stage, Target,
+    Change, Env, Fact, Finding, ProcId, Process, Query, Remedy, Row, Safety, Stage, Target,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -115,23 +115,22 @@ struct List<'p> {
 }
 
 /// Whether the call asks and changes nothing.
-fn asks(ask: Ask) -> bool {
-    matches!(ask, Ask::Stat | Ask::Lstat | Ask::Open | Ask::Access | Ask::Readlink | Ask::Exec)
+fn asks(query: Query) -> bool {
+    matches!(
+        query,
+        Query::Stat | Query::Lstat | Query::Open | Query::Access | Query::Readlink | Query::Exec
+    )
 }
 
 /// The lists of all processes in which directories were searched in vain.
-pub(crate) fn searches<'p>(
-    view: &View<'p>,
-    claims: &mut Claims,
-    search: &Search,
-) -> Vec<Found<'p>> {
+pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) -> Vec<Found<'p>> {
     let mut lists: BTreeMap<String, List<'p>> = BTreeMap::new();
     for id in view.ids().filter(|id| (search.who)(view, *id)) {
         let process = view.process(id);
         let value = process.env.value(search.variable).filter(|value| !value.is_empty());
         let loads = search.asker == Asker::Loader;
         if process.env == Env::Unknown && !search.variable.is_empty() && misses(view, id, search) {
-            claims.lack(search.rule, Fact::Environment);
+            sink.lack(search.rule, Fact::Environment);
         }
         if loads && value.is_none() && process.env != Env::Unknown {
             continue;
@@ -166,10 +165,10 @@ pub(crate) fn searches<'p>(
         let dirs = Dirs::new(dirs);
         let mut calls: BTreeMap<&'p str, Vec<Call<'p>>> = BTreeMap::new();
         let mut of = 0;
-        for (at, row) in view.rows_of(id).filter(|(at, _)| !claims.taken(*at)) {
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
             let current = if loads { loader.in_current(row, path) } else { None };
-            if !asks(row.ask) || !(current.is_some() || matches!(row.target, Target::Path(_))) {
+            if !asks(row.query) || !(current.is_some() || matches!(row.target, Target::Path(_))) {
                 continue;
             }
             // Who finds a directory missing may ask for the one above it.
@@ -213,8 +212,9 @@ pub(crate) fn searches<'p>(
 /// Whether the process may have searched without finding.
 fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
     // Python asks whether a directory has changed, and looks for nothing in one that it listed as empty.
-    let vain = |row: &Row| absent(row) || (row.ask == Ask::Stat && row.count > 1);
-    let searched = |row: &Row| asks(row.ask) && vain(row) && (search.file)(view.profile.path(row));
+    let vain = |row: &Row| absent(row) || (row.query == Query::Stat && row.count > 1);
+    let searched =
+        |row: &Row| asks(row.query) && vain(row) && (search.file)(view.profile.path(row));
     view.rows_of(id).any(|(_, row)| searched(row))
 }
 
@@ -237,7 +237,7 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
             case.needless += rows.iter().map(|row| row.count).sum::<u64>();
             case.rows.extend(rows.iter().map(|row| row.at));
             shared.extend(rows.iter().filter(|row| row.shared).map(|row| (row.at, row.count)));
-            let open = |row: &&Asked| view.profile.rows[row.at].ask == Ask::Open;
+            let open = |row: &&Asked| view.profile.rows[row.at].query == Query::Open;
             let opened = rows.iter().filter(open).filter(|row| view.profile.rows[row.at].ok());
             listed += opened.map(|row| row.count).sum::<u64>();
         }
@@ -296,7 +296,7 @@ pub(crate) fn inferred<'p>(view: &View<'p>, id: ProcId, search: &Search) -> Hash
     let mut found: HashMap<&str, Vec<&'p str>> = HashMap::new();
     for (_, row) in view.rows_of(id) {
         let path = view.profile.path(row);
-        if !asks(row.ask) || !matches!(row.target, Target::Path(_)) || !(search.file)(path) {
+        if !asks(row.query) || !matches!(row.target, Target::Path(_)) || !(search.file)(path) {
             continue;
         }
         let Some((_, name)) = path.rsplit_once('/') else { continue };
@@ -367,7 +367,7 @@ pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Findi
         None => format!("{dirs} {hold} none of the {things}"),
     };
     let remedy = match value {
-        None => tally::by_hand(words.manual, words.caveat),
+        None => helpers::by_hand(words.manual, words.caveat),
         Some(_) => remedy(variable, search.asker, words, &kept),
     };
     Finding {
@@ -432,8 +432,8 @@ pub(crate) fn named(view: &View<'_>, id: ProcId, names: &[&str]) -> bool {
 }
 
 /// Leaves a finding of each list that was searched in vain.
-pub(crate) fn check(view: &View<'_>, claims: &mut Claims, search: &Search, words: &Words) {
-    for found in searches(view, claims, search) {
-        claims.find(finding(search, words, found));
+pub(crate) fn check(view: &View<'_>, sink: &mut Sink, search: &Search, words: &Words) {
+    for found in searches(view, sink, search) {
+        sink.find(finding(search, words, found));
     }
 }

@@ -1,7 +1,7 @@
 //! How rules look at a profile: rows by process and by path, found once; and what they leave.
 
 use needless_model::{
-    Ask, Env, Fact, Finding, Libc, ProcId, Process, Profile, Row, Runtime, StrId, Target,
+    Env, Fact, Finding, Libc, ProcId, Process, Profile, Query, Row, Runtime, StrId, Target,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub struct View<'p> {
     /// The part of `order` of each process.
     spans: Vec<Range<usize>>,
     by_path: HashMap<StrId, Vec<u32>>,
-    /// Positions of rows with a [`Target::Detail`], by process.
+    /// Positions of rows with a [`Target::ArgClass`], by process.
     details: BTreeMap<ProcId, Vec<u32>>,
     images: Vec<ProcId>,
     libcs: Vec<Libc>,
@@ -40,7 +40,7 @@ impl<'p> View<'p> {
         for (at, row) in profile.rows.iter().enumerate() {
             match row.target {
                 Target::Path(path) => by_path.entry(path).or_default().push(at as u32),
-                Target::Detail(_) => details.entry(row.process).or_default().push(at as u32),
+                Target::ArgClass(_) => details.entry(row.process).or_default().push(at as u32),
                 _ => {}
             }
         }
@@ -49,7 +49,7 @@ impl<'p> View<'p> {
         let mut libcs: Vec<Libc> = profile.processes.iter().map(|p| p.libc.clone()).collect();
         for row in &profile.rows {
             let libc = &mut libcs[images[row.process.index()].index()];
-            if *libc == Libc::Unknown && row.ask == Ask::Open && row.ok() {
+            if *libc == Libc::Unknown && row.query == Query::Open && row.ok() {
                 *libc = libc_by_path(profile.path(row));
             }
         }
@@ -103,9 +103,9 @@ impl<'p> View<'p> {
 
     /// Leaves rows out of [`View::details_of`] that a rule found or explained: those who ask it do not
     /// ask what is taken, for no two built-in rules are about the same detail.
-    pub(crate) fn forget_details(&mut self, claims: &Claims) {
+    pub(crate) fn forget_details(&mut self, sink: &Sink) {
         for rows in self.details.values_mut() {
-            rows.retain(|row| !claims.taken(*row as usize));
+            rows.retain(|row| !sink.taken(*row as usize));
         }
     }
 
@@ -128,7 +128,7 @@ impl<'p> View<'p> {
         ended: impl Fn(&Row) -> bool,
     ) -> BTreeMap<ProcId, Vec<(usize, &'p Row)>> {
         let rows = self.rows_where(wanted).into_iter();
-        by_process(rows.filter(|(_, row)| row.ask == Ask::Open && ended(row)))
+        by_process(rows.filter(|(_, row)| row.query == Query::Open && ended(row)))
     }
 
     /// All rows about absolute paths whose text fulfils `wanted`, which is asked once per path.
@@ -183,7 +183,7 @@ pub(crate) type Lacks = BTreeMap<&'static str, Vec<Fact>>;
 
 /// From when on a finding is worth a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bar {
+pub(crate) enum Threshold {
     /// As the head of this crate says.
     Usual,
     /// Where it takes hundreds of calls and a share of the run that somebody would notice: what is right
@@ -196,25 +196,25 @@ pub(crate) enum Bar {
 
 /// What the rules so far found, and which rows they can explain.
 #[derive(Debug)]
-pub struct Claims {
-    found: Vec<(Finding, Bar)>,
+pub struct Sink {
+    found: Vec<(Finding, Threshold)>,
     lacked: Lacks,
     taken: Vec<bool>,
 }
 
-impl Claims {
+impl Sink {
     /// None yet, for a profile with this many rows.
-    pub fn new(rows: usize) -> Claims {
-        Claims { found: Vec::new(), lacked: BTreeMap::new(), taken: vec![false; rows] }
+    pub fn new(rows: usize) -> Sink {
+        Sink { found: Vec::new(), lacked: BTreeMap::new(), taken: vec![false; rows] }
     }
 
     /// Leaves a finding. Its rows are then explained.
     pub fn find(&mut self, finding: Finding) {
-        self.find_beyond(Bar::Usual, finding);
+        self.find_beyond(Threshold::Usual, finding);
     }
 
-    /// As [`find`](Claims::find), of what is worth a change only beyond this.
-    pub(crate) fn find_beyond(&mut self, bar: Bar, finding: Finding) {
+    /// As [`find`](Sink::find), of what is worth a change only beyond this.
+    pub(crate) fn find_beyond(&mut self, bar: Threshold, finding: Finding) {
         self.explain(&finding.rows);
         self.found.push((finding, bar));
     }
@@ -248,7 +248,7 @@ impl Claims {
     }
 
     /// The findings, in the order they were made, each with what it must exceed; and what rules lacked.
-    pub(crate) fn into_parts(self) -> (Vec<(Finding, Bar)>, Lacks) {
+    pub(crate) fn into_parts(self) -> (Vec<(Finding, Threshold)>, Lacks) {
         (self.found, self.lacked)
     }
 }

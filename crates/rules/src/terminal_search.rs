@@ -75,10 +75,10 @@
 //! * `man 5 terminfo`, `man 3 curs_terminfo`
 
 use crate::again::Again;
+use crate::helpers::absent;
 use crate::search::{self, Asker, Infer, Search, Words};
-use crate::tally::absent;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
@@ -116,20 +116,20 @@ pub(crate) const WORDS: Words = Words {
     by_hand: false,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("terminfo") {
         return;
     }
-    for found in search::searches(view, claims, &SEARCH) {
+    for found in search::searches(view, sink, &SEARCH) {
         if found.vain.len() >= FEWEST_DIRS {
-            claims.find(search::finding(&SEARCH, &WORDS, found));
+            sink.find(search::finding(&SEARCH, &WORDS, found));
         }
     }
 }
 
 /// Whether a description is read.
 fn reads(view: &View<'_>, row: &Row) -> bool {
-    row.ask == Ask::Open && row.ok() && view.profile.path(row).contains("/terminfo/")
+    row.query == Query::Open && row.ok() && view.profile.path(row).contains("/terminfo/")
 }
 
 /// The directories that are missing between the home directory's descriptions and the one that is
@@ -138,6 +138,6 @@ fn missing<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let home = |row: &Row| view.profile.path(row).ends_with("/.terminfo");
     let rows = view.rows_of(id).map(|(_, row)| row);
     let after = rows.skip_while(|row| !home(row)).take_while(|row| !reads(view, row));
-    let asked = after.filter(|row| row.ask == Ask::Stat && absent(row) && !home(row));
+    let asked = after.filter(|row| row.query == Query::Stat && absent(row) && !home(row));
     asked.map(|row| view.profile.path(row)).filter(|path| path.starts_with('/')).collect()
 }

@@ -54,10 +54,10 @@
 //!
 //! * `man 5 terminfo`, `man 1 infocmp`, `man 1 tic`
 
+use crate::helpers;
 use crate::select::Case;
-use crate::tally;
 use crate::text::number;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, Remedy, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("terminfo") {
         return;
     }
@@ -84,10 +84,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         for (at, row) in view.rows_of(id) {
             let path = view.profile.path(row);
             let description = path.contains("/terminfo/") || path.contains("/.terminfo/");
-            if !tally::absent(row) {
+            if !helpers::absent(row) {
                 found |= description;
-            } else if (description || path.ends_with("/.terminfo")) && !claims.taken(at) {
-                names.extend(description.then(|| tally::file_name(path)));
+            } else if (description || path.ends_with("/.terminfo")) && !sink.taken(at) {
+                names.extend(description.then(|| helpers::file_name(path)));
                 case.needless += row.count;
                 case.rows.push(at);
             }
@@ -99,7 +99,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for (name, cases) in groups {
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let first = view.process(merged.processes[0]);
         let what = format!(
             "{} calls look for the terminal {name}, which has no description",
@@ -110,7 +110,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
              searches them all.",
             first.name()
         );
-        let install = tally::by_hand(
+        let install = helpers::by_hand(
             "Install the description of the terminal: its own package, or ncurses-term",
             "Changes the system; it is what makes the terminal work as it can. The calls do not get fewer: the \
              description is read instead of searched for.",
@@ -123,8 +123,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         };
         // The description that is read instead takes as many calls at least.
         let besides = -(merged.needless as i64);
-        let finding = tally::finding(merged, RULE.name, stage, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
@@ -133,5 +133,5 @@ pub(crate) fn remedy() -> Remedy {
     let caveat = "The calls do not get fewer: the description is read instead of searched for. Programs then \
                   use what xterm can do: right for most terminals of today, wrong for one that is no \
                   relative of it.";
-    tally::set("TERM", "xterm-256color", Safety::Caveat(caveat.to_owned()))
+    helpers::set("TERM", "xterm-256color", Safety::Caveat(caveat.to_owned()))
 }

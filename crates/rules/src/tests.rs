@@ -1,7 +1,7 @@
 //! The examples of every rule's page, run; and the form of the pages.
 
 use crate::page::SECTIONS;
-use crate::{Block, Options, RULES, Rule, Verdict, check, examples, page};
+use crate::{Block, CheckOptions, RULES, Rule, Verdict, check, examples, page};
 use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
 
@@ -26,7 +26,7 @@ pub(super) fn compare(verdict: &Verdict, wanted: &str, about: &str) {
 
 fn run(example: &Block, rule: &Rule) {
     let profile = profile(&example.trace);
-    let options = Options { pedantic: rule.pedantic, ..Options::default() };
+    let options = CheckOptions { pedantic: rule.pedantic, ..CheckOptions::default() };
     let verdict = check(&profile, &options);
     compare(&verdict, &example.finding, &format!("{}:\n{}", rule.name, example.trace));
     for finding in verdict.findings.iter().chain(&verdict.below) {

@@ -83,9 +83,10 @@
 
 use crate::select::{Case, merge};
 use crate::zone::{self, LOCALTIME, positions, sum, zone_name};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{
-    Ask, Change, Errno, Fact, Finding, Libc, ProcId, Process, Remedy, Row, Safety, Stage, posix_tz,
+    Change, Errno, Fact, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage,
+    posix_tz,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +101,7 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut opens = view.opens_where(|path| zone_name(path).is_some(), |_| true);
     // TZ may also be the path of a file.
     let paths: BTreeSet<&str> = view.profile.processes.iter().filter_map(tz_path).collect();
@@ -108,7 +109,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         for (process, rows) in view.rows_at(path) {
             if tz_path(view.process(process)) == Some(path) {
                 let own = opens.entry(process).or_default();
-                own.extend(rows.into_iter().filter(|(_, row)| row.ask == Ask::Open));
+                own.extend(rows.into_iter().filter(|(_, row)| row.query == Query::Open));
             }
         }
     }
@@ -132,7 +133,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         groups.entry(name).or_default().push(case);
     }
     for (name, cases) in groups {
-        claims.find(finding(view, &name, cases));
+        sink.find(finding(view, &name, cases));
     }
 }
 

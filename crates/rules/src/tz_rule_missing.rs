@@ -70,9 +70,9 @@
 use crate::select::{Case, merge};
 use crate::text::count;
 use crate::zone::{self, positions, sum};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{
-    Ask, Change, Errno, Fact, Finding, PosixTz, ProcId, Remedy, Row, Safety, Stage, posix_tz,
+    Change, Errno, Fact, Finding, PosixTz, ProcId, Query, Remedy, Row, Safety, Stage, posix_tz,
 };
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ const MEANT: [(&str, &str, &str); 7] = [
     ("AEST", "AEDT", "Australia/Sydney"),
 ];
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
     let rules = view.opens_where(|path| zone::zone_name(path) == Some("posixrules"), Row::ok);
     for (process, rules) in rules {
@@ -122,13 +122,13 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         groups.entry(value).or_default().push(case);
     }
     for (value, cases) in groups {
-        claims.find(finding(view, value, cases));
+        sink.find(finding(view, value, cases));
     }
 }
 
 /// stat or open of a file whose name is such a string, and which is not there.
 fn asks_for_string(view: &View<'_>, row: &Row) -> bool {
-    matches!(row.ask, Ask::Stat | Ask::Open)
+    matches!(row.query, Query::Stat | Query::Open)
         && row.failed(Errno::ENOENT)
         && zone::zone_name(view.profile.path(row))
             .is_some_and(|name| posix_tz(name) == Some(PosixTz::NoRule))

@@ -159,9 +159,9 @@
 use crate::select::{Case, merge};
 use crate::text::number;
 use crate::zone::{self, LOCALTIME, positions, sum};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{
-    Ask, Born, Change, Fact, Finding, Libc, ProcId, Remedy, Row, Runtime, Safety, Stage,
+    Change, Fact, Finding, Libc, ProcId, Query, Remedy, Row, Runtime, Safety, Spawn, Stage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,7 +190,7 @@ type Rows<'p> = Vec<(usize, &'p Row)>;
 /// What makes one finding: the program, whether it is GLib that looks, and the zone to advise.
 type Group<'p> = (Option<&'p str>, bool, Option<&'p str>);
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let zoneinfo = view.rows_at(ZONEINFO);
     let localtime = view.rows_at(LOCALTIME);
     let reads = |id| localtime.get(&id).is_some_and(|rows| opens_ok(rows) > 0);
@@ -213,10 +213,10 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         if !stats.is_empty() {
             let read = reader.is_some() || reads(process);
             match asker(view, process, read, &stats) {
-                Asker::Program | Asker::Seldom => claims.explain(&positions(&stats)),
+                Asker::Program | Asker::Seldom => sink.explain(&positions(&stats)),
                 Asker::Unknown => {
-                    claims.explain(&positions(&stats));
-                    claims.lack(RULE.name, Fact::CallSites);
+                    sink.explain(&positions(&stats));
+                    sink.lack(RULE.name, Fact::CallSites);
                 }
                 Asker::Libc => {
                     // GLib reads the file once for itself.
@@ -237,16 +237,16 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         // The first reading of a parent that did nothing else counts as its children's.
         let asks: BTreeSet<ProcId> = cases.iter().map(|case| case.process).collect();
         cases[0].of += readers.difference(&asks).count() as u64;
-        claims.find(finding(view, cases, glib));
+        sink.find(finding(view, cases, glib));
     }
 }
 
 fn stat_ok(row: &Row) -> bool {
-    row.ask == Ask::Stat && row.ok()
+    row.query == Query::Stat && row.ok()
 }
 
 fn opens_ok(rows: &[(usize, &Row)]) -> u64 {
-    rows.iter().filter(|(_, row)| row.ask == Ask::Open && row.ok()).map(|(_, r)| r.count).sum()
+    rows.iter().filter(|(_, row)| row.query == Query::Open && row.ok()).map(|(_, r)| r.count).sum()
 }
 
 /// Counts what glibc asked: its stats but those after which the file was read again.
@@ -272,15 +272,15 @@ enum Asker {
 
 fn asker(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> Asker {
     // What was there before the log began may have read the file before.
-    let never_read = !read && view.process(view.image(process)).born != Born::Seen;
+    let never_read = !read && view.process(view.image(process)).born != Spawn::Seen;
     if never_read || view.process(process).runtime == Runtime::Go || called_by_hand(stats) {
         return Asker::Program;
     }
     let machine = &view.profile.host.machine;
-    let wide = view.process(process).wide;
+    let is_64bit = view.process(process).is_64bit;
     let by_statx = stats.iter().all(|(_, r)| view.profile.call(r) == "statx");
-    if by_statx && wide != Some(false) && !statx_may_be_glibcs(machine) {
-        let known = wide == Some(true) || !machine.is_empty();
+    if by_statx && is_64bit != Some(false) && !statx_may_be_glibcs(machine) {
+        let known = is_64bit == Some(true) || !machine.is_empty();
         return if known { Asker::Program } else { Asker::Unknown };
     }
     if !view.profile.facts.has(Fact::Clock) {
@@ -322,19 +322,19 @@ fn glib(
     dirs: &[(usize, &Row)],
 ) -> Option<Case> {
     let links: Rows<'_> =
-        rows.iter().copied().filter(|(_, row)| row.ask == Ask::Readlink).collect();
+        rows.iter().copied().filter(|(_, row)| row.query == Query::Readlink).collect();
     let dirs: Rows<'_> = dirs.iter().copied().filter(|(_, row)| stat_ok(row)).collect();
     let calls = sum(&links);
     if calls < 2 || sum(&dirs) < calls {
         return None;
     }
     let opens_of = |path: &str| -> Rows<'_> {
-        let opens = |row: &Row| row.ask == Ask::Open && view.profile.path(row) == path;
+        let opens = |row: &Row| row.query == Query::Open && view.profile.path(row) == path;
         view.rows_of(process).filter(|(_, row)| opens(row)).collect()
     };
     let behind: Rows<'_> = view
         .rows_of(process)
-        .filter(|(_, row)| row.ask == Ask::Lstat && row.ok())
+        .filter(|(_, row)| row.query == Query::Lstat && row.ok())
         .filter(|(_, row)| zone::zone_name(view.profile.path(row)).is_some())
         .filter(|(_, row)| row.count.abs_diff(calls) <= 1)
         .take(1)

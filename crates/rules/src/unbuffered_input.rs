@@ -53,10 +53,10 @@
 //! * POSIX.1-2024, `read()`, and the shell's `read`
 
 use crate::details;
-use crate::tally;
+use crate::helpers;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Detail, Fact, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "unbuffered-input",
@@ -74,18 +74,18 @@ const FEWEST: u64 = 500;
 /// POSIX has them read a byte at a time what is not a file: the commands that they run share it.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "mksh", "zsh", "busybox", "ash"];
 
-fn check(view: &View<'_>, claims: &mut Claims) {
-    let mut cases = details::storms(view, &[Detail::TinyInput], FEWEST);
+fn check(view: &View<'_>, sink: &mut Sink) {
+    let mut cases = details::storms(view, &[ArgClass::TinyInput], FEWEST);
     cases.retain(|case| !SHELLS.contains(&view.process(case.process).name()));
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what =
             format!("{} reads of standard input for a few bytes each", number(merged.needless));
         let why = format!("{program} reads its input without a buffer, a few bytes at a time.");
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Read in larger blocks (dd bs=64K iflag=skip_bytes,count_bytes), and drop options such as -u",
             "What is read ahead is gone for a program that reads the same input afterwards.",
         )];
-        claims.find(tally::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
+        sink.find(helpers::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
     }
 }

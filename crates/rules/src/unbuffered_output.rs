@@ -148,11 +148,11 @@
 //! * <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONUNBUFFERED>
 
 use crate::details;
-use crate::select::{Bar, Case};
-use crate::tally;
+use crate::helpers;
+use crate::select::{Case, Threshold};
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Change, Detail, Env, Fact, Process, Remedy, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{ArgClass, Change, Env, Fact, Process, Remedy, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -212,7 +212,7 @@ impl Cause {
         match self {
             Cause::Python => remedy("PYTHONUNBUFFERED"),
             Cause::Stdbuf(_) => remedy("_STDBUF_O"),
-            Cause::Own => tally::by_hand(&own_way(program), PRICE),
+            Cause::Own => helpers::by_hand(&own_way(program), PRICE),
         }
     }
 }
@@ -271,19 +271,19 @@ fn is_shell(process: &Process) -> bool {
         || (process.name() == "busybox" && SHELLS.contains(&started_as))
 }
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let cause = |case: &Case| Cause::of(view.process(case.process));
     let command = |case: &Case| view.process(case.process).command.as_deref();
     let relays = |case: &Case| command(case).is_some_and(|name| RELAYS.contains(&name));
     // What a program itself writes to /dev/null costs it little, and is soon to go elsewhere.
-    let own = details::storms(view, &[Detail::SmallOutput], FEWEST).into_iter();
+    let own = details::storms(view, &[ArgClass::SmallOutput], FEWEST).into_iter();
     let shell = |case: &Case| is_shell(view.process(case.process));
     let own = own.filter(|case| cause(case) == Cause::Own && !relays(case) && !shell(case));
-    let discarded = details::storms(view, &[Detail::DiscardedOutput], FEWEST);
+    let discarded = details::storms(view, &[ArgClass::DiscardedOutput], FEWEST);
     if discarded.iter().any(|case| view.env_unknown(case.process)) {
-        claims.lack(RULE.name, Fact::Environment);
+        sink.lack(RULE.name, Fact::Environment);
     }
-    let both = [Detail::SmallOutput, Detail::DiscardedOutput];
+    let both = [ArgClass::SmallOutput, ArgClass::DiscardedOutput];
     let caused = details::storms(view, &both, FEWEST).into_iter();
     let caused = caused.filter(|case| cause(case) != Cause::Own);
     let mut by_cause: BTreeMap<Cause, Vec<Case>> = BTreeMap::new();
@@ -291,8 +291,8 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         by_cause.entry(cause(&case)).or_default().push(case);
     }
     for (cause, cases) in by_cause {
-        for (program, cases) in tally::by_program(view, cases, FEWEST) {
-            let merged = tally::merged(view, cases);
+        for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+            let merged = helpers::merged(view, cases);
             let what = format!(
                 "{} writes of a few bytes to standard output, one after the other",
                 number(merged.needless)
@@ -304,20 +304,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             );
             let process = view.process(merged.processes[0]);
             let remedy = cause.remedy(process.name());
-            let bar = if cause.beyond_help(process) { Bar::OnDemand } else { Bar::Usual };
+            let bar =
+                if cause.beyond_help(process) { Threshold::OnDemand } else { Threshold::Usual };
             let stage = match remedy.change {
                 Change::UnsetEnv { .. } => Stage::Explained,
                 _ => Stage::Seen,
             };
-            let finding = tally::finding(merged, RULE.name, stage, what, why, vec![remedy]);
-            claims.find_beyond(bar, finding);
+            let finding = helpers::finding(merged, RULE.name, stage, what, why, vec![remedy]);
+            sink.find_beyond(bar, finding);
         }
     }
 }
 
 /// Gives the buffer back that the variable takes away.
 pub(crate) fn remedy(variable: &str) -> Remedy {
-    tally::unset(variable, PRICE)
+    helpers::unset(variable, PRICE)
 }
 
 /// Why it may have been asked for.

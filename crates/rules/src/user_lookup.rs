@@ -48,10 +48,10 @@
 //! * `man 3 getpwnam`, `man 8 nscd`
 //! * glibc, `nss/nss_database.c`
 
-use crate::tally;
+use crate::helpers;
 use crate::text::number;
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, Query, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "user-lookup",
@@ -70,19 +70,19 @@ const FEWEST: u64 = 200;
 /// A look at the list of sources; open, a look, to the start, a read and close.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/etc/") {
         return;
     }
     let wanted = |path: &str| path == "/etc/passwd" || path == "/etc/group";
-    let cases = tally::rereads(view, claims, |_| true, wanted);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    let cases = helpers::rereads(view, sink, |_| true, wanted);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         for (at, row) in cases.iter().flat_map(|case| view.rows_of(case.process)) {
-            if row.ask == Ask::Stat && view.profile.path(row) == "/etc/nsswitch.conf" {
-                claims.explain(&[at]);
+            if row.query == Query::Stat && view.profile.path(row) == "/etc/nsswitch.conf" {
+                sink.explain(&[at]);
             }
         }
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} times the list of users or groups is read from its start",
             number(merged.needless),
@@ -92,12 +92,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} looks up users or groups one by one; libc keeps nothing from one look-up to \
              the next, and no nscd answers for it."
         );
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Look up each user once in the program, or start nscd",
             "What is remembered is old when an account changes; nscd's answers are, too, until they expire.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

@@ -1,14 +1,14 @@
 //! From a profile to a verdict: every rule asked, what they found weighed and ranked.
 
-use crate::select::Bar;
+use crate::select::Threshold;
 use crate::text::count;
-use crate::{Claims, Date, Declared, RULES, View, by_name, details, on_the_way};
-use needless_model::{Ask, Costs, Fact, Finding, Profile};
+use crate::{Date, Declared, RULES, Sink, View, by_name, details, on_the_way};
+use needless_model::{Costs, Fact, Finding, Profile, Query};
 use std::cmp::Reverse;
 
 /// What to check and what to show.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CheckOptions {
     /// The least share of the calls that name a path that a finding must save, in percent, 0 to
     /// 100; see the head of this crate. 0 shows everything.
     pub min_saving_percent: f64,
@@ -23,9 +23,9 @@ pub struct Options {
     pub declared: &'static [Declared],
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CheckOptions {
+    fn default() -> CheckOptions {
+        CheckOptions {
             min_saving_percent: 1.0,
             only: Vec::new(),
             ignore: Vec::new(),
@@ -93,7 +93,7 @@ pub struct NotChecked {
 ///
 /// Rules that `options` leave out are asked all the same and their findings dropped: what they can
 /// explain is not to come back under the name of a more general rule.
-pub fn check(profile: &Profile, options: &Options) -> Verdict {
+pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut verdict = ask(profile, options);
     verdict.place(profile, options);
     verdict
@@ -102,7 +102,7 @@ pub fn check(profile: &Profile, options: &Options) -> Verdict {
 impl Verdict {
     /// Puts each remedy where it belongs in the tree of processes. What could be changed only inside a compiled
     /// program is no finding but on demand: a notice says how much it is, and why.
-    pub(crate) fn place(&mut self, profile: &Profile, options: &Options) {
+    pub(crate) fn place(&mut self, profile: &Profile, options: &CheckOptions) {
         for finding in &mut self.below {
             on_the_way::place(profile, finding);
         }
@@ -122,28 +122,28 @@ impl Verdict {
 
 /// As [`check`], but for where the remedies belong: that takes the whole tree of processes, of which `profile`
 /// may be a part.
-pub(crate) fn ask(profile: &Profile, options: &Options) -> Verdict {
+pub(crate) fn ask(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut view = View::new(profile);
-    let mut claims = Claims::new(profile.rows.len());
+    let mut sink = Sink::new(profile.rows.len());
     let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };
     for rule in options.declared {
         let missing = profile.facts.missing(&rule.needs());
         if missing.is_empty() {
-            rule.check(&view, &mut claims);
+            rule.check(&view, &mut sink);
         } else if options.wants(rule.name) {
             verdict.not_checked.push(NotChecked { rule: rule.name, missing });
         }
     }
-    view.forget_details(&claims);
+    view.forget_details(&sink);
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {
-            (rule.check)(&view, &mut claims);
+            (rule.check)(&view, &mut sink);
         } else if options.wants(rule.name) {
             verdict.not_checked.push(NotChecked { rule: rule.name, missing });
         }
     }
-    let (found, lacked) = claims.into_parts();
+    let (found, lacked) = sink.into_parts();
     // A rule that found something was checked, however little it knew.
     let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
     for (rule, missing) in lacked {
@@ -188,7 +188,7 @@ pub(crate) fn rank(findings: &mut [Finding]) {
     findings.sort_by_key(|f| (Reverse(f.kernel_ns), Reverse(f.needless)));
 }
 
-impl Options {
+impl CheckOptions {
     /// Fewer calls than these are not worth a change, whatever their share.
     const FEWEST_CALLS: u64 = 6;
 
@@ -222,7 +222,7 @@ impl Options {
         self.pedantic || named || warns || self.min_saving_percent <= 0.0
     }
 
-    fn worth(&self, profile: &Profile, finding: &Finding, bar: Bar) -> bool {
+    fn worth(&self, profile: &Profile, finding: &Finding, bar: Threshold) -> bool {
         let declared = self.declared.iter().any(|rule| rule.name == finding.rule);
         let warns = by_name(finding.rule).is_some_and(|rule| rule.correctness);
         if self.min_saving_percent <= 0.0 || declared || warns {
@@ -230,8 +230,8 @@ impl Options {
         }
         let demanded = self.pedantic || self.only.iter().any(|name| name == finding.rule);
         match bar {
-            Bar::OnDemand if !demanded => return false,
-            Bar::Hundreds if !hundreds(profile, finding) => return false,
+            Threshold::OnDemand if !demanded => return false,
+            Threshold::Hundreds if !hundreds(profile, finding) => return false,
             _ => {}
         }
         let share = self.min_saving_percent / 100.0;
@@ -268,15 +268,15 @@ fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
     if count == 0 {
         return (None, true);
     }
-    let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.ask, row.ok())).sum();
+    let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.query, row.ok())).sum();
     (Some(scale(sum, finding.needless, count).saturating_add(train)), true)
 }
 
 /// Calibrated kernel time of one call.
-pub(crate) fn call_cost(costs: &Costs, ask: Ask, ok: bool) -> u64 {
-    match ask {
-        Ask::Open | Ask::OpenWrite if ok => costs.open_ns,
-        Ask::Open | Ask::OpenWrite => costs.failed_open_ns,
+pub(crate) fn call_cost(costs: &Costs, query: Query, ok: bool) -> u64 {
+    match query {
+        Query::Open | Query::OpenWrite if ok => costs.open_ns,
+        Query::Open | Query::OpenWrite => costs.failed_open_ns,
         _ => costs.stat_ns,
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn tz_known_unset(view: &View<'_>, process: ProcId) -> bool {
 
 /// The zone facts that hold for `process`.
 pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v Zone> {
-    view.profile.host.zone_of(process, view.process(process).own_root)
+    view.profile.host.zone_of(process, view.process(process).shares_root)
 }
 
 /// Names of TZ and of files differ by a prefix: the remainder below a `zoneinfo` directory. Go puts two

@@ -89,9 +89,9 @@
 use crate::select::{Case, merge};
 use crate::text::number;
 use crate::zone::{self, LOCALTIME, positions, sum};
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{
-    Ask, Change, Errno, Fact, Finding, Libc, ProcId, Remedy, Row, Runtime, Safety, Stage, Zone,
+    Change, Errno, Fact, Finding, Libc, ProcId, Query, Remedy, Row, Runtime, Safety, Stage, Zone,
     ZoneFile,
 };
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ const CALLS_PER_TRY: u64 = 5;
 /// Where nothing is known of the file, fewer reads are taken for the program's own.
 const FEWEST_READS: u64 = 10;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     let localtime = view.rows_at(LOCALTIME);
     let tried = |id| localtime.get(&id).is_some_and(|rows| rows.iter().any(|(_, r)| is_open(r)));
     let mut groups: BTreeMap<(Option<&str>, bool), Vec<Case>> = BTreeMap::new();
@@ -139,7 +139,7 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         if zone::zone_of(view, process).is_none()
             && sum(&of(rows, |row| is_open(row) && row.ok())) > first
         {
-            claims.lack(RULE.name, Fact::HostZone);
+            sink.lack(RULE.name, Fact::HostZone);
         }
         if let Some(reads) = reads_nothing(view, process, rows)
             && sum(&reads) > first
@@ -148,12 +148,12 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         }
     }
     for ((_, broken), cases) in groups {
-        claims.find(finding(view, cases, broken));
+        sink.find(finding(view, cases, broken));
     }
 }
 
 fn is_open(row: &Row) -> bool {
-    row.ask == Ask::Open
+    row.query == Query::Open
 }
 
 fn of<'p>(rows: &[(usize, &'p Row)], wanted: impl Fn(&Row) -> bool) -> Vec<(usize, &'p Row)> {
@@ -168,9 +168,9 @@ fn reads_nothing<'p>(
     rows: &[(usize, &'p Row)],
 ) -> Option<Vec<(usize, &'p Row)>> {
     let reads = of(rows, |row| is_open(row) && row.ok());
-    let looked_at = rows
-        .iter()
-        .any(|(_, row)| matches!(row.ask, Ask::Stat | Ask::Lstat | Ask::Readlink) && row.ok());
+    let looked_at = rows.iter().any(|(_, row)| {
+        matches!(row.query, Query::Stat | Query::Lstat | Query::Readlink) && row.ok()
+    });
     if looked_at {
         return None;
     }

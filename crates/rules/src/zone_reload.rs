@@ -75,10 +75,10 @@
 //! * <https://pkg.go.dev/time#LoadLocation>
 //! * <https://github.com/golang/go/issues/26106>: why it keeps nothing
 
-use crate::tally;
+use crate::helpers;
 use crate::text::number;
 use crate::zone;
-use crate::{Claims, Rule, View};
+use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
@@ -99,7 +99,7 @@ const CALLS: u64 = 4;
 /// What the runtime of Go reads at each start, and hardly any other program.
 const OF_GO: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/zoneinfo") {
         return;
     }
@@ -109,21 +109,21 @@ fn check(view: &View<'_>, claims: &mut Claims) {
         view.process(id).runtime == Runtime::Go
             || view.lineage(id).any(|up| marked.contains_key(&up))
     };
-    let cases = tally::rereads(view, claims, go, |path| zone::zone_name(path).is_some());
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
-        let merged = tally::merged(view, cases);
+    let cases = helpers::rereads(view, sink, go, |path| zone::zone_name(path).is_some());
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} of {} times a time zone is read that was read before",
             number(merged.needless),
             number(merged.of)
         );
         let why = format!("{program} calls time.LoadLocation each time, which keeps nothing.");
-        let remedies = vec![tally::by_hand(
+        let remedies = vec![helpers::by_hand(
             "Load each zone once, and keep the *time.Location",
             "A change of code; an update of the tz database is then seen only at the next start.",
         )];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }

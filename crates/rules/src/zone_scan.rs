@@ -78,11 +78,11 @@
 //! * <https://github.com/nodejs/node/issues/26880>: the comparison, told by an author of ICU
 //! * <https://github.com/dotnet/corefx/issues/2489>: the same in .NET, mended
 
-use crate::tally::{self, Part};
+use crate::helpers::{self, Part};
 use crate::text::number;
 use crate::zone::{self, LOCALTIME};
-use crate::{Claims, Rule, View};
-use needless_model::{Ask, Fact, ProcId, Row, Runtime, Stage};
+use crate::{Rule, Sink, View};
+use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "zone-scan",
@@ -101,30 +101,30 @@ const FEWEST: u64 = 100;
 /// Node opens each file, looks at it twice, goes to its start, reads and closes it.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, claims: &mut Claims) {
+fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/zoneinfo") {
         return;
     }
     let in_database = |path: &str| zone::zone_name(path).is_some() || path.ends_with("/zoneinfo");
     let part = |row: &Row, path: &str| match in_database(path) && asks(row) {
         true => Part::Needless,
-        false if path == LOCALTIME && row.ask == Ask::Open => Part::Needed,
+        false if path == LOCALTIME && row.query == Query::Open => Part::Needed,
         false => Part::Not,
     };
     let php = |id: ProcId| view.process(id).name().starts_with("php");
-    for case in tally::cases(view, claims, php, part) {
+    for case in helpers::cases(view, sink, php, part) {
         // Debian's build reads the database instead of PHP's own: nothing that a user could set.
-        claims.explain(&case.rows);
+        sink.explain(&case.rows);
     }
     let searches = |id: ProcId| {
         let process = view.process(id);
         matches!(process.runtime, Runtime::Java | Runtime::Node)
             && process.env.value("TZ").is_none()
     };
-    let cases = tally::cases(view, claims, searches, part);
-    for (program, cases) in tally::by_program(view, cases, FEWEST) {
+    let cases = helpers::cases(view, sink, searches, part);
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let first = cases[0].process;
-        let merged = tally::merged(view, cases);
+        let merged = helpers::merged(view, cases);
         let what = format!(
             "{} calls search the zone database for the zone's name",
             number(merged.needless)
@@ -133,18 +133,18 @@ fn check(view: &View<'_>, claims: &mut Claims) {
             "{program} wants the name of the zone. /etc/localtime is no symbolic link, whose text \
              would tell, so it is compared with the files of the database one by one."
         );
-        let link = tally::by_hand(
+        let link = helpers::by_hand(
             "Make /etc/localtime a symbolic link into the zone database: timedatectl set-timezone, \
              or ln -sf in the image",
             "Changes the system; where the file is mounted from outside, what mounts it must change.",
         );
         let remedies = vec![zone::set_tz(view, first), link];
-        let besides = tally::train(view, &merged, tally::per_open(CALLS));
-        let finding = tally::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
-        claims.find(tally::beside(finding, besides));
+        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
+        sink.find(helpers::beside(finding, besides));
     }
 }
 
 fn asks(row: &Row) -> bool {
-    matches!(row.ask, Ask::Open | Ask::Stat | Ask::Lstat | Ask::Readlink)
+    matches!(row.query, Query::Open | Query::Stat | Query::Lstat | Query::Readlink)
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use needless_model::Finding;
-use needless_rules::{Options, check, watched_variables};
+use needless_rules::{CheckOptions, check, watched_variables};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,12 +26,13 @@ fn judged(name: &str, env: &[(&str, &str)], script: &str) -> (Vec<String>, Vec<F
         .status()
         .expect("these tests need strace and bash");
     assert!(status.success(), "{script}: {status}");
-    let options = needless_strace_log::Options { watch: watched_variables(), ..Default::default() };
+    let options =
+        needless_strace_log::ReadOptions { watch: watched_variables(), ..Default::default() };
     let file = fs::File::open(&log).expect("the log");
     let profile = needless_strace_log::read(file, name, &options).expect("a log of strace");
     let text = fs::read(&log).expect("the log");
     let lines = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
-    (lines, check(&profile, &Options::default()).findings)
+    (lines, check(&profile, &CheckOptions::default()).findings)
 }
 
 fn count(lines: &[String], has: &[&str]) -> u64 {

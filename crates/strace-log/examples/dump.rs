@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p needless-strace-log --example dump -- FILE…` (`-` is standard input)
 
-use needless_strace_log::{Options, read, read_files};
+use needless_strace_log::{ReadOptions, read, read_files};
 use std::path::PathBuf;
 
 fn main() {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let options = Options { watch: &["TZ", "LANG", "LC_ALL"], ..Options::default() };
+    let options = ReadOptions { watch: &["TZ", "LANG", "LC_ALL"], ..ReadOptions::default() };
     let profile = if paths.len() == 1 && paths[0].as_os_str() == "-" {
         read(std::io::stdin().lock(), "standard input", &options)
     } else {
@@ -38,7 +38,7 @@ fn main() {
             "{} {} {:?} {:?} {} {:?} count {} repeated {} kernel {} ns in {} [{}, {}]",
             row.process.0,
             profile.call(row),
-            row.ask,
+            row.query,
             row.target,
             profile.path(row),
             row.outcome,

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p needless-strace-log --example throughput -- LOG [TIMES]`
 
-use needless_strace_log::{Options, read_files};
+use needless_strace_log::{ReadOptions, read_files};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..times.max(1) {
         let before = cpu_ns()?;
-        let profile = read_files(std::slice::from_ref(&path), &Options::default())?;
+        let profile = read_files(std::slice::from_ref(&path), &ReadOptions::default())?;
         let seconds = (cpu_ns()? - before) as f64 / 1e9;
         best = best.min(seconds);
         println!(

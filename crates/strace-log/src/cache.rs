@@ -1,17 +1,17 @@
 //! Recent calls by the very bytes of their line: most lines of a log say what was said before.
 
 use crate::tails;
-use needless_model::{Ask, Errno, ProcId, QuestionId};
+use needless_model::{Errno, ProcId, Query, QuestionId};
 
 /// Who asks: what beside the bytes makes two questions the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub process: ProcId,
-    /// [`State::cwd_changes`](crate::family::State): a relative path means another file after one.
+    /// [`State::cwd_changes`](crate::processes::State): a relative path means another file after one.
     pub cwd_changes: u32,
     pub call: u16,
     /// The question, where the bytes are only those up to the path's end and its flags behind them.
-    pub ask: Option<Ask>,
+    pub query: Option<Query>,
 }
 
 /// What the bytes tell.
@@ -60,8 +60,8 @@ impl<'a> Key<'a> {
         };
         let [first, second] = ahead.as_chunks().0 else { return None };
         let who = u64::from(asker.process.0) << 32 | u64::from(asker.cwd_changes);
-        let ask = asker.ask.map_or(0, |ask| ask as u64 + 1);
-        let what = u64::from(asker.call) << 32 | ask << 16 | len as u64;
+        let query = asker.query.map_or(0, |query| query as u64 + 1);
+        let what = u64::from(asker.call) << 32 | query << 16 | len as u64;
         let start = (who ^ what.rotate_left(24)).wrapping_mul(FACTORS[0] ^ FACTORS[1]);
         let mut hash = sum(first, len).wrapping_add(start);
         if len > HEAD {

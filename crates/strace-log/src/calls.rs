@@ -4,7 +4,7 @@ use crate::detail::Told;
 use crate::text::found_in_word;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use needless_model::{Ask, Builder, CallId};
+use needless_model::{Builder, CallId, Query};
 use std::hash::BuildHasher;
 
 /// Where a call's path stands among its arguments. Of two paths it is the one that the call makes or
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
 pub(crate) struct Call {
     pub name: Box<str>,
     pub id: CallId,
-    pub ask: Ask,
+    pub query: Query,
     pub shape: Shape,
     pub kind: Kind,
     pub told: Told,
@@ -190,7 +190,7 @@ impl Calls {
 
     /// Whether any of the names is a call of Linux that nothing else is called like.
     pub(crate) fn any_known(&self) -> bool {
-        self.list.iter().any(|c| c.kind != Kind::Plain || c.ask.names_path())
+        self.list.iter().any(|c| c.kind != Kind::Plain || c.query.names_path())
     }
 }
 
@@ -206,21 +206,21 @@ fn slot(start: u128) -> usize {
 }
 
 fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
-    let ask = Ask::of(name);
+    let query = Query::of(name);
     list.push(Call {
         name: name.into(),
         id: builder.call(name),
-        ask,
-        shape: shape(name, ask),
+        query,
+        shape: shape(name, query),
         kind: kind(name),
         told: Told::of(name),
     });
     (list.len() - 1) as u16
 }
 
-fn shape(name: &str, ask: Ask) -> Shape {
+fn shape(name: &str, query: Query) -> Shape {
     match name {
-        _ if ask == Ask::NoPath => Shape::None,
+        _ if query == Query::NoPath => Shape::None,
         "symlink" | "mount" | "inotify_add_watch" | "quotactl" => Shape::Second,
         "symlinkat" => Shape::AfterDir(1),
         "fanotify_mark" => Shape::AfterDir(3),
@@ -331,7 +331,7 @@ mod tests {
             ("close", Shape::None),
             ("fstat", Shape::None),
         ] {
-            assert_eq!(shape(name, Ask::of(name)), want, "{name}");
+            assert_eq!(shape(name, Query::of(name)), want, "{name}");
         }
     }
 

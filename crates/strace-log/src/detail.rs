@@ -2,7 +2,7 @@
 
 use crate::text;
 use memchr::memmem;
-use needless_model::{Detail, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
+use needless_model::{ArgClass, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
 
 /// What the arguments of a call may tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) struct Streams {
 }
 
 /// What a call turned out to be, and the turn it belongs to.
-pub(crate) type Seen = (Detail, Option<u64>);
+pub(crate) type Seen = (ArgClass, Option<u64>);
 
 impl Told {
     pub(crate) fn of(name: &str) -> Told {
@@ -88,7 +88,8 @@ impl Streams {
                     return None;
                 }
                 let discarded = self.is_discarded(args);
-                let detail = if discarded { Detail::DiscardedOutput } else { Detail::SmallOutput };
+                let detail =
+                    if discarded { ArgClass::DiscardedOutput } else { ArgClass::SmallOutput };
                 Some((detail, Some(self.turns)))
             }
             Told::Input => {
@@ -97,19 +98,19 @@ impl Streams {
                     self.peer || args.starts_with(b"0<pipe:") || args.starts_with(b"0<socket:");
                 // Where nothing tells what it is, a byte at a time is a file's rather than a partner's.
                 self.turns += u64::from(peer || !tiny);
-                tiny.then_some((Detail::TinyInput, None))
+                tiny.then_some((ArgClass::TinyInput, None))
             }
             Told::Heap => {
                 let end = text::number(args).filter(|end| *end > 0)?;
                 let before = std::mem::replace(&mut self.heap, end);
                 let shrinks = end < before;
-                Some((if shrinks { Detail::HeapShrinks } else { Detail::HeapGrows }, None))
+                Some((if shrinks { ArgClass::HeapShrinks } else { ArgClass::HeapGrows }, None))
             }
             Told::Close => {
                 let high = text::decimal(args).0 >= u64::from(HIGH_DESCRIPTOR);
-                high.then_some((Detail::HighDescriptor, None))
+                high.then_some((ArgClass::HighDescriptor, None))
             }
-            Told::Clock => Some((Detail::Clock, None)),
+            Told::Clock => Some((ArgClass::Clock, None)),
             Told::ClockId => {
                 let end = args.iter().position(|b| *b == b',').unwrap_or(args.len());
                 let of_the_vdso = match args[..end].strip_prefix(b"CLOCK_") {
@@ -118,14 +119,14 @@ impl Streams {
                         text::number(args).is_some_and(|id| id < 32 && VDSO_CLOCKS & 1 << id != 0)
                     }
                 };
-                of_the_vdso.then_some((Detail::Clock, None))
+                of_the_vdso.then_some((ArgClass::Clock, None))
             }
             Told::Peer => {
                 let has = |part: &[u8]| memmem::find(args, part).is_some();
                 if has(b"sin_port=htons(53)") || has(b"sin6_port=htons(53)") {
-                    return Some((Detail::NameServer, None));
+                    return Some((ArgClass::NameServer, None));
                 }
-                has(b"sun_path=\"/dev/log\"").then_some((Detail::SystemLog, None))
+                has(b"sun_path=\"/dev/log\"").then_some((ArgClass::SystemLog, None))
             }
             Told::Status => {
                 let has = |part: &[u8]| memmem::find(args, part).is_some();
@@ -185,17 +186,17 @@ mod tests {
     #[test]
     fn small_output_counts_unless_it_goes_to_a_terminal() {
         let s = &mut Streams::default();
-        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(0))));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(0))));
         assert_eq!(see(s, "write", r#"1, "a"..., 1024"#), None);
         assert_eq!(see(s, "write", r#"12, "a", 1"#), None);
         assert_eq!(see(s, "write", r#"1</dev/pts/3>, "a", 1"#), None);
         assert_eq!(see(s, "read", r#"0, "question\n", 4096"#), None);
-        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(1))));
-        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((Detail::TinyInput, None)));
-        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(1))));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(1))));
+        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(1))));
         assert_eq!(see(s, "fstat", "0, {st_mode=S_IFIFO|0600, st_size=0, ...}"), None);
-        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((Detail::TinyInput, None)));
-        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((Detail::SmallOutput, Some(2))));
+        assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(2))));
         assert_eq!(see(s, "fstat", "1, {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0)}"), None);
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None);
     }
@@ -204,7 +205,7 @@ mod tests {
     fn output_to_dev_null_is_told_where_a_line_says_so() {
         let s = &mut Streams::default();
         let detail = |s: &mut Streams, args| see(s, "write", args).map(|(detail, _)| detail);
-        let (small, discarded) = (Some(Detail::SmallOutput), Some(Detail::DiscardedOutput));
+        let (small, discarded) = (Some(ArgClass::SmallOutput), Some(ArgClass::DiscardedOutput));
         assert_eq!(detail(s, r#"1, "a\n", 2"#), small);
         assert_eq!(detail(s, r#"1</dev/null>, "a\n", 2"#), discarded);
         assert_eq!(detail(s, r#"1</dev/null<char 1:3>>, "a\n", 2"#), discarded);
@@ -225,17 +226,20 @@ mod tests {
         let s = &mut Streams::default();
         let detail = |s: &mut Streams, name, args| see(s, name, args).map(|(detail, _)| detail);
         assert_eq!(detail(s, "brk", "NULL"), None);
-        assert_eq!(detail(s, "brk", "0x34a95000"), Some(Detail::HeapGrows));
-        assert_eq!(detail(s, "brk", "0x34a8d000"), Some(Detail::HeapShrinks));
+        assert_eq!(detail(s, "brk", "0x34a95000"), Some(ArgClass::HeapGrows));
+        assert_eq!(detail(s, "brk", "0x34a8d000"), Some(ArgClass::HeapShrinks));
         assert_eq!(detail(s, "close", "255"), None);
-        assert_eq!(detail(s, "close", "1021"), Some(Detail::HighDescriptor));
-        assert_eq!(detail(s, "clock_gettime", "CLOCK_MONOTONIC, {tv_sec=1}"), Some(Detail::Clock));
+        assert_eq!(detail(s, "close", "1021"), Some(ArgClass::HighDescriptor));
+        assert_eq!(
+            detail(s, "clock_gettime", "CLOCK_MONOTONIC, {tv_sec=1}"),
+            Some(ArgClass::Clock)
+        );
         assert_eq!(detail(s, "clock_gettime", "CLOCK_PROCESS_CPUTIME_ID, {tv_sec=1}"), None);
         let dns =
             "3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr(\"127.0.0.1\")}, 16";
-        assert_eq!(detail(s, "connect", dns), Some(Detail::NameServer));
+        assert_eq!(detail(s, "connect", dns), Some(ArgClass::NameServer));
         let log = "3, {sa_family=AF_UNIX, sun_path=\"/dev/log\"}, 110";
-        assert_eq!(detail(s, "connect", log), Some(Detail::SystemLog));
+        assert_eq!(detail(s, "connect", log), Some(ArgClass::SystemLog));
         assert_eq!(detail(s, "connect", "3, {sa_family=AF_UNIX, sun_path=\"/x\"}, 110"), None);
     }
 }

@@ -25,7 +25,7 @@ impl fmt::Display for Format {
 
 /// Why a log could not be read. Its text is one line: which file, what is wrong, what to do.
 #[derive(Debug)]
-pub enum Error {
+pub enum LogError {
     /// The file cannot be opened or read.
     Unreadable {
         /// The log's name.
@@ -68,34 +68,36 @@ pub enum Error {
     NoFiles,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const RECORD: &str = "record one with: strace -f -tt -T -y -o FILE COMMAND";
         match self {
-            Error::Unreadable { name, why } => write!(f, "{name}: cannot be read: {why}"),
-            Error::Directory { name } => {
+            LogError::Unreadable { name, why } => write!(f, "{name}: cannot be read: {why}"),
+            LogError::Directory { name } => {
                 write!(
                     f,
                     "{name}: is a directory; name the logs in it (a set of strace -ff: {name}/*)"
                 )
             }
-            Error::Empty { name } => write!(f, "{name}: is empty; {RECORD}"),
-            Error::Binary { name } => write!(f, "{name}: is not text, so no strace log; {RECORD}"),
-            Error::Damaged { name, format, why }
+            LogError::Empty { name } => write!(f, "{name}: is empty; {RECORD}"),
+            LogError::Binary { name } => {
+                write!(f, "{name}: is not text, so no strace log; {RECORD}")
+            }
+            LogError::Damaged { name, format, why }
                 if why.kind() == std::io::ErrorKind::UnexpectedEof =>
             {
                 write!(f, "{name}: the {format} data end too early; compress the log again")
             }
-            Error::Damaged { name, format, why } => {
+            LogError::Damaged { name, format, why } => {
                 write!(f, "{name}: the {format} data are damaged ({why}); compress the log again")
             }
-            Error::NotStrace { name, first } => {
+            LogError::NotStrace { name, first } => {
                 write!(f, "{name}: is not a strace log, it starts \"{first}\"; {RECORD}")
             }
-            Error::NoFiles => write!(f, "no log was named; {RECORD}"),
+            LogError::NoFiles => write!(f, "no log was named; {RECORD}"),
         }
     }
 }
 
 /// Without a source: the text names the cause already, and would have it twice.
-impl std::error::Error for Error {}
+impl std::error::Error for LogError {}

@@ -1,11 +1,11 @@
 //! Streams and sets of files.
 
-use crate::error::{Error, Format};
+use crate::error::{Format, LogError};
 use crate::input::Input;
 use crate::lines::{CHUNK, Lines};
 use crate::prefix::{self, Time};
 use crate::reader::Reader;
-use crate::{Options, text};
+use crate::{ReadOptions, text};
 use needless_model::Profile;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,8 +20,8 @@ const TOGETHER: usize = 256;
 /// messages call it.
 ///
 /// # Errors
-/// [`Error`] where it cannot be read, is damaged, empty, or has no system call in it.
-pub fn read(input: impl Read, name: &str, options: &Options) -> Result<Profile, Error> {
+/// [`LogError`] where it cannot be read, is damaged, empty, or has no system call in it.
+pub fn read(input: impl Read, name: &str, options: &ReadOptions) -> Result<Profile, LogError> {
     let mut reader = Reader::new(options);
     let mut source = Source::new(Input::new(input, name)?, None, CHUNK);
     source.read_all(&mut reader)?;
@@ -33,10 +33,10 @@ pub fn read(input: impl Read, name: &str, options: &Options) -> Result<Profile, 
 /// the time of day, they are read in its order, whatever file they are in.
 ///
 /// # Errors
-/// [`Error`] as for [`read`], naming the file; [`Error::NoFiles`] where `paths` is empty. A set may
+/// [`LogError`] as for [`read`], naming the file; [`LogError::NoFiles`] where `paths` is empty. A set may
 /// have empty files (processes that ended at once), as long as not all are.
-pub fn read_files(paths: &[PathBuf], options: &Options) -> Result<Profile, Error> {
-    let Some(first) = paths.first() else { return Err(Error::NoFiles) };
+pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> Result<Profile, LogError> {
+    let Some(first) = paths.first() else { return Err(LogError::NoFiles) };
     let mut reader = Reader::new(options);
     let mut paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     // Parents mostly have the lower pid; and the order must not be the shell's.
@@ -55,7 +55,7 @@ pub fn read_files(paths: &[PathBuf], options: &Options) -> Result<Profile, Error
 
 /// Reads files side by side, the earliest line first; `false`, and nothing read, where a file's
 /// first line has no absolute time.
-fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, Error> {
+fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, LogError> {
     const HALF_DAY: u64 = 12 * 3_600_000_000_000;
     let mut sources = Vec::with_capacity(paths.len());
     for path in paths {
@@ -97,23 +97,23 @@ fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-fn verdict(reader: Reader<'_>, name: &str) -> Result<Profile, Error> {
+fn verdict(reader: Reader<'_>, name: &str) -> Result<Profile, LogError> {
     if reader.is_log() {
         return Ok(reader.finish());
     }
     let name = name.to_owned();
     Err(match (reader.seen.lines, reader.seen.binary) {
-        (0, _) => Error::Empty { name },
-        (_, true) => Error::Binary { name },
-        _ => Error::NotStrace { name, first: text::sample(&reader.seen.first_line) },
+        (0, _) => LogError::Empty { name },
+        (_, true) => LogError::Binary { name },
+        _ => LogError::NotStrace { name, first: text::sample(&reader.seen.first_line) },
     })
 }
 
-fn open(path: &Path) -> Result<File, Error> {
+fn open(path: &Path) -> Result<File, LogError> {
     let name = || path.display().to_string();
-    let file = File::open(path).map_err(|why| Error::Unreadable { name: name(), why })?;
+    let file = File::open(path).map_err(|why| LogError::Unreadable { name: name(), why })?;
     match file.metadata() {
-        Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name() }),
+        Ok(meta) if meta.is_dir() => Err(LogError::Directory { name: name() }),
         _ => Ok(file),
     }
 }
@@ -141,16 +141,16 @@ impl<'a> Source<'a> {
     }
 
     /// Opens a file; `None` for an empty one that is part of a set.
-    fn open(path: &Path, chunk: usize, of_set: bool) -> Result<Option<Source<'static>>, Error> {
+    fn open(path: &Path, chunk: usize, of_set: bool) -> Result<Option<Source<'static>>, LogError> {
         match Input::new(open(path)?, &path.display().to_string()) {
             Ok(input) => Ok(Some(Source::new(input, pid_of(path), chunk))),
-            Err(Error::Empty { .. }) if of_set => Ok(None),
+            Err(LogError::Empty { .. }) if of_set => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     #[inline]
-    fn advance(&mut self) -> Result<bool, Error> {
+    fn advance(&mut self) -> Result<bool, LogError> {
         self.lines.advance().map_err(|why| Input::failed(&self.name, self.format, why))
     }
 
@@ -162,7 +162,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn read_all(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+    fn read_all(&mut self, reader: &mut Reader<'_>) -> Result<(), LogError> {
         while self.advance()? {
             reader.line(&self.lines.line(), self.pid);
             while self.lines.advance_in_buffer() {

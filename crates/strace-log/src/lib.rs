@@ -12,7 +12,6 @@ mod calls;
 mod clock;
 mod detail;
 mod error;
-mod family;
 mod files;
 mod input;
 mod limit;
@@ -21,6 +20,7 @@ pub mod notation;
 mod path;
 mod payload;
 mod prefix;
+mod processes;
 mod reader;
 mod record;
 mod signal;
@@ -30,12 +30,12 @@ mod tails;
 mod text;
 mod verdict;
 
-pub use error::{Error, Format};
+pub use error::{Format, LogError};
 pub use files::{read, read_files};
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ReadOptions {
     /// Bounds of the profile.
     pub limits: needless_model::Limits,
     /// The variables that may be read from the execve lines of `strace -v`. Nothing else of an
@@ -43,9 +43,9 @@ pub struct Options {
     pub watch: &'static [&'static str],
 }
 
-impl Default for Options {
+impl Default for ReadOptions {
     /// The profile's default bounds, and no variable.
-    fn default() -> Options {
-        Options { limits: needless_model::Limits::default(), watch: &[] }
+    fn default() -> ReadOptions {
+        ReadOptions { limits: needless_model::Limits::default(), watch: &[] }
     }
 }

@@ -22,7 +22,7 @@
 //! facts +clock -answers                   facts that the log lacks or is to lack
 //! ```
 
-use crate::Options;
+use crate::ReadOptions;
 use needless_model::{
     CallSite, Costs, Env, Fact, Libc, LocaleProbe, Profile, Runtime, Spelling, Zone, ZoneFile,
 };
@@ -37,7 +37,7 @@ const MOST_LINES: usize = 1_000_000;
 /// When a line is not understood: which, in one line.
 pub fn example(text: &str, watch: &'static [&'static str]) -> Result<Profile, String> {
     let (log, directives) = expand(text)?;
-    let options = Options { watch, ..Options::default() };
+    let options = ReadOptions { watch, ..ReadOptions::default() };
     let mut profile = crate::read(log.as_bytes(), "example", &options)
         .map_err(|e| format!("the example cannot be read: {e}"))?;
     if profile.lost.get("lines_unparsed").is_some_and(|lines| *lines > 0) {

@@ -3,7 +3,7 @@
 use crate::calls::{Kind, Shape};
 use crate::text::{closing_quote, number, unescape};
 use memchr::{memchr, memchr3, memmem, memrchr};
-use needless_model::Ask;
+use needless_model::Query;
 
 /// A path among the arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -109,36 +109,36 @@ fn after_dir(args: &[u8]) -> Option<usize> {
 }
 
 /// What flags make of a question.
-pub(crate) fn ask(kind: Kind, ask: Ask, found: &Found<'_>) -> Ask {
+pub(crate) fn ask(kind: Kind, query: Query, found: &Found<'_>) -> Query {
     if found.raw.is_empty() && empty_path(kind, found.rest) {
-        return Ask::NoPath;
+        return Query::NoPath;
     }
     match kind {
         Kind::Open => open(found.rest),
         Kind::Status | Kind::Statx => {
             if kind == Kind::Status && found.rest.ends_with(b", 0") {
-                return Ask::Stat;
+                return Query::Stat;
             }
             let flags = at_flags(kind, found.rest);
             let nofollow = match number(flags) {
-                Some(flags) => Ask::status(flags) == Ask::Lstat,
+                Some(flags) => Query::status(flags) == Query::Lstat,
                 None => has_word(flags, b"AT_SYMLINK_NOFOLLOW"),
             };
-            if nofollow { Ask::Lstat } else { Ask::Stat }
+            if nofollow { Query::Lstat } else { Query::Stat }
         }
-        _ => ask,
+        _ => query,
     }
 }
 
 /// `O_RDONLY|O_CLOEXEC`, `O_WRONLY|O_CREAT, 0666`, `0x80000`, `{flags=O_RDONLY, resolve=0}, 24`.
-fn open(rest: &[u8]) -> Ask {
+fn open(rest: &[u8]) -> Query {
     let flags = rest.strip_prefix(b"{flags=").unwrap_or(rest);
     if let Some(flags) = number(flags) {
-        return Ask::open(flags);
+        return Query::open(flags);
     }
     let end = flags.iter().position(|b| matches!(b, b',' | b' ' | b'}')).unwrap_or(flags.len());
     let writes = |word: &[u8]| matches!(word, b"O_WRONLY" | b"O_RDWR" | b"O_CREAT" | b"O_TRUNC");
-    if flags[..end].split(|b| *b == b'|').any(writes) { Ask::OpenWrite } else { Ask::Open }
+    if flags[..end].split(|b| *b == b'|').any(writes) { Query::OpenWrite } else { Query::Open }
 }
 
 /// `AT_*` flags: the last argument of newfstatat, the third of statx.
@@ -170,11 +170,11 @@ fn has_word(flags: &[u8], word: &[u8]) -> bool {
 
 /// The text to fingerprint an answer by: everything after the path, but for the access time, which
 /// is the reader's own doing.
-pub(crate) fn answer(kind: Kind, ask: Ask, rest: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn answer(kind: Kind, query: Query, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     if kind == Kind::Readlink {
         return (rest.first() == Some(&b'"')).then_some((rest, b""));
     }
-    if !matches!(ask, Ask::Stat | Ask::Lstat) {
+    if !matches!(query, Query::Stat | Query::Lstat) {
         return None;
     }
     let rest = if rest.first() == Some(&b'{') { rest } else { &rest[memchr(b'{', rest)?..] };

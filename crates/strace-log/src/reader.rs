@@ -1,6 +1,6 @@
 //! Line by line: which kind of line it is, and whose.
 
-use crate::Options;
+use crate::ReadOptions;
 mod again;
 mod marks;
 mod split;
@@ -8,10 +8,10 @@ mod split;
 use crate::cache::{self, Cache, Rows};
 use crate::calls::{Calls, Kind};
 use crate::clock::Clock;
-use crate::family::Family;
 use crate::lines::Line;
 use crate::payload::{self, Ending};
 use crate::prefix::{Prefix, Recent};
+use crate::processes::Family;
 use crate::site::Below;
 use crate::table::Table;
 use crate::tails::Tails;
@@ -22,7 +22,7 @@ use split::{SPLIT, Split};
 
 /// Reads lines into a profile.
 pub(crate) struct Reader<'o> {
-    pub(crate) options: &'o Options,
+    pub(crate) options: &'o ReadOptions,
     pub(crate) builder: Builder,
     pub(crate) calls: Calls,
     pub(crate) family: Family,
@@ -82,7 +82,7 @@ pub(crate) struct Seen {
 }
 
 impl<'o> Reader<'o> {
-    pub(crate) fn new(options: &'o Options) -> Reader<'o> {
+    pub(crate) fn new(options: &'o ReadOptions) -> Reader<'o> {
         Reader {
             options,
             builder: Builder::new(options.limits),

@@ -10,7 +10,7 @@ use crate::payload::{self, Returned};
 use crate::reader::{Begun, Reader, makes_thread};
 use crate::text::{self, unescape};
 use foldhash::fast::FixedState;
-use needless_model::{Answer, Ask, Errno, Libc, Loss, ProcId, Question};
+use needless_model::{Answer, Errno, Libc, Loss, ProcId, Query, Question};
 use std::hash::BuildHasher;
 
 /// The kernel takes no longer path (`PATH_MAX`).
@@ -166,7 +166,7 @@ impl Reader<'_> {
     ) {
         let Some(outcome) = answer.outcome else { return };
         let known = self.calls.get(begun.call);
-        let (id, kind, ask) = (known.id, known.kind, known.ask);
+        let (id, kind, query) = (known.id, known.kind, known.query);
         let ok = answer.outcome == Some(Ok(()));
         let found = match found {
             Path::Found(found) => found,
@@ -176,15 +176,15 @@ impl Reader<'_> {
                     self.seen.pointers += 1;
                 }
                 self.count(process, begun.call, answer);
-                if ok && ask.changes() {
+                if ok && query.changes() {
                     self.builder.barrier();
                 }
                 return;
             }
         };
-        let ask = path::ask(kind, ask, &found);
+        let query = path::ask(kind, query, &found);
         let more = self.tells_more(kind, ok, found.raw);
-        if ask == Ask::NoPath {
+        if query == Query::NoPath {
             self.count(process, begun.call, answer);
             if !more {
                 let known = Known { asked: None, fingerprint: None, outcome };
@@ -194,21 +194,21 @@ impl Reader<'_> {
         }
         self.seen.paths += 1;
         if ok {
-            answer.fingerprint = self.fingerprint(kind, ask, found.rest);
+            answer.fingerprint = self.fingerprint(kind, query, found.rest);
         }
         // Long answers are mostly those of strace -v, which differ by their times.
         let (key, of) = match text.len() > cache::LONGEST && kind != Kind::Open {
-            true => (found.head, Some(ask)),
+            true => (found.head, Some(query)),
             false => (text, None),
         };
-        let asker = Asker { ask: of, ..self.asker(process, begun.call) };
+        let asker = Asker { query: of, ..self.asker(process, begun.call) };
         let known = of.and_then(|_| self.cache.find(asker, key, key)?.asked);
         let question = match known {
             Some((question, _)) => question,
             None => {
                 let from_dir_fd = self.absolute(process, &found);
                 let path = String::from_utf8_lossy(&self.path);
-                let question = Question { call: id, ask, path: &path, from_dir_fd };
+                let question = Question { call: id, query, path: &path, from_dir_fd };
                 self.builder.question(process, question)
             }
         };
@@ -241,8 +241,8 @@ impl Reader<'_> {
         }
     }
 
-    fn fingerprint(&mut self, kind: Kind, ask: Ask, rest: &[u8]) -> Option<u64> {
-        let (first, second) = path::answer(kind, ask, rest)?;
+    fn fingerprint(&mut self, kind: Kind, query: Query, rest: &[u8]) -> Option<u64> {
+        let (first, second) = path::answer(kind, query, rest)?;
         if kind != Kind::Readlink {
             self.seen.stats += 1;
             if !self.seen.abbreviated {
@@ -325,7 +325,7 @@ impl Reader<'_> {
     #[inline]
     pub(crate) fn asker(&self, process: ProcId, call: u16) -> Asker {
         let cwd_changes = self.family.states().get(process.index()).map_or(0, |s| s.cwd_changes);
-        Asker { process, cwd_changes, call, ask: None }
+        Asker { process, cwd_changes, call, query: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::calls::Kind;
 use crate::reader::Reader;
-use needless_model::{Answer, Born, Errno, Fact, Facts, Loss, ProcId, Process, Profile, Window};
+use needless_model::{Answer, Errno, Fact, Facts, Loss, ProcId, Process, Profile, Spawn, Window};
 
 impl Reader<'_> {
     /// Whether nothing so far can come from strace, and what follows need not be read.
@@ -173,7 +173,7 @@ impl Reader<'_> {
 
     /// A log that is only a table of `-c`.
     fn finish_table(mut self) -> Profile {
-        let process = self.builder.process(Process::new(0, None, Born::Seen));
+        let process = self.builder.process(Process::new(0, None, Spawn::Seen));
         for (name, counts) in std::mem::take(&mut self.table.rows) {
             let call = self.builder.call(&name);
             let errors = counts.errors.min(counts.calls);

@@ -4,11 +4,11 @@ mod common;
 
 use common::OPTIONS;
 use needless_model::{Limits, Profile};
-use needless_strace_log::{Options, read};
+use needless_strace_log::{ReadOptions, read};
 use std::fmt::Write;
 
 fn within(limits: Limits, log: &str) -> Profile {
-    read(log.as_bytes(), "log", &Options { limits, ..OPTIONS }).unwrap()
+    read(log.as_bytes(), "log", &ReadOptions { limits, ..OPTIONS }).unwrap()
 }
 
 /// So many processes, each with four calls, of which one begins and ends in lines of their own.

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{OPTIONS, counts};
-use needless_model::{Born, Errno, Exit, Fact, Libc, Profile, Row, Runtime, Target};
-use needless_strace_log::{Error, read, read_files};
+use needless_model::{Errno, Exit, Fact, Libc, Profile, Row, Runtime, Spawn, Target};
+use needless_strace_log::{LogError, read, read_files};
 
 fn profile(text: impl AsRef<[u8]>) -> Profile {
     read(text.as_ref(), "log", &OPTIONS).unwrap_or_else(|error| panic!("{error}"))
@@ -179,7 +179,7 @@ fn processes_threads_and_their_makers() {
     );
     let of = |path: &str| profile.process(row(&profile, path).process);
     let sh = of("/bin/sh");
-    assert_eq!((sh.born, sh.pid, sh.exit), (Born::Exec, 10, Some(Exit::Code(7))));
+    assert_eq!((sh.born, sh.pid, sh.exit), (Spawn::Exec, 10, Some(Exit::Code(7))));
     assert_eq!(sh.libc, Libc::Glibc(Some("2.31".into())));
     assert_eq!(row(&profile, "/a").process, row(&profile, "/bin/sh").process);
     assert_eq!(row(&profile, "/b").process, row(&profile, "/bin/sh").process);
@@ -189,11 +189,11 @@ fn processes_threads_and_their_makers() {
     // The exec that failed was asked by the image before it.
     assert_eq!(row(&profile, "/nowhere").process, row(&profile, "/usr/bin/java").process);
     let fork = profile.process(java.parent.unwrap());
-    assert_eq!((fork.born, fork.pid), (Born::Fork, 12));
+    assert_eq!((fork.born, fork.pid), (Spawn::Fork, 12));
     assert_eq!(fork.parent, Some(row(&profile, "/bin/sh").process));
     assert_eq!(
         (of("/c").born, of("/c").parent),
-        (Born::Fork, Some(row(&profile, "/bin/sh").process))
+        (Spawn::Fork, Some(row(&profile, "/bin/sh").process))
     );
     assert_eq!(profile.processes.len(), 4);
 }
@@ -379,13 +379,13 @@ fn a_function_of_libc_between_is_who_asks() {
 #[test]
 fn what_is_no_log_is_refused_in_one_line() {
     let refused = |bytes: &[u8]| read(bytes, "some", &OPTIONS).unwrap_err();
-    assert!(matches!(refused(b""), Error::Empty { .. }));
-    assert!(matches!(refused(b"\n\n"), Error::NotStrace { .. }));
-    assert!(matches!(refused(b"hello\nworld\n"), Error::NotStrace { .. }));
-    assert!(matches!(refused(b"int f(int x) = 3\nf(x) = 3\n"), Error::NotStrace { .. }));
-    assert!(matches!(refused(b"\x7fELF\x02\x01\0\0\0\0\n\0\0\n"), Error::Binary { .. }));
-    assert!(matches!(refused(b"\x1f\x8b\x08 not gzip"), Error::Damaged { .. }));
-    assert!(matches!(refused(b"\x28\xb5\x2f\xfd not zstd"), Error::Damaged { .. }));
+    assert!(matches!(refused(b""), LogError::Empty { .. }));
+    assert!(matches!(refused(b"\n\n"), LogError::NotStrace { .. }));
+    assert!(matches!(refused(b"hello\nworld\n"), LogError::NotStrace { .. }));
+    assert!(matches!(refused(b"int f(int x) = 3\nf(x) = 3\n"), LogError::NotStrace { .. }));
+    assert!(matches!(refused(b"\x7fELF\x02\x01\0\0\0\0\n\0\0\n"), LogError::Binary { .. }));
+    assert!(matches!(refused(b"\x1f\x8b\x08 not gzip"), LogError::Damaged { .. }));
+    assert!(matches!(refused(b"\x28\xb5\x2f\xfd not zstd"), LogError::Damaged { .. }));
     let long = refused("ä\u{7}".repeat(100).as_bytes()).to_string();
     assert!(long.contains("some: is not a strace log, it starts \"ä?ä?"), "{long}");
     for bytes in [&b""[..], b"hello\n", b"\0\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfdx", b"\x1f\x8b"]
@@ -405,10 +405,10 @@ fn files_that_cannot_be_read_are_named() {
     let refused = |name: &str| read_files(&[dir.path().join(name)], &OPTIONS).unwrap_err();
     std::fs::create_dir(dir.path().join("d")).unwrap();
     std::fs::write(dir.path().join("empty.12"), "").unwrap();
-    assert!(matches!(refused("d"), Error::Directory { .. }));
-    assert!(matches!(refused("missing"), Error::Unreadable { .. }));
-    assert!(matches!(refused("empty.12"), Error::Empty { .. }));
-    assert!(matches!(read_files(&[], &OPTIONS).unwrap_err(), Error::NoFiles));
+    assert!(matches!(refused("d"), LogError::Directory { .. }));
+    assert!(matches!(refused("missing"), LogError::Unreadable { .. }));
+    assert!(matches!(refused("empty.12"), LogError::Empty { .. }));
+    assert!(matches!(read_files(&[], &OPTIONS).unwrap_err(), LogError::NoFiles));
     // An empty file of a set is a process that did nothing.
     std::fs::write(dir.path().join("x.13"), "close(3) = 0\n").unwrap();
     let set = ["empty.12", "x.13"].map(|name| dir.path().join(name));
@@ -428,7 +428,7 @@ fn a_set_with_times_is_read_in_their_order() {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
     let set = ["l.6", "l.5"].map(|name| dir.path().join(name));
-    let options = needless_strace_log::Options {
+    let options = needless_strace_log::ReadOptions {
         limits: needless_model::Limits { repeat_within_ns: u64::MAX, ..OPTIONS.limits },
         ..OPTIONS
     };

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{OPTIONS, counts, table};
+use needless_fixtures::{needed, referee, skipped};
 use needless_model::Fact;
 use needless_strace_log::{read, read_files};
-use needless_testees::{needed, referee, skipped};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

@@ -13,7 +13,7 @@
 #define COMMAND 16	/* TASK_COMM_LEN */
 #define NOFILE 7	/* RLIMIT_NOFILE, asm-generic/resource.h */
 
-/* What is to be done about a call: needless-abi's table. */
+/* What is to be done about a call: needless-syscalls's table. */
 enum kind { PLAIN, PATH, WAIT, MOVES, URING, BIRTH, TELLS };
 enum decider { NAME, OPEN_FLAGS, OPEN_HOW, AT_FLAGS };
 enum reply { NO_REPLY, STAT, STAT64_I386, STAT64_ARM, STAT_I386, STATX, LINK };

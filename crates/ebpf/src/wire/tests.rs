@@ -1,7 +1,7 @@
 //! Both sides of what is exchanged agree.
 
 use super::*;
-use needless_model::Detail;
+use needless_model::ArgClass;
 
 /// What `name` stands for in shared.h: the number of a definition, or its place in an enumeration.
 fn in_the_header(name: &str) -> Option<u64> {
@@ -38,16 +38,16 @@ fn both_sides_use_the_same_numbers() {
         assert_eq!(in_the_header(name), Some(*value), "{name}");
     }
     let asks = ["STAT", "LSTAT", "OPEN", "OPEN_WRITE", "ACCESS", "READLINK", "EXEC", "CHANGE"];
-    for (at, ask) in asks.into_iter().chain(["OTHER", "NO_PATH"]).enumerate() {
-        assert_eq!(in_the_header(&format!("ASK_{ask}")), Some(at as u64), "{ask}");
+    for (at, query) in asks.into_iter().chain(["OTHER", "NO_PATH"]).enumerate() {
+        assert_eq!(in_the_header(&format!("ASK_{query}")), Some(at as u64), "{query}");
     }
     for (name, detail) in [
-        ("SMALL_OUTPUT", Detail::SmallOutput),
-        ("HEAP_GROWS", Detail::HeapGrows),
-        ("HEAP_SHRINKS", Detail::HeapShrinks),
-        ("NAME_SERVER", Detail::NameServer),
-        ("SYSTEM_LOG", Detail::SystemLog),
-        ("DISCARDED_OUTPUT", Detail::DiscardedOutput),
+        ("SMALL_OUTPUT", ArgClass::SmallOutput),
+        ("HEAP_GROWS", ArgClass::HeapGrows),
+        ("HEAP_SHRINKS", ArgClass::HeapShrinks),
+        ("NAME_SERVER", ArgClass::NameServer),
+        ("SYSTEM_LOG", ArgClass::SystemLog),
+        ("DISCARDED_OUTPUT", ArgClass::DiscardedOutput),
     ] {
         assert_eq!(in_the_header(name), Some(detail as u64), "{name}");
     }
@@ -57,6 +57,6 @@ fn both_sides_use_the_same_numbers() {
 #[test]
 fn a_table_of_calls_has_the_size_that_the_kernel_expects() {
     let here = Here { key: [0; 2], pid: 1, pid_namespace: 1, cpus: 1 };
-    let bytes = settings(Target::Everyone, &Options::default(), &here);
+    let bytes = settings(Scope::Everyone, &SessionOptions::default(), &here);
     assert_eq!(bytes.len(), SETTINGS_SIZE);
 }

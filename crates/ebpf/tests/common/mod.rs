@@ -3,10 +3,10 @@
 
 pub(crate) mod strace;
 
-use needless_ebpf::{Observed, Options, Session, Target};
-use needless_model::{Ask, Limits, Profile, Row};
-pub(crate) use needless_testees::needed;
-pub(crate) use needless_testees::referee::{Table, by_call, command, difference, program};
+use needless_ebpf::{Observed, Scope, Session, SessionOptions};
+pub(crate) use needless_fixtures::needed;
+pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
+use needless_model::{Limits, Profile, Query, Row};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ pub(crate) fn output(command: &mut Command) -> Output {
 
 /// A testee.
 pub(crate) fn testee(name: &str) -> Option<PathBuf> {
-    needed(needless_testees::path(name))
+    needed(needless_fixtures::path(name))
 }
 
 /// Whether this machine lets us observe at all.
@@ -57,15 +57,15 @@ pub(crate) fn count_example() -> PathBuf {
 }
 
 /// No bound in time: repetition then depends on what is asked alone.
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> SessionOptions {
     let limits = Limits { repeat_within_ns: u64::MAX, ..Limits::default() };
-    Options { watch: &["TZ", "NEEDLESS_TEST"], limits, ..Options::default() }
+    SessionOptions { watch: &["TZ", "NEEDLESS_TEST"], limits, ..SessionOptions::default() }
 }
 
 /// Starts `command`, observed.
-pub(crate) fn start(options: &Options, command: &mut Command) -> (Session, Child) {
+pub(crate) fn start(options: &SessionOptions, command: &mut Command) -> (Session, Child) {
     let _held = may_fork();
-    let session = Session::start(&Target::Launched, options).unwrap();
+    let session = Session::start(&Scope::Launched, options).unwrap();
     (session, command.spawn().unwrap())
 }
 
@@ -78,13 +78,13 @@ pub(crate) fn finish(mut session: Session, mut child: Child) -> Observed {
 }
 
 /// Runs `command` to its end, observed.
-pub(crate) fn observed(options: &Options, command: &mut Command) -> Observed {
+pub(crate) fn observed(options: &SessionOptions, command: &mut Command) -> Observed {
     let (session, child) = start(options, command);
     finish(session, child)
 }
 
 /// Like [`observed`], of which nothing may be lost.
-pub(crate) fn profile(options: &Options, command: &mut Command) -> Profile {
+pub(crate) fn profile(options: &SessionOptions, command: &mut Command) -> Profile {
     let profile = observed(options, command).profile;
     assert!(profile.lost.is_empty(), "{command:?}: {:?}", profile.lost);
     profile
@@ -109,7 +109,7 @@ pub(crate) fn table(profile: &Profile) -> Table {
 }
 
 /// How often `path` was asked about, and how often of these repeatedly.
-pub(crate) fn sum(profile: &Profile, ask: Ask, path: &str) -> (u64, u64) {
-    let rows = profile.rows.iter().filter(|row| row.ask == ask && profile.path(row) == path);
+pub(crate) fn sum(profile: &Profile, query: Query, path: &str) -> (u64, u64) {
+    let rows = profile.rows.iter().filter(|row| row.query == query && profile.path(row) == path);
     rows.fold((0, 0), |(count, again), row| (count + row.count, again + row.repeated))
 }

@@ -1,8 +1,8 @@
 //! strace as the referee.
 
 use super::{Table, command, spawn};
-use needless_model::Ask;
-use needless_testees::referee;
+use needless_fixtures::referee;
+use needless_model::Query;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,5 +23,7 @@ pub(crate) fn totals(argv: &[OsString], folder: &Path) -> BTreeMap<String, u64> 
 
 /// What a `strace -f` log says about calls that name a path, the path as asked.
 pub(crate) fn paths(argv: &[OsString], folder: &Path) -> Table {
-    referee::paths_of(&log(&["-s", "4096"], argv, folder), None, |call| Ask::of(call).names_path())
+    referee::paths_of(&log(&["-s", "4096"], argv, folder), None, |call| {
+        Query::of(call).names_path()
+    })
 }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::Born;
+use crate::Spawn;
 
 const OK: Result<(), Errno> = Ok(());
 
 fn ask(b: &mut Builder, p: ProcId, name: &str, path: &str, at: u64, outcome: Result<(), Errno>) {
     let call = b.call(name);
-    let q = b.question(p, Question { call, ask: Ask::of(name), path, from_dir_fd: false });
+    let q = b.question(p, Question { call, query: Query::of(name), path, from_dir_fd: false });
     b.answer(q, Answer { at_ns: Some(at), ..Answer::outcome(outcome) });
 }
 
@@ -16,7 +16,7 @@ fn finish(b: Builder) -> Profile {
 #[test]
 fn the_same_answer_at_once_is_repeated_and_the_first_is_not() {
     let mut b = Builder::new(Limits::default());
-    let p = b.process(Process::new(1, None, Born::Seen));
+    let p = b.process(Process::new(1, None, Spawn::Seen));
     for at in 0..10 {
         ask(&mut b, p, "newfstatat", "/etc/localtime", at * 1000, OK);
     }
@@ -28,7 +28,7 @@ fn the_same_answer_at_once_is_repeated_and_the_first_is_not() {
 #[test]
 fn waiting_changing_and_time_make_a_question_new() {
     let mut b = Builder::new(Limits::default());
-    let p = b.process(Process::new(1, None, Born::Seen));
+    let p = b.process(Process::new(1, None, Spawn::Seen));
     ask(&mut b, p, "access", "ready", 0, Err(Errno::ENOENT));
     ask(&mut b, p, "access", "ready", 2_000_000, Err(Errno::ENOENT)); // time passed
     ask(&mut b, p, "unlink", "/x", 2_000_001, OK); // a change
@@ -43,7 +43,7 @@ fn waiting_changing_and_time_make_a_question_new() {
 #[test]
 fn beyond_the_bound_rows_fold_and_totals_stay_right() {
     let mut b = Builder::new(Limits { rows: 4, ..Limits::default() });
-    let p = b.process(Process::new(1, None, Born::Seen));
+    let p = b.process(Process::new(1, None, Spawn::Seen));
     for i in 0..100 {
         ask(&mut b, p, "newfstatat", &format!("/{i}"), i, OK);
     }
@@ -58,7 +58,7 @@ fn beyond_the_bound_rows_fold_and_totals_stay_right() {
 fn a_row_counted_again_is_as_if_it_were_found() {
     let filled = |again: bool| {
         let mut b = Builder::new(Limits::default());
-        let p = b.process(Process::new(1, None, Born::Seen));
+        let p = b.process(Process::new(1, None, Spawn::Seen));
         let call = b.call("close");
         let answer = |at| Answer { at_ns: Some(at), kernel_ns: Some(5), ..Answer::outcome(OK) };
         let row = b.count(p, call, 1, answer(3));
@@ -76,9 +76,9 @@ fn a_row_counted_again_is_as_if_it_were_found() {
 #[test]
 fn assumed_answers_are_counted_as_such() {
     let mut b = Builder::new(Limits::default());
-    let p = b.process(Process::new(1, None, Born::Seen));
+    let p = b.process(Process::new(1, None, Spawn::Seen));
     let call = b.call("stat");
-    let q = b.question(p, Question { call, ask: Ask::Stat, path: "/x", from_dir_fd: false });
+    let q = b.question(p, Question { call, query: Query::Stat, path: "/x", from_dir_fd: false });
     b.answer(q, Answer::outcome(OK));
     b.assume(q, None);
     let profile = finish(b);

@@ -1,7 +1,7 @@
 //! What the tests share: running the binary, reading its reports, and saying what is missing.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-pub(crate) use needless_testees::{needed, skipped};
+pub(crate) use needless_fixtures::{needed, skipped};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(crate) fn let_nobody_write(path: &Path) -> Result<(), String> {
 
 /// A testee, as text.
 pub(crate) fn testee(name: &str) -> Option<String> {
-    needed(needless_testees::path(name)).map(|path| path.to_str().unwrap().to_owned())
+    needed(needless_fixtures::path(name)).map(|path| path.to_str().unwrap().to_owned())
 }
 
 /// CAP_BPF, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH (linux/capability.h): what needless keeps while it observes.

@@ -1,15 +1,15 @@
 //! `ptrace-run [--all] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
 //! report, for tests and benches. One line per call, path and outcome on stderr or in FILE.
 
-use needless_launch::{Launch, Stdio, mirror};
+use needless_launch::{Launch, Stdio, exit_like};
 use needless_model::Profile;
-use needless_ptrace::{Options, run};
+use needless_ptrace::{TraceOptions, run};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 fn main() {
-    let mut options = Options { watch: &["TZ", "LANG", "LC_ALL"], ..Options::default() };
+    let mut options = TraceOptions { watch: &["TZ", "LANG", "LC_ALL"], ..TraceOptions::default() };
     let mut file = None;
     let mut arguments = std::env::args_os().skip(1).peekable();
     while let Some(option) = arguments.next_if(|a| a.to_str().is_some_and(|a| a.starts_with('-'))) {
@@ -40,7 +40,7 @@ fn main() {
             }
         }
     }
-    mirror(traced.exit)
+    exit_like(traced.exit)
 }
 
 fn usage() -> ! {

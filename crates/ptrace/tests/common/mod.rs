@@ -1,17 +1,17 @@
 //! What the tests share: running programs with and without us, and strace as the referee.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-use needless_model::Ask;
-pub(crate) use needless_testees::needed;
-use needless_testees::referee;
-pub(crate) use needless_testees::referee::{Table, by_call, command, difference, program};
+pub(crate) use needless_fixtures::needed;
+use needless_fixtures::referee;
+pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
+use needless_model::Query;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A testee or a program.
 pub(crate) fn testee(name: &str) -> Option<PathBuf> {
-    needed(needless_testees::path(name))
+    needed(needless_fixtures::path(name))
 }
 
 pub(crate) fn is_root() -> Result<(), String> {
@@ -60,5 +60,5 @@ pub(crate) fn strace_totals(argv: &[&OsStr], folder: &Path) -> BTreeMap<String, 
 /// What a `strace -f` log says about calls that name a path.
 pub(crate) fn strace_paths(argv: &[&OsStr], folder: &Path) -> Table {
     let log = strace(&["-s", "4096"], argv, folder);
-    referee::paths_of(&log, folder.to_str(), |call| Ask::of(call).names_path())
+    referee::paths_of(&log, folder.to_str(), |call| Query::of(call).names_path())
 }

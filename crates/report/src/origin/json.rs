@@ -1,7 +1,7 @@
 //! A story for other tools.
 
 use crate::json::{print, schema_of};
-use needless_model::{self as model, Story};
+use needless_model::{self as model, Provenance};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub const ORIGIN_SCHEMA: &str = "needless.origin/1";
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn origin_json(out: &mut dyn Write, story: &Story, version: &str) -> io::Result<()> {
+pub fn origin_json(out: &mut dyn Write, story: &Provenance, version: &str) -> io::Result<()> {
     let document = Document {
         schema: ORIGIN_SCHEMA,
         needless_version: version,
@@ -165,18 +165,18 @@ fn value(value: &model::Value) -> ValueOut<'_> {
     }
 }
 
-fn mention(mention: &model::Mention) -> FileOut<'_> {
-    let model::Mention { file, line, says, reaches } = mention;
+fn mention(mention: &model::Assignment) -> FileOut<'_> {
+    let model::Assignment { file, line, says, reaches } = mention;
     let (reaches, why) = match reaches {
-        model::Reaches::Yes(why) => (ReachesOut::Yes, why),
-        model::Reaches::No(why) => (ReachesOut::No, why),
-        model::Reaches::Perhaps(why) => (ReachesOut::Perhaps, why),
+        model::Visibility::Yes(why) => (ReachesOut::Yes, why),
+        model::Visibility::No(why) => (ReachesOut::No, why),
+        model::Visibility::Perhaps(why) => (ReachesOut::Perhaps, why),
     };
     FileOut { file, line: Some(*line).filter(|line| *line > 0), says, reaches, why }
 }
 
-fn belongs(belongs: &model::Belongs) -> BelongsOut<'_> {
-    let model::Belongs { place, file, why, confidence } = belongs;
+fn belongs(belongs: &model::Location) -> BelongsOut<'_> {
+    let model::Location { place, file, why, confidence } = belongs;
     let confidence = match confidence {
         model::Confidence::Low => ConfidenceOut::Low,
         model::Confidence::Medium => ConfidenceOut::Medium,

@@ -3,8 +3,8 @@
 pub(crate) mod windows;
 
 use needless_model::{
-    Answer, Ask, Born, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
-    Profile, Question, Remedy, Safety, Stage, Window,
+    Answer, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process, Profile,
+    Query, Question, Remedy, Safety, Spawn, Stage, Window,
 };
 use needless_report::{Format, Report, Source, Style};
 use needless_rules::{Date, NotChecked, Suppressed, Verdict};
@@ -57,14 +57,14 @@ fn environment(variables: &[(&str, &str)]) -> Env {
 }
 
 fn process(pid: u32, exe: &str, env: Env) -> Process {
-    Process { exe: Some(exe.to_owned()), env, ..Process::new(pid, None, Born::Exec) }
+    Process { exe: Some(exe.to_owned()), env, ..Process::new(pid, None, Spawn::Exec) }
 }
 
 /// Counts `n` calls of process `p`.
 fn ask(builder: &mut Builder, process: Process, name: &str, path: &str, n: u64) {
     let id = builder.process(process);
     let call = builder.call(name);
-    let question = Question { call, ask: Ask::of(name), path, from_dir_fd: false };
+    let question = Question { call, query: Query::of(name), path, from_dir_fd: false };
     let question = builder.question(id, question);
     for _ in 0..n {
         builder.answer(question, Answer::outcome(Ok(())));
@@ -135,7 +135,7 @@ pub(crate) fn script() -> Sample {
     process.exe = Some("/usr/bin/perl".to_owned());
     process.command = Some("ts".to_owned());
     process.open_files = Some(1_048_576);
-    process.own_root = false;
+    process.shares_root = false;
     sample
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn reopened() -> Sample {
 /// A log that says little, without findings.
 pub(crate) fn log() -> Sample {
     let mut builder = Builder::new(Limits::default());
-    ask(&mut builder, Process::new(7, None, Born::Seen), "openat", "x", 1);
+    ask(&mut builder, Process::new(7, None, Spawn::Seen), "openat", "x", 1);
     builder.lost(Loss::UNPARSED, 2);
     builder.lost(Loss::FILTERED, 1);
     builder.note("The log has no times.");

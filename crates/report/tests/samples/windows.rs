@@ -2,7 +2,7 @@
 
 use super::{EVIL, Sample, ask, environment, process, seen, set, tz_unset};
 use needless_model::{
-    Answer, Ask, Builder, Change, Env, Fact, Facts, Finding, Limits, ProcId, Process, Profile,
+    Answer, Builder, Change, Env, Fact, Facts, Finding, Limits, ProcId, Process, Profile, Query,
     Question, Remedy, Safety, Window,
 };
 use needless_report::Source;
@@ -69,7 +69,7 @@ pub(crate) fn host() -> Sample {
     builder.count(web, read, 1_000_000, Answer::outcome(Ok(())));
     // Calls that were folded are of nobody.
     let call = builder.call("newfstatat");
-    let folded = builder.without_path(None, call, Ask::Stat);
+    let folded = builder.without_path(None, call, Query::Stat);
     builder.answer(folded, Answer::outcome(Ok(())));
     let locale = Finding {
         rule: "locale-alias",
@@ -127,7 +127,7 @@ pub(crate) fn healthy_host() -> Sample {
         ask(&mut builder, idle, "openat", "/etc/passwd", 239);
     }
     let call = builder.call("access");
-    let question = Question { call, ask: Ask::Access, path: "/", from_dir_fd: false };
+    let question = Question { call, query: Query::Access, path: "/", from_dir_fd: false };
     let question = builder.question(ProcId(0), question);
     for _ in 0..87 {
         builder.answer(question, Answer::outcome(Ok(())));

@@ -2,7 +2,7 @@
 
 use super::profile;
 use crate::{
-    Date, Glob, Ignore, Known, NotChecked, Options, Verdict, check, leave_out_known, suppress,
+    CheckOptions, Date, Glob, Ignore, Known, NotChecked, Verdict, check, leave_out_known, suppress,
 };
 use needless_model::{Fact, Profile};
 
@@ -19,7 +19,7 @@ fn two_programs() -> (Profile, Verdict) {
     };
     let env = "env XDG_DATA_DIRS=/opt/x:/usr/share\n";
     let profile = profile(&format!("{}{}{env}", asks(11, "one"), asks(12, "two")));
-    let verdict = check(&profile, &Options::default());
+    let verdict = check(&profile, &CheckOptions::default());
     assert_eq!(verdict.findings.len(), 1, "{verdict:?}");
     assert_eq!(verdict.findings[0].processes.len(), 2);
     (profile, verdict)
@@ -47,7 +47,7 @@ fn a_part_of_a_finding_is_not_suppressed() {
     ] {
         let (profile, mut verdict) = two_programs();
         let ignores = [ignore(program, None)];
-        suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+        suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
         assert_eq!(verdict.suppressed.len(), suppressed, "{program}");
         assert_eq!(verdict.findings.len(), 1 - suppressed, "{program}");
         assert_eq!(verdict.notices.len(), usize::from(said.is_some()), "{:?}", verdict.notices);
@@ -60,7 +60,7 @@ fn a_suppression_holds_on_its_last_day_and_not_after() {
     for (day, suppressed) in [(21, 1), (20, 0)] {
         let (profile, mut verdict) = two_programs();
         let ignores = [ignore("*", Some(Date { day, ..TODAY }))];
-        suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+        suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
         assert_eq!(verdict.suppressed.len(), suppressed, "{day}");
         assert_eq!(verdict.notices.is_empty(), suppressed == 1, "{:?}", verdict.notices);
     }
@@ -70,8 +70,9 @@ fn a_suppression_holds_on_its_last_day_and_not_after() {
 fn what_was_not_looked_for_is_not_unused() {
     let (profile, _) = two_programs();
     let ignores = [ignore("three", None)];
-    let only = Options { only: vec!["perl-path".to_owned()], ..Options::default() };
-    let quiet = Options { ignore: vec![crate::UNUSED_IGNORE.to_owned()], ..Options::default() };
+    let only = CheckOptions { only: vec!["perl-path".to_owned()], ..CheckOptions::default() };
+    let quiet =
+        CheckOptions { ignore: vec![crate::UNUSED_IGNORE.to_owned()], ..CheckOptions::default() };
     for options in [only, quiet] {
         let mut verdict = Verdict::default();
         suppress(&mut verdict, &profile, &ignores, &options, TODAY);
@@ -79,7 +80,7 @@ fn what_was_not_looked_for_is_not_unused() {
     }
     let skipped = NotChecked { rule: "data-directories", missing: vec![Fact::Paths] };
     let mut verdict = Verdict { not_checked: vec![skipped], ..Verdict::default() };
-    suppress(&mut verdict, &profile, &ignores, &Options::default(), TODAY);
+    suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
     assert_eq!(verdict.notices, Vec::<String>::new());
 }
 

@@ -1,7 +1,7 @@
 //! What a profile does not know makes a rule find less: then it says so.
 
 use super::profile;
-use crate::{Options, RULES, check, examples, page};
+use crate::{CheckOptions, RULES, check, examples, page};
 use needless_model::{Env, Fact, Profile, Target};
 
 /// The profile as a backend would have filled it that cannot tell this.
@@ -25,7 +25,7 @@ fn without(fact: Fact, profile: &Profile) -> Profile {
             }
         }
         Fact::Details => {
-            let detail = |target| matches!(target, Target::Detail(_));
+            let detail = |target| matches!(target, Target::ArgClass(_));
             for row in profile.rows.iter_mut().filter(|row| detail(row.target)) {
                 row.target = Target::None;
             }
@@ -57,7 +57,8 @@ fn without(fact: Fact, profile: &Profile) -> Profile {
 fn a_rule_that_lacks_something_finds_the_same_or_is_named() {
     let mut silent = Vec::new();
     for rule in RULES {
-        let options = Options { pedantic: true, min_saving_percent: 0.0, ..Options::default() };
+        let options =
+            CheckOptions { pedantic: true, min_saving_percent: 0.0, ..CheckOptions::default() };
         let page = page(rule);
         for example in examples(page.section("Example")).unwrap() {
             let whole = profile(&example.trace);

@@ -1,12 +1,12 @@
 //! What the rule about closes says of the limit of open files.
 
 use super::profile;
-use crate::{Options, check};
+use crate::{CheckOptions, check};
 
 /// What is found of a program that closes 3,840 descriptors in vain, after these lines.
 fn told(lines: &str) -> (String, String) {
     let text = format!("{lines}7 close(4095) = -1 EBADF (Bad file descriptor) x3840\n");
-    let verdict = check(&profile(&text), &Options::default());
+    let verdict = check(&profile(&text), &CheckOptions::default());
     let [finding] = &verdict.findings[..] else { panic!("{verdict:?}") };
     assert_eq!((finding.rule, finding.needless), ("close-storm", 3840 - 768));
     (format!("{}; {}", finding.what, finding.why), format!("{:?}", finding.remedies))

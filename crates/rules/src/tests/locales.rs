@@ -2,12 +2,12 @@
 
 use super::compare;
 use super::profile;
-use crate::{Options, Verdict, check};
+use crate::{CheckOptions, Verdict, check};
 use needless_model::{Change, Finding};
 
 /// However little it would save.
 fn verdict(trace: &str) -> Verdict {
-    check(&profile(trace), &Options { min_saving_percent: 0.0, ..Options::default() })
+    check(&profile(trace), &CheckOptions { min_saving_percent: 0.0, ..CheckOptions::default() })
 }
 
 fn found(trace: &str) -> Finding {
@@ -153,7 +153,7 @@ fn catalogues_with_lc_all_set_are_ended_by_language() {
 fn shown(env: &str, starts: u32, opens: &str) -> Vec<(&'static str, u64)> {
     let start = "execve(\"/usr/bin/ls\", [\"ls\"], 0x7ffd5e8b9d58 /* 20 vars */) = 0\n";
     let trace = format!("{env}\nrepeat {starts}\n{start}{opens}end\n");
-    let found = check(&profile(&trace), &Options::default()).findings;
+    let found = check(&profile(&trace), &CheckOptions::default()).findings;
     found.iter().map(|finding| (finding.rule, finding.needless)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! A variable is advised only where it came from.
 
 use super::profile;
-use crate::{Options, Verdict, check};
+use crate::{CheckOptions, Verdict, check};
 use needless_model::{Change, Finding, Safety};
 
 /// The loader looks in vain for a library of `app`, which process 10 executes with `env`.
@@ -16,7 +16,7 @@ fn app(path: &str, env: &str) -> String {
 }
 
 fn found(trace: &str) -> Finding {
-    let Verdict { findings, .. } = check(&profile(trace), &Options::default());
+    let Verdict { findings, .. } = check(&profile(trace), &CheckOptions::default());
     assert_eq!(findings.len(), 1, "{findings:#?}");
     findings.into_iter().next().unwrap()
 }
@@ -141,7 +141,7 @@ fn what_a_script_assigns_again_is_not_unset_by_a_tool() {
         format!("10 execve(\"/opt/wrap\", [\"wrap\"], [{BAD}]) = 0\n{}", app("/opt/app", BAD));
     let mut profile = profile(&log);
     profile.processes[0].assigns.insert("LD_LIBRARY_PATH".to_owned());
-    let Verdict { findings, .. } = check(&profile, &Options::default());
+    let Verdict { findings, .. } = check(&profile, &CheckOptions::default());
     let remedy = &findings[0].remedies[0];
     let both = "unset LD_LIBRARY_PATH in front of the command, and in /opt/wrap, which assigns LD_LIBRARY_PATH as well";
     assert_eq!(remedy.change, Change::Manual(both.into()));
@@ -200,17 +200,17 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     let set_by =
         |path: &str| format!("10 execve({path:?}, [\"x\"], []) = 0\n{}", app("/opt/app", BAD));
     let log = profile(&set_by("/usr/bin/cargo"));
-    let verdict = check(&log, &Options::default());
+    let verdict = check(&log, &CheckOptions::default());
     assert!(verdict.findings.is_empty() && verdict.below.is_empty(), "{verdict:#?}");
     let said = "library-search: 7 calls are left out: LD_LIBRARY_PATH is set on the way by \
                 /usr/bin/cargo, a compiled program, and only there can that change; --pedantic shows it";
     assert_eq!(verdict.notices, [said]);
-    let by_service = crate::check_by_service(&log, &Options::default());
+    let by_service = crate::check_by_service(&log, &CheckOptions::default());
     assert!(by_service.findings.is_empty(), "{by_service:#?}");
     assert_eq!(by_service.notices, [said]);
-    let wanted = Options { pedantic: true, ..Options::default() };
-    let named = Options { only: vec!["library-search".into()], ..Options::default() };
-    let all = Options { min_saving_percent: 0.0, ..Options::default() };
+    let wanted = CheckOptions { pedantic: true, ..CheckOptions::default() };
+    let named = CheckOptions { only: vec!["library-search".into()], ..CheckOptions::default() };
+    let all = CheckOptions { min_saving_percent: 0.0, ..CheckOptions::default() };
     for options in [wanted, named, all] {
         let verdict = check(&log, &options);
         assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 0), "{verdict:#?}");
@@ -219,7 +219,7 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     for path in
         ["/usr/bin/env", "/usr/bin/make", "/bin/bash", "/usr/bin/python3.11", "/usr/bin/java"]
     {
-        let verdict = check(&profile(&set_by(path)), &Options::default());
+        let verdict = check(&profile(&set_by(path)), &CheckOptions::default());
         assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 0), "{path}");
     }
     // One of the processes got it from a script.
@@ -229,5 +229,5 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
         app("/opt/app", BAD).replace("10 ", "11 "),
         app("/opt/app", BAD)
     );
-    assert_eq!(check(&profile(&both), &Options::default()).findings.len(), 1);
+    assert_eq!(check(&profile(&both), &CheckOptions::default()).findings.len(), 1);
 }

@@ -1,9 +1,9 @@
 //! What a report advises, worked out again from the facts that the rule had; and what no file can have done.
 
 use super::profile;
-use crate::{Options, RULES, View, check, examples, page, rederive};
+use crate::{CheckOptions, RULES, View, check, examples, page, rederive};
 use needless_model::{
-    Born, Change, Env, Host, Libc, ProcId, Process, Profile, Remedy, Safety, Zone, ZoneFile,
+    Change, Env, Host, Libc, ProcId, Process, Profile, Remedy, Safety, Spawn, Zone, ZoneFile,
 };
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn here(env: &[(&str, &str)]) -> Profile {
         env: Env::Known(env),
         exe: Some("/usr/bin/app".into()),
         libc: Libc::Glibc(None),
-        ..Process::new(1, None, Born::Seen)
+        ..Process::new(1, None, Spawn::Seen)
     };
     let zone = Zone {
         file: ZoneFile::Link("/usr/share/zoneinfo/Asia/Tokyo".into()),
@@ -43,7 +43,8 @@ fn every_remedy_of_every_example_is_worked_out_again() {
     for rule in RULES {
         for example in page(rule).sections.iter().flat_map(|s| examples(&s.text).unwrap()) {
             let profile = profile(&example.trace);
-            let options = Options { min_saving_percent: 0.0, pedantic: true, ..Options::default() };
+            let options =
+                CheckOptions { min_saving_percent: 0.0, pedantic: true, ..CheckOptions::default() };
             for finding in check(&profile, &options).findings {
                 for remedy in &finding.remedies {
                     seen += u32::from(again(&profile, finding.processes[0], finding.rule, remedy));

@@ -1,11 +1,11 @@
 //! Who asked, where several lists name the same directories.
 
 use super::profile;
-use crate::{Options, Verdict, check};
+use crate::{CheckOptions, Verdict, check};
 use needless_model::Change;
 
 fn verdict(trace: &str) -> Verdict {
-    check(&profile(trace), &Options::default())
+    check(&profile(trace), &CheckOptions::default())
 }
 
 /// A log without the environment shows the same calls for both.
@@ -46,7 +46,7 @@ fn each_of_two_lists_with_the_same_directories_has_its_own_calls() {
                 &format!("newfstatat(AT_FDCWD, \"{dir}\", {{st_mode=S_IFDIR|0755, ...}}, 0) = 0\n");
             log += &asks.replace("DIR", dir).replace("GONE", gone);
         }
-        let all = Options { min_saving_percent: 0.0, ..Options::default() };
+        let all = CheckOptions { min_saving_percent: 0.0, ..CheckOptions::default() };
         let mut found: Vec<_> = check(&profile(&log), &all).findings;
         found.sort_by_key(|finding| finding.rule);
         found.iter().map(|f| (f.rule, f.needless)).collect::<Vec<_>>()

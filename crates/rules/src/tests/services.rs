@@ -1,7 +1,7 @@
 //! Many services in one profile, each judged by itself.
 
 use super::profile;
-use crate::{Options, Verdict, check, check_by_service};
+use crate::{CheckOptions, Verdict, check, check_by_service};
 use needless_model::{Costs, Fact, Finding, ProcId, Profile};
 
 /// A log of `pid`: a program that starts and converts `times` times, and asks much else that is
@@ -38,8 +38,8 @@ fn a_busy_neighbour_hides_nothing() {
     let logs = [clock(1, 20, 0), clock(2, 0, 4000)];
     let profile = host(&logs, &[(1, Some("clock.service")), (2, Some("web.service"))]);
     // Twenty calls of four thousand are not worth a word, of twenty they are.
-    assert_eq!(found(&check(&profile, &Options::default()).findings), []);
-    let verdict = check_by_service(&profile, &Options::default());
+    assert_eq!(found(&check(&profile, &CheckOptions::default()).findings), []);
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("clock.service"), 20)]);
 }
 
@@ -48,7 +48,7 @@ fn findings_name_processes_and_rows_of_the_whole() {
     let logs = [clock(5, 0, 3), clock(6, 30, 1), clock(7, 40, 2), clock(8, 50, 0)];
     let services = [(5, Some("a")), (6, Some("b")), (7, None), (8, Some("b"))];
     let profile = host(&logs, &services);
-    let verdict = check_by_service(&profile, &Options::default());
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     let mut pids = Vec::new();
     for finding in &verdict.findings {
         pids.push(finding.processes.iter().map(|id| profile.process(*id).pid).collect::<Vec<_>>());
@@ -74,7 +74,7 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
         let slow = profile.processes[row.process.index()].pid == 1;
         (row.timed, row.kernel_ns) = (row.count, row.count * if slow { 9000 } else { 1000 });
     }
-    let verdict = check_by_service(&profile, &Options::default());
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("a"), 100), (Some("b"), 300), (Some("c"), 200)]);
     assert!(verdict.findings.iter().all(|f| !f.estimated));
     // Calibrated, not measured.
@@ -82,7 +82,7 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
         (row.timed, row.kernel_ns) = (0, 0);
     }
     profile.host.costs = Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1 });
-    let verdict = check_by_service(&profile, &Options::default());
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("b"), 300), (Some("c"), 200), (Some("a"), 100)]);
     assert!(verdict.findings.iter().all(|f| f.estimated && f.kernel_ns.is_some()));
 }
@@ -97,7 +97,7 @@ fn a_service_that_computes_is_not_told_of_small_savings() {
         let ms = if process.pid == 2 { 3_600_000 } else { 1 };
         (process.cpu_user_ns, process.cpu_sys_ns) = (Some(ms * 1_000_000), Some(0));
     }
-    let verdict = check_by_service(&profile, &Options::default());
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("a"), 50)]);
     assert_eq!(found(&verdict.below), [(Some("b"), 60)]);
 }
@@ -110,12 +110,12 @@ fn what_is_not_checked_is_said_once_and_also_of_nobody() {
     let skipped = |verdict: Verdict| -> Vec<_> {
         verdict.not_checked.iter().map(|s| (s.rule, s.missing.clone())).collect()
     };
-    let whole = skipped(check(&profile, &Options::default()));
+    let whole = skipped(check(&profile, &CheckOptions::default()));
     assert!(!whole.is_empty(), "some rule needs one of these");
-    assert_eq!(skipped(check_by_service(&profile, &Options::default())), whole);
+    assert_eq!(skipped(check_by_service(&profile, &CheckOptions::default())), whole);
     let none = Profile { facts: profile.facts.without(Fact::Outcomes), ..Profile::default() };
-    let nobody = skipped(check_by_service(&none, &Options::default()));
-    assert_eq!(nobody, skipped(check(&none, &Options::default())));
+    let nobody = skipped(check_by_service(&none, &CheckOptions::default()));
+    assert_eq!(nobody, skipped(check(&none, &CheckOptions::default())));
     assert!(!nobody.is_empty());
 }
 
@@ -123,8 +123,8 @@ fn what_is_not_checked_is_said_once_and_also_of_nobody() {
 fn where_no_service_is_known_all_count_as_one() {
     let logs = [clock(1, 9, 2), clock(2, 70, 1)];
     let profile = host(&logs, &[(1, None), (2, None)]);
-    let whole = check(&profile, &Options::default());
-    let verdict = check_by_service(&profile, &Options::default());
+    let whole = check(&profile, &CheckOptions::default());
+    let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(verdict.findings, whole.findings);
     assert_eq!(verdict.findings[0].processes, [ProcId(1)]);
 }
@@ -132,7 +132,7 @@ fn where_no_service_is_known_all_count_as_one() {
 #[test]
 fn rules_that_are_not_wanted_find_nothing_in_any_service() {
     let profile = host(&[clock(1, 30, 0), clock(2, 40, 0)], &[(1, Some("a")), (2, Some("b"))]);
-    let options = Options { ignore: vec!["tz-unset".to_owned()], ..Options::default() };
+    let options = CheckOptions { ignore: vec!["tz-unset".to_owned()], ..CheckOptions::default() };
     let verdict = check_by_service(&profile, &options);
     assert_eq!((found(&verdict.findings), found(&verdict.below)), (vec![], vec![]));
 }

@@ -3,7 +3,7 @@
 
 use super::compare;
 use super::profile;
-use crate::{NotChecked, Options, Verdict, check};
+use crate::{CheckOptions, NotChecked, Verdict, check};
 use needless_model::{Change, Fact, Remedy, Safety, Stage};
 
 const START: &str = r#"
@@ -17,7 +17,7 @@ const STAT: &str =
     r#"newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0"#;
 
 fn verdict(trace: &str) -> Verdict {
-    check(&profile(trace), &Options::default())
+    check(&profile(trace), &CheckOptions::default())
 }
 
 fn expect(trace: &str, finding: &str) {
@@ -140,7 +140,7 @@ fn children_go_on_with_what_their_parent_read() {
     // One finding for one program, the processes with most calls first.
     expect(&log, "tz-unset: 20 of 21");
     let profile = profile(&log);
-    let found = check(&profile, &Options::default()).findings.remove(0);
+    let found = check(&profile, &CheckOptions::default()).findings.remove(0);
     let pids: Vec<u32> = found.processes.iter().map(|p| profile.process(*p).pid).collect();
     assert_eq!(pids, [101, 102, 100]);
 }
@@ -180,9 +180,10 @@ fn what_a_rule_explains_does_not_come_back_as_a_repeated_question() {
     let facts = "facts +answers";
     expect(&storm(5000, facts), "tz-unset: 5000 of 5001");
     // Not even if the rule is not wanted.
-    let options = Options { ignore: vec!["tz-unset".to_owned()], ..Options::default() };
+    let options = CheckOptions { ignore: vec!["tz-unset".to_owned()], ..CheckOptions::default() };
     assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
-    let options = Options { only: vec!["repeated-question".to_owned()], ..Options::default() };
+    let options =
+        CheckOptions { only: vec!["repeated-question".to_owned()], ..CheckOptions::default() };
     assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
     // Time functions that are seldom called are explained, too: a burst of 300, and one look five minutes later.
     let burst = "1700000300.000000 ".to_owned() + STAT;
@@ -209,7 +210,7 @@ fn ten_calls_among_five_thousand_are_not_worth_a_change() {
     }
     expect(&log, "tz-unset: 10 of 11\nbelow");
     assert!(verdict(&log).findings.is_empty());
-    let all = Options { min_saving_percent: 0.0, ..Options::default() };
+    let all = CheckOptions { min_saving_percent: 0.0, ..CheckOptions::default() };
     assert_eq!(check(&profile(&log), &all).findings.len(), 1);
     // Four calls never are.
     expect(&storm(4, ""), "tz-unset: 4 of 5\nbelow");
@@ -226,7 +227,7 @@ fn ten_calls_in_an_hour_of_computing_are_not_worth_a_change() {
     for row in busy.rows.iter_mut().filter(|row| row.count == 10) {
         row.count = 10_000_000;
     }
-    let busy = check(&busy, &Options::default());
+    let busy = check(&busy, &CheckOptions::default());
     assert_eq!(busy.findings[0].kernel_ns, Some(10_000_000_000));
 }
 
@@ -236,7 +237,7 @@ fn measured_time_goes_before_calibrated_time() {
     for row in profile.rows.iter_mut().filter(|row| row.count == 10) {
         (row.timed, row.kernel_ns) = (5, 10_000);
     }
-    let found = check(&profile, &Options::default()).findings.remove(0);
+    let found = check(&profile, &CheckOptions::default()).findings.remove(0);
     assert_eq!((found.kernel_ns, found.estimated), (Some(20_000), false));
 }
 
@@ -363,7 +364,7 @@ fn an_empty_zone_file_is_known_by_the_host_or_by_many_reads_without_a_seek() {
 /// Only its code could change how `col` writes, and it is not the user's.
 #[test]
 fn what_only_the_code_of_others_could_change_is_shown_on_demand() {
-    let of = |env: &str, program: &str, options: &Options| {
+    let of = |env: &str, program: &str, options: &CheckOptions| {
         let log = format!(
             "{env}execve(\"/usr/bin/{program}\", [\"x\"], 0x7ffd) = 0\nwrite(1, \"line\\n\", 5) = 5 x3000\n"
         );
@@ -374,13 +375,13 @@ fn what_only_the_code_of_others_could_change_is_shown_on_demand() {
         });
         (texts.collect::<Vec<_>>(), verdict.below.len())
     };
-    let (usual, known) = (Options::default(), "env -_STDBUF_O\n");
+    let (usual, known) = (CheckOptions::default(), "env -_STDBUF_O\n");
     for program in ["col", "bc", "unzip"] {
         assert_eq!(of(known, program, &usual), (vec![], 1), "{program}");
         for demanded in [
-            Options { pedantic: true, ..Options::default() },
-            Options { only: vec!["unbuffered-output".to_owned()], ..Options::default() },
-            Options { min_saving_percent: 0.0, ..Options::default() },
+            CheckOptions { pedantic: true, ..CheckOptions::default() },
+            CheckOptions { only: vec!["unbuffered-output".to_owned()], ..CheckOptions::default() },
+            CheckOptions { min_saving_percent: 0.0, ..CheckOptions::default() },
         ] {
             assert_eq!(of(known, program, &demanded).0.len(), 1, "{program} {demanded:?}");
         }

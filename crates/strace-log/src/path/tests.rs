@@ -67,35 +67,43 @@ fn flags_make_the_question() {
         other => panic!("{args}: {other:?}"),
     };
     for (kind, args, want) in [
-        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_CLOEXEC"#, Ask::Open),
-        (Kind::Open, r#"AT_FDCWD, "x", O_WRONLY|O_CREAT, 0666"#, Ask::OpenWrite),
-        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_TRUNC"#, Ask::OpenWrite),
-        (Kind::Open, r#"-100, "x", 0x80000"#, Ask::Open),
+        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_CLOEXEC"#, Query::Open),
+        (Kind::Open, r#"AT_FDCWD, "x", O_WRONLY|O_CREAT, 0666"#, Query::OpenWrite),
+        (Kind::Open, r#"AT_FDCWD, "x", O_RDONLY|O_TRUNC"#, Query::OpenWrite),
+        (Kind::Open, r#"-100, "x", 0x80000"#, Query::Open),
         (
             Kind::Open,
             r#"-100, "x", 0x80041 /* O_WRONLY|O_CREAT|O_CLOEXEC */, 0666"#,
-            Ask::OpenWrite,
+            Query::OpenWrite,
         ),
-        (Kind::Open, r#"AT_FDCWD, "x", {flags=O_RDWR, resolve=0}, 24"#, Ask::OpenWrite),
-        (Kind::Open, r#"AT_FDCWD, "O_RDWR", {flags=O_PATH, resolve=0}, 24"#, Ask::Open),
-        (Kind::Status, r#"AT_FDCWD, "x", {st_mode=S_IFREG|0644, ...}, 0"#, Ask::Stat),
-        (Kind::Status, r#"AT_FDCWD, "x", 0x7ffe, AT_SYMLINK_NOFOLLOW|AT_NO_AUTOMOUNT"#, Ask::Lstat),
-        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100"#, Ask::Lstat),
-        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100 /* AT_SYMLINK_NOFOLLOW */"#, Ask::Lstat),
-        (Kind::Status, r#"3, "", {st_mode=0}, AT_EMPTY_PATH"#, Ask::NoPath),
-        (Kind::Status, r#"3, "", {st_mode=0}, 0x1000"#, Ask::NoPath),
-        (Kind::Status, r#"AT_FDCWD, "", 0x7ffe, 0"#, Ask::Stat),
+        (Kind::Open, r#"AT_FDCWD, "x", {flags=O_RDWR, resolve=0}, 24"#, Query::OpenWrite),
+        (Kind::Open, r#"AT_FDCWD, "O_RDWR", {flags=O_PATH, resolve=0}, 24"#, Query::Open),
+        (Kind::Status, r#"AT_FDCWD, "x", {st_mode=S_IFREG|0644, ...}, 0"#, Query::Stat),
+        (
+            Kind::Status,
+            r#"AT_FDCWD, "x", 0x7ffe, AT_SYMLINK_NOFOLLOW|AT_NO_AUTOMOUNT"#,
+            Query::Lstat,
+        ),
+        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100"#, Query::Lstat),
+        (Kind::Status, r#"-100, "x", 0x7ffe, 0x100 /* AT_SYMLINK_NOFOLLOW */"#, Query::Lstat),
+        (Kind::Status, r#"3, "", {st_mode=0}, AT_EMPTY_PATH"#, Query::NoPath),
+        (Kind::Status, r#"3, "", {st_mode=0}, 0x1000"#, Query::NoPath),
+        (Kind::Status, r#"AT_FDCWD, "", 0x7ffe, 0"#, Query::Stat),
         (
             Kind::Statx,
             r#"AT_FDCWD, "x", AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW, STATX_ALL, 0x7"#,
-            Ask::Lstat,
+            Query::Lstat,
         ),
-        (Kind::Statx, r#"AT_FDCWD, "x", 0, STATX_ALL, {stx_mode=0}"#, Ask::Stat),
-        (Kind::Statx, r#"3, "", AT_STATX_SYNC_AS_STAT|AT_EMPTY_PATH, STATX_ALL, {}"#, Ask::NoPath),
-        (Kind::Plain, r#"3, "", {f_handle=x}, 0, AT_EMPTY_PATH"#, Ask::NoPath),
-        (Kind::Plain, r#"AT_FDCWD, "x", R_OK"#, Ask::Access),
+        (Kind::Statx, r#"AT_FDCWD, "x", 0, STATX_ALL, {stx_mode=0}"#, Query::Stat),
+        (
+            Kind::Statx,
+            r#"3, "", AT_STATX_SYNC_AS_STAT|AT_EMPTY_PATH, STATX_ALL, {}"#,
+            Query::NoPath,
+        ),
+        (Kind::Plain, r#"3, "", {f_handle=x}, 0, AT_EMPTY_PATH"#, Query::NoPath),
+        (Kind::Plain, r#"AT_FDCWD, "x", R_OK"#, Query::Access),
     ] {
-        assert_eq!(of(kind, Ask::Access, args), want, "{args}");
+        assert_eq!(of(kind, Query::Access, args), want, "{args}");
     }
 }
 
@@ -108,14 +116,14 @@ fn the_access_time_is_no_answer() {
         )
     };
     let parts = |s: &str| {
-        let (a, b) = answer(Kind::Status, Ask::Stat, s.as_bytes()).unwrap();
+        let (a, b) = answer(Kind::Status, Query::Stat, s.as_bytes()).unwrap();
         (a.to_vec(), b.to_vec())
     };
     assert_eq!(parts(&long("1", "2")), parts(&long("9", "2")));
     assert_ne!(parts(&long("1", "2")), parts(&long("1", "3")));
-    assert_eq!(answer(Kind::Status, Ask::Stat, b"0x7ffe, 0"), None);
-    assert!(answer(Kind::Readlink, Ask::Readlink, b"\"../x\", 99").is_some());
-    assert_eq!(answer(Kind::Open, Ask::Open, b"O_RDONLY"), None);
+    assert_eq!(answer(Kind::Status, Query::Stat, b"0x7ffe, 0"), None);
+    assert!(answer(Kind::Readlink, Query::Readlink, b"\"../x\", 99").is_some());
+    assert_eq!(answer(Kind::Open, Query::Open, b"O_RDONLY"), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the reader remembers saves time and changes nothing.
 
 use super::Reader;
-use crate::Options;
+use crate::ReadOptions;
 use crate::cache::{Cache, Rows};
 use crate::calls::Class;
 use crate::lines::{AHEAD, Line};
@@ -61,7 +61,7 @@ enum Memory {
 }
 
 fn profile(log: &str, memory: Memory) -> Profile {
-    let options = Options { watch: &["TZ"], ..Options::default() };
+    let options = ReadOptions { watch: &["TZ"], ..ReadOptions::default() };
     let mut reader = Reader::new(&options);
     if memory == Memory::Two {
         reader.cache = Cache::new(1);
@@ -219,7 +219,7 @@ proptest! {
 /// The property above would hold of a reader that remembers nothing.
 #[test]
 fn a_call_made_again_is_remembered() {
-    let options = Options::default();
+    let options = ReadOptions::default();
     for layout in 0..10 {
         let made = Made { pid: 1, which: 4, path: 0, number: 9, split: false };
         let log = render(&vec![made; 3], layout);

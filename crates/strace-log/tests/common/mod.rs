@@ -3,12 +3,12 @@
 #![allow(dead_code)] // each test uses its own part
 
 use needless_model::{Profile, Target};
-use needless_strace_log::Options;
+use needless_strace_log::ReadOptions;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The variables that the tests watch.
-pub(crate) const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: ReadOptions = ReadOptions {
     limits: needless_model::Limits {
         rows: 200_000,
         processes: 65_536,
@@ -88,7 +88,7 @@ pub(crate) fn words(profile: &Profile) -> String {
                 out,
                 "  {} {:?} {path} {outcome} x{}, {} repeated, {} timed, {} places",
                 profile.call(row),
-                row.ask,
+                row.query,
                 row.count,
                 row.repeated,
                 row.timed,

@@ -1,0 +1,575 @@
+//! Changes are whole, can be taken back, and survive being killed.
+
+use needless_environment::{About, Disk, FileChange, Journal, Recovered, State};
+use needless_fixtures::needed;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+/// Files of several formats.
+const FILES: [(&str, &str); 3] = [
+    ("etc/crontab", "SHELL=/bin/sh\n5 0 * * * root job\n"),
+    ("etc/ssh/sshd_config", "Port 22\nMatch User joe\n  X11Forwarding no\n"),
+    ("srv/compose.yaml", "services:\n  web:\n    image: x\n"),
+];
+
+impl World {
+    /// A root with /etc/environment, and a place for the journal.
+    fn new() -> World {
+        World::inside(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory, where there is such a place: thousands of runs sync their files.
+    fn quick() -> World {
+        let memory = tempfile::tempdir_in("/dev/shm");
+        World::inside(memory.unwrap_or_else(|_| tempfile::tempdir().unwrap()))
+    }
+
+    fn inside(folder: tempfile::TempDir) -> World {
+        let world = World { folder };
+        fs::create_dir_all(world.root().join("etc/systemd/system")).unwrap();
+        fs::write(world.root().join("etc/environment"), "LANG=C\n# end").unwrap();
+        fs::set_permissions(world.root().join("etc/environment"), PermissionsExt::from_mode(0o640))
+            .unwrap();
+        for (file, text) in FILES {
+            let file = world.root().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        world
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn open(&self) -> (Journal, Vec<Recovered>) {
+        Journal::open(&self.state(), &self.root()).unwrap()
+    }
+
+    /// Every path below the root with its mode and bytes.
+    fn all(&self) -> Files {
+        let mut found = BTreeMap::new();
+        walk(&self.root(), &mut found);
+        found
+    }
+}
+
+fn walk(dir: &Path, found: &mut Files) {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let about = entry.metadata().unwrap();
+        let bytes = match about.is_symlink() {
+            true => {
+                Some(fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes())
+            }
+            false => about.is_file().then(|| fs::read(entry.path()).unwrap()),
+        };
+        found.insert(entry.path(), (about.mode(), bytes));
+        if about.is_dir() {
+            walk(&entry.path(), found);
+        }
+    }
+}
+
+fn change(path: &str, before: Option<&str>, after: &str) -> FileChange {
+    FileChange {
+        path: path.into(),
+        before: before.map(|text| text.as_bytes().to_vec()),
+        after: Some(after.as_bytes().to_vec()),
+        about: About::new(0o640),
+    }
+}
+
+const DROP_IN: &str = "/etc/systemd/system/a.service.d/zz-needless.conf";
+
+#[test]
+fn applied_and_taken_back() {
+    let world = World::new();
+    let before = world.all();
+    let (journal, said) = world.open();
+    assert!(said.is_empty());
+    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let files = [
+        FileChange {
+            about: old.about,
+            ..change("/etc/environment", Some("LANG=C\n# end"), "LANG=C\n# end\nTZ=UTC\n")
+        },
+        change(DROP_IN, None, "[Service]\n"),
+    ];
+    let id = journal.apply("TZ=UTC", &files, Vec::new()).unwrap();
+    let after = world.all();
+    let environment = world.root().join("etc/environment");
+    assert_eq!(after[&environment].0 & 0o7777, 0o640);
+    assert!(after[&environment].1.as_ref().unwrap().ends_with(b"TZ=UTC\n"));
+    assert!(world.root().join(&DROP_IN[1..]).exists());
+    journal.undo(id).unwrap();
+    assert_eq!(world.all(), before);
+    assert!(journal.undo(id).unwrap_err().contains("before"));
+    assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
+}
+
+/// "As it was" is more than its bytes: backups, make and etckeeper go by the time.
+#[test]
+fn the_time_of_a_file_is_put_back() {
+    let world = World::new();
+    let path = world.root().join("etc/environment");
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::new(1_577_836_800, 5);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+    let (journal, _) = world.open();
+    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let new = "LANG=C\nTZ=UTC\n";
+    let file =
+        FileChange { about: old.about, ..change("/etc/environment", Some("LANG=C\n# end"), new) };
+    let id = journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
+    let modified = || path.metadata().unwrap().modified().unwrap();
+    assert!(modified() > then + std::time::Duration::from_secs(1));
+    journal.undo(id).unwrap();
+    assert_eq!(modified(), then);
+}
+
+/// Looking changes nothing: it makes no directory, ends nothing, and waits for nobody.
+#[test]
+fn the_list_is_only_read() {
+    let world = World::new();
+    assert_eq!(Journal::list(&world.state()), Ok(Vec::new()));
+    assert!(!world.state().exists());
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    fs::write(world.state().join(format!("journal/{id}/undoing")), "").unwrap();
+    fs::create_dir(world.state().join("journal/.new-9")).unwrap();
+    let before = (world.all(), listing(&world.state()));
+    // Another needless holds the lock.
+    let listed = Journal::list(&world.state()).unwrap();
+    assert_eq!(listed.iter().map(|entry| entry.state).collect::<Vec<_>>(), [State::Undoing]);
+    assert_eq!((world.all(), listing(&world.state())), before);
+    drop(journal);
+}
+
+fn listing(dir: &Path) -> Files {
+    let mut found = BTreeMap::new();
+    walk(dir, &mut found);
+    found
+}
+
+/// An entry says which files are written with which bytes: nobody else may have put it there.
+#[test]
+fn a_journal_that_others_may_write_is_not_believed() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    drop(journal);
+    let before = world.all();
+    let entry = world.state().join(format!("journal/{id}"));
+    // Made by hand: a change that is being taken back would write the bytes from before.
+    let forged = fs::read_to_string(entry.join("meta.json")).unwrap();
+    let forged = forged.replace("\"existed\": false", "\"existed\": true");
+    fs::write(entry.join("meta.json"), forged).unwrap();
+    fs::write(entry.join("0.before"), "* * * * * root evil\n").unwrap();
+    fs::write(entry.join("undoing"), "").unwrap();
+    let refused = |says: &str, what: &str| {
+        for why in [
+            Journal::open(&world.state(), &world.root()).err().unwrap(),
+            Journal::list(&world.state()).err().unwrap(),
+        ] {
+            assert!(why.contains(says) && !why.contains('\n'), "{what}: {why}");
+        }
+        assert_eq!(world.all(), before, "{what}");
+    };
+    let meta = entry.join("meta.json");
+    let journal = world.state().join("journal");
+    let parts = [world.folder.path().to_owned(), world.state(), journal, entry, meta];
+    for part in &parts {
+        let mode = part.metadata().unwrap().mode();
+        fs::set_permissions(part, PermissionsExt::from_mode(mode | 0o002)).unwrap();
+        refused("others may write to", &part.display().to_string());
+        fs::set_permissions(part, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let given = std::os::unix::fs::chown(&parts[0], Some(65534), None);
+    if needed(given.map_err(|_| "only root can give a file away".to_owned())).is_some() {
+        for part in &parts {
+            std::os::unix::fs::chown(part, Some(65534), None).unwrap();
+            refused("belongs to user 65534", &part.display().to_string());
+            std::os::unix::fs::chown(part, Some(0), None).unwrap();
+        }
+    }
+    let aside = world.folder.path().join("aside");
+    fs::rename(world.state(), &aside).unwrap();
+    symlink(&aside, world.state()).unwrap();
+    refused("is a link", "a link");
+    // Nobody has touched it: then it is what it says, and is ended.
+    fs::remove_file(world.state()).unwrap();
+    fs::rename(&aside, world.state()).unwrap();
+    let (_, ended) = world.open();
+    assert_eq!(ended[0].entry.state, State::Undone);
+}
+
+/// An entry appears whole, so what is none does not stand in the way of those that are.
+#[test]
+fn what_is_no_entry_is_passed_over() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let made = |n: u32| {
+        let path = format!("/etc/{n}");
+        journal.apply("x", &[change(&path, None, "x\n")], Vec::new())
+    };
+    assert_eq!(made(1), Ok(1));
+    let dir = world.state().join("journal");
+    for stray in ["2", "00007", "4294967295", "4294967296", "+5"] {
+        fs::create_dir(dir.join(stray)).unwrap();
+        fs::write(dir.join(stray).join("0.before"), "").unwrap();
+    }
+    fs::write(dir.join("3"), "").unwrap();
+    assert_eq!(made(2), Ok(4));
+    let ids = |entries: Vec<needless_environment::Entry>| {
+        entries.iter().map(|e| e.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(journal.entries().unwrap()), [1, 4]);
+    assert_eq!(ids(Journal::list(&world.state()).unwrap()), [1, 4]);
+    assert_eq!(journal.undo(2).unwrap_err(), "there is no change 2");
+    journal.undo(4).unwrap();
+}
+
+/// Opening a pipe waits for who is at its other end.
+#[test]
+fn a_lock_that_is_no_file_is_refused() {
+    let world = World::new();
+    drop(world.open());
+    let lock = world.state().join("lock");
+    fs::remove_file(&lock).unwrap();
+    assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    let why = Journal::open(&world.state(), &world.root()).err().unwrap();
+    assert_eq!(why, format!("{}: no regular file: remove it", lock.display()));
+}
+
+#[test]
+fn extended_attributes_are_kept() {
+    let world = World::new();
+    let file = world.root().join("etc/environment");
+    let set = rustix_attribute(&file, "user.mine", b"kept");
+    if needed(set).is_none() {
+        return;
+    }
+    let (journal, _) = world.open();
+    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    assert_eq!(old.about.attributes, [("user.mine".to_owned(), b"kept".to_vec())]);
+    let file = FileChange {
+        about: old.about.clone(),
+        ..change("/etc/environment", Some("LANG=C\n# end"), "TZ=UTC\n")
+    };
+    let id = journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
+    let new = journal.disk().look("/etc/environment").unwrap().unwrap().about;
+    assert_eq!(About { modified: old.about.modified, ..new }, old.about);
+    journal.undo(id).unwrap();
+    assert_eq!(journal.disk().look("/etc/environment").unwrap().unwrap(), old);
+}
+
+fn rustix_attribute(file: &Path, name: &str, value: &[u8]) -> Result<(), String> {
+    rustix::fs::setxattr(file, name, value, rustix::fs::XattrFlags::empty())
+        .map_err(|error| format!("no extended attributes in {}: {error}", file.display()))
+}
+
+#[test]
+fn what_others_changed_since_is_left_alone() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    fs::write(world.root().join(&DROP_IN[1..]), "[Service]\n# mine\n").unwrap();
+    let why = journal.undo(id).unwrap_err();
+    assert!(why.contains("somebody has changed it since"), "{why}");
+    assert_eq!(
+        fs::read_to_string(world.root().join(&DROP_IN[1..])).unwrap(),
+        "[Service]\n# mine\n"
+    );
+}
+
+#[test]
+fn changes_on_top_are_undone_first() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let first = journal.apply("x", &[change(DROP_IN, None, "1\n")], Vec::new()).unwrap();
+    let second = journal.apply("y", &[change(DROP_IN, Some("1\n"), "2\n")], Vec::new()).unwrap();
+    let why = journal.undo(first).unwrap_err();
+    assert!(why.contains(&format!("change {second} came after")), "{why}");
+    assert_eq!(journal.last().unwrap(), second);
+    journal.undo(second).unwrap();
+    journal.undo(first).unwrap();
+    assert!(!world.root().join("etc/systemd/system/a.service.d").exists());
+}
+
+#[test]
+fn a_plan_that_is_stale_changes_nothing() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let before = world.all();
+    let files = [change(DROP_IN, None, "x"), change("/etc/environment", Some("other"), "y")];
+    assert!(journal.apply("x", &files, Vec::new()).unwrap_err().contains("somebody else"));
+    assert_eq!(world.all(), before);
+}
+
+#[test]
+fn what_may_not_be_changed_is_refused_with_what_to_do() {
+    let world = World::new();
+    let etc = world.root().join("etc");
+    let put = |name: &str, text: &str, mode: u32| {
+        fs::write(etc.join(name), text).unwrap();
+        fs::set_permissions(etc.join(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    symlink("/nix/store/abc/environment", etc.join("nix")).unwrap();
+    symlink("environment", etc.join("link")).unwrap();
+    symlink("systemd", etc.join("aside")).unwrap();
+    put("ansible", "# Ansible managed: template\nA=1\n", 0o644);
+    put("puppet", "# This file is managed by Puppet\n", 0o644);
+    put("open", "A=1\n", 0o666);
+    put("twice", "A=1\n", 0o644);
+    fs::hard_link(etc.join("twice"), etc.join("twin")).unwrap();
+    fs::create_dir(etc.join("wide")).unwrap();
+    fs::set_permissions(etc.join("wide"), PermissionsExt::from_mode(0o777)).unwrap();
+    let disk = Disk::at(&world.root()).unwrap();
+    for (path, says) in [
+        ("/etc/nix", "NixOS"),
+        ("/etc/link", "link to environment"),
+        ("/etc/aside/x", "aside on its way is a link"),
+        ("/etc/ansible", "Ansible"),
+        ("/etc/puppet", "Puppet"),
+        ("/etc/open", "chmod"),
+        ("/etc/twice", "hard link"),
+        ("/etc/systemd", "not a regular file"),
+        ("/etc/wide/new", "others may write to its directory"),
+    ] {
+        let why = disk.look(path).unwrap_err();
+        assert!(why.contains(says), "{path}: {why}");
+    }
+    assert_eq!(disk.look("/etc/not-there"), Ok(None));
+    assert_eq!(disk.look("/no/such/dir/x"), Ok(None));
+}
+
+#[test]
+fn the_file_of_another_is_refused() {
+    let world = World::new();
+    let file = world.root().join("etc/environment");
+    let given = std::os::unix::fs::chown(&file, Some(65534), None);
+    if needed(given.map_err(|_| "only root can give a file away".to_owned())).is_none() {
+        return;
+    }
+    let why = Disk::at(&world.root()).unwrap().look("/etc/environment").unwrap_err();
+    assert!(why.contains("belongs to user 65534"), "{why}");
+}
+
+/// Where directories would have to be made first, it is the last one there that must be ours.
+#[test]
+fn nothing_is_made_in_the_directory_of_another() {
+    let world = World::new();
+    let home = world.root().join("home");
+    fs::create_dir(&home).unwrap();
+    let given = std::os::unix::fs::chown(&home, Some(65534), None);
+    if needed(given.map_err(|_| "only root can give a directory away".to_owned())).is_none() {
+        return;
+    }
+    let path = "/home/.config/systemd/user/a.service.d/zz-needless.conf";
+    let why = Disk::at(&world.root()).unwrap().look(path).unwrap_err();
+    assert!(why.contains("belongs to user 65534"), "{why}");
+    let (journal, _) = world.open();
+    let before = world.all();
+    journal.apply("x", &[change(path, None, "x")], Vec::new()).unwrap_err();
+    assert_eq!(world.all(), before);
+}
+
+/// What cannot be ended now is said, and does not keep other files from being changed.
+#[test]
+fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    drop(journal);
+    fs::write(world.state().join(format!("journal/{id}/undoing")), "").unwrap();
+    // Somebody has put a link on the way since: no longer gone along.
+    let (dir, aside) = (world.root().join("etc/systemd"), world.root().join("etc/aside"));
+    fs::rename(&dir, &aside).unwrap();
+    symlink("aside", &dir).unwrap();
+    let (journal, said) = world.open();
+    let why = said[0].to_string();
+    assert!(why.contains("cannot be ended yet") && why.contains("link"), "{why}");
+    assert_eq!(journal.entries().unwrap()[0].state, State::Undoing);
+    // It still holds: nothing else may be said of it, and asking again is no mistake.
+    assert_eq!(journal.last(), Ok(id));
+    let why = journal.undo(id).unwrap_err();
+    assert!(why.contains("is not taken back yet") && why.contains("link"), "{why}");
+    journal.apply("y", &[change("/etc/other", None, "1\n")], Vec::new()).unwrap();
+    drop(journal);
+    fs::remove_file(&dir).unwrap();
+    fs::rename(&aside, &dir).unwrap();
+    let (journal, said) = world.open();
+    assert!(said[0].to_string().contains("was being taken back: done"), "{said:?}");
+    assert_eq!((said[0].entry.id, said[0].entry.state), (id, State::Undone));
+    assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
+    assert!(!world.root().join(&DROP_IN[1..]).exists());
+}
+
+#[test]
+fn two_at_once_are_refused() {
+    let world = World::new();
+    let _first = world.open();
+    let why = Journal::open(&world.state(), &world.root()).unwrap_err();
+    assert!(why.contains("another needless"), "{why}");
+}
+
+/// The example beside this test's own program.
+fn example() -> PathBuf {
+    let me = std::env::current_exe().unwrap();
+    let target = me.ancestors().nth(2).unwrap();
+    target.join("examples/change")
+}
+
+type Files = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
+
+/// What is killed: the actions before, the one that is killed, and the actions after which a state in
+/// between is as good as an end.
+struct Scene {
+    name: &'static str,
+    before: &'static [&'static str],
+    action: &'static str,
+    between: &'static [&'static str],
+}
+
+const SCENES: [Scene; 5] = [
+    Scene { name: "apply", before: &[], action: "apply", between: &[] },
+    Scene { name: "undo", before: &["apply"], action: "undo", between: &[] },
+    Scene { name: "recover", before: &["killed"], action: "recover", between: &[] },
+    Scene { name: "formats and a link", before: &[], action: "formats", between: &[] },
+    Scene {
+        name: "undo of two",
+        before: &["apply", "formats"],
+        action: "undo-two",
+        between: &["apply", "formats", "undo"],
+    },
+];
+
+impl World {
+    fn change(&self, action: &str) -> Command {
+        let mut change = Command::new(example());
+        change.args([self.root(), self.state()]).arg(action);
+        change
+    }
+
+    /// The same under strace with its options.
+    fn traced(&self, options: &[&str], log: &Path, action: &str) -> std::process::Output {
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "-o"]).arg(log).args(options).arg(example());
+        strace.args([self.root(), self.state()]).arg(action).output().unwrap()
+    }
+
+    fn after(actions: &[&str]) -> World {
+        let world = World::quick();
+        for action in actions {
+            if *action == "killed" {
+                // With the first file changed and the second not.
+                let inject = ["-e", "inject=renameat2:signal=SIGKILL:when=2"];
+                let killed = world.traced(&inject, Path::new("/dev/null"), "apply");
+                assert!(!killed.status.success());
+                continue;
+            }
+            let done = world.change(action).output().unwrap();
+            assert!(done.status.success(), "{action}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+        world
+    }
+
+    /// Every system call that an action makes, in order: its name and which of that name it is.
+    fn calls(&self, action: &str) -> Vec<(String, usize)> {
+        let log = self.folder.path().join("log");
+        let done = self.traced(&[], &log, action);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let text = fs::read_to_string(&log).unwrap();
+        text.lines()
+            .filter_map(|line| {
+                let name = line.split_once('(')?.0.to_owned();
+                let count = seen.entry(name.clone()).or_default();
+                *count += 1;
+                Some((name, *count))
+            })
+            .collect()
+    }
+
+    /// Paths differ from world to world; what lies below the root does not.
+    fn below(&self) -> Files {
+        let all = self.all().into_iter();
+        all.map(|(path, what)| (path.strip_prefix(self.root()).unwrap().to_owned(), what)).collect()
+    }
+}
+
+/// Kills a scene's action at each of its system calls in turn; the next run must leave what was there
+/// before, or what was to be there, or a state in between that is whole. Gives how often each.
+fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
+    let world = World::after(scene.before);
+    let before = world.below();
+    let all = world.calls(scene.action);
+    let after = world.below();
+    assert_ne!(before, after);
+    let whole = World::after(scene.between).below();
+    let (mut back, mut between, mut through) = (0, 0, 0);
+    // The loader's calls before main touch nothing.
+    let first = all.iter().position(|(name, _)| name == "mkdir" || name == "flock").unwrap();
+    for (name, nth) in &all[first..] {
+        if name == "exit_group" {
+            continue;
+        }
+        let world = World::after(scene.before);
+        let inject = format!("inject={name}:signal=SIGKILL:when={nth}");
+        let killed = world.traced(&["-e", &inject], Path::new("/dev/null"), scene.action);
+        assert!(!killed.status.success(), "{name} {nth}: not killed");
+        let next = world.change("recover").output().unwrap();
+        assert!(next.status.success(), "{name} {nth}: {}", String::from_utf8_lossy(&next.stderr));
+        let now = world.below();
+        match () {
+            () if now == before => back += 1,
+            () if now == after => through += 1,
+            () if !scene.between.is_empty() && now == whole => between += 1,
+            () => panic!("{}, killed at {name} {nth}: half of it: {now:?}", scene.name),
+        }
+        let (journal, said) = world.open();
+        assert!(said.is_empty(), "{name} {nth}: {said:?}");
+        let states: Vec<_> = journal.entries().unwrap().iter().map(|e| e.state).collect();
+        let open = [State::Begun, State::Undoing];
+        assert!(!states.iter().any(|state| open.contains(state)), "{name} {nth}: {states:?}");
+    }
+    (back, between, through)
+}
+
+#[test]
+fn killed_at_any_of_a_thousand_calls_the_next_run_ends_it() {
+    let strace = Command::new("strace").arg("-V").output();
+    if needed(strace.map_err(|_| "strace is not installed".to_owned())).is_none() {
+        return;
+    }
+    let killed: usize = std::thread::scope(|scope| {
+        let scenes = SCENES.each_ref().map(|scene| (scene, scope.spawn(|| kill_everywhere(scene))));
+        let counts = scenes.map(|(scene, counts)| {
+            let (back, between, through) = counts.join().unwrap();
+            let all = back + between + through;
+            eprintln!(
+                "{}: killed at {all} calls: {back} rolled back, {between} in between, {through} finished",
+                scene.name
+            );
+            // What is half done is never left so: recovering goes through, at the latest the next time.
+            match scene.name {
+                "recover" => assert!(back == 0 && through > 20, "{back}, {through}"),
+                name => assert!(back > 20 && through > 2, "{name}: {back}, {through}"),
+            }
+            assert_eq!(between > 20, !scene.between.is_empty(), "{}: {between}", scene.name);
+            all
+        });
+        counts.iter().sum()
+    });
+    assert!(killed >= 1000, "killed {killed} times only");
+}

@@ -1,0 +1,346 @@
+//! Manifests, compose files and Dockerfiles, changed and given to those who know: compose's own reader,
+//! Kubernetes' own description of its objects, a parser of Dockerfiles. `scripts/install` fetches them.
+
+use needless_environment::{COMPOSE, ConfigFormat, DOCKERFILE, Edit, KUBERNETES};
+use needless_fixtures::needed;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Once;
+
+/// What such files read in their own way.
+const VALUES: [&str; 9] = [
+    "Europe/Athens",
+    "5",
+    "yes",
+    "a: b # c",
+    "it's \"q\"",
+    "$HOME $$ ${X:-y}",
+    "$(X) $$(Y)",
+    "back\\slash \\t",
+    "Ελλάδα",
+];
+
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools")
+}
+
+/// Where Debian's packages of docker-compose and jsonschema are unpacked: those that are not installed.
+fn modules() -> PathBuf {
+    static UNPACKED: Once = Once::new();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debs-compose");
+    UNPACKED.call_once(|| {
+        for deb in std::fs::read_dir(tools().join("debs-compose")).into_iter().flatten().flatten() {
+            if deb.path().extension().is_some_and(|ending| ending == "deb") {
+                let words = [Path::new("-x"), &deb.path(), &folder];
+                let done = Command::new("dpkg-deb").args(words).status().unwrap();
+                assert!(done.success(), "{deb:?}");
+            }
+        }
+    });
+    folder
+}
+
+/// Runs a script with `input` on its standard input; `None`, and said, where a module is missing.
+fn python(script: &str, input: &Value) -> Option<Value> {
+    let wheels = std::fs::read_dir(tools().join("schemas")).into_iter().flatten().flatten();
+    let mut path: Vec<PathBuf> = wheels.map(|wheel| wheel.path()).collect();
+    path.retain(|wheel| wheel.extension().is_some_and(|ending| ending == "whl"));
+    // Packages of modules, and parts of the standard library that Debian packages for themselves.
+    let lib = modules().join("usr/lib");
+    path.extend(std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|dir| dir.path()));
+    path.insert(0, lib.join("python3/dist-packages"));
+    let mut child = Command::new("/usr/bin/python3")
+        .args(["-W", "ignore", "-c", script])
+        .env("PYTHONPATH", std::env::join_paths(path).unwrap())
+        .env_remove("TZ")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
+    let missing = complaint.lines().rev().find(|line| line.contains("needs "));
+    needed(match missing {
+        Some(line) => Err(format!("{line} (scripts/install test fetches it)")),
+        None => {
+            assert!(done.status.success(), "{complaint}");
+            Ok(serde_json::from_slice(&done.stdout).unwrap())
+        }
+    })
+}
+
+/// Every value put into every part: what was put, and the text.
+fn changed(place: &ConfigFormat, text: &str, parts: &[&str]) -> Vec<(String, String, String)> {
+    let mut all = Vec::new();
+    for part in parts {
+        for value in VALUES {
+            let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
+            let new =
+                place.change(text, &edit).unwrap_or_else(|why| panic!("{part} {value}: {why}"));
+            // A second value takes the place of the first.
+            let edit = Edit { value: Some("UTC"), ..edit };
+            let again = place.change(&new, &edit).unwrap();
+            all.push(((*part).to_owned(), value.to_owned(), new));
+            all.push(((*part).to_owned(), "UTC".to_owned(), again));
+        }
+    }
+    all
+}
+
+/// The environment of every service, after compose has held the file to its schema and put in what
+/// `$` stands for.
+const COMPOSE_READER: &str = r#"
+import json, os, sys, tempfile
+try:
+    # Debian packages most of it for itself, into the folder of the rest; Python 3.12 has none.
+    import distutils
+    distutils.__path__ += [os.path.join(path, "distutils") for path in sys.path]
+except ImportError:
+    pass
+try:
+    from compose.config.config import ConfigDetails, ConfigFile, load
+    from compose.config.environment import Environment
+    from compose.config.errors import ConfigurationError
+except ImportError as error:
+    sys.exit("needs docker-compose for Python: " + str(error))
+def read(text):
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "compose.yaml")
+        open(name, "w").write(text)
+        try:
+            file = ConfigFile.from_filename(name)
+            config = load(ConfigDetails(folder, [file], Environment({"HOME": "wrong"})))
+        except ConfigurationError as error:
+            return {"refused": str(error)}
+        def plain(service):
+            kept = {key: service[key] for key in service if key != "environment"}
+            return {"environment": dict(service.get("environment") or {}), "rest": repr(sorted(kept.items()))}
+        return {service["name"]: plain(service) for service in config.services}
+print(json.dumps([read(text) for text in json.load(sys.stdin)]))
+"#;
+
+const COMPOSE_TEXT: &str = "\
+services:
+  web:
+    image: \"x:1\" # pinned
+    environment: # ours
+      A: '1'
+      B: two
+    ports: [\"80:80\"]
+  list:
+    image: y
+    environment:
+    - A=1
+    - \"C=x y\"
+  bare:
+    image: z
+  map:
+    environment:
+      TZ: old
+    image: z
+volumes: {}
+";
+
+#[test]
+fn compose_reads_what_was_meant() {
+    let all = changed(&COMPOSE, COMPOSE_TEXT, &["web", "list", "bare", "map"]);
+    let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
+    texts.push(COMPOSE_TEXT);
+    // What is wrong is refused, or nothing here would show anything.
+    texts.push("services:\n  web:\n    image: x\n    environment:\n    - 5\n");
+    let Some(read) = python(COMPOSE_READER, &json!(texts)) else { return };
+    let [.., before, wrong] = &read.as_array().unwrap()[..] else { panic!("{read}") };
+    assert!(wrong["refused"].is_string(), "{wrong}");
+    for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
+        let mut expected = before.clone();
+        expected[part]["environment"]["TZ"] = json!(value);
+        assert_eq!(*read, expected, "{part} {value}:\n{text}");
+    }
+}
+
+/// The errors of every document, by the schema of its kind in the oldest and the newest version there is;
+/// with it the variables of each container.
+const KUBERNETES_READER: &str = r#"
+import glob, json, sys, zipfile
+try:
+    import jsonschema, yaml
+except ImportError as error:
+    sys.exit("needs python3-jsonschema and python3-yaml: " + str(error))
+wheels = [path for path in sys.path if "kubernetes_validate-" in path]
+if not wheels:
+    sys.exit("needs the schemas of Kubernetes")
+wheel = zipfile.ZipFile(wheels[0])
+top = "kubernetes_validate/kubernetes-json-schema/"
+names = {name.split("/")[2] for name in wheel.namelist() if name.startswith(top)}
+versions = sorted((n for n in names if n.endswith("-strict")), key=lambda n: int(n.split(".")[1]))
+def validators(version):
+    load = lambda name: json.loads(wheel.read(top + version + "/" + name + ".json"))
+    definitions = load("_definitions")
+    made = {}
+    def of(document):
+        group, _, number = document["apiVersion"].rpartition("/")
+        name = "-".join(filter(None, [document["kind"].lower(), group.split(".")[0], number]))
+        if name not in made:
+            schema = load(name)
+            store = {definitions["$id"]: definitions}
+            resolver = jsonschema.RefResolver(schema["$id"], schema, store=store)
+            made[name] = jsonschema.Draft202012Validator(schema, resolver=resolver)
+        return made[name]
+    return of
+checks = [validators(version) for version in (versions[0], versions[-1])]
+def containers(at):
+    if isinstance(at, dict):
+        for key, below in at.items():
+            if key in ("containers", "initContainers"):
+                yield from below
+            else:
+                yield from containers(below)
+    elif isinstance(at, list):
+        for below in at:
+            yield from containers(below)
+def read(text):
+    errors, found = [], {}
+    for document in yaml.safe_load_all(text):
+        for check in checks:
+            errors += [str(list(e.path)) + e.message for e in check(document).iter_errors(document)]
+        for container in containers(document):
+            found[container["name"]] = {v["name"]: v.get("value") for v in container.get("env", [])}
+    return {"errors": errors, "containers": found}
+print(json.dumps([read(text) for text in json.load(sys.stdin)]))
+"#;
+
+const POD: &str = "\
+initContainers:
+  - image: i
+    name: init
+containers:
+  - name: web
+    image: x
+    args: [\"--env\", \"a\"]
+    env:
+      - name: A
+        value: \"1\"
+      - name: SECRET
+        valueFrom:
+          secretKeyRef:
+            name: s
+            key: k
+    resources:
+      limits:
+        cpu: 1
+  - name: bare
+    image: y
+  - env:
+    - name: TZ
+      value: old
+    image: z
+    name: last
+";
+
+/// `text` moved to the right.
+fn indented(text: &str, by: usize) -> String {
+    text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
+}
+
+/// A manifest of one kind around the pod.
+fn manifest(kind: &str) -> String {
+    let head =
+        |version: &str| format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: n\n");
+    let template = |by: usize| {
+        let labels = "metadata:\n  labels:\n    app: n\nspec:\n";
+        indented(&format!("{labels}{}", indented(POD, 2)), by)
+    };
+    let select = "  selector:\n    matchLabels:\n      app: n\n  template:\n";
+    match kind {
+        "Pod" => format!("{}spec:\n{}", head("v1"), indented(POD, 2)),
+        "StatefulSet" => {
+            format!("{}spec:\n  serviceName: n\n{select}{}", head("apps/v1"), template(4))
+        }
+        "CronJob" => format!(
+            "{}spec:\n  schedule: \"* * * * *\"\n  jobTemplate:\n    spec:\n      template:\n        spec:\n          restartPolicy: Never\n{}",
+            head("batch/v1"),
+            indented(POD, 10)
+        ),
+        _ => format!("{}spec:\n{select}{}", head("apps/v1"), template(4)),
+    }
+}
+
+#[test]
+fn manifests_are_what_kubernetes_describes() {
+    for kind in ["Pod", "Deployment", "StatefulSet", "DaemonSet", "CronJob"] {
+        let text = manifest(kind);
+        let all = changed(&KUBERNETES, &text, &["web", "bare", "init", "last"]);
+        let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
+        texts.push(&text);
+        let number = text.replace("value: \"1\"", "value: 1");
+        let misspelt = text.replace("value: \"1\"", "valu: \"1\"");
+        texts.extend([number.as_str(), &misspelt]);
+        let Some(read) = python(KUBERNETES_READER, &json!(texts)) else { return };
+        let [.., before, number, misspelt] = &read.as_array().unwrap()[..] else {
+            panic!("{read}")
+        };
+        assert_eq!(before["errors"], json!([]), "{kind}");
+        // Both versions see both mistakes.
+        for wrong in [number, misspelt] {
+            assert_eq!(wrong["errors"].as_array().map(Vec::len), Some(2), "{kind}: {wrong}");
+        }
+        for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
+            let mut expected = before.clone();
+            // Kubernetes makes one $ of two before a parenthesis.
+            expected["containers"][part]["TZ"] = json!(value.replace("$(", "$$("));
+            assert_eq!(*read, expected, "{kind}, {part} {value}:\n{text}");
+        }
+    }
+}
+
+/// The variables of the last stage.
+const DOCKERFILE_READER: &str = r#"
+import io, json, sys
+try:
+    from dockerfile_parse import DockerfileParser
+except ImportError as error:
+    sys.exit("needs dockerfile-parse: " + str(error))
+def read(text):
+    parser = DockerfileParser(fileobj=io.BytesIO())
+    parser.content = text
+    return {"envs": parser.envs, "instructions": [part["instruction"] for part in parser.structure]}
+print(json.dumps([read(text) for text in json.load(sys.stdin)]))
+"#;
+
+const DOCKERFILES: [&str; 3] = [
+    "FROM a AS b\nENV TZ=first\nFROM c\nENV B=2\n",
+    "# x\nFROM a\nENV TZ=old\nRUN true",
+    "FROM a\nENV A=1 \\\n  TZ=old C=3\nRUN x \\\n  && y\n",
+];
+
+#[test]
+fn dockerfiles_are_parsed_back() {
+    // That parser leaves escaped dollars and backslashes as they are written.
+    let values = VALUES.iter().filter(|value| !value.contains(['$', '\\']));
+    let cases: Vec<_> = values.flat_map(|value| DOCKERFILES.map(|text| (*value, text))).collect();
+    let change = |(value, text): &(&str, &str)| {
+        let edit = Edit { variable: "TZ", value: Some(value), part: None };
+        DOCKERFILE.change(text, &edit).unwrap()
+    };
+    let texts: Vec<String> = cases.iter().map(change).collect();
+    let Some(before) = python(DOCKERFILE_READER, &json!(DOCKERFILES)) else { return };
+    let Some(read) = python(DOCKERFILE_READER, &json!(texts)) else { return };
+    for (((value, old), new), read) in cases.iter().zip(&texts).zip(read.as_array().unwrap()) {
+        let at = DOCKERFILES.iter().position(|text| text == old).unwrap();
+        let mut expected = before[at]["envs"].clone();
+        expected["TZ"] = json!(value);
+        assert_eq!(read["envs"], expected, "{new}");
+        let known = |of: &Value| {
+            let all = of["instructions"].as_array().unwrap();
+            all.iter()
+                .filter(|word| *word != "ENV" && *word != "COMMENT")
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(known(read), known(&before[at]), "{new}");
+    }
+}

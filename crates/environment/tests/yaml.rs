@@ -1,0 +1,146 @@
+//! Manifests and compose files, changed and read back by a real YAML parser: the one variable has its
+//! value, nothing else is different.
+
+use needless_environment::{COMPOSE, ConfigFormat, Edit, KUBERNETES};
+use needless_fixtures::needed;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const READ: &str = r#"
+import json, sys, yaml
+print(json.dumps([doc for doc in yaml.safe_load_all(sys.stdin)]))
+"#;
+
+/// What a parser makes of a text.
+fn parsed(text: &str) -> Result<serde_json::Value, String> {
+    let missing = || "python3 with yaml (python3-yaml) is not installed".to_owned();
+    let mut python = Command::new("/usr/bin/python3")
+        .args(["-c", READ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|_| missing())?;
+    python.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let done = python.wait_with_output().unwrap();
+    serde_json::from_slice(&done.stdout).map_err(|_| missing())
+}
+
+const VALUES: [&str; 8] =
+    ["Europe/Athens", "5", "a: b # c", "it's \"q\"", "$HOME $$", "$(X)", "back\\slash", "Ελλάδα"];
+
+const COMPOSE_TEXT: &str = "\
+# a comment
+services:
+  web:
+    image: \"x:1\" # pinned
+    command: |
+      environment:
+        TZ: no
+    environment: # ours
+      A: '1'
+      B: two
+    ports: [\"80:80\"]
+  list:
+    image: y
+    environment:
+    - A=1
+    - \"C=x y\"
+  bare:
+    image: z
+volumes: {}
+";
+
+const MANIFEST: &str = "\
+apiVersion: v1
+kind: ConfigMap
+data: {a: b}
+---
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      initContainers:
+        - image: i
+          name: init
+      containers:
+        - name: web
+          image: x
+          args: [\"--env\", \"a\"]
+          env:
+            - name: A
+              value: \"1\"
+            - name: SECRET
+              valueFrom:
+                secretKeyRef:
+                  name: s
+                  key: k
+          resources:
+            limits:
+              cpu: 1
+        - name: bare
+          image: y
+";
+
+/// Removes the variable from what was parsed, and gives it.
+fn take(value: &mut serde_json::Value, variable: &str) -> Vec<serde_json::Value> {
+    let mut taken = Vec::new();
+    match value {
+        serde_json::Value::Object(map) => {
+            for key in ["environment", "env"] {
+                let Some(env) = map.get_mut(key) else { continue };
+                if let Some(vars) = env.as_object_mut() {
+                    taken.extend(vars.remove(variable));
+                }
+                if let Some(list) = env.as_array_mut() {
+                    let start = format!("{variable}=");
+                    list.retain(|item| {
+                        let text = item.as_str().and_then(|text| text.strip_prefix(&start));
+                        let named = item["name"] == variable;
+                        taken.extend(text.map(Into::into));
+                        taken.extend(named.then(|| item["value"].clone()));
+                        text.is_none() && !named
+                    });
+                }
+                if env.as_array().is_some_and(Vec::is_empty)
+                    || env.as_object().is_some_and(|m| m.is_empty())
+                {
+                    map.remove(key);
+                }
+            }
+            map.values_mut().for_each(|below| taken.extend(take(below, variable)));
+        }
+        serde_json::Value::Array(list) => {
+            list.iter_mut().for_each(|below| taken.extend(take(below, variable)));
+        }
+        _ => {}
+    }
+    taken
+}
+
+fn check(place: &ConfigFormat, text: &str, parts: &[&str], written: impl Fn(&str) -> String) {
+    let Some(before) = needed(parsed(text)) else { return };
+    for part in parts {
+        for value in VALUES {
+            let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
+            let new = match place.change(text, &edit) {
+                Ok(new) => new,
+                Err(why) => panic!("{part} {value}: {why}"),
+            };
+            let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
+            assert_eq!(take(&mut after, "TZ"), [serde_json::json!(written(value))], "{new}");
+            assert_eq!(after, before, "{part}: {new}");
+        }
+    }
+}
+
+#[test]
+fn compose_files() {
+    check(&COMPOSE, COMPOSE_TEXT, &["web", "list", "bare"], |value| value.replace('$', "$$"));
+}
+
+#[test]
+fn manifests_of_kubernetes() {
+    check(&KUBERNETES, MANIFEST, &["web", "bare", "init"], |value| value.replace("$(", "$$("));
+}

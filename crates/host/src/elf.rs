@@ -1,0 +1,317 @@
+//! The C library and the language runtime of a program, from its file.
+
+use crate::Root;
+use crate::root::Roots;
+use needless_model::{Libc, ProcId, Profile, Runtime};
+use object::elf::{DT_NEEDED, DT_SONAME, FileHeader32, FileHeader64, PT_INTERP};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
+use object::{
+    Architecture, Endianness, FileKind, Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef,
+};
+use std::collections::HashMap;
+use std::fs::File;
+
+/// Where distributions keep libc.so.6, besides the directory of the program's own loader. A file
+/// of another architecture in one of them is passed over.
+const LIBRARY_DIRS: [&str; 12] = [
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/lib/i386-linux-gnu",
+    "/lib/arm-linux-gnueabihf",
+    "/lib/riscv64-linux-gnu",
+    "/lib/powerpc64le-linux-gnu",
+    "/lib/s390x-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib32",
+    "/lib",
+    "/usr/lib",
+];
+
+/// The C library and language runtime of the program in `file`, as far as the file alone tells:
+/// the version of GNU libc is another file's.
+///
+/// The C library is known by the program's loader (`PT_INTERP`), Go by the build information that
+/// its linker writes, Java and Node by the functions that only they offer or ask for. A script or
+/// anything else that is not an ELF file is [`Libc::Unknown`].
+pub fn inspect(file: &File) -> (Libc, Runtime) {
+    let Ok(file) = file.try_clone() else { return (Libc::Unknown, Runtime::Native) };
+    let image = Image::read(file).unwrap_or_default();
+    (image.libc, image.runtime)
+}
+
+/// Fills in C library and runtime of every process whose program can be found below its root, and
+/// that are not known yet.
+pub fn fill(profile: &mut Profile, roots: &Roots) {
+    let mut known: HashMap<(usize, String), (Libc, Runtime)> = HashMap::new();
+    for id in (0..profile.processes.len() as u32).map(ProcId) {
+        let process = profile.process(id);
+        if !matches!(process.libc, Libc::Unknown | Libc::Glibc(None)) {
+            continue;
+        }
+        let Some(exe) = process.exe.clone() else { continue };
+        let Some((number, root)) = roots.of(profile, id) else { continue };
+        let (libc, runtime) = known
+            .entry((number, exe))
+            .or_insert_with_key(|(_, exe)| look(exe, root, roots.own()))
+            .clone();
+        let process = &mut profile.processes[id.index()];
+        if libc != Libc::Unknown {
+            process.libc = libc;
+        }
+        if process.runtime == Runtime::Native {
+            process.runtime = runtime;
+        }
+    }
+}
+
+/// Why another library of time functions, put before the C library with `LD_PRELOAD`, would change
+/// nothing for the program in `file`; `None` if it may. Libraries that the program loads only as it
+/// runs are not looked at.
+///
+/// # Errors
+/// When it is no ELF file.
+pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Option<String>> {
+    let image = Image::read(file).ok_or(std::io::ErrorKind::InvalidData)?;
+    let library = Image::read(library).ok_or(std::io::ErrorKind::InvalidData)?;
+    let why = match (image.runtime, &image.libc) {
+        (Runtime::Go, _) => "it is a Go program, which has its own time functions",
+        (Runtime::Java, _) => "it is of Java, which has its own time functions",
+        (Runtime::Node, _) => "it is of Node or Electron, whose time functions are its own",
+        (_, Libc::Static) => "it is statically linked: its C library cannot be replaced",
+        (_, Libc::Musl) => "it uses musl, which does not ask whether the zone has changed",
+        // The loader would complain on the program's standard error.
+        _ if image.machine != library.machine => {
+            "it is of another architecture than the library (32 bits, perhaps)"
+        }
+        (_, Libc::Unknown) => "it does not use the GNU C library",
+        (_, Libc::Glibc(_)) if asks_time(&image) => return Ok(None),
+        _ => "neither it nor a library that it is linked with uses the C library's time functions",
+    };
+    Ok(Some(why.to_owned()))
+}
+
+/// Whether a program or a library that it is linked with converts times, libraries of libraries
+/// too, as far as they are where distributions keep them.
+fn asks_time(program: &Image) -> bool {
+    let mut to_look_at = program.needed.clone();
+    let mut at = 0;
+    if program.asks_time {
+        return true;
+    }
+    while let Some(name) = to_look_at.get(at).cloned() {
+        at += 1;
+        // The C library itself, and its loader.
+        if name.starts_with("libc.so") || name.starts_with("ld-") || at > 200 {
+            continue;
+        }
+        let found = LIBRARY_DIRS.iter().find_map(|dir| {
+            let image = Image::read(File::open(format!("{dir}/{name}")).ok()?)?;
+            (image.machine == program.machine).then_some(image)
+        });
+        // One that is elsewhere may.
+        let Some(library) = found else { return true };
+        if library.asks_time {
+            return true;
+        }
+        for needed in library.needed {
+            if !to_look_at.contains(&needed) {
+                to_look_at.push(needed);
+            }
+        }
+    }
+    false
+}
+
+/// The program at `exe` in `root`. The kernel names a chrooted program from the outside, and one
+/// in another mount namespace from the inside: hence also in the own root.
+fn look(exe: &str, root: &Root, own: &Root) -> (Libc, Runtime) {
+    let by_name = Runtime::of_exe(exe);
+    let Some(file) = root.open(exe).or_else(|_| own.open(exe)).ok() else {
+        return (Libc::Unknown, by_name);
+    };
+    let Some(mut image) = Image::read(file) else { return (Libc::Unknown, by_name) };
+    if image.libc == Libc::Glibc(None) {
+        image.libc = Libc::Glibc(glibc_version(root, &image));
+    }
+    (image.libc, if by_name == Runtime::Native { image.runtime } else { by_name })
+}
+
+/// What an ELF file tells of itself.
+#[derive(Debug, Default)]
+struct Image {
+    libc: Libc,
+    runtime: Runtime,
+    interpreter: Option<String>,
+    machine: Option<(Architecture, bool)>,
+    /// Names of the libraries that it is linked with.
+    needed: Vec<String>,
+    /// Whether it asks a library for one of [`TIME_FUNCTIONS`].
+    asks_time: bool,
+}
+
+/// Functions of the C library that convert times.
+const TIME_FUNCTIONS: [&[u8]; 21] = [
+    b"localtime",
+    b"localtime_r",
+    b"gmtime",
+    b"gmtime_r",
+    b"__gmtime_r",
+    b"mktime",
+    b"timelocal",
+    b"timegm",
+    b"ctime",
+    b"ctime_r",
+    b"asctime",
+    b"asctime_r",
+    b"tzset",
+    b"strftime",
+    b"strftime_l",
+    b"__strftime_l",
+    b"wcsftime",
+    b"wcsftime_l",
+    b"__wcsftime_l",
+    b"getdate",
+    b"getdate_r",
+];
+
+impl Image {
+    fn read(file: File) -> Option<Image> {
+        let cache = ReadCache::new(file);
+        match FileKind::parse(&cache).ok()? {
+            FileKind::Elf32 => Image::of::<FileHeader32<Endianness>, _>(&cache),
+            FileKind::Elf64 => Image::of::<FileHeader64<Endianness>, _>(&cache),
+            _ => None,
+        }
+    }
+
+    fn of<'data, Elf, R>(data: R) -> Option<Image>
+    where
+        Elf: FileHeader<Endian = Endianness>,
+        R: ReadRef<'data>,
+    {
+        let file = ElfFile::<'data, Elf, R>::parse(data).ok()?;
+        let endian = file.endian();
+        let interpreter = file
+            .elf_program_headers()
+            .iter()
+            .find(|segment| segment.p_type(endian) == PT_INTERP)
+            .and_then(|segment| segment.interpreter(endian, data).ok()?)
+            .map(|path| String::from_utf8_lossy(path).into_owned());
+        let libc = match (&interpreter, dynamic_text(&file, DT_SONAME).pop()) {
+            (Some(loader), _) => libc_of_loader(loader),
+            // A loader run as a program ("ld-linux-x86-64.so.2 ./app") has none itself.
+            (None, Some(library)) => libc_of_loader(&library),
+            (None, None) => Libc::Static,
+        };
+        let machine = Some((file.architecture(), file.is_64()));
+        let needed = dynamic_text(&file, DT_NEEDED);
+        let asks_time = file.dynamic_symbols().any(|symbol| {
+            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|n| TIME_FUNCTIONS.contains(&n))
+        });
+        Some(Image { libc, runtime: runtime(&file), interpreter, machine, needed, asks_time })
+    }
+}
+
+fn libc_of_loader(path: &str) -> Libc {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.starts_with("ld-musl") || name.starts_with("libc.musl") {
+        return Libc::Musl;
+    }
+    // ld-linux-x86-64.so.2, ld-2.19.so, ld64.so.2 (powerpc64), ld.so.1 (sparc64, s390).
+    match ["ld-linux", "ld-2.", "ld64.so", "ld.so"].iter().any(|start| name.starts_with(start)) {
+        true => Libc::Glibc(None),
+        false => Libc::Unknown,
+    }
+}
+
+/// The texts of the dynamic section's entries with this tag.
+fn dynamic_text<'data, Elf, R>(file: &ElfFile<'data, Elf, R>, tag: i64) -> Vec<String>
+where
+    Elf: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let Ok(table) = file.elf_dynamic_table() else { return Vec::new() };
+    let entries = table.iter().filter(|entry| entry.tag == tag);
+    let texts = entries.filter_map(|entry| table.string(entry).ok());
+    texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+/// The runtime by what only its programs contain: their names tell nothing of an application that
+/// brings its own copy.
+fn runtime<'data, Elf, R>(file: &ElfFile<'data, Elf, R>) -> Runtime
+where
+    Elf: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let has = |section: &str| file.section_by_name(section).is_some();
+    if has(".go.buildinfo") || has(".note.go.buildid") {
+        return Runtime::Go;
+    }
+    let needed = dynamic_text(file, DT_NEEDED);
+    let needs = |library: &str| needed.iter().any(|name| name.starts_with(library));
+    if needs("libjli.so") || needs("libjvm.so") {
+        return Runtime::Java;
+    }
+    let offers = |name: &[u8]| {
+        let mut symbols = file.dynamic_symbols();
+        symbols.any(|symbol| symbol.is_definition() && symbol.name_bytes() == Ok(name))
+    };
+    // Native add-ons register through it in Node and Electron alike.
+    if needs("libnode.so") || offers(b"node_module_register") {
+        return Runtime::Node;
+    }
+    Runtime::Native
+}
+
+/// The version of the GNU libc that a program with this loader and architecture gets below `root`,
+/// from the banner in the library ("stable release version 2.36.").
+fn glibc_version(root: &Root, program: &Image) -> Option<String> {
+    let beside = program.interpreter.as_deref()?.rsplit_once('/').map(|(dir, _)| dir);
+    let dirs = beside.into_iter().chain(LIBRARY_DIRS);
+    dirs.filter_map(|dir| root.open(&format!("{dir}/libc.so.6")).ok()).find_map(|file| {
+        let cache = ReadCache::new(file);
+        let library = object::File::parse(&cache).ok()?;
+        if program.machine != Some((library.architecture(), library.is_64())) {
+            return None;
+        }
+        version_in(library.section_by_name(".rodata")?.data().ok()?)
+    })
+}
+
+fn version_in(rodata: &[u8]) -> Option<String> {
+    let after = |bytes: &[u8], text: &[u8]| {
+        Some(bytes.windows(text.len()).position(|here| here == text)? + text.len())
+    };
+    let banner = &rodata[after(rodata, b"GNU C Library ")?..];
+    let banner = &banner[..banner.len().min(200)];
+    let version = &banner[after(banner, b"release version ")?..];
+    let end = version.iter().position(|b| !b.is_ascii_digit() && *b != b'.')?;
+    let version = std::str::from_utf8(&version[..end]).ok()?.trim_end_matches('.');
+    (!version.is_empty()).then(|| version.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_banner_gives_the_version() {
+        let banner = |text: &str| version_in(format!("\0xyz\0GNU C Library {text}").as_bytes());
+        let debian = "(Debian GLIBC 2.36-9+deb12u10) stable release version 2.36.\nCopyright";
+        assert_eq!(banner(debian).as_deref(), Some("2.36"));
+        let next = "(GNU libc) development release version 2.42.9000.\n";
+        assert_eq!(banner(next).as_deref(), Some("2.42.9000"));
+        assert_eq!(banner("of unknown age"), None);
+        assert_eq!(banner("release version 2.36"), None, "cut off in the middle");
+    }
+
+    #[test]
+    fn loaders_name_their_library() {
+        assert_eq!(libc_of_loader("/lib64/ld-linux-x86-64.so.2"), Libc::Glibc(None));
+        assert_eq!(libc_of_loader("/lib/ld-musl-aarch64.so.1"), Libc::Musl);
+        assert_eq!(libc_of_loader("libc.musl-x86_64.so.1"), Libc::Musl);
+        assert_eq!(libc_of_loader("/system/bin/linker64"), Libc::Unknown);
+        assert_eq!(libc_of_loader("/lib/ld-uClibc.so.0"), Libc::Unknown);
+    }
+}

@@ -1,0 +1,65 @@
+//! Of what runs already, the environment may be written over: it is then not known.
+
+use needless_fixtures::needed;
+use needless_model::{Env, Process, Spawn};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Starts the program, which says when it is ready and ends with its input.
+fn start(program: &Path, arguments: &[&str], first: &str) -> Child {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs([(first, "something-long"), ("TZ", "UTC"), ("LAST", "x")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+/// What is seen of its TZ, and of the variable that it has not.
+fn seen(mut child: Child, born: Spawn) -> Option<(Option<String>, Option<String>)> {
+    let mut process = Process::new(child.id(), None, born);
+    needless_host::look(&mut process, &["TZ", "LANG"]);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let value = |name: &str| process.env.value(name).map(str::to_owned);
+    (process.env != Env::Unknown).then(|| (value("TZ"), value("LANG")))
+}
+
+#[test]
+fn a_block_that_was_written_over_is_not_known() {
+    let Some(title) = needed(needless_fixtures::path("title")) else { return };
+    assert_eq!(
+        seen(start(&title, &["none"], "A"), Spawn::Seen),
+        Some((Some("UTC".to_owned()), None))
+    );
+    for how in ["all", "some", "equals"] {
+        assert_eq!(seen(start(&title, &[how], "A"), Spawn::Seen), None, "{how}");
+    }
+    // Perl is a program that does so where a script sets $0.
+    let Some(perl) = needed(needless_fixtures::referee::program("perl")) else { return };
+    let script = |title: &str| format!("$| = 1; {title} print qq(ready\\n); <STDIN>;");
+    let left = script("");
+    assert_eq!(
+        seen(start(&perl, &["-e", &left], "A"), Spawn::Seen),
+        Some((Some("UTC".to_owned()), None))
+    );
+    // Longer than its words: into the block.
+    let over = script("$0 = q(x) x 1000;");
+    assert_eq!(seen(start(&perl, &["-e", &over], "A"), Spawn::Seen), None);
+}
+
+/// Right after an exec it is as it was given, however odd.
+#[test]
+fn what_was_given_to_an_exec_is_known() {
+    let Some(title) = needed(needless_fixtures::path("title")) else { return };
+    for (born, known) in [(Spawn::Exec, true), (Spawn::Seen, false)] {
+        assert_eq!(seen(start(&title, &["none"], "A NAME"), born).is_some(), known);
+    }
+}

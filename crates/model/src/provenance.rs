@@ -1,0 +1,127 @@
+//! Where a variable of a process comes from, told step by step.
+
+/// A variable's value, as far as it could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// It was set, to this.
+    Set(String),
+    /// It was not there.
+    Unset,
+    /// It could not be read; the sentence says why.
+    Unknown(String),
+}
+
+impl Value {
+    /// The text, where it is set.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Value::Set(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it is known to be unset.
+    pub fn is_unset(&self) -> bool {
+        *self == Value::Unset
+    }
+
+    /// Whether it could be read.
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Value::Unknown(_))
+    }
+}
+
+/// One process of a story, from the first ancestor to the process asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Process id, as the observer sees it.
+    pub pid: u32,
+    /// Its executable's path, or its name where the path is not readable.
+    pub program: String,
+    /// What it is, where that is known: "systemd, PID 1", "cron", "a shell".
+    pub role: Option<&'static str>,
+    /// The value at the process's last exec.
+    pub initial: Value,
+    /// The value now, in the program's own memory.
+    pub live: Value,
+    /// What happened here, one sentence each.
+    pub says: Vec<String>,
+}
+
+/// A file that sets or removes the variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The file, below the process's root.
+    pub file: String,
+    /// The line, from 1; 0 where the file as a whole is the setting.
+    pub line: u32,
+    /// The setting as it is understood: "TZ=UTC", "TZ removed".
+    pub says: String,
+    /// Whether it reaches the process, with the reason.
+    pub reaches: Visibility,
+}
+
+/// Whether a setting reaches the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Yes; who reads it.
+    Yes(String),
+    /// No; why not.
+    No(String),
+    /// Perhaps; on what it depends.
+    Perhaps(String),
+}
+
+/// How sure it is that a change belongs at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// An orphan, or only a guess.
+    Low,
+    /// By a rule about its ancestors.
+    Medium,
+    /// By what the process itself or its configuration says.
+    High,
+}
+
+impl Confidence {
+    /// The word a report prints.
+    pub fn word(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// Where the variable of a process would be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The place ("a drop-in of nginx.service").
+    pub place: String,
+    /// The file that would be written, where there is one.
+    pub file: Option<String>,
+    /// Why there.
+    pub why: String,
+    /// How sure.
+    pub confidence: Confidence,
+}
+
+/// Where a variable of a process comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The variable.
+    pub variable: String,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// Further explanations that fit as well: none is known to be wrong.
+    pub or: Vec<String>,
+    /// From the first ancestor to the process.
+    pub steps: Vec<Step>,
+    /// Every file that was found to set it.
+    pub mentions: Vec<Assignment>,
+    /// Where a change would belong, best first.
+    pub belongs: Vec<Location>,
+    /// What could not be read, and why.
+    pub unread: Vec<String>,
+}

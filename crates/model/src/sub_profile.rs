@@ -1,0 +1,139 @@
+//! A part of a profile: what some of its processes asked, as a profile of its own.
+
+use crate::{CallId, Host, Interner, ProcId, Process, Profile, Row, Spawn, Target, Totals};
+use std::collections::BTreeMap;
+
+/// What some processes of a profile asked, and where it stands in the whole.
+#[derive(Clone, Debug)]
+pub struct SubProfile {
+    /// The part, as a profile of its own.
+    pub profile: Profile,
+    /// For each process of the part, its id in the whole; ascending.
+    pub processes: Vec<ProcId>,
+    /// For each row of the part, its position in the whole; ascending.
+    pub rows: Vec<usize>,
+}
+
+/// What of a profile goes into one part.
+#[derive(Default)]
+struct Share {
+    processes: Vec<ProcId>,
+    rows: Vec<usize>,
+    /// Positions in [`Host::other_zones`].
+    zones: Vec<usize>,
+}
+
+/// The number of a process's part, and its id there.
+type Place = Option<(usize, ProcId)>;
+
+impl Profile {
+    /// The profile of the processes that are to be kept, with the id here of each of its
+    /// processes. See [`Profile::parts`].
+    pub fn part(&self, keep: &dyn Fn(ProcId) -> bool) -> (Profile, Vec<ProcId>) {
+        match self.parts(|id| keep(id).then_some(())).next() {
+            Some((_, SubProfile { profile, processes, .. })) => (profile, processes),
+            None => (self.cut(&[], 0, Share::default()).profile, Vec::new()),
+        }
+    }
+
+    /// The profiles of the processes of one key each, sorted by key; those without a key are in
+    /// none. One pass over all rows, and each part is made only when its turn comes.
+    ///
+    /// A part has its own totals and texts; facts, window, host, notes and what was lost are those
+    /// of the whole. A process whose parent is not in the same part has no parent there. If it was
+    /// forked from it, it counts as born the way its image was: what that image loaded is not seen.
+    pub fn parts<K: Ord>(
+        &self,
+        key: impl Fn(ProcId) -> Option<K>,
+    ) -> impl Iterator<Item = (K, SubProfile)> {
+        let mut members: BTreeMap<K, Vec<ProcId>> = BTreeMap::new();
+        for id in (0..self.processes.len() as u32).map(ProcId) {
+            if let Some(key) = key(id) {
+                members.entry(key).or_default().push(id);
+            }
+        }
+        let mut places: Vec<Place> = vec![None; self.processes.len()];
+        let mut shares: Vec<(K, Share)> = Vec::with_capacity(members.len());
+        for (part, (key, processes)) in members.into_iter().enumerate() {
+            for (new, id) in processes.iter().enumerate() {
+                places[id.index()] = Some((part, ProcId(new as u32)));
+            }
+            shares.push((key, Share { processes, ..Share::default() }));
+        }
+        for (at, row) in self.rows.iter().enumerate() {
+            if let Some((part, _)) = places[row.process.index()] {
+                shares[part].1.rows.push(at);
+            }
+        }
+        for (at, (id, _)) in self.host.other_zones.iter().enumerate() {
+            if let Some((part, _)) = places[id.index()] {
+                shares[part].1.zones.push(at);
+            }
+        }
+        shares
+            .into_iter()
+            .enumerate()
+            .map(move |(part, (key, share))| (key, self.cut(&places, part, share)))
+    }
+
+    /// Part number `part`, of which `places` tells who is in it.
+    fn cut(&self, places: &[Place], part: usize, share: Share) -> SubProfile {
+        let here =
+            |id: ProcId| places[id.index()].filter(|(other, _)| *other == part).map(|(_, new)| new);
+        let process = |id: &ProcId| {
+            let process = self.process(*id);
+            let parent = process.parent.and_then(here);
+            let cut = process.parent.is_some() && parent.is_none() && process.born == Spawn::Fork;
+            let born = if cut { self.process(self.image_of(*id)).born } else { process.born };
+            Process { parent, born, ..process.clone() }
+        };
+        let mut strings = Interner::default();
+        let rows: Vec<Row> = share
+            .rows
+            .iter()
+            .map(|at| {
+                let row = &self.rows[*at];
+                let mut same = |id| strings.id(self.strings.text(id));
+                Row {
+                    process: here(row.process).expect("its rows are those of its processes"),
+                    call: CallId(same(row.call.0)),
+                    target: match row.target {
+                        Target::Path(path) => Target::Path(same(path)),
+                        Target::Cwd(path) => Target::Cwd(same(path)),
+                        Target::Dir(path) => Target::Dir(same(path)),
+                        Target::None | Target::ArgClass(_) | Target::Folded => row.target,
+                    },
+                    ..row.clone()
+                }
+            })
+            .collect();
+        let zones = share.zones.iter().map(|at| &self.host.other_zones[*at]);
+        let host = Host {
+            machine: self.host.machine.clone(),
+            zone: self.host.zone.clone(),
+            other_zones: zones
+                .filter_map(|(id, zone)| here(*id).map(|id| (id, zone.clone())))
+                .collect(),
+            locales: self.host.locales.clone(),
+            clock_source: self.host.clock_source.clone(),
+            costs: self.host.costs,
+        };
+        let processes: Vec<Process> = share.processes.iter().map(process).collect();
+        let profile = Profile {
+            backend: self.backend.clone(),
+            facts: self.facts,
+            window: self.window,
+            host,
+            strings,
+            totals: Totals::of(&processes, &rows),
+            processes,
+            rows,
+            lost: self.lost.clone(),
+            notes: self.notes.clone(),
+        };
+        SubProfile { profile, processes: share.processes, rows: share.rows }
+    }
+}
+
+#[cfg(test)]
+mod tests;

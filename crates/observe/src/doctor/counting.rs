@@ -1,0 +1,290 @@
+//! Counting in the kernel with eBPF: whether it is built in, what it needs, and whether it works.
+
+use super::{Check, State, field};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+// Bits of the capability sets: linux/capability.h.
+const CAP_DAC_READ_SEARCH: u64 = 1 << 2;
+const CAP_SYS_PTRACE: u64 = 1 << 19;
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+const CAP_BPF: u64 = 1 << 39;
+
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+pub(super) fn checks(status: &str) -> Vec<Check> {
+    let text = |path: &str| fs::read_to_string(path).ok();
+    let types = fs::read(TYPES).map_err(|error| error.to_string());
+    let users = text("/proc/self/uid_map");
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("needless"));
+    let tracefs = tracefs_of(&text("/proc/self/mounts").unwrap_or_default());
+    let readable = tracefs.as_deref().is_some_and(|dir| Path::new(dir).join("events").is_dir());
+    let mut checks = vec![
+        ebpf(),
+        rights(status, users.as_deref().unwrap_or_default(), &program),
+        others(status, users.as_deref().unwrap_or_default(), &program),
+        btf(&types),
+        lockdown(text("/sys/kernel/security/lockdown").as_deref()),
+        everybody(text("/proc/sys/kernel/unprivileged_bpf_disabled").as_deref()),
+        self::tracefs(tracefs.as_deref(), readable),
+    ];
+    checks.extend(types.ok().map(|types| mappings(&types)));
+    checks
+}
+
+#[cfg(not(feature = "ebpf"))]
+fn ebpf() -> Check {
+    Check::new("ebpf", State::Bad, "this needless was built without it, as was asked for")
+        .remedy("build it with the feature `ebpf`, which is on by default")
+}
+
+/// Counts the calls of a real program: whatever forbids it shows.
+#[cfg(feature = "ebpf")]
+fn ebpf() -> Check {
+    use needless_ebpf::{Scope, Session, SessionOptions};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+    if !needless_ebpf::BUILT {
+        let says = "this needless was built without it, for want of clang or of the headers of \
+                    libelf and zlib";
+        return Check::new("ebpf", State::Bad, says)
+            .remedy("sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again");
+    }
+    if !needless_ebpf::allowed() {
+        return Check::new("ebpf", State::Told, "built in; not tried, for want of rights");
+    }
+    let Some(program) = super::true_program() else {
+        return Check::new("ebpf", State::Told, "built in; not tried: there is no /bin/true");
+    };
+    let options = SessionOptions { all: true, ..SessionOptions::default() };
+    let begin = Instant::now();
+    let session = match Session::start(&Scope::Launched, &options) {
+        Ok(session) => session,
+        Err(error) => {
+            return Check::new("ebpf", State::Bad, error.to_string()).remedy(
+                "what stands in the way is among the next lines; in a container also: \
+                 --cap-add=BPF --cap-add=PERFMON; `needless run --backend ptrace` needs none of it",
+            );
+        }
+    };
+    let ready = begin.elapsed();
+    let ended = Command::new(program)
+        .arg0("true")
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let profile = session.finish().profile;
+    match ended {
+        Err(error) => {
+            return Check::new("ebpf", State::Told, format!("not tried: /bin/true: {error}"));
+        }
+        Ok(status) if !status.success() => {
+            let says = format!("`true` did not end well while it was observed: {status}");
+            return Check::new("ebpf", State::Bad, says).remedy("report this as a bug");
+        }
+        Ok(_) => {}
+    }
+    let calls = profile.totals.calls;
+    if calls == 0 || !profile.lost.is_empty() {
+        let says = format!(
+            "loaded and attached, but of `true` it counted {calls} calls and lost {:?}",
+            profile.lost
+        );
+        return Check::new("ebpf", State::Bad, says).remedy("report this as a bug");
+    }
+    let says = format!(
+        "works: `true` was observed, {calls} calls; loading and attaching took {} ms",
+        ready.as_millis()
+    );
+    Check::new("ebpf", State::Good, says)
+}
+
+/// A capability set of `/proc/PID/status`.
+fn set(status: &str, name: &str) -> Option<u64> {
+    u64::from_str_radix(field(status, name)?, 16).ok()
+}
+
+/// Whether this is the first user namespace, whose rights alone count for eBPF: user_namespaces(7).
+fn first_namespace(uid_map: &str) -> bool {
+    let words: Vec<&str> = uid_map.split_whitespace().collect();
+    words.is_empty() || words == ["0", "0", "4294967295"]
+}
+
+/// The ways to come by capabilities, written as setcap(8) and systemd want them. setcap takes away
+/// what it is not told, so that `wanted` has all that are to be held.
+fn ways(status: &str, wanted: &[(&str, u64)], program: &Path) -> String {
+    let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+    let bounding = set(status, "CapBnd").unwrap_or(!0);
+    if wanted.iter().any(|(_, bit)| bounding & bit == 0) {
+        let add =
+            names.iter().map(|name| format!(" --cap-add={}", name.trim_start_matches("CAP_")));
+        let add: String = add.collect();
+        return format!("nothing that runs here can have them all; of a container:{add}");
+    }
+    if field(status, "NoNewPrivs") == Some("1") {
+        return "no_new_privs is set here, so that sudo and setcap have no effect: start it from \
+                another shell, or without NoNewPrivileges= of systemd"
+            .into();
+    }
+    format!(
+        "sudo needless …; or for everybody who may start it: sudo setcap {}+ep {}; or in a unit of \
+         systemd: AmbientCapabilities={}",
+        names.join(",").to_lowercase(),
+        program.display(),
+        names.join(" "),
+    )
+}
+
+/// What loading and attaching needs: capabilities(7).
+fn rights(status: &str, uid_map: &str, program: &Path) -> Check {
+    let Some(held) = set(status, "CapEff") else {
+        return Check::new("rights", State::Told, "/proc/self/status tells no capabilities");
+    };
+    let both = CAP_BPF | CAP_PERFMON;
+    if held & both != both && held & CAP_SYS_ADMIN == 0 {
+        let wanted = [("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON)];
+        let lacking: Vec<&str> =
+            wanted.iter().filter(|(_, bit)| held & bit == 0).map(|(name, _)| *name).collect();
+        let says = format!(
+            "without {}, which load and attach programs in the kernel: `run` stops the command at \
+             its calls instead, `attach` and `host` are not possible",
+            lacking.join(" and ")
+        );
+        return Check::new("rights", State::Bad, says).remedy(ways(status, &wanted, program));
+    }
+    let held = if held & both == both {
+        "CAP_BPF and CAP_PERFMON"
+    } else {
+        "CAP_SYS_ADMIN, which includes CAP_BPF and CAP_PERFMON"
+    };
+    if !first_namespace(uid_map) {
+        let says = format!("{held}, but of a user namespace only: those do not count for eBPF");
+        return Check::new("rights", State::Bad, says)
+            .remedy("run needless outside of the (rootless) container");
+    }
+    let says = format!("{held}: commands, running processes and the whole host may be observed");
+    Check::new("rights", State::Good, says)
+}
+
+/// What is read of processes that are not ours: proc(5), ptrace(2).
+fn others(status: &str, uid_map: &str, program: &Path) -> Check {
+    const LOOK: (&str, u64) = ("CAP_SYS_PTRACE", CAP_SYS_PTRACE);
+    const READ: (&str, u64) = ("CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH);
+    let held = set(status, "CapEff").unwrap_or(0);
+    let lacks = |bit| held & bit == 0;
+    let says = match (lacks(LOOK.1), lacks(READ.1)) {
+        (false, false) if !first_namespace(uid_map) => {
+            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, but of a user namespace only: \
+                        what its processes use can be looked up";
+            return Check::new("others", State::Told, says);
+        }
+        (false, false) => {
+            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: what other users' processes use \
+                        can be looked up";
+            return Check::new("others", State::Good, says);
+        }
+        (true, _) => {
+            "without CAP_SYS_PTRACE: of other users' processes environment, root directory and \
+             mappings stay unknown, but for the environment of their next exec"
+        }
+        (false, true) => {
+            "without CAP_DAC_READ_SEARCH: programs and zone files of other users' processes are \
+             read where everybody may read them"
+        }
+    };
+    let wanted = [("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON), LOOK, READ];
+    Check::new("others", State::Told, says).remedy(ways(status, &wanted, program))
+}
+
+/// `types`: the kernel's own, or why they cannot be read.
+fn btf(types: &Result<Vec<u8>, String>) -> Check {
+    // linux/btf.h: the magic number in the machine's byte order.
+    let starts = 0xeb9f_u16.to_ne_bytes();
+    let says = match types {
+        Ok(types) if types.starts_with(&starts) => {
+            let says = format!("{TYPES} tells the kernel's types ({} KiB)", types.len() >> 10);
+            return Check::new("btf", State::Good, says);
+        }
+        Ok(_) => format!("{TYPES} holds no BTF"),
+        Err(error) => format!("{TYPES}: {error}: eBPF cannot find its way in this kernel"),
+    };
+    Check::new("btf", State::Bad, says)
+        .remedy("a kernel with CONFIG_DEBUG_INFO_BTF=y: those of most distributions since 2021")
+}
+
+/// `modes`: the text of `/sys/kernel/security/lockdown`, the mode in force in brackets:
+/// kernel_lockdown(7).
+fn lockdown(modes: Option<&str>) -> Check {
+    let Some(modes) = modes else {
+        let says = "/sys/kernel/security/lockdown is not there: not in this kernel, or securityfs \
+                    is not mounted";
+        return Check::new("lockdown", State::Told, says);
+    };
+    let mode = modes.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    match mode {
+        Some("confidentiality") => {
+            let says = "confidentiality: no program may read the kernel's memory, not even with \
+                        eBPF";
+            Check::new("lockdown", State::Bad, says).remedy(
+                "boot with lockdown=integrity or without lockdown= (it cannot be lowered before)",
+            )
+        }
+        Some(mode) => {
+            Check::new("lockdown", State::Good, format!("{mode}: eBPF may read what it needs"))
+        }
+        None => {
+            let says = format!("not understood: {:?}", modes.trim());
+            Check::new("lockdown", State::Told, says)
+        }
+    }
+}
+
+/// Only a fact: programs that trace need capabilities in any case. `text` is that of
+/// `/proc/sys/kernel/unprivileged_bpf_disabled`.
+fn everybody(text: Option<&str>) -> Check {
+    let meaning = match text.map(str::trim) {
+        Some("0") => "is 0: everybody may load programs of the simplest kinds, none that observes",
+        Some("1") => "is 1: without rights nobody may load any program, until the next boot",
+        Some("2") => "is 2: without rights nobody may load any program",
+        Some(_) => "is not understood",
+        None => "is not there",
+    };
+    Check::new("bpf users", State::Told, format!("kernel.unprivileged_bpf_disabled {meaning}"))
+}
+
+/// Where tracefs is mounted. `mounts` is the text of `/proc/self/mounts`: proc_pid_mounts(5).
+fn tracefs_of(mounts: &str) -> Option<String> {
+    let mut rows = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    rows.find(|row| row.get(2) == Some(&"tracefs")).map(|row| row[1].to_owned())
+}
+
+/// Only a fact: needless attaches to raw tracepoints, which need no file system.
+fn tracefs(mounted: Option<&str>, readable: bool) -> Check {
+    let says = match mounted {
+        Some(dir) if readable => format!("at {dir}, readable; needless does not need it"),
+        Some(dir) => format!("at {dir}, for root only; needless does not need it"),
+        None => "not mounted; needless does not need it".to_owned(),
+    };
+    Check::new("tracefs", State::Told, says)
+}
+
+/// Whether programs may walk through a process's mappings. The names of the kernel's functions are
+/// strings in its types, each with a NUL before and behind.
+fn mappings(types: &[u8]) -> Check {
+    let named = types.split(|byte| *byte == 0).any(|name| name == b"bpf_iter_task_vma_new");
+    if named {
+        let says =
+            "the kernel tells what a process has mapped: stacks are named though it has ended";
+        return Check::new("mappings", State::Good, says);
+    }
+    let says = "this kernel has no bpf_iter_task_vma: the places in processes that end at once stay \
+                without a name";
+    Check::new("mappings", State::Told, says).remedy("Linux 6.7 or newer")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! What rules need to know of the host, looked up after the run for what the run asked about.
+
+use crate::{assigned, locale};
+use needless_host::{Roots, calibrate, fill, look_up};
+use needless_model::{ArgClass, Env, Fact, ProcId, Profile, Query, Row, Target};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most names of locales that are tried on the host. Each takes a tenth of a second.
+const LOCALES: usize = 4;
+
+/// Completes `profile` with facts of the host it was taken on: C libraries and runtimes of its programs, and facts of the
+/// machine.
+pub fn enrich(profile: &mut Profile, roots: &Roots) {
+    fill(profile, roots);
+    machine(profile, roots);
+}
+
+/// Adds what scripts assign, the time zone if any program asked for one, locales that were searched for and not found,
+/// the source of time if any asked the kernel for it, and the cost of calls.
+pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
+    assigned::fill(profile, roots);
+    profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
+    zones(profile, roots);
+    locales(profile);
+    profile.host.clock_source = clock_source(profile);
+    profile.host.costs = Some(calibrate());
+}
+
+/// The kernel's source of time, if any program asked the kernel for it.
+fn clock_source(profile: &Profile) -> Option<String> {
+    let asked = |row: &Row| row.target == Target::ArgClass(ArgClass::Clock);
+    if !profile.rows.iter().any(asked) {
+        return None;
+    }
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(source).ok().map(|name| name.trim().to_owned())
+}
+
+fn zones(profile: &mut Profile, roots: &Roots) {
+    let asks = |row: &&Row| {
+        let path = profile.path(row);
+        path == "/etc/localtime" || path.contains("/zoneinfo/")
+    };
+    let asking: BTreeSet<ProcId> =
+        profile.rows.iter().filter(asks).map(|row| row.process).collect();
+    if asking.is_empty() {
+        return;
+    }
+    // Several processes have one root: it is looked at once.
+    let mut known = BTreeMap::new();
+    let mut others = Vec::new();
+    for id in asking.into_iter().filter(|id| !profile.process(*id).shares_root) {
+        let Some((number, root)) = roots.of(profile, id) else { continue };
+        let zone = known.entry(number).or_insert_with(|| look_up(root));
+        others.push((id, zone.clone()));
+    }
+    profile.host.other_zones = others;
+    profile.host.zone = Some(look_up(roots.own()));
+    profile.facts = profile.facts.with(Fact::HostZone);
+}
+
+fn locales(profile: &mut Profile) {
+    let names = requested(profile);
+    if names.is_empty() {
+        return;
+    }
+    let tried = names.iter().take(LOCALES);
+    let probes: Vec<_> = tried.filter_map(|name| locale::probe(name)).collect();
+    if probes.is_empty() {
+        return;
+    }
+    if names.len() > LOCALES {
+        profile.notes.push(format!(
+            "{} names of locales were asked for; only the first {LOCALES} were tried on this host.",
+            names.len()
+        ));
+    }
+    profile.host.locales = probes;
+    profile.facts = profile.facts.with(Fact::HostLocales);
+}
+
+/// The names of locales that processes with failed searches asked for: by variable, and the one
+/// that they tried first, which is the program's own choice or the only trace of the variable.
+fn requested(profile: &Profile) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        let is_name = !name.is_empty() && !matches!(name, "C" | "POSIX") && !name.contains('/');
+        if is_name && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    let mut seen = BTreeSet::new();
+    for row in &profile.rows {
+        let failed = matches!(row.outcome, Some(Err(_))) && row.query == Query::Open;
+        let Some(tried) = failed.then(|| searched_name(profile.path(row))).flatten() else {
+            continue;
+        };
+        let process = profile.process(row.process);
+        if !seen.insert(row.process) {
+            continue;
+        }
+        // LOCPATH replaces the places that are tried on the host.
+        if process.shares_root && process.env.value("LOCPATH").is_none_or(str::is_empty) {
+            from_variables(&process.env).into_iter().chain([tried]).for_each(&mut add);
+        }
+    }
+    names
+}
+
+/// The name in `DIRECTORY/locale/NAME/LC_CATEGORY`.
+fn searched_name(path: &str) -> Option<&str> {
+    let (rest, category) = path.rsplit_once('/')?;
+    let (directory, name) = rest.rsplit_once('/')?;
+    (category.starts_with("LC_") && directory.ends_with("/locale")).then_some(name)
+}
+
+/// The values in force (locale(7)): LC_ALL alone, else each category's own and LANG.
+fn from_variables(env: &Env) -> Vec<&str> {
+    let set = |name: &str| env.value(name).filter(|value| !value.is_empty());
+    if let Some(all) = set("LC_ALL") {
+        return vec![all];
+    }
+    let Env::Known(variables) = env else { return Vec::new() };
+    let categories = variables.keys().filter(|name| name.starts_with("LC_"));
+    let categories = categories.filter_map(|name| set(name));
+    set("LANG").into_iter().chain(categories).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needless_model::{Answer, Builder, Errno, Facts, Limits, Process, Question, Spawn, Window};
+
+    /// A profile of one process with these variables that failed to open these paths.
+    fn failing(variables: &[(&str, &str)], paths: &[&str]) -> Profile {
+        let mut builder = Builder::new(Limits::default());
+        let mut process = Process::new(1, None, Spawn::Exec);
+        process.env =
+            Env::Known(variables.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect());
+        let process = builder.process(process);
+        let call = builder.call("openat");
+        for path in paths {
+            let question = Question { call, query: Query::Open, path, from_dir_fd: false };
+            let question = builder.question(process, question);
+            builder.answer(question, Answer::outcome(Err(Errno(2))));
+        }
+        builder.finish("test".into(), Facts::default(), Window::default())
+    }
+
+    const SEARCH: [&str; 2] =
+        ["/usr/lib/locale/el_GR.UTF-8/LC_CTYPE", "/usr/lib/locale/el_GR.utf8/LC_CTYPE"];
+
+    #[test]
+    fn the_variable_in_force_and_the_name_tried_are_asked_for() {
+        let names = |variables: &[_]| requested(&failing(variables, &SEARCH));
+        assert_eq!(names(&[("LANG", "greek")]), ["greek", "el_GR.UTF-8"]);
+        assert_eq!(names(&[("LC_ALL", "el_GR.UTF-8"), ("LANG", "xx")]), ["el_GR.UTF-8"]);
+        assert_eq!(names(&[("LC_ALL", ""), ("LANG", "C")]), ["el_GR.UTF-8"]);
+        assert_eq!(
+            names(&[("LC_CTYPE", "de_DE"), ("LANG", "fr_FR")]),
+            ["fr_FR", "de_DE", "el_GR.UTF-8"]
+        );
+        assert!(names(&[("LANG", "greek"), ("LOCPATH", "/srv/locale")]).is_empty());
+        assert!(requested(&failing(&[("LANG", "greek")], &["/etc/nothing"])).is_empty());
+    }
+
+    #[test]
+    fn a_zone_is_looked_up_where_one_was_asked_for() {
+        let roots = Roots::new(Vec::new()).unwrap();
+        let mut asks = failing(&[], &["/etc/localtime"]);
+        enrich(&mut asks, &roots);
+        assert!(asks.host.zone.is_some() && asks.facts.has(Fact::HostZone));
+        assert!(!asks.host.machine.is_empty());
+
+        let mut silent = failing(&[], &["/etc/passwd"]);
+        enrich(&mut silent, &roots);
+        assert!(silent.host.zone.is_none() && !silent.facts.has(Fact::HostZone));
+        assert!(silent.host.costs.is_some());
+    }
+
+    #[test]
+    fn another_root_has_its_own_zone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = std::fs::File::open(dir.path()).unwrap();
+        let mut profile = failing(&[], &["/etc/localtime"]);
+        profile.processes[0].shares_root = false;
+        enrich(&mut profile, &Roots::new(vec![(ProcId(0), root.into())]).unwrap());
+        let zone = profile.host.zone_of(ProcId(0), false).unwrap();
+        assert_eq!(zone.how, "/etc/localtime is missing, so programs run in UTC");
+
+        profile.host.other_zones.clear();
+        enrich(&mut profile, &Roots::new(Vec::new()).unwrap());
+        assert_eq!(profile.host.zone_of(ProcId(0), false), None, "its root was not opened");
+    }
+}

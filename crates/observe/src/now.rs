@@ -1,0 +1,147 @@
+//! What rules must know of a process as it is now, and of its machine, to advise it: a profile of one
+//! process, without calls.
+
+use crate::run::Failure;
+use crate::{Caller, launch, locale};
+use needless_host::{Roots, ancestry, fill, look_up};
+use needless_model::{Env, LocaleProbe, ProcId, Process, Profile, Spawn, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+
+/// Looks at processes, and at what is the same for all of them once.
+#[derive(Debug)]
+pub struct Now {
+    watch: &'static [&'static str],
+    /// Names of locales that were tried on this machine.
+    tried: HashMap<String, Option<LocaleProbe>>,
+}
+
+impl Now {
+    /// `watch` names the only variables that are kept.
+    pub fn new(watch: &'static [&'static str]) -> Now {
+        Now { watch, tried: HashMap::new() }
+    }
+
+    /// The process `pid`, asked about `variable`.
+    ///
+    /// # Errors
+    /// One line where there is no such process, or its root cannot be opened.
+    pub fn running(&mut self, pid: u32, variable: &str) -> Result<Profile, String> {
+        let mut process = Process::new(pid, None, Spawn::Seen);
+        needless_host::look(&mut process, self.watch);
+        let chain = ancestry(pid, variable)?;
+        let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+        // What it was started with; a program may have written over the block that says so.
+        let value = if me.initial.is_known() { &me.initial } else { &me.live };
+        process.env = with(process.env, variable, value);
+        process.shares_root = me.shares_root;
+        let other = match me.shares_root {
+            true => None,
+            false => i32::try_from(pid).ok().and_then(needless_host::open_root),
+        };
+        let roots = Roots::new(other.map(|root| (ProcId(0), root)).into_iter().collect());
+        self.look(process, variable, &roots.map_err(|error| format!("/: {error}"))?)
+    }
+
+    /// What would run for the command `words`, with the environment that it would get.
+    ///
+    /// # Errors
+    /// As of a run: there is no such command.
+    pub fn command(
+        &mut self,
+        words: &[OsString],
+        caller: Option<Caller>,
+        variable: &str,
+    ) -> Result<Profile, Failure> {
+        let launch = launch(words, caller)?;
+        let mut process = Process::new(0, None, Spawn::Exec);
+        let program = std::fs::canonicalize(&launch.program).unwrap_or(launch.program);
+        process.exe = Some(program.to_string_lossy().into_owned());
+        let text = |word: OsString| word.to_string_lossy().into_owned();
+        let all = launch.env.unwrap_or_else(|| std::env::vars_os().collect());
+        let watched = all.into_iter().filter(|(name, _)| self.watch.iter().any(|w| name == w));
+        process.env = Env::Known(watched.map(|(name, value)| (text(name), text(value))).collect());
+        let failed = |why: String| Failure::new(Failure::OURS, why);
+        let roots = Roots::new(Vec::new()).map_err(|error| failed(format!("/: {error}")))?;
+        self.look(process, variable, &roots).map_err(failed)
+    }
+
+    /// A program that does not run, of whose environment only `variable` is known, if at all.
+    ///
+    /// # Errors
+    /// Those of opening the root.
+    pub fn stopped(&mut self, variable: &str, value: Option<String>) -> Result<Profile, String> {
+        let mut process = Process::new(0, None, Spawn::Exec);
+        if let Some(value) = value {
+            process.env = Env::Known(BTreeMap::from([(variable.to_owned(), value)]));
+        }
+        let roots = Roots::new(Vec::new()).map_err(|error| format!("/: {error}"))?;
+        self.look(process, variable, &roots)
+    }
+
+    fn look(&mut self, process: Process, variable: &str, roots: &Roots) -> Result<Profile, String> {
+        let value = process.env.value(variable).map(str::to_owned);
+        let mut now = Profile { processes: vec![process], ..Profile::default() };
+        fill(&mut now, roots);
+        let (_, root) =
+            roots.of(&now, ProcId(0)).ok_or("its root directory is closed to this user")?;
+        if variable == "TZ" {
+            let zone = look_up(root);
+            match now.processes[0].shares_root {
+                true => now.host.zone = Some(zone),
+                false => now.host.other_zones.push((ProcId(0), zone)),
+            }
+        }
+        let is_locale = variable == "LANG" || variable.starts_with("LC_");
+        if let Some(name) =
+            value.filter(|name| is_locale && !name.is_empty() && !name.contains('/'))
+        {
+            let tried = self.tried.entry(name).or_insert_with_key(|name| locale::probe(name));
+            now.host.locales.extend(tried.clone());
+        }
+        Ok(now)
+    }
+}
+
+/// `env` with one variable as it was read otherwise.
+fn with(env: Env, variable: &str, value: &Value) -> Env {
+    let Env::Known(mut all) = env else { return Env::Unknown };
+    match value {
+        Value::Set(text) => drop(all.insert(variable.to_owned(), text.clone())),
+        Value::Unset => drop(all.remove(variable)),
+        Value::Unknown(_) => return Env::Unknown,
+    }
+    Env::Known(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_and_a_command_as_they_are() {
+        let mut now = Now::new(&["PATH", "TZ"]);
+        let path = std::env::var("PATH").unwrap();
+        let me = now.running(std::process::id(), "PATH").unwrap();
+        assert_eq!(me.processes[0].env.value("PATH"), Some(&*path));
+        assert!(me.processes[0].shares_root && me.rows.is_empty() && me.host.zone.is_none());
+        let command = now.command(&["true".into()], None, "TZ").unwrap();
+        assert_eq!(command.processes[0].env.value("PATH"), Some(&*path));
+        assert!(command.processes[0].exe.as_deref().unwrap().starts_with('/'));
+        assert!(command.host.zone.is_some());
+        assert!(now.command(&["no-such-program".into()], None, "TZ").is_err());
+        assert!(now.running(u32::MAX - 1, "TZ").unwrap_err().contains("no process"));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_unset() {
+        let known = || Env::Known(BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+        assert_eq!(with(known(), "A", &Value::Unknown(String::new())), Env::Unknown);
+        assert!(with(known(), "A", &Value::Unset).is_unset("A"));
+        assert_eq!(with(known(), "A", &Value::Set("2".into())).value("A"), Some("2"));
+        let mut now = Now::new(&[]);
+        assert_eq!(now.stopped("A", None).unwrap().processes[0].env, Env::Unknown);
+        let set = now.stopped("A", Some("x".into())).unwrap();
+        assert_eq!(set.processes[0].env.value("A"), Some("x"));
+    }
+}

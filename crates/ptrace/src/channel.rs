@@ -1,0 +1,270 @@
+//! The line between the tracer and the front process, and the tracer's end of it.
+
+use crate::error::TraceError;
+use crate::front::Waiting;
+use crate::roster::Roster;
+use crate::standing::OomScore;
+use crate::sys::Tid;
+use needless_launch::{Child, Original, Prepared, rename_command_line};
+use needless_model::Exit;
+use nix::errno::Errno;
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, sigaction, signal,
+    sigprocmask,
+};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
+use nix::unistd::{ForkResult, Pid, dup2_stdin, fork, getpid, getppid, setpgid};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// The tracer's name in `ps`: `killall needless` must not hit it.
+const TRACER_NAME: &std::ffi::CStr = c"nl-tracer";
+
+/// What front and tracer tell each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// To the tracer: the command waits, with this pid.
+    Command(i32),
+    /// To the tracer: it could not be forked, with this errno.
+    NoCommand(i32),
+    /// The command was stopped by this signal.
+    Stopped(i32),
+    /// It was continued.
+    Continued,
+    /// It has ended; others that it started may go on.
+    Ended(Exit),
+    /// They have ended too, and the report is being made: signals are for the tracer.
+    Done,
+    /// The report was made early, by a process that ended with this wait status: that is the end.
+    Reported(i32),
+}
+
+impl Message {
+    pub(crate) fn encode(self) -> [u8; 5] {
+        let (kind, number) = match self {
+            Message::Command(pid) => (b'P', pid),
+            Message::NoCommand(errno) => (b'N', errno),
+            Message::Stopped(signal) => (b'S', signal),
+            Message::Continued => (b'C', 0),
+            Message::Ended(Exit::Code(code)) => (b'E', code),
+            Message::Ended(Exit::Signal(signal)) => (b'K', signal),
+            Message::Done => (b'D', 0),
+            Message::Reported(status) => (b'R', status),
+        };
+        let [a, b, c, d] = number.to_ne_bytes();
+        [kind, a, b, c, d]
+    }
+
+    pub(crate) fn decode(bytes: [u8; 5]) -> Option<Message> {
+        let [kind, number @ ..] = bytes;
+        let number = i32::from_ne_bytes(number);
+        Some(match kind {
+            b'P' => Message::Command(number),
+            b'N' => Message::NoCommand(number),
+            b'S' => Message::Stopped(number),
+            b'C' => Message::Continued,
+            b'E' => Message::Ended(Exit::Code(number)),
+            b'K' => Message::Ended(Exit::Signal(number)),
+            b'D' => Message::Done,
+            b'R' => Message::Reported(number),
+            _ => return None,
+        })
+    }
+}
+
+/// What the front writes when it wants the report now. It also sends [`WAKE`], again and again
+/// until it hears something.
+pub(crate) const REPORT_NOW: &[u8] = b"report";
+/// Interrupts the tracer's wait.
+pub(crate) const WAKE: Signal = Signal::SIGUSR1;
+
+/// The tracer's end of the line to the front.
+pub(crate) struct Supervisor {
+    socket: OwnedFd,
+    pid: Pid,
+    score: OomScore,
+}
+
+/// Forks twice. Returns in a new process, which is to trace the command; the old one forks the
+/// command too, so that it stays its parent, becomes the front and ends with it. `filtered`: whether
+/// calls fail without a tracer. The list is for the threads that will be traced.
+pub(crate) fn split(
+    prepared: Prepared,
+    original: Original,
+    filtered: bool,
+) -> Result<(Supervisor, Child, Roster), TraceError> {
+    let start = |what| move |errno| TraceError::start(what, errno);
+    let roster = Roster::new().map_err(start("mmap"))?;
+    let (ours, tracers) =
+        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+            .map_err(start("socketpair"))?;
+    let pid = getpid();
+    // SAFETY: this process has one thread (`run` asks for that in its documentation), so that no lock is left taken in
+    // the child's copy of memory.
+    match unsafe { fork() }.map_err(start("fork"))? {
+        ForkResult::Child => {
+            drop(ours);
+            let front = Supervisor { socket: tracers, pid, score: OomScore::lower() };
+            let command = front.command()?;
+            front.take_leave();
+            Ok((front, prepared.held(command), roster))
+        }
+        ForkResult::Parent { child: tracer } => {
+            drop(tracers);
+            let command = prepared.fork(Some(tracer.as_raw()));
+            // The tracer's ends of the pipes are to be the only ones.
+            drop(prepared);
+            let (message, command) = match command {
+                Ok(pid) => (Message::Command(pid), Some(pid)),
+                Err(needless_launch::LaunchError::Start { errno, .. }) => {
+                    (Message::NoCommand(errno as i32), None)
+                }
+                Err(_) => (Message::NoCommand(0), None),
+            };
+            let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
+            Waiting::new(tracer, ours, command, roster, filtered).wait(original)
+        }
+    }
+}
+
+impl Supervisor {
+    /// The command's pid, as the front tells it.
+    fn command(&self) -> Result<Tid, TraceError> {
+        let mut bytes = [0; 5];
+        let heard = recv(self.socket.as_raw_fd(), &mut bytes, MsgFlags::empty());
+        let errno = match (heard, Message::decode(bytes)) {
+            (Ok(5), Some(Message::Command(pid))) => return Ok(pid),
+            (Ok(5), Some(Message::NoCommand(errno))) => Errno::from_raw(errno),
+            (Err(errno), _) => errno,
+            _ => Errno::EPIPE,
+        };
+        Err(TraceError::start("fork", errno))
+    }
+
+    /// Leaves the front's process group, so that what is typed at the terminal or sent to the group
+    /// is not for us, and its name, so that what is meant for it by name is not for us either.
+    fn take_leave(&self) {
+        // Neither can fail in a way that matters: then we stay in the group.
+        let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+        // Each stop would also queue a SIGCHLD for us.
+        let quiet = SigAction::new(SigHandler::SigDfl, SaFlags::SA_NOCLDSTOP, SigSet::empty());
+        let wake = SigAction::new(SigHandler::Handler(woken), SaFlags::empty(), SigSet::empty());
+        let mut awake = SigSet::empty();
+        awake.add(WAKE);
+        // SAFETY: the handler does nothing; the name is a constant text.
+        unsafe {
+            let _ = sigaction(Signal::SIGCHLD, &quiet);
+            let _ = sigaction(WAKE, &wake);
+            libc::prctl(libc::PR_SET_NAME, TRACER_NAME.as_ptr());
+        }
+        let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&awake), None);
+        rename_command_line(TRACER_NAME);
+        if let Ok(null) = File::open("/dev/null") {
+            // A pipe to the command must break when the command closes it.
+            let _ = dup2_stdin(null);
+        }
+    }
+
+    pub(crate) fn command_stopped(&self, signal: i32) {
+        self.tell(Message::Stopped(signal));
+    }
+
+    pub(crate) fn command_continued(&self) {
+        self.tell(Message::Continued);
+        if self.alive() {
+            let _ = kill(self.pid, Signal::SIGCONT);
+        }
+    }
+
+    pub(crate) fn command_ended(&self, exit: Exit) {
+        self.tell(Message::Ended(exit));
+    }
+
+    /// Whether the front asked for the report since the last call. To be looked at when the wait
+    /// was interrupted.
+    pub(crate) fn wants_report(&self) -> bool {
+        let mut wish = [0; 16];
+        recv(self.socket.as_raw_fd(), &mut wish, MsgFlags::MSG_DONTWAIT)
+            .is_ok_and(|length| &wish[..length] == REPORT_NOW)
+    }
+
+    /// The early report was made, by a child of ours that ended with `status`.
+    pub(crate) fn reported(&self, status: i32) {
+        self.tell(Message::Reported(status));
+    }
+
+    /// After the last process has ended. Does not return if there is nobody left to report to.
+    pub(crate) fn finish(&self, original: Original) {
+        if !self.alive() {
+            std::process::exit(0);
+        }
+        self.give_up(original);
+    }
+
+    /// Nothing is traced any more, or ever was: what follows is a report or an error message.
+    pub(crate) fn give_up(&self, original: Original) {
+        self.tell(Message::Done);
+        self.be_reporter(original);
+    }
+
+    /// This process makes the report and is no tracer any more.
+    pub(crate) fn be_reporter(&self, original: Original) {
+        self.score.restore();
+        forget_signals(original);
+    }
+
+    fn alive(&self) -> bool {
+        getppid() == self.pid
+    }
+
+    fn tell(&self, message: Message) {
+        // The front may be gone; then nobody needs to know.
+        let _ = send(self.socket.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
+    }
+}
+
+/// From here on a signal means us.
+fn forget_signals(original: Original) {
+    // What came for us meanwhile, such as a signal to all children of the front, meant the command,
+    // which had its own.
+    for number in Signal::iterator().filter(|s| !matches!(s, Signal::SIGKILL | Signal::SIGSTOP)) {
+        // SAFETY: no handler; ignoring a signal discards it where it is pending.
+        unsafe {
+            if let Ok(before) = signal(number, SigHandler::SigIgn) {
+                let _ = signal(number, before);
+            }
+        }
+    }
+    // SAFETY: no handlers. We are not in the foreground, and the report goes to the terminal
+    // nonetheless (`stty tostop`).
+    unsafe {
+        let _ = signal(Signal::SIGTTOU, SigHandler::SigIgn);
+        let _ = signal(WAKE, SigHandler::SigDfl);
+        let _ = signal(Signal::SIGCHLD, SigHandler::SigDfl);
+    }
+    original.restore_mask();
+}
+
+extern "C" fn woken(_: i32) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_line() {
+        for message in [
+            Message::Command(1 << 22),
+            Message::NoCommand(11),
+            Message::Stopped(20),
+            Message::Continued,
+            Message::Ended(Exit::Code(3)),
+            Message::Ended(Exit::Signal(9)),
+            Message::Done,
+            Message::Reported(0x0700),
+        ] {
+            assert_eq!(Message::decode(message.encode()), Some(message));
+        }
+        assert_eq!(Message::decode([0; 5]), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! The engine beside two other libraries that read zones, each where it is defined: jiff (years -9999 to 9999)
+//! and tz-rs (years that fit an i32). Neither counts time with leap seconds, as glibc does in `right/` zones.
+//! What they say is nobody's copy of glibc: an error that we share with it would show here.
+#![cfg(target_os = "linux")]
+
+#[allow(dead_code, reason = "the oracle uses more of it")]
+#[path = "oracle/inputs.rs"]
+mod inputs;
+
+use inputs::{Random, ZONEINFO, transitions, zone_files};
+use needless_fixtures::needed;
+use needless_localtime::Zone;
+use std::path::Path;
+
+/// What all can say: seconds east of UTC, summer time, abbreviation.
+type Answer = (i32, bool, String);
+
+fn ours(zone: &Zone, t: i64) -> Option<Answer> {
+    let local = zone.local(t)?;
+    Some((local.gmtoff, local.isdst, local.abbr.to_str().ok()?.to_owned()))
+}
+
+fn of_jiff(zone: &jiff::tz::TimeZone, t: i64) -> Option<Answer> {
+    let info = zone.to_offset_info(jiff::Timestamp::from_second(t).ok()?);
+    Some((info.offset().seconds(), info.dst().is_dst(), info.abbreviation().to_owned()))
+}
+
+fn of_tz(zone: &tz::TimeZone, t: i64) -> Option<Answer> {
+    let kind = zone.find_local_time_type(t).ok()?;
+    Some((kind.ut_offset(), kind.is_dst(), kind.time_zone_designation().to_owned()))
+}
+
+/// Around each transition, and at random within the years that jiff knows.
+fn moments(bytes: &[u8], random: &mut Random) -> Vec<i64> {
+    let near = transitions(bytes).into_iter().flat_map(|t| [t - 1, t, t + 1, t + 3600, t - 86_400]);
+    let mut all: Vec<i64> = near.collect();
+    all.extend((0..300).map(|_| random.signed(250_000_000_000)));
+    all.extend((0..300).map(|_| random.below(1 << 33) as i64 - (1 << 31)));
+    all
+}
+
+#[derive(Default)]
+struct Count {
+    compared: u64,
+    differ: Vec<String>,
+}
+
+impl Count {
+    fn compare(&mut self, name: &str, t: i64, ours: Option<&Answer>, theirs: Option<Answer>) {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return };
+        self.compared += 1;
+        if *ours != theirs {
+            self.differ.push(format!("{name} {t}: ours {ours:?}, theirs {theirs:?}"));
+        }
+    }
+
+    fn verdict(&self, who: &str) {
+        println!("{who}: {} comparisons, {} differ", self.compared, self.differ.len());
+        for line in self.differ.iter().step_by(1 + self.differ.len() / 20) {
+            println!("  {line}");
+        }
+        assert!(self.compared > 10_000, "{who}: only {}", self.compared);
+        assert!(self.differ.is_empty(), "{who} answers otherwise {} times", self.differ.len());
+    }
+}
+
+#[test]
+fn zone_files_as_others_read_them() {
+    let Some(found) = needed(zone_files(Path::new(ZONEINFO))) else { return };
+    let mut random = Random(0x5eed_0006);
+    let (mut jiff, mut tz) = (Count::default(), Count::default());
+    for (name, bytes) in found.iter().filter(|(name, _)| !name.starts_with("right/")) {
+        let zone = Zone::from_tzif(bytes).expect("an installed file");
+        let first = transitions(bytes).into_iter().min();
+        let of = jiff::tz::TimeZone::tzif(name, bytes).ok();
+        let other = tz::TimeZone::from_tz_data(bytes).ok();
+        for t in moments(bytes, &mut random) {
+            let answer = ours(&zone, t);
+            if let Some(of) = &of {
+                jiff.compare(name, t, answer.as_ref(), of_jiff(of, t));
+            }
+            // Before the first transition tz-rs takes the first type, as RFC 9636 has it.
+            if let Some(of) = &other
+                && first.is_none_or(|first| t >= first)
+            {
+                tz.compare(name, t, answer.as_ref(), of_tz(of, t));
+            }
+        }
+    }
+    jiff.verdict("jiff");
+    tz.verdict("tz-rs");
+}
+
+#[test]
+fn texts_as_others_read_them() {
+    let mut random = Random(0x5eed_0007);
+    let (mut jiff, mut tz) = (Count::default(), Count::default());
+    let no_files = tz::TimeZoneSettings::new(&[], |_| Err("no file".into()));
+    let made = (0..3000).map(|_| inputs::text(&mut random)).collect::<Vec<_>>();
+    let known = inputs::TEXTS.iter().map(|text| text.as_bytes().to_vec());
+    for text in known.chain(made) {
+        let Ok(text) = String::from_utf8(text) else { continue };
+        let zone = Zone::from_posix(text.as_bytes());
+        let of = jiff::tz::TimeZone::posix(&text).ok();
+        // tz-rs takes names of two letters, which POSIX and the others do not.
+        let other = no_files.parse_posix_tz(&text).ok().filter(|_| of.is_some());
+        for _ in 0..40 {
+            // glibc knows no rules before 1970.
+            let t = 31_536_000 + random.below(1 << 33) as i64;
+            let answer = ours(&zone, t);
+            if let Some(of) = &of {
+                jiff.compare(&text, t, answer.as_ref(), of_jiff(of, t));
+            }
+            if let Some(of) = &other {
+                tz.compare(&text, t, answer.as_ref(), of_tz(of, t));
+            }
+        }
+    }
+    jiff.verdict("jiff");
+    tz.verdict("tz-rs");
+}

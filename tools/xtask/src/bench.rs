@@ -1,0 +1,353 @@
+//! `make bench`: what observing costs, beside strace in the same run. Ratios travel between
+//! machines, absolute figures do not; nothing here is a test.
+
+use anyhow::{Context, Result, ensure};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rounds per comparison, each with the command alone right before it; the median is printed.
+const ROUNDS: usize = 5;
+/// Size of the generated log, megabytes.
+const LOG_MB: u64 = 300;
+
+/// A program to observe, in two lengths: what costs a few per cent shows only beside a second of work,
+/// what costs ten times as much would take all day.
+struct Workload {
+    name: &'static str,
+    short: Vec<String>,
+    long: Vec<String>,
+    processors: &'static str,
+}
+
+/// One finished command with all its descendants.
+#[derive(Clone, Copy)]
+struct Cost {
+    cpu: Duration,
+    wall: Duration,
+    peak_kib: i64,
+}
+
+/// All of it, or only the workloads whose name contains `part`.
+pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
+    std::env::set_current_dir(root)?;
+    build()?;
+    let needless = Path::new("target/release/needless");
+    println!(
+        "CPU time (user + system, tool and command together) as a ratio to the command alone;"
+    );
+    println!(
+        "median of {ROUNDS} pairs beside the long run for eBPF, of 3 beside the short for the others; on one"
+    );
+    println!(
+        "processor, but for the threads. perf does not wait for the command: to its ratio add 1.\n"
+    );
+    let arms = arms(needless);
+    print!("{:26}", "");
+    for arm in &arms {
+        print!(" {:>12}", arm.name);
+    }
+    println!(" {:>9} {:>9}", "long s", "short s");
+    std::fs::write("target/bench.bytes", noise(32 << 20))?;
+    for workload in workloads()? {
+        if part.is_none_or(|part| workload.name.contains(part)) {
+            overhead(&arms, &workload)?;
+        }
+    }
+    if part.is_some() {
+        return Ok(());
+    }
+    println!(
+        "targets, eBPF: localtime and find x1.25, python3 x1.06, 4 threads x1.35, sh loop x1.03; \
+         ptrace: localtime x9, gzip and dd x1.1\n"
+    );
+    start_up(needless)?;
+    host(needless)?;
+    println!();
+    throughput(needless)?;
+    crate::time_bench::bench()
+}
+
+/// `xtask measure one|all OUT CMD…`: runs CMD once, on one or all processors, and writes its cost to OUT.
+/// A process of its own, so that the peak memory is that command's.
+pub(crate) fn measure(processors: &str, out: &Path, words: &[&str]) -> Result<()> {
+    let (program, arguments) = words.split_first().context("measure one|all OUT CMD…")?;
+    if processors == "one" {
+        let us = Pid::from_raw(0);
+        let allowed = sched_getaffinity(us)?;
+        let last = (0..CpuSet::count()).rev().find(|at| allowed.is_set(*at) == Ok(true));
+        let mut one = CpuSet::new();
+        one.set(last.context("there is no processor")?)?;
+        sched_setaffinity(us, &one)?;
+    }
+    let began = Instant::now();
+    let status = Command::new(program)
+        .args(arguments)
+        .env_remove("TZ")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run {program}"))?;
+    let wall = began.elapsed();
+    ensure!(status.success(), "{program} ended with {status}");
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() * 1_000_000 + t.tv_usec();
+    let cpu = micros(used.user_time()) + micros(used.system_time());
+    std::fs::write(out, format!("{cpu} {} {}", wall.as_micros(), used.max_rss()))?;
+    Ok(())
+}
+
+fn build() -> Result<()> {
+    for what in [
+        &["build", "--release", "--locked", "--package", "needless"][..],
+        &["build", "--release", "--locked", "--package", "needless-strace-log", "--examples"][..],
+    ] {
+        let done = Command::new(env!("CARGO")).args(what).status()?;
+        ensure!(done.success(), "cargo {} failed", what.join(" "));
+    }
+    Ok(())
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+fn workloads() -> Result<Vec<Workload>> {
+    let testee = |name: &str, arguments: &str| -> Result<Vec<String>> {
+        let path = needless_fixtures::path(name).map_err(anyhow::Error::msg)?;
+        Ok([vec![path.to_string_lossy().into_owned()], words(arguments)].concat())
+    };
+    let times = |n: u32, command: &str| {
+        vec!["sh".into(), "-c".into(), format!("for i in $(seq {n}); do {command}; done")]
+    };
+    let find = "find /usr/share /usr/lib -type f";
+    let python = "/usr/bin/python3 -c pass";
+    let dd = "dd if=/dev/zero of=/dev/null bs=4k count=";
+    let on_one = |name, short, long| Workload { name, short, long, processors: "one" };
+    let gzip = words("gzip -1 -c target/bench.bytes");
+    Ok(vec![
+        on_one(
+            "localtime(), TZ unset",
+            testee("localtime", "localtime 100000")?,
+            testee("localtime", "localtime 3000000")?,
+        ),
+        on_one("find -type f", words(find), times(10, find)),
+        on_one("python3 -c pass", words(python), times(150, python)),
+        Workload {
+            name: "4 threads of stat",
+            short: testee("stat_threads", "4 25000")?,
+            long: testee("stat_threads", "4 600000")?,
+            processors: "all",
+        },
+        on_one("sh loop of /bin/true", times(200, "/bin/true"), times(3000, "/bin/true")),
+        on_one("gzip (no rule asks)", gzip.clone(), gzip),
+        on_one(
+            "dd bs=4k (no rule asks)",
+            words(&format!("{dd}500000")),
+            words(&format!("{dd}3000000")),
+        ),
+    ])
+}
+
+/// A way to observe.
+struct Arm {
+    name: &'static str,
+    /// What goes before the command.
+    before: Vec<String>,
+    /// Beside the long run.
+    long: bool,
+}
+
+fn arms(needless: &Path) -> Vec<Arm> {
+    let ours = |name, options: &str, long| {
+        let mut before = vec![needless.to_string_lossy().into_owned(), "run".into()];
+        before.extend(words(options));
+        before.extend(words("-o /dev/null --"));
+        Arm { name, before, long }
+    };
+    let mut arms = Vec::new();
+    let ebpf = Command::new(needless)
+        .args(["run", "--backend", "ebpf", "-o", "/dev/null", "--", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if ebpf.is_ok_and(|status| status.success()) {
+        arms.push(ours("eBPF", "--backend ebpf", true));
+        arms.push(ours("eBPF --all", "--backend ebpf --all", true));
+        arms.push(ours("e. --latency", "--backend ebpf --latency", true));
+    } else {
+        println!("eBPF is not allowed here: not measured (see needless doctor)");
+    }
+    arms.push(ours("ptrace", "--backend ptrace", false));
+    arms.push(ours("ptrace --all", "--backend ptrace --all", false));
+    let strace =
+        Arm { name: "strace -f -c", before: words("strace -f -c -o /dev/null"), long: false };
+    arms.push(strace);
+    let perf =
+        Arm { name: "perf trace -s", before: words("perf trace -s -o /dev/null --"), long: false };
+    if once(&[perf.before.clone(), words("true")].concat(), "one").is_ok() {
+        arms.push(perf);
+    }
+    arms
+}
+
+fn overhead(arms: &[Arm], workload: &Workload) -> Result<()> {
+    let mut natives: [Vec<f64>; 2] = Default::default();
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
+    let seconds = |words: &[String]| {
+        Ok::<_, anyhow::Error>(once(words, workload.processors)?.cpu.as_secs_f64())
+    };
+    for round in 0..ROUNDS {
+        for (arm, ratios) in arms.iter().zip(&mut ratios) {
+            // What costs many times as much needs no fine measurement, and takes long.
+            if !arm.long && round >= 3 {
+                continue;
+            }
+            let command = if arm.long { &workload.long } else { &workload.short };
+            // Right before: the speed of a shared machine drifts.
+            let native = seconds(command)?;
+            ratios.push(seconds(&[arm.before.clone(), command.clone()].concat())? / native);
+            natives[usize::from(arm.long)].push(native);
+        }
+    }
+    let [short, long] = natives.map(median);
+    print!("{:26}", workload.name);
+    for ratios in ratios {
+        print!(" {:>12}", ratio(median(ratios)));
+    }
+    println!(" {long:>9.3} {short:>9.3}");
+    Ok(())
+}
+
+fn start_up(needless: &Path) -> Result<()> {
+    let needless = needless.to_string_lossy().into_owned();
+    let ours = |backend: &str| {
+        let mut all = vec![needless.clone()];
+        all.extend(words(&format!("run --backend {backend} -o /dev/null -- true")));
+        all
+    };
+    let strace = words("strace -f -c -o /dev/null true");
+    let arms = [("ptrace", ours("ptrace")), ("ebpf", ours("ebpf")), ("strace", strace)];
+    let mut wall: [Vec<f64>; 3] = Default::default();
+    let mut cpu: [Vec<f64>; 3] = Default::default();
+    for _ in 0..4 * ROUNDS {
+        for (((_, words), wall), cpu) in arms.iter().zip(&mut wall).zip(&mut cpu) {
+            // Where eBPF is not allowed there is nothing to measure.
+            let cost = once(words, "one").ok();
+            let milliseconds = |time: fn(&Cost) -> Duration| {
+                cost.as_ref().map_or(f64::NAN, |c| time(c).as_secs_f64() * 1e3)
+            };
+            wall.push(milliseconds(|cost| cost.wall));
+            cpu.push(milliseconds(|cost| cost.cpu));
+        }
+    }
+    println!("start to end of `true`, milliseconds (target: ptrace at most 15 over strace):");
+    for (((name, _), wall), cpu) in arms.iter().zip(wall).zip(cpu) {
+        println!("  {name:6} {:6.1} of the clock {:6.1} of CPU", median(wall), median(cpu));
+    }
+    Ok(())
+}
+
+/// What watching the whole machine costs us while little happens on it. The counting itself is done in
+/// the observed processes' time.
+fn host(needless: &Path) -> Result<()> {
+    let mut watching = Command::new(needless)
+        .args(["host", "--for", "14s", "--rule", "tz-unset", "-o", "/dev/null"])
+        .stderr(Stdio::null())
+        .spawn()?;
+    let at = |after: u64| {
+        std::thread::sleep(Duration::from_secs(after));
+        cpu_and_memory(watching.id())
+    };
+    let (early, late) = (at(2), at(10));
+    if watching.wait()?.success()
+        && let (Some((before, _)), Some((after, resident_kib))) = (early, late)
+    {
+        println!(
+            "needless host: {:.2} % of a core (target 0.3) and {:.1} MB resident (target 15) while it observes",
+            (after - before) / 10.0 * 100.0,
+            resident_kib / 1024.0
+        );
+    }
+    Ok(())
+}
+
+/// CPU time of process `pid` so far, seconds, and its resident memory, KiB (proc(5)).
+fn cpu_and_memory(pid: u32) -> Option<(f64, f64)> {
+    let schedule = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let on_cpu: f64 = schedule.split(' ').next()?.parse().ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some((on_cpu / 1e9, resident.trim().trim_end_matches(" kB").parse().ok()?))
+}
+
+fn throughput(needless: &Path) -> Result<()> {
+    let log = PathBuf::from("target/bench.strace");
+    if !log.metadata().is_ok_and(|m| m.len() > LOG_MB * 900_000) {
+        let made = Command::new("target/release/examples/generate")
+            .arg(LOG_MB.to_string())
+            .stdout(File::create(&log)?)
+            .status()?;
+        ensure!(made.success(), "the log generator failed");
+    }
+    let bytes = log.metadata()?.len() as f64;
+    let words = [
+        needless.as_os_str(),
+        "read".as_ref(),
+        "-o".as_ref(),
+        "/dev/null".as_ref(),
+        log.as_os_str(),
+    ]
+    .map(|w: &OsStr| w.to_string_lossy().into_owned());
+    let runs = (0..ROUNDS).map(|_| once(&words, "one")).collect::<Result<Vec<_>>>()?;
+    let cpu = median(runs.iter().map(|r| r.cpu.as_secs_f64()).collect());
+    let peak = runs.iter().map(|r| r.peak_kib).max().unwrap_or(0);
+    println!(
+        "needless read of a {:.0} MB `strace -fttT` log: {:.2} GB/s of CPU time (target 1), peak memory {:.0} MB (target 64)",
+        bytes / 1e6,
+        bytes / cpu / 1e9,
+        peak as f64 / 1024.0
+    );
+    Ok(())
+}
+
+/// Runs a command once. On one processor, unless it is about several: where a tracer is woken at each
+/// call, waking another processor may cost more than all the rest, above all in a virtual machine.
+fn once(words: &[String], processors: &str) -> Result<Cost> {
+    let out = std::env::current_dir()?.join("target/bench.cost");
+    let status = Command::new(std::env::current_exe()?)
+        .args(["measure", processors])
+        .arg(&out)
+        .args(words)
+        .status()?;
+    ensure!(status.success(), "measuring failed: {}", words.join(" "));
+    let text = std::fs::read_to_string(&out)?;
+    let numbers = text.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>()?;
+    let [cpu, wall, peak_kib] = numbers[..] else { anyhow::bail!("odd measurement {text:?}") };
+    let micros = |n: i64| Duration::from_micros(n.unsigned_abs());
+    Ok(Cost { cpu: micros(cpu), wall: micros(wall), peak_kib })
+}
+
+/// Bytes that compress neither well nor badly, the same each time.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as u8 & 0x1f
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn ratio(value: f64) -> String {
+    format!("x{value:.2}")
+}

@@ -1,0 +1,414 @@
+//! `cargo xtask cases [PART] [--no-prove]`: real programs in a bad and a mended environment, beside strace.
+//!
+//! Prints for each what strace counted, what needless found, and how far its prediction is off; then what
+//! `prove` counts for every variable that a finding advises, one at a time: nearly all that was predicted has to
+//! go (`--no-prove` leaves that out). Then healthy programs, in which nothing may be found, whatever the locale. With `--write`, what was measured goes into the table
+//! from which the pages of rules take their proof. What is not installed is said to be skipped; with
+//! CI set that is a failure, for `scripts/install cases` brings all of it.
+
+mod remedies;
+mod stage;
+mod written;
+
+use anyhow::{Result, ensure};
+use needless_rules::{Measured, RULES};
+use stage::{Backend, Stage, Told};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A program in two environments, one with something needless and one without.
+///
+/// In all texts `@` stands for the case's own folder, in which all of it runs, `ARM` for `bad` in the one
+/// and `good` in the other, and `TWENTY` for a list of twenty of its subdirectories.
+struct Case {
+    /// The rule, or words of which any will do: a plain log, which has no environment, may tell another's.
+    rule: &'static str,
+    /// Words `NAME=VALUE`: the environment, beside PATH and HOME, in which the rule must find something.
+    bad: &'static str,
+    /// The environment in which it must not.
+    good: &'static str,
+    /// The program with its arguments, in the shell's words.
+    command: &'static str,
+    /// What is put into the folder first, by a shell.
+    prepare: &'static str,
+    /// What a shell does before and beside each run, in a mount and a network namespace of its own:
+    /// `own DIR` lets it change what is below DIR, `when PORT` waits for a server, `$helpers` are ended
+    /// after the run.
+    around: &'static str,
+    /// Programs that it needs beside the first word of the command.
+    needs: &'static str,
+    /// Other rules whose findings in it are right.
+    beside: &'static str,
+    /// Whether strace is to write the environment down (`-e abbrev=!execve`): the rule needs it.
+    environment: bool,
+    /// Whether the rule is shown only on demand (`--pedantic`).
+    pedantic: bool,
+    /// What runs, Markdown, for the page of the rule; "" where the command and `bad` say it.
+    program: &'static str,
+    /// What is different in the mended run, Markdown ("with it"); "" where `good` says it, or where
+    /// it is without `bad`.
+    mended: &'static str,
+}
+
+/// What most cases have: nothing of all this.
+const PLAIN: Case = Case {
+    rule: "",
+    bad: "",
+    good: "",
+    command: "",
+    prepare: "",
+    around: "",
+    needs: "",
+    beside: "",
+    environment: false,
+    pedantic: false,
+    program: "",
+    mended: "",
+};
+
+/// A program in which nothing may be found. The texts are as those of [`Case`].
+struct Healthy {
+    command: &'static str,
+    prepare: &'static str,
+    around: &'static str,
+    needs: &'static str,
+}
+
+/// A healthy program that needs nothing but the common material.
+const fn plain(command: &'static str) -> Healthy {
+    Healthy { command, prepare: "", around: "", needs: "" }
+}
+
+include!("../../cases/table.rs");
+include!("../../cases/healthy.rs");
+include!("../../cases/under_load.rs");
+
+/// All programs in which nothing may be found.
+fn all_healthy() -> impl Iterator<Item = &'static Healthy> {
+    HEALTHY.iter().chain(UNDER_LOAD)
+}
+
+/// In which healthy programs are run beside no locale at all: what people have.
+const LOCALES: [&str; 3] = ["en_US.UTF-8", "C.UTF-8", "C.utf8"];
+
+/// Largest error of a prediction, in percent of the calls that strace counted.
+const MOST_ERROR: f64 = 5.0;
+
+/// What came of all of it.
+#[derive(Default)]
+struct Sums {
+    found: u32,
+    runs: u32,
+    healthy: u32,
+    wrong: u32,
+    skipped: u32,
+    failed: u32,
+    proven: u32,
+    not_proven: u32,
+    worst: f64,
+    measured: Vec<Measured>,
+}
+
+/// Runs the table, or the part of it whose rules or programs contain `part`. With `write`, what the
+/// cases measured replaces their rows in `tools/cases/measured.tsv`, from which pages of rules take their
+/// proof. With `prove`, every variable that a finding advises is tried.
+pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> Result<()> {
+    let needless = match std::env::var_os("NEEDLESS") {
+        // Cases run in directories of their own.
+        Some(path) => std::path::absolute(path)?,
+        None => root.join("target/release/needless"),
+    };
+    ensure!(needless.exists(), "{} is not there: cargo build --release", needless.display());
+    let stage = Stage::new(needless, root);
+    let wanted = |text: &str| part.is_none_or(|part| text.contains(part));
+    let mut sums = Sums::default();
+    println!(
+        "{:21} {:7} {:>8} {:>8} {:>8} {:>7}",
+        "rule", "backend", "calls", "saved", "found", "error"
+    );
+    for case in CASES.iter().filter(|case| wanted(case.rule)) {
+        if let Err(error) = case.judge(&stage, prove, &mut sums) {
+            println!("{:21} FAILED: {error:#}", case.rule);
+            sums.failed += 1;
+        }
+    }
+    for (at, healthy) in all_healthy().enumerate().filter(|(_, one)| wanted(one.command)) {
+        if let Err(error) = healthy.judge(&stage, at, &mut sums) {
+            println!("{}: FAILED: {error:#}", healthy.command);
+            sums.failed += 1;
+        }
+    }
+    if part.is_none() {
+        println!();
+        for (rule, reason) in WITHOUT {
+            println!("{rule:21} has no case: {reason}");
+        }
+    }
+    let Sums { found, runs, healthy, wrong, skipped, failed, proven, not_proven, worst, measured } =
+        sums;
+    println!(
+        "\n{} rules, {} without a case; recall {found} of {runs}; healthy runs {healthy}; \
+         wrong findings {wrong}; worst error {worst:.1} %; remedies proven {proven}, not proven {not_proven}; skipped {skipped}; failed {failed}",
+        RULES.len(),
+        WITHOUT.len(),
+    );
+    if write {
+        written::write(root, &measured)?;
+    }
+    ensure!(failed == 0, "some case could not be run");
+    ensure!(found == runs && wrong == 0, "some case was not judged as it should be");
+    ensure!(worst <= MOST_ERROR, "a prediction is off by {worst:.1} % of the calls");
+    ensure!(not_proven == 0, "some remedy does not save what its finding predicts");
+    let must_run = needless_fixtures::must_run();
+    ensure!(!must_run || skipped == 0, "with CI set nothing may be skipped: scripts/install cases");
+    Ok(())
+}
+
+impl Case {
+    fn judge(&self, stage: &Stage, prove: bool, sums: &mut Sums) -> Result<()> {
+        if let Some(why) = stage.missing(self.command, self.needs, self.around) {
+            println!("{:21} skipped: {why}", self.rule);
+            sums.skipped += 1;
+            return Ok(());
+        }
+        let folder = tempfile::tempdir()?;
+        stage::prepare(stage, folder.path(), self.prepare)?;
+        let bad = stage.run_of(folder.path(), "bad", self.bad, self.command, self.around);
+        let good = stage.run_of(folder.path(), "good", self.good, self.command, self.around);
+        let before = stage.count(&bad)?;
+        let after = stage.count(&good)?;
+        let saved = before.saturating_sub(after);
+        let mut advised: Vec<Told> = Vec::new();
+        let mut all_predicted = Vec::new();
+        let mut beside = BTreeSet::new();
+        for backend in [Backend::Ptrace, Backend::Ebpf, Backend::Log(self.environment)] {
+            let bad = stage.judge(&bad, backend, self.pedantic)?;
+            let good = stage.judge(&good, backend, self.pedantic)?;
+            let of_this = |one: &&Told| any(self.rule, &one.rule);
+            let told: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
+            // What several rules say of one environment goes together.
+            let all = |told: &[Told]| told.iter().map(|one| one.saved).sum::<i64>();
+            let predicted = (all(&bad) - all(&good)).max(0) as u64;
+            let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
+            let finds = |found: &[Told]| found.iter().any(|one| any(self.rule, &one.rule));
+            let ok = finds(&bad) && !finds(&good);
+            all_predicted.push(predicted);
+            let others = || bad.iter().chain(&good).filter(|one| !any(self.rule, &one.rule));
+            beside.extend(others().map(|one| one.rule.clone()));
+            let wrong: Vec<String> = others()
+                .filter(|one| !any(self.beside, &one.rule))
+                .map(|one| format!("{}:{}", one.rule, one.saved))
+                .collect();
+            println!(
+                "{:21} {:7} {before:8} {saved:8} {told:8} {error:6.1}%{}{}",
+                self.name(),
+                backend.name(),
+                if ok { "" } else { "  MISSED" },
+                if wrong.is_empty() {
+                    String::new()
+                } else {
+                    format!("  WRONG: {}", wrong.join(" "))
+                },
+            );
+            sums.runs += 1;
+            sums.found += u32::from(ok);
+            sums.wrong += u32::from(!wrong.is_empty());
+            sums.worst = sums.worst.max(error);
+            // A log is of a command that is not run again; what it advises the others do, too.
+            if !matches!(backend, Backend::Log(_)) {
+                advised.extend(bad);
+            }
+        }
+        if prove {
+            self.prove(stage, &advised, sums);
+        }
+        if let [ptrace, ebpf, log] = all_predicted[..] {
+            sums.measured.push(Measured {
+                rule: self.name().to_owned(),
+                program: self.program(),
+                mended: self.mended(),
+                before,
+                after,
+                predicted: [ptrace, ebpf, log],
+                beside: beside.into_iter().collect(),
+                machine: written::machine()?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Tries what is advised in the bad environment, each in a folder of its own: a program may leave something
+    /// behind.
+    fn prove(&self, stage: &Stage, advised: &[Told], sums: &mut Sums) {
+        let folders = std::cell::RefCell::new(Vec::new());
+        let run = || {
+            let folder = tempfile::tempdir()?;
+            stage::prepare(stage, folder.path(), self.prepare)?;
+            let run = stage.run_of(folder.path(), "bad", self.bad, self.command, self.around);
+            folders.borrow_mut().push(folder);
+            Ok(run)
+        };
+        for tried in remedies::prove(stage, advised, &run) {
+            println!("{}", tried.line());
+            sums.proven += u32::from(tried.holds());
+            sums.not_proven += u32::from(!tried.holds());
+        }
+    }
+
+    /// The rule whose case it is.
+    fn name(&self) -> &'static str {
+        self.rule.split(' ').next().unwrap_or("")
+    }
+
+    /// What runs, for the page of the rule.
+    fn program(&self) -> String {
+        match (self.program, self.bad) {
+            ("", "") => format!("`{}`", self.command),
+            ("", bad) => format!("`{}` with `{bad}`", self.command),
+            (program, _) => program.to_owned(),
+        }
+    }
+
+    /// What is different in the mended run, for the page of the rule.
+    fn mended(&self) -> String {
+        match (self.mended, self.good) {
+            ("", "") => "without it".to_owned(),
+            ("", good) => format!("with `{good}`"),
+            (mended, _) => mended.to_owned(),
+        }
+    }
+}
+
+impl Healthy {
+    /// Number `at` of all. It is run without a locale by each way to observe, and in each of [`LOCALES`] by one:
+    /// which, goes round, so that over the list each locale meets each.
+    fn judge(&self, stage: &Stage, at: usize, sums: &mut Sums) -> Result<()> {
+        if let Some(why) = stage.missing(self.command, self.needs, self.around) {
+            println!("{}: skipped: {why}", self.command);
+            sums.skipped += 1;
+            return Ok(());
+        }
+        let backends = [Backend::Ptrace, Backend::Ebpf, Backend::Log(false)];
+        let mut wrong = Vec::new();
+        for backend in backends {
+            wrong.extend(self.found(stage, backend, "", "", sums)?);
+        }
+        let installs = stage.locales().filter(|_| stage.missing("true", "", "own").is_none());
+        for (number, locale) in LOCALES.into_iter().enumerate() {
+            let backend = backends[(at + number) % backends.len()];
+            let around = match (locale, &installs) {
+                ("en_US.UTF-8", Some(around)) => around,
+                ("en_US.UTF-8", None) => {
+                    println!(
+                        "{}: skipped with LANG={locale}: it cannot be installed",
+                        self.command
+                    );
+                    sums.skipped += 1;
+                    continue;
+                }
+                _ => "",
+            };
+            wrong.extend(self.found(stage, backend, locale, around, sums)?);
+        }
+        let said = match wrong.is_empty() {
+            true => "nothing found".to_owned(),
+            false => format!("WRONG: {}", wrong.join(" ")),
+        };
+        println!("{said} in {}", self.command);
+        Ok(())
+    }
+
+    /// What is found in one run, in this locale if one is named.
+    fn found(
+        &self,
+        stage: &Stage,
+        backend: Backend,
+        locale: &str,
+        around: &str,
+        sums: &mut Sums,
+    ) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir()?;
+        stage::prepare(stage, folder.path(), MATERIAL)?;
+        stage::prepare(stage, folder.path(), self.prepare)?;
+        let (variables, how) = match locale {
+            "" => ("TZ=Etc/UTC".to_owned(), backend.name().to_owned()),
+            _ => {
+                (format!("TZ=Etc/UTC LANG={locale}"), format!("{}, LANG={locale}", backend.name()))
+            }
+        };
+        let around = format!("{around}{}", self.around);
+        let mut run = stage.run_of(folder.path(), "good", &variables, self.command, &around);
+        // What fails at once asks for little; of what runs inside a script the status is not known.
+        run.succeeds = run.around.is_empty();
+        let told = stage.judge(&run, backend, false)?;
+        sums.healthy += 1;
+        sums.wrong += u32::from(!told.is_empty());
+        Ok(told.iter().map(|one| format!("{}:{} ({how})", one.rule, one.saved)).collect())
+    }
+}
+
+/// Whether `name` is one of the words.
+fn any(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_has_a_case_or_a_reason() {
+        for rule in RULES {
+            let cases = CASES.iter().any(|case| any(case.rule, rule.name));
+            let reasons: Vec<_> = WITHOUT.iter().filter(|(name, _)| *name == rule.name).collect();
+            let reasoned = matches!(reasons[..], [(_, reason)] if reason.len() > 20);
+            assert!(cases != reasoned, "{}: one case at least, or one reason", rule.name);
+        }
+    }
+
+    #[test]
+    fn the_table_names_rules_that_exist() {
+        let words =
+            CASES.iter().flat_map(|case| case.rule.split(' ').chain(case.beside.split(' ')));
+        let words = words.filter(|word| !word.is_empty());
+        for name in words.chain(WITHOUT.iter().map(|(name, _)| *name)) {
+            assert!(needless_rules::by_name(name).is_some(), "{name}");
+        }
+    }
+
+    /// What the pages say was measured is what the cases do: a case that changes is measured anew.
+    #[test]
+    fn each_case_is_in_the_table_of_proofs() {
+        let rows = needless_rules::measured();
+        let rows = |case: &Case| {
+            rows.iter().any(|row| {
+                (&*row.rule, &row.program, &row.mended)
+                    == (case.name(), &case.program(), &case.mended())
+            })
+        };
+        for case in CASES {
+            assert!(rows(case), "{}: cargo xtask cases --write, then gen", case.program());
+            // Nothing of the notation of cases is shown.
+            let words = [case.program(), case.mended()].concat();
+            assert!(!["@", "ARM", "TWENTY"].iter().any(|mark| words.contains(mark)), "{words}");
+        }
+        assert_eq!(needless_rules::measured().len(), CASES.len());
+    }
+
+    #[test]
+    fn pedantic_rules_are_asked_for() {
+        for case in CASES {
+            let rule = needless_rules::by_name(case.name());
+            assert!(rule.is_some_and(|rule| rule.pedantic == case.pedantic), "{}", case.rule);
+        }
+    }
+
+    #[test]
+    fn healthy_programs_are_many_and_different() {
+        let mut lines: Vec<&str> = all_healthy().map(|healthy| healthy.command).collect();
+        let all = lines.len();
+        lines.sort_unstable();
+        lines.dedup();
+        assert!(lines.len() == all && all >= 25, "{all}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Files that are generated and checked in.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// Path below the root, contents.
+fn generated() -> Vec<(String, String)> {
+    let mut files = vec![
+        ("schema/needless.report-1.json".to_owned(), needless_report::schema()),
+        ("schema/needless.profile-1.json".to_owned(), needless_report::profile_schema()),
+        ("schema/needless.proof-1.json".to_owned(), needless_report::proof_schema()),
+        ("schema/needless.diff-1.json".to_owned(), needless_report::diff_schema()),
+        ("schema/needless.origin-1.json".to_owned(), needless_report::origin_schema()),
+        ("book/src/SUMMARY.md".to_owned(), summary()),
+        ("book/src/places.md".to_owned(), needless_environment::book_page()),
+    ];
+    for rule in needless_rules::RULES {
+        let page = needless_rules::page(rule).markdown();
+        files.push((format!("book/src/rules/{}.md", rule.name), page.trim_end().to_owned() + "\n"));
+    }
+    files
+}
+
+/// The contents of the book: the pages that people write, then the rules'.
+fn summary() -> String {
+    let pages = [
+        ("What observing costs", "overhead"),
+        ("Real programs", "cases"),
+        ("Proof", "proof"),
+        ("needless.toml: rules of your own, baselines", "own-rules"),
+        ("Places", "places"),
+        ("The time engine", "time-engine"),
+        ("How fast the time engine is", "time-speed"),
+        ("The laboratory", "lab"),
+    ];
+    let mut text = "# Summary\n\n".to_owned();
+    for (title, file) in pages {
+        text += &format!("- [{title}]({file}.md)\n");
+    }
+    text += "\n# Rules\n\n";
+    for rule in needless_rules::RULES {
+        text += &format!("- [{0}](rules/{0}.md)\n", rule.name);
+    }
+    text
+}
+
+/// Writes every generated file that is stale or missing; says which.
+pub(crate) fn write(root: &Path) -> Result<String> {
+    let mut said = Vec::new();
+    for (path, contents) in generated() {
+        let file = root.join(&path);
+        if fs::read_to_string(&file).is_ok_and(|old| old == contents) {
+            said.push(format!("{path}: as it was"));
+            continue;
+        }
+        let folder = file.parent().context("a generated file lies in a folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(&file, contents).with_context(|| format!("cannot write {}", file.display()))?;
+        said.push(format!("{path}: written"));
+    }
+    Ok(said.join("\n"))
+}
+
+/// Fails if a generated file is stale or missing.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    for (path, contents) in generated() {
+        if !fs::read_to_string(root.join(&path)).is_ok_and(|old| old == contents) {
+            bail!("{path} is stale: run `cargo xtask gen`");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_files_are_noticed_and_written() {
+        let root = tempfile::tempdir().unwrap();
+        let missing = check(root.path()).unwrap_err().to_string();
+        assert!(missing.contains("cargo xtask gen"), "{missing}");
+        assert!(write(root.path()).unwrap().ends_with("written"));
+        check(root.path()).unwrap();
+        assert!(write(root.path()).unwrap().ends_with("as it was"));
+        fs::write(root.path().join(&generated()[0].0), "{}").unwrap();
+        assert!(check(root.path()).is_err());
+    }
+}
