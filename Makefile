@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
-# They work on a bare Debian 12 or Ubuntu 24.04 with git, make and root or sudo.
+# They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo check test bench cases audit oracle cross
+.PHONY: demo check test bench cases lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -16,10 +16,14 @@ bench: ## speed beside strace, as ratios within one run
 	@scripts/install build
 	@. scripts/lib.sh && use_cargo && cargo run --release --locked -p xtask -- bench
 
-cases: ## real programs, in need of mending and healthy, beside strace: what is found, and how far predictions are off
+cases: ## real programs, healthy and not, beside strace: what is found, and how far predictions are off
 	@scripts/install cases
 	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
 	    && cargo run --release --locked -p xtask -- cases
+
+lab:   ## published measurements, made again on this machine, beside their figures
+	@scripts/install lab
+	@. scripts/lib.sh && use_cargo && cargo xtask lab tz && cargo xtask lab locale && cargo xtask lab locale --as-in-2001
 
 audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test

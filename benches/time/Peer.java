@@ -4,7 +4,7 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.zone.ZoneRules;
 
-/** java.time: a moment to all fields. Prints nanoseconds per call in the zone that is its argument. */
+/** java.time: converts moments to all fields. Prints nanoseconds per call in the zone that is its argument. */
 class Peer {
     public static void main(String[] args) {
         ZoneRules rules = ZoneId.of(args[0]).getRules();

@@ -1,9 +1,9 @@
-/* The C library's time functions beside those of the preloaded library: in one process, in turn, on the same
- * times. Nanoseconds per call, the least of many short runs, and the ratio.
+/* Measures the C library's time functions and those of the preloaded library: in one process, in turn, on the same
+ * times. Prints nanoseconds per call, the least of many short runs, and the ratio. `cargo xtask bench` runs it.
  *
  * calls rows        one thread; the zone is that of TZ
  * calls threads     two threads at once
- * calls first       the first localtime of this process, as it is called here
+ * calls first       the first localtime of the process, of the library that is linked or preloaded
  * calls count N     N conversions, for a tracer to count */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ static void (*tzsets[2])(void);
 
 static volatile long sink;
 
-/* Both arms in turn; of each the fastest chunk, which nobody interrupted. */
+/* Both libraries in turn; of each the fastest chunk, which was not interrupted. */
 #define ROW(name, body)                                                                             \
     do {                                                                                            \
         double best[2] = {1e18, 1e18};                                                              \
@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     void *libc = dlopen("libc.so.6", RTLD_NOW);
 #define BOTH(name) name##s[0] = (__typeof__(name##s[0]))dlsym(libc, #name), name##s[1] = name
     BOTH(localtime), BOTH(localtime_r), BOTH(gmtime_r), BOTH(mktime), BOTH(timegm), BOTH(strftime), BOTH(ctime_r), BOTH(tzset);
-    if (localtimes[0] == localtimes[1]) { puts("both arms are the C library: preload libneedless_localtime.so"); return 2; }
+    if (localtimes[0] == localtimes[1]) { puts("both functions are the C library's: preload libneedless_localtime.so"); return 2; }
     fill_times();
     if (!strcmp(what, "threads")) threads();
     else rows();

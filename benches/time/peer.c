@@ -1,4 +1,5 @@
-/* localtime_r of the C library this is linked with, or of a preloaded one. Prints nanoseconds per call in TZ. */
+/* localtime_r of the C library that this is linked with, or of a preloaded library. Prints nanoseconds per call in the
+ * zone of TZ. */
 #include <stdio.h>
 #include "times.h"
 

@@ -1,4 +1,4 @@
-// abseil: a moment to all fields. Prints nanoseconds per call in the zone that is its argument.
+// abseil: converts moments to all fields. Prints nanoseconds per call in the zone that is its argument.
 #include <cstdio>
 #include "absl/time/time.h"
 extern "C" {

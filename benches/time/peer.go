@@ -1,4 +1,4 @@
-// Go's time package: a moment to all fields. Prints nanoseconds per call in the zone that is its argument.
+// Go's time package: converts moments to all fields. Prints nanoseconds per call in the zone that is its argument.
 package main
 
 import (

@@ -1,4 +1,4 @@
-/* The times that every peer converts, and a clock. */
+/* The times that every program here converts, and a clock. */
 #include <stdint.h>
 #include <time.h>
 

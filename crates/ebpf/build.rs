@@ -1,8 +1,9 @@
-//! Compiles the program for the kernel with clang, and libbpf, which loads it, with the C compiler.
-//! Where something is missing, says so in one line and builds without: needless then falls back to
-//! ptrace at run time.
+//! Compiles the programs for the kernel with clang, and libbpf, which loads them, with the C compiler.
+//! If something is missing, it says so in one line and builds without: needless then uses ptrace.
 
+use needless_model::{ArgClass, Query};
 use std::env;
+use std::fmt::{Debug, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,13 +11,14 @@ use std::process::Command;
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(ebpf)");
     println!("cargo::rerun-if-changed=src/bpf");
+    println!("cargo::rerun-if-changed=src/shared.rs");
     println!("cargo::rerun-if-env-changed=CLANG");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let libraries = match build(&out) {
         Ok(()) => {
             println!("cargo::rustc-cfg=ebpf");
-            // In this order: GNU ld looks for what libbpf wants only in what comes after it, and the
-            // binding names libbpf last.
+            // In this order: GNU ld looks for the symbols that libbpf needs only in libraries named after
+            // it, and libbpf-sys names libbpf last.
             for library in ["bpf", "elf", "z"] {
                 println!("cargo::rustc-link-lib={library}");
             }
@@ -24,9 +26,9 @@ fn main() {
         }
         Err(missing) => {
             println!("cargo::warning=built without eBPF: {missing}");
-            // A file that never is there: looks again at the next build, when it may be installed.
+            // A file that never exists: the next build looks again, when it may be installed.
             println!("cargo::rerun-if-changed=src/missing");
-            // Nothing refers to what would be in them, but the linker wants them to be there.
+            // Nothing refers to their content, but the linker requires that they exist.
             let empty = out.join("empty");
             fs::create_dir_all(&empty).expect("OUT_DIR");
             for library in ["bpf", "elf", "z"] {
@@ -50,12 +52,15 @@ fn build(out: &Path) -> Result<(), String> {
     let libbpf = libbpf()?;
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let object = out.join("needless.bpf.o");
+    fs::write(out.join("shared.h"), shared_h()).map_err(|e| e.to_string())?;
     let compile = Command::new(&clang)
         .args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-nostdinc"])
         .arg(format!("-D__TARGET_ARCH_{architecture}"))
         .arg(format!("-I{}", libbpf.join("src").display()))
-        // Paths of the machine that builds do not get into the program.
+        .arg(format!("-I{}", out.display()))
+        // Paths of the build machine do not get into the programs.
         .arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
+        .arg(format!("-ffile-prefix-map={}=.", out.display()))
         .args(["-c", "src/bpf/needless.bpf.c", "-o"])
         .arg(&object)
         .output();
@@ -98,11 +103,108 @@ fn build(out: &Path) -> Result<(), String> {
         .map_err(|error| format!("libbpf does not compile: {error}"))
 }
 
-/// Where cargo keeps the source of libbpf: in the crate that binds it.
+/// src/shared.rs in C, with the numbers of the model's enumerations.
+fn shared_h() -> String {
+    let mut c = Header("#pragma once\n".into());
+    c.enumeration("Query", &Query::ALL.map(|query| named(query, query as u8)));
+    c.enumeration("ArgClass", &ArgClass::ALL.map(|class| named(class, class as u8)));
+    define_shared(&mut c);
+    c.0
+}
+
+fn named(member: impl Debug, number: u8) -> (String, u8) {
+    (format!("{member:?}"), number)
+}
+
+struct Header(String);
+
+impl Header {
+    fn constant(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.0, "#define {name} {value}");
+    }
+
+    fn enumeration(&mut self, name: &str, members: &[(String, u8)]) {
+        let prefix = upper(name);
+        for (member, number) in members {
+            let _ = writeln!(self.0, "#define {prefix}_{} {number}", upper(member));
+        }
+    }
+
+    fn structure(&mut self, name: &str, fields: &[(&str, &str)]) {
+        let fields = fields.iter().map(|(name, of)| format!("\t{};\n", declaration(of, name)));
+        let _ = writeln!(self.0, "struct {} {{\n{}}};", lower(name), fields.collect::<String>());
+    }
+}
+
+/// `name` declared as being of the Rust type `of`.
+fn declaration(of: &str, name: &str) -> String {
+    if let Some((of, length)) =
+        of.strip_prefix('[').and_then(|of| of.strip_suffix(']')?.rsplit_once(';'))
+    {
+        return declaration(of.trim(), &format!("{name}[{}]", length.trim()));
+    }
+    match (&of[..1], &of[1..]) {
+        ("u", bits) => format!("__u{bits} {name}"),
+        ("i", bits) => format!("__s{bits} {name}"),
+        _ => format!("struct {} {name}", lower(of)),
+    }
+}
+
+/// `RowKey` as `row_key`.
+fn lower(name: &str) -> String {
+    let mut text = String::new();
+    for (at, letter) in name.chars().enumerate() {
+        if letter.is_uppercase() && at > 0 {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+fn upper(name: &str) -> String {
+    lower(name).to_uppercase()
+}
+
+macro_rules! shared {
+    ($($items:tt)*) => {
+        fn define_shared(c: &mut Header) {
+            items! { c $($items)* }
+        }
+    };
+}
+
+macro_rules! items {
+    ($c:ident) => {};
+    ($c:ident $(#[$doc:meta])* const $name:ident: $type:ty = $value:literal; $($rest:tt)*) => {
+        $c.constant(stringify!($name), stringify!($value));
+        items! { $c $($rest)* }
+    };
+    ($c:ident $(#[$doc:meta])* enum $name:ident { $($member:ident),* } $($rest:tt)*) => {
+        {
+            #[derive(Debug, Clone, Copy)]
+            enum $name { $($member),* }
+            $c.enumeration(stringify!($name), &[$(named($name::$member, $name::$member as u8)),*]);
+        }
+        items! { $c $($rest)* }
+    };
+    (
+        $c:ident $(#[$doc:meta])*
+        struct $name:ident { $($(#[$about:meta])* $field:ident: $type:ty,)* }
+        $($rest:tt)*
+    ) => {
+        $c.structure(stringify!($name), &[$((stringify!($field), stringify!($type))),*]);
+        items! { $c $($rest)* }
+    };
+}
+
+include!("src/shared.rs");
+
+/// Where cargo keeps the source of libbpf: in the crate libbpf-sys.
 fn libbpf() -> Result<PathBuf, String> {
-    // Packages that only tests need may not be here yet: then cargo has to be let fetch them.
+    // Packages that only tests need may not be downloaded yet: then cargo must be allowed to fetch them.
     let manifest = listed(&["--offline"]).or_else(|| listed(&[]));
-    let manifest = manifest.ok_or("cargo metadata does not tell where libbpf-sys is")?;
+    let manifest = manifest.ok_or("cargo metadata does not show where libbpf-sys is")?;
     let source = Path::new(&manifest).with_file_name("libbpf");
     source.join("src/bpf.h").exists().then_some(source).ok_or("libbpf-sys has no libbpf".into())
 }

@@ -1,15 +1,15 @@
-//! Any bytes as a strace log: no panic, one line of error, sums that agree.
+//! Any bytes as a strace log: no panic, errors of one line, sums that agree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use needless_model::Limits;
-use needless_strace_log::{Options, read};
+use needless_strace_log::{ReadOptions, read};
 
 fuzz_target!(|bytes: &[u8]| {
-    let options = Options {
+    let options = ReadOptions {
         // Few rows, so that folding is reached.
         limits: Limits { rows: 64, ..Limits::default() },
-        watch: &["TZ", "LANG"],
+        watch: ["TZ", "LANG"].into(),
     };
     match read(bytes, "log", &options) {
         Ok(profile) => {

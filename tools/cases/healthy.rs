@@ -1,23 +1,9 @@
-// Healthy programs: nothing may be found in them.
+// Healthy programs, in which nothing may be found.
 
 /// What they work on.
-const MATERIAL: &str = "chmod 755 .; seq 20000 >n; \
-     printf '#include <stdio.h>\\nint main(void){puts(\"x\");return 0;}\\n' >c.c; \
-     mkdir d; for i in $(seq 50); do echo $i >d/f$i; done; \
-     tar cf a.tar d; \
-     git init -q g; for i in 1 2 3; do seq $i 400 >g/f$i; done; git -C g add .; git -C g -c user.name=a -c user.email=a commit -qm one; seq 500 >>g/f1; \
-     printf 'all: c\\n\\techo x\\nc: c.c\\n\\tgcc -O2 -o c c.c\\n' >Makefile; \
-     printf 'import json\\nprint(json.dumps([1, 2]))\\n' >p.py; \
-     printf 'import a\\ndef test_one(): assert a.one() == 1\\n' >t.py; printf 'def one(): return 1\\n' >a.py; \
-     echo '{\"a\": [1, 2]}' >j.json; \
-     mkdir out home deb cm; \
-     mkdir -p deb/DEBIAN deb/opt/x; seq 100 >deb/opt/x/f; printf 'Package: x\\nVersion: 1\\nArchitecture: all\\nMaintainer: x <x>\\nDescription: x\\n' >deb/DEBIAN/control; \
-     cp c.c cm; printf 'cmake_minimum_required(VERSION 3.10)\\nproject(x C)\\nadd_executable(x c.c)\\n' >cm/CMakeLists.txt; \
-     for i in $(seq 20); do echo \"all: o$i.o\"; printf 'o%d.o: c.c\\n\\tgcc -c -o o%d.o c.c\\n' $i $i; done >many.mk; \
-     echo 'fn main() { println!(\"x\") }' >r.rs; printf 'package main\\nfunc main() { println(1) }\\n' >x.go; \
-     printf 'create table t(a); insert into t values(1); insert into t values(2);' >q.sql";
+const MATERIAL: &str = include_str!("scripts/material.sh");
 
-/// Each transaction of its own, and the rows read back.
+/// Each row in its own transaction, and all rows read back.
 const SQLITE: &str = "{ echo 'create table t(a integer primary key, b);'; seq 300 | sed 's/.*/insert into t values(&, &*2);/'; seq 300 | sed 's/.*/select b from t where a = &;/'; } >load.sql";
 
 const HEALTHY: &[Healthy] = &[
@@ -97,8 +83,8 @@ const HEALTHY: &[Healthy] = &[
     plain("dpkg-deb -b deb p.deb"),
     Healthy { command: "dpkg --root=@/root -i p.deb", prepare: "mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates; : >root/var/lib/dpkg/status; dpkg-deb -b deb p.deb", around: "", needs: "dpkg-deb" },
     plain("python3 -m pip list"),
-    // Without lsb_release, which pip starts: a script that sets a locale by another spelling.
-    Healthy { command: "python3 -m pip install -q --no-index --no-deps --target out x-1-py3-none-any.whl", prepare: "printf 'x = 1\n' >x.py; mkdir x-1.dist-info; printf 'Metadata-Version: 2.1\nName: x\nVersion: 1\n' >x-1.dist-info/METADATA; printf 'Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n' >x-1.dist-info/WHEEL; printf 'x.py,,\nx-1.dist-info/METADATA,,\nx-1.dist-info/WHEEL,,\nx-1.dist-info/RECORD,,\n' >x-1.dist-info/RECORD; python3 -m zipfile -c x-1-py3-none-any.whl x.py x-1.dist-info", around: "own /usr/bin; rm -f /usr/bin/lsb_release", needs: "" },
+    // pip starts lsb_release where it is installed: a script that sets a locale by another spelling.
+    Healthy { command: "python3 -m pip install -q --no-index --no-deps --target out x-1-py3-none-any.whl", prepare: include_str!("scripts/pip-wheel.sh"), around: "own /usr/bin; rm -f /usr/bin/lsb_release", needs: "" },
     plain("vim -N -u NONE -es -c '%s/1/2/g' -c 'w! m' -c 'qa!' n"),
     plain("emacs -batch -Q n --eval '(while (re-search-forward \"1\" nil t) (replace-match \"2\"))' --eval '(write-file \"m\")'"),
     plain("env TERM=xterm sh -c \"{ sleep 1; printf 'abc\\\\030'; sleep 1; printf n; } | script -qec 'nano -I n' /dev/null\""),
@@ -120,9 +106,9 @@ const HEALTHY: &[Healthy] = &[
     plain("java -cp /usr/share/java/js.jar org.mozilla.javascript.tools.shell.Main -e 'for (var i = 0, a = []; i < 300000; i++) a[i % 1000] = String(i)'"),
     plain("mlr --icsv --ojson head -n 3 n"),
     plain("java -version"),
-    // Traps: what looks needless and is not. A line protocol, whose answers must not wait in a buffer; a
-    // program that switches zones; one that watches a file; the one directory that holds the library.
-    Healthy { command: "python3 driver.py", prepare: "printf 'import sys\\nfor line in sys.stdin: print(line.strip())\\n' >echo.py; printf 'import os, subprocess\\nos.environ[\"PYTHONUNBUFFERED\"] = \"1\"\\np = subprocess.Popen([\"python3\", \"echo.py\"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)\\nfor n in range(500):\\n    p.stdin.write(str(n) + chr(10))\\n    p.stdout.readline()\\np.stdin.close()\\n' >driver.py", around: "", needs: "" },
+    // Traps: calls that look needless and are not. A line protocol, whose answers must not wait in a buffer; a
+    // program that switches zones; one that watches a file; the only directory that has the library.
+    Healthy { command: "python3 driver.py", prepare: include_str!("scripts/line-protocol.sh"), around: "", needs: "" },
     plain("perl -MPOSIX -e 'for (1..300) {$ENV{TZ} = $_ % 2 ? q(Asia/Tokyo) : q(Europe/Athens); tzset; localtime}'"),
     plain("perl -e 'for (1..300) {stat q(/etc/resolv.conf); select undef, undef, undef, 0.005}'"),
     Healthy { command: "env LD_LIBRARY_PATH=@/lib git --version", prepare: "mkdir lib; cp $(ldd /usr/bin/git | awk '/libz/ {print $3}') lib", around: "", needs: "git" },

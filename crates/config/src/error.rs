@@ -15,7 +15,7 @@ impl ConfigError {
         ConfigError::at(name, what)
     }
 
-    /// About a place: `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`.
+    /// About a position: `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`.
     pub(crate) fn at(place: &str, what: impl Into<String>) -> ConfigError {
         let what: String = what.into();
         // The parser's own messages may have several lines.

@@ -1,4 +1,4 @@
-//! The form of a file, as TOML gives it: each value with its place.
+//! The structure of a file, as TOML gives it: each value with its position.
 
 use crate::ConfigError;
 use serde::Deserialize;
@@ -13,7 +13,8 @@ use toml::value::Datetime;
 pub(crate) struct Text<'t> {
     text: &'t str,
     name: &'t str,
-    /// Where its lines begin, the first one too: a place is looked up for each rule and suppression.
+    /// Where its lines begin, the first one included: a position is looked up for each rule and
+    /// suppression.
     lines: Vec<usize>,
 }
 
@@ -69,11 +70,11 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RuleIn {
     pub(crate) name: Spanned<String>,
-    pub(crate) calls: Spanned<Words>,
-    pub(crate) path: Option<Spanned<Words>>,
-    pub(crate) except: Option<Spanned<Words>>,
-    pub(crate) outcome: Option<Spanned<Words>>,
-    pub(crate) program: Option<Spanned<Words>>,
+    pub(crate) calls: Spanned<TextList>,
+    pub(crate) path: Option<Spanned<TextList>>,
+    pub(crate) except: Option<Spanned<TextList>>,
+    pub(crate) outcome: Option<Spanned<TextList>>,
+    pub(crate) program: Option<Spanned<TextList>>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, Spanned<EnvIn>>,
     pub(crate) needless: Option<Spanned<String>>,
@@ -115,34 +116,34 @@ pub(crate) struct IgnoreIn {
 }
 
 /// One text, or a list of them.
-pub(crate) struct Words(pub(crate) Vec<String>);
+pub(crate) struct TextList(pub(crate) Vec<String>);
 
-/// A pattern, `true` for set to whatever, `false` for unset.
+/// A pattern, `true` for set to any value, `false` for unset.
 pub(crate) enum EnvIn {
     Is(bool),
     Fits(String),
 }
 
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
+impl<'de> Deserialize<'de> for TextList {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<TextList, D::Error> {
         struct Reader;
         impl<'de> Visitor<'de> for Reader {
-            type Value = Words;
+            type Value = TextList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of texts")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(vec![text.to_owned()]))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TextList, E> {
+                Ok(TextList(vec![text.to_owned()]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TextList, A::Error> {
                 let mut words = Vec::new();
                 while let Some(word) = list.next_element()? {
                     words.push(word);
                 }
-                Ok(Words(words))
+                Ok(TextList(words))
             }
         }
         from.deserialize_any(Reader)

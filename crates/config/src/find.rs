@@ -1,29 +1,33 @@
-//! Which files are meant.
+//! Finds the configuration files.
 
 use crate::ConfigError;
 use std::path::{Path, PathBuf};
 
 /// The name of the file that is looked for.
 const FILE: &str = "needless.toml";
-/// Of the folder beside it: each `.toml` in it counts.
+/// The folder beside it; each `.toml` file in it counts.
 const FOLDER: &str = "needless.d";
 
 /// What was found from a directory upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ConfigFiles {
     /// The files, in the order in which they count.
     pub files: Vec<PathBuf>,
-    /// Files that are there and not read, with the reason in a sentence.
+    /// Files that exist but are not read, with the reason in a sentence.
     pub refused: Vec<String>,
 }
 
-/// The configuration for who works in `from`: `needless.toml` and the files of `needless.d` in the
-/// first directory, from there upwards, that has one of them. `doubt` says why a file is not to be believed
-/// ("it belongs to user 1000"): somebody else's may hide what an administrator looks for.
+/// The configuration for a user who works in `from`: `needless.toml` and the files of `needless.d`
+/// in the first directory, from there upwards, that has one of them. `doubt` says why a file must
+/// not be trusted ("it belongs to user 1000"): another user's file may hide what an administrator
+/// looks for.
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Found, ConfigError> {
+pub fn find(
+    from: &Path,
+    doubt: impl Fn(&Path) -> Option<String>,
+) -> Result<ConfigFiles, ConfigError> {
     for dir in from.ancestors() {
         let mut files = Vec::new();
         if dir.join(FILE).is_file() {
@@ -35,7 +39,7 @@ pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Foun
         if files.is_empty() {
             continue;
         }
-        let mut found = Found::default();
+        let mut found = ConfigFiles::default();
         for file in files {
             match doubt(&file) {
                 Some(why) => found.refused.push(format!(
@@ -47,10 +51,10 @@ pub fn find(from: &Path, doubt: impl Fn(&Path) -> Option<String>) -> Result<Foun
         }
         return Ok(found);
     }
-    Ok(Found::default())
+    Ok(ConfigFiles::default())
 }
 
-/// The files that are meant by a path somebody named: itself, or those of a folder.
+/// The files for a path that the user named: the file itself, or those of a folder.
 ///
 /// # Errors
 /// When it is not there or cannot be read, or a folder without any such file.

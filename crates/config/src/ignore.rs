@@ -1,4 +1,4 @@
-//! From the form of a suppression to the suppression.
+//! Builds a suppression from its entry in the file.
 
 use crate::ConfigError;
 use crate::file::{IgnoreIn, Text};
@@ -15,7 +15,7 @@ pub(crate) fn ignore(ignore: Spanned<IgnoreIn>, text: &Text<'_>) -> Result<Ignor
     };
     let reason = ignore.reason.get_ref().split_whitespace().collect::<Vec<_>>().join(" ");
     if reason.is_empty() {
-        let what = "why is it ignored? Whoever reads this next year wants to know";
+        let what = "the reason is empty: say why the finding is ignored, for people who read this next year";
         return Err(text.wrong(&ignore.reason.span(), what));
     }
     let until = ignore.until.map(|until| {

@@ -1,4 +1,4 @@
-//! What users tell needless for good: `needless.toml`, with rules of their own and suppressions.
+//! The configuration file `needless.toml`: a user's own rules, and suppressions.
 //!
 //! ```toml
 //! [[rule]]
@@ -25,14 +25,15 @@ mod rule;
 mod test;
 
 pub use error::ConfigError;
-pub use find::{Found, find};
-pub use test::{Failure, test};
+pub use find::{ConfigFiles, find};
+pub use test::{FailedExample, test};
 
+use needless_model::{RuleName, WatchList};
 use needless_rules::{Declared, Ignore, UNUSED_IGNORE};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// What was told.
+/// What the files declare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Rules, in the order in which they were declared.
@@ -62,18 +63,16 @@ pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Con
 
 /// Adds what a file says to `config`. `name` is what errors call it.
 ///
-/// Names of rules and of variables are kept for the rest of the run.
-///
 /// # Errors
 /// When it is wrong.
 pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), ConfigError> {
     let text = file::Text::new(text, name);
     let file = file::read(&text)?;
-    let mut known: HashMap<&'static str, String> =
-        config.rules.iter().map(|rule| (rule.name, rule.place.clone())).collect();
+    let mut known: HashMap<RuleName, String> =
+        config.rules.iter().map(|rule| (rule.name.clone(), rule.place.clone())).collect();
     for rule in file.rule {
         let declared = rule::declared(rule, &text, &known)?;
-        known.insert(declared.name, declared.place.clone());
+        known.insert(declared.name.clone(), declared.place.clone());
         config.rules.push(declared);
     }
     let ignores = file.ignore.into_iter().map(|one| ignore::ignore(one, &text));
@@ -92,12 +91,12 @@ impl Config {
         declared || is_built_in(rule)
     }
 
-    /// Looks that suppressions are of rules that there are: one may be declared in another file.
+    /// Checks that each suppression names an existing rule, which may be declared in another file.
     ///
     /// # Errors
-    /// When one is not.
+    /// If one does not.
     fn check(&self) -> Result<(), ConfigError> {
-        let declared: HashSet<&str> = self.rules.iter().map(|rule| rule.name).collect();
+        let declared: HashSet<&str> = self.rules.iter().map(|rule| &*rule.name).collect();
         let known = |rule: &str| declared.contains(rule) || is_built_in(rule);
         match self.ignores.iter().find(|ignore| !known(&ignore.rule)) {
             None => Ok(()),
@@ -108,14 +107,10 @@ impl Config {
         }
     }
 
-    /// The variables that its rules read, beside those of the built-in ones; sorted. Kept for the rest
-    /// of the run, as captures want them.
-    pub fn watched(&self) -> &'static [&'static str] {
-        let own = self.rules.iter().flat_map(|rule| rule.env.iter().map(|(name, _)| *name));
-        let mut all: Vec<&'static str> =
-            needless_rules::watched_variables().iter().copied().chain(own).collect();
-        all.sort_unstable();
-        all.dedup();
-        Vec::leak(all)
+    /// The variables that the rules read, the built-in ones and these.
+    pub fn watched(&self) -> WatchList {
+        let own = self.rules.iter().flat_map(|rule| rule.env.iter().map(|(name, _)| &**name));
+        let built_in = needless_rules::watched_variables();
+        built_in.iter().chain(own).collect::<BTreeSet<&str>>().into_iter().collect()
     }
 }

@@ -1,30 +1,32 @@
-//! From the form of a rule to the rule.
+//! Builds a declared rule from its entry in the file.
 
 use crate::ConfigError;
-use crate::file::{EnvIn, ExampleIn, RemedyIn, RuleIn, Text, Words};
-use needless_model::{Change, Errno, Query, Remedy, Safety};
-use needless_rules::{Calls, Declared, Example, Glob, Needless, Outcome, Variable};
+use crate::file::{EnvIn, ExampleIn, RemedyIn, RuleIn, Text, TextList};
+use needless_model::{Change, Errno, Query, Remedy, RuleName, Safety};
+use needless_rules::{
+    CallPattern, Declared, Example, Glob, Needless, OutcomePattern, VariablePattern,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Fewer calls are worth nobody's time; as of the built-in rules.
+/// Fewer calls are not worth a change; the same as for built-in rules.
 const AT_LEAST: u64 = 6;
-/// A line of a report.
+/// The longest message that fits a line of a report.
 const LONGEST_MESSAGE: usize = 120;
 
 pub(crate) fn declared(
     rule: Spanned<RuleIn>,
     text: &Text<'_>,
-    known: &HashMap<&'static str, String>,
+    known: &HashMap<RuleName, String>,
 ) -> Result<Declared, ConfigError> {
     let (span, rule) = (rule.span(), rule.into_inner());
     let name = name(&rule.name, text, known)?;
     let calls = each(Some(rule.calls), text, calls)?;
     let paths = each(rule.path, text, path)?;
     let pathless = calls.iter().find(|calls| !calls.names_path());
-    if let (Some(Calls::Named(call)), false) = (pathless, paths.is_empty()) {
-        let what = format!("{call} names no path: leave `path` out, or make two rules of it");
+    if let (Some(CallPattern::Named(call)), false) = (pathless, paths.is_empty()) {
+        let what = format!("{call} names no path: leave `path` out, or split the rule in two");
         return Err(text.wrong(&span, what));
     }
     let examples = rule.example.into_iter().map(|one| example(one, text));
@@ -38,7 +40,7 @@ pub(crate) fn declared(
     }
     let env = rule.env.into_iter().map(|(name, wanted)| variable(name, wanted, text));
     Ok(Declared {
-        name: String::leak(name),
+        name: name.into(),
         place: text.line(&span),
         calls,
         paths,
@@ -59,13 +61,15 @@ pub(crate) fn declared(
 fn name(
     name: &Spanned<String>,
     text: &Text<'_>,
-    known: &HashMap<&'static str, String>,
+    known: &HashMap<RuleName, String>,
 ) -> Result<String, ConfigError> {
     let wrong = |what: &str| Err(text.wrong(&name.span(), format!("{:?} {what}", name.get_ref())));
     let word = name.get_ref();
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !word.contains('-') || word.starts_with('-') || !word.bytes().all(legal) {
-        return wrong("is no name of a rule: small letters and hyphens, two words at least");
+        return wrong(
+            "is not a rule name: use lower-case letters, digits and hyphens, two words at least",
+        );
     }
     if needless_rules::by_name(word).is_some() {
         return wrong("is the name of a built-in rule: take another");
@@ -78,20 +82,20 @@ fn name(
 
 /// Each word of a list, understood.
 fn each<T>(
-    words: Option<Spanned<Words>>,
+    words: Option<Spanned<TextList>>,
     text: &Text<'_>,
     of: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, ConfigError> {
     let Some(words) = words else { return Ok(Vec::new()) };
     let span = words.span();
-    let Words(words) = words.into_inner();
+    let TextList(words) = words.into_inner();
     if words.is_empty() {
         return Err(text.wrong(&span, "the list is empty: leave it out, or put something in"));
     }
     words.iter().map(|word| of(word).map_err(|what| text.wrong(&span, what))).collect()
 }
 
-fn calls(word: &str) -> Result<Calls, String> {
+fn calls(word: &str) -> Result<CallPattern, String> {
     let query = match word {
         "stat" => Query::Stat,
         "lstat" => Query::Lstat,
@@ -103,36 +107,37 @@ fn calls(word: &str) -> Result<Calls, String> {
         "change" => Query::Change,
         _ => {
             let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-            return match !word.is_empty() && word.bytes().all(legal) {
-                true => Ok(Calls::Named(word.to_owned())),
-                false => Err(format!(
-                    "{word:?} is no system call: stat, lstat, open, open-write, access, readlink, exec, change, or a name such as strace prints it"
-                )),
+            return if !word.is_empty() && word.bytes().all(legal) {
+                Ok(CallPattern::Named(word.to_owned()))
+            } else {
+                Err(format!(
+                    "{word:?} is not a system call: use stat, lstat, open, open-write, access, \
+                     readlink, exec, change, or a name as strace prints it"
+                ))
             };
         }
     };
-    Ok(Calls::Query(query))
+    Ok(CallPattern::Query(query))
 }
 
 fn path(word: &str) -> Result<Glob, String> {
-    match word.starts_with(['/', '*', '?']) {
-        true => Glob::new(word),
-        false => {
-            Err(format!("{word:?} fits no path: calls name absolute ones, begin with / or **/"))
-        }
+    if word.starts_with(['/', '*', '?']) {
+        Glob::new(word)
+    } else {
+        Err(format!("{word:?} fits no path: calls name absolute paths, so begin with / or **/"))
     }
 }
 
-fn outcome(word: &str) -> Result<Outcome, String> {
+fn outcome(word: &str) -> Result<OutcomePattern, String> {
     match word {
-        "ok" => Ok(Outcome::Ok),
-        "failed" => Ok(Outcome::Failed),
-        "missing" => Ok(Outcome::Missing),
+        "ok" => Ok(OutcomePattern::Ok),
+        "failed" => Ok(OutcomePattern::Failed),
+        "missing" => Ok(OutcomePattern::Missing),
         _ => match Errno::of_name(word) {
             Errno::UNKNOWN => Err(format!(
-                "{word:?} is no outcome: ok, failed, missing (ENOENT or ENOTDIR), or an error's name"
+                "{word:?} is not an outcome: use ok, failed, missing (ENOENT or ENOTDIR), or an error's name"
             )),
-            errno => Ok(Outcome::Errno(errno)),
+            errno => Ok(OutcomePattern::Errno(errno)),
         },
     }
 }
@@ -167,24 +172,25 @@ fn variable(
     name: String,
     wanted: Spanned<EnvIn>,
     text: &Text<'_>,
-) -> Result<(&'static str, Variable), ConfigError> {
+) -> Result<(String, VariablePattern), ConfigError> {
     let span = wanted.span();
     variable_name(&name, &span, text)?;
     let wanted = match wanted.into_inner() {
-        EnvIn::Is(true) => Variable::Set,
-        EnvIn::Is(false) => Variable::Unset,
+        EnvIn::Is(true) => VariablePattern::Set,
+        EnvIn::Is(false) => VariablePattern::Unset,
         EnvIn::Fits(value) => {
-            Variable::Fits(Glob::new(&value).map_err(|what| text.wrong(&span, what))?)
+            VariablePattern::Fits(Glob::new(&value).map_err(|what| text.wrong(&span, what))?)
         }
     };
-    Ok((String::leak(name), wanted))
+    Ok((name, wanted))
 }
 
 fn variable_name(name: &str, span: &Range<usize>, text: &Text<'_>) -> Result<(), ConfigError> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    match !name.is_empty() && name.bytes().all(legal) {
-        true => Ok(()),
-        false => Err(text.wrong(span, format!("{name:?} is no name of a variable"))),
+    if !name.is_empty() && name.bytes().all(legal) {
+        Ok(())
+    } else {
+        Err(text.wrong(span, format!("{name:?} is not a variable name")))
     }
 }
 
@@ -196,7 +202,7 @@ fn sentence(of: &Spanned<String>, text: &Text<'_>, line: bool) -> Result<String,
         said if line && said.chars().count() > LONGEST_MESSAGE => {
             "it is longer than 120 characters"
         }
-        said if line && said.ends_with('.') => "the report goes on after it: no full stop",
+        said if line && said.ends_with('.') => "the report goes on after it: drop the full stop",
         said if !line && !said.ends_with('.') => "it is made of sentences: end it with a full stop",
         _ => return Ok(said),
     };
@@ -206,11 +212,11 @@ fn sentence(of: &Spanned<String>, text: &Text<'_>, line: bool) -> Result<String,
 fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, ConfigError> {
     let (span, remedy) = (remedy.span(), remedy.into_inner());
     let caveat = sentence(&remedy.caveat, text, false)?;
-    let RemedyIn { set, unset, text: told, fix, .. } = remedy;
-    let change = match (set, unset, told) {
+    let RemedyIn { set, unset, text: advice, fix, .. } = remedy;
+    let change = match (set, unset, advice) {
         (Some(set), None, None) => {
             let Some((variable, value)) = set.get_ref().split_once('=') else {
-                return Err(text.wrong(&set.span(), "`set` wants VARIABLE=VALUE"));
+                return Err(text.wrong(&set.span(), "`set` needs VARIABLE=VALUE"));
             };
             variable_name(variable, &set.span(), text)?;
             Change::SetEnv { variable: variable.to_owned(), value: Some(value.to_owned()) }
@@ -219,9 +225,9 @@ fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, ConfigEr
             variable_name(unset.get_ref(), &unset.span(), text)?;
             Change::UnsetEnv { variable: unset.into_inner() }
         }
-        (None, None, Some(told)) => {
-            let span = told.span();
-            match told.into_inner().split_whitespace().collect::<Vec<_>>().join(" ") {
+        (None, None, Some(advice)) => {
+            let span = advice.span();
+            match advice.into_inner().split_whitespace().collect::<Vec<_>>().join(" ") {
                 said if said.is_empty() => return Err(text.wrong(&span, "it says nothing")),
                 said => Change::Manual(said),
             }
@@ -230,7 +236,8 @@ fn remedy(remedy: Spanned<RemedyIn>, text: &Text<'_>) -> Result<Remedy, ConfigEr
     };
     let by_tool = fix.as_ref().is_some_and(|fix| *fix.get_ref());
     if let (true, Change::Manual(_), Some(fix)) = (by_tool, &change, &fix) {
-        let what = "`fix` makes only a variable hold: say `set` or `unset`, or leave `fix` out";
+        let what =
+            "`fix` can only set or unset a variable: add `set` or `unset`, or leave `fix` out";
         return Err(text.wrong(&fix.span(), what));
     }
     let safety = if by_tool { Safety::Caveat(caveat) } else { Safety::Manual(caveat) };
@@ -243,7 +250,10 @@ fn example(example: Spanned<ExampleIn>, text: &Text<'_>) -> Result<Example, Conf
     let span = finding.span();
     let finding = finding.into_inner();
     match finding.trim() {
-        "" => Err(text.wrong(&span, "what has to be found? RULE: N of M, or nothing")),
+        "" => {
+            Err(text
+                .wrong(&span, "it is empty: say what has to be found, RULE: N of M, or nothing"))
+        }
         _ => Ok(Example { trace, finding, place }),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 fn main() {
     let mut words = std::env::args().skip(1).peekable();
     let mut options =
-        SessionOptions { stacks: true, watch: &["TZ", "LANG"], ..SessionOptions::default() };
+        SessionOptions { stacks: true, watch: ["TZ", "LANG"].into(), ..SessionOptions::default() };
     while let Some(flag) = words.peek().filter(|word| word.starts_with("--")) {
         match flag.as_str() {
             "--all" => options.all = true,

@@ -1,9 +1,15 @@
 //! An observation from start to finish.
 
-use crate::attach::{Attached, attach, pid_namespace};
-use crate::events::Events;
-use crate::wire::{self, PlainKey, RowKey, Shared};
-use crate::{Observed, Scope, SessionError, SessionOptions};
+mod attach;
+mod events;
+mod layout;
+mod rows;
+mod wire;
+
+use crate::{Observed, Scope, SessionError, SessionOptions, usable};
+use attach::{Attached, attach, pid_namespace};
+use events::Events;
+use layout::{Counter, CounterKey, PercpuRow, Proc, Row, RowKey, Shared};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
@@ -11,23 +17,25 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
+use wire::INITIAL_PID_NAMESPACE;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// A running observation. Dropping it ends it.
 pub struct Session {
     attached: Attached,
     ring: RingBuffer<'static>,
-    /// Another descriptor of the ring's epoll instance, which libbpf only gives as a number.
+    /// A duplicate of the ring's epoll descriptor, which libbpf returns only as a number.
     ready: Option<OwnedFd>,
     events: Rc<RefCell<Events>>,
     options: SessionOptions,
     started_ns: u64,
-    /// How many processes were given to us.
+    /// How many processes were chosen.
     chosen: u32,
-    /// Processes that were given to us and found no room.
+    /// Chosen processes that found no room.
     refused: HashSet<u32>,
 }
 
-/// A descriptor of our own for what number `fd` stands for.
+/// A duplicate of the descriptor with number `fd`.
 fn duplicate(fd: i32) -> Option<OwnedFd> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
     let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
@@ -52,9 +60,10 @@ impl Session {
     /// # Errors
     /// When the kernel does not allow it or cannot do it: one line.
     pub fn start(target: &Scope, options: &SessionOptions) -> Result<Session, SessionError> {
+        usable()?;
         let attached = attach(target, options)?;
         let started_ns = now_ns();
-        let failed = |error: libbpf_rs::Error| SessionError(format!("eBPF failed: {error}"));
+        let failed = |error: libbpf_rs::Error| SessionError::Failed(error.to_string());
         let events = Rc::new(RefCell::new(Events::new(options, started_ns)));
         let mut builder = RingBufferBuilder::new();
         let ring_map = map(&attached.object, "events");
@@ -65,12 +74,12 @@ impl Session {
         };
         builder.add(&ring_map, take).map_err(failed)?;
         let ring = builder.build().map_err(failed)?;
-        let (options, chosen, refused) = (*options, 0, HashSet::new());
+        let (options, chosen, refused) = (options.clone(), 0, HashSet::new());
         let ready = duplicate(ring.epoll_fd());
         Ok(Session { attached, ring, ready, events, options, started_ns, chosen, refused })
     }
 
-    /// Observes process `pid` (not a thread of it) and what it forks from now on; `false` if it is
+    /// Observes process `pid` (not a thread of it) and the processes it forks from now on; `false` if it is
     /// observed already, or finds no room: that is counted as lost.
     ///
     /// # Errors
@@ -79,19 +88,20 @@ impl Session {
         if self.observes(pid) {
             return Ok(false);
         }
-        // The kernel numbers from 1 upwards.
+        // The programs in the kernel number upwards from 1.
         let image = u32::MAX - self.chosen;
         if image == self.options.room.images {
             self.refused.insert(pid);
             return Ok(false);
         }
-        let mut value = [0; wire::PROC_SIZE];
-        value[..4].copy_from_slice(&image.to_ne_bytes());
-        let translated = pid_namespace() != wire::INITIAL_PID_NAMESPACE;
-        let (name, value) =
-            if translated { ("wanted", &value[..4]) } else { ("procs", &value[..]) };
+        let proc = Proc { image, ..Proc::new_zeroed() };
+        let (name, value) = if pid_namespace() == INITIAL_PID_NAMESPACE {
+            ("procs", proc.as_bytes())
+        } else {
+            ("chosen_pids", image.as_bytes())
+        };
         let chosen = map(&self.attached.object, name);
-        match chosen.update(&pid.to_ne_bytes(), value, MapFlags::NO_EXIST) {
+        match chosen.update(pid.as_bytes(), value, MapFlags::NO_EXIST) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
             Err(error) if error.kind() == ErrorKind::TooBig => {
@@ -99,7 +109,7 @@ impl Session {
                 return Ok(false);
             }
             Err(error) => {
-                return Err(SessionError(format!("cannot observe process {pid}: {error}")));
+                return Err(SessionError::Observe { pid, why: error.to_string() });
             }
         }
         self.chosen += 1;
@@ -107,16 +117,16 @@ impl Session {
         Ok(true)
     }
 
-    /// Waits for `wait` at most, takes what the kernel told and looks at the new processes that
-    /// still live. To be called ten times a second.
+    /// Waits for `wait` at most, takes the messages and looks up the new processes that
+    /// still live. Call it ten times a second.
     pub fn drain(&mut self, wait: Duration) {
-        // Interrupted by a signal: whoever calls looks at that.
+        // Interrupted by a signal: the caller handles it.
         let _ = self.ring.poll(wait);
         let _ = self.ring.consume();
         self.look();
     }
 
-    /// Takes what the kernel told without waiting.
+    /// Handles what was taken.
     fn look(&mut self) {
         let mut events = self.events.borrow_mut();
         events.look();
@@ -130,13 +140,13 @@ impl Session {
         }
     }
 
-    /// A descriptor that is readable when the kernel's messages should be taken before their time;
-    /// `None` where we may not have one (a container's seccomp profile).
+    /// A descriptor that becomes readable when messages should be taken at once;
+    /// `None` if a container's seccomp profile forbids it.
     pub fn readable(&self) -> Option<BorrowedFd<'_>> {
         self.ready.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether process `pid` is observed, as far as the kernel has told.
+    /// Whether process `pid` is observed, by the messages so far.
     pub fn observes(&self, pid: u32) -> bool {
         let _ = self.ring.consume();
         self.events.borrow().lives(pid)
@@ -145,7 +155,7 @@ impl Session {
     /// How many observed processes live.
     pub fn live(&self) -> usize {
         let count = |name| map(&self.attached.object, name).keys().count();
-        count("procs") + count("wanted")
+        count("procs") + count("chosen_pids")
     }
 
     /// Ends the observation.
@@ -155,28 +165,28 @@ impl Session {
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
         self.collect(false);
-        self.collect_hot();
+        self.collect_percpu_rows();
         let shared = self.shared();
         let misses = self.misses();
         drop(self.ring);
         let events = Rc::try_unwrap(self.events).ok().expect("the ring is gone").into_inner();
-        let mut observed = crate::rows::finish(events, &self.options, length_ns);
+        let mut observed = rows::finish(events, &self.options, length_ns);
         let lost = &mut observed.profile.lost;
         for (loss, n) in [
-            (Loss::FOLDED, shared.folded),
-            (Loss::NO_PATH, shared.unreadable),
-            (Loss::PROCESSES, shared.events_lost + self.refused.len() as u64),
-            (Loss::UNTIMED, shared.untimed),
-            (Loss::STACKS, shared.stacks_lost),
-            (Loss::UNCOUNTED, shared.uncounted + misses),
+            (Loss::FoldedRows, shared.folded),
+            (Loss::NoPath, shared.unreadable),
+            (Loss::UnseenProcesses, shared.events_lost + self.refused.len() as u64),
+            (Loss::Untimed, shared.untimed),
+            (Loss::Stacks, shared.stacks_lost),
+            (Loss::Uncounted, shared.uncounted + misses),
         ] {
             if n > 0 {
-                *lost.entry(loss.0).or_default() += n;
+                *lost.entry(loss).or_default() += n;
             }
         }
         if shared.uring > 0 {
             observed.profile.notes.push(
-                "io_uring was used: calls put through it are seen by no tracer of system calls"
+                "io_uring was used: tracers of system calls do not see the calls made through it"
                     .into(),
             );
         }
@@ -185,10 +195,10 @@ impl Session {
 
     fn shared(&self) -> Shared {
         let value = bss(&self.attached.object).lookup(&[0; 4], MapFlags::ANY).ok().flatten();
-        value.map_or_else(Shared::default, |bytes| Shared::read(&bytes))
+        value.map_or_else(Shared::new_zeroed, |bytes| typed(&bytes))
     }
 
-    /// How often a program was not run because it already ran on that CPU: calls that nobody
+    /// How often a program did not run because it already ran on that CPU: calls that were not
     /// counted. From proc(5), fdinfo, Linux 5.12.
     fn misses(&self) -> u64 {
         let mut misses = 0;
@@ -202,43 +212,41 @@ impl Session {
         misses
     }
 
-    /// Takes rows out of the kernel: those of ended processes for good, or copies of all.
+    /// Takes rows from the kernel: those of ended processes, which are deleted there, or copies of all.
     fn collect(&mut self, ended_only: bool) {
         let mut events = self.events.borrow_mut();
-        let taken = |name, image: fn(&[u8]) -> u32| {
-            let map = map(&self.attached.object, name);
-            let found = entries(&map, |key| !ended_only || events.has_settled(image(key)));
-            if ended_only { remove(&map, found) } else { found }
-        };
-        let rows = taken("rows", |key| RowKey::read(key).image);
-        let plains = taken("plains", |key| PlainKey::read(key).image);
-        let folded = if ended_only { Vec::new() } else { taken("folded", |_| 0) };
-        if ended_only {
-            events.rows.removed += rows.len() as u64;
+        let object = &self.attached.object;
+        let (started_ns, latency) = (self.started_ns, self.options.latency);
+        let rows = map(object, "rows");
+        for (key, row) in
+            taken::<RowKey, Row>(&rows, ended_only, |key| events.has_settled(key.image))
+        {
+            events.rows.add(key, row.tally(started_ns, latency));
+            events.rows.removed += u64::from(ended_only);
         }
-        for (key, value) in rows {
-            events
-                .rows
-                .add(RowKey::read(&key), wire::row(&value, self.started_ns, self.options.latency));
+        let counters = map(object, "counters");
+        let settled = |key: &CounterKey| events.has_settled(key.image);
+        for (key, counter) in taken::<_, Counter>(&counters, ended_only, settled) {
+            events.rows.add_counter(key, counter.tally(latency));
         }
-        for (key, value) in plains {
-            events.rows.add_plain(PlainKey::read(&key), wire::plain(&value, self.options.latency));
-        }
-        for (key, value) in folded {
-            events.rows.add_folded(PlainKey::read(&key), wire::plain(&value, self.options.latency));
+        if !ended_only {
+            let folded = map(object, "folded");
+            for (key, counter) in taken::<_, Counter>(&folded, false, |_| true) {
+                events.rows.add_folded(key, counter.tally(latency));
+            }
         }
     }
 
-    /// Adds what each processor has counted and not yet added to the rows.
-    fn collect_hot(&mut self) {
-        let hots = map(&self.attached.object, "hots");
-        for at in 0..hots.max_entries() {
-            let each = hots.lookup_percpu(&at.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+    /// Adds what each CPU has counted and not yet added to the rows.
+    fn collect_percpu_rows(&mut self) {
+        let rows = map(&self.attached.object, "percpu_rows");
+        for at in 0..rows.max_entries() {
+            let each = rows.lookup_percpu(at.as_bytes(), MapFlags::ANY).ok().flatten();
             for value in each.unwrap_or_default() {
-                let (key, row) = (RowKey::read(&value), &value[wire::ROW_KEY_SIZE..]);
+                let PercpuRow { key, row, .. } = typed(&value);
                 if key.image != 0 {
-                    let row = wire::row(row, self.started_ns, self.options.latency);
-                    self.events.borrow_mut().rows.add(key, row);
+                    let tally = row.tally(self.started_ns, self.options.latency);
+                    self.events.borrow_mut().rows.add(key, tally);
                 }
             }
         }
@@ -257,19 +265,33 @@ fn bss(object: &Object) -> Map<'_> {
     found.expect("our program has variables")
 }
 
-/// The entries of a map whose key is wanted.
-fn entries(map: &Map<'_>, wanted: impl Fn(&[u8]) -> bool) -> Vec<Entry> {
-    // In one go: after a batch that was not filled, the iterator takes itself to be at the end.
-    let all = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY);
-    all.into_iter().flatten().filter(|(key, _)| wanted(key)).collect()
+/// A key or value of one of our own maps.
+fn typed<T: FromBytes>(bytes: &[u8]) -> T {
+    T::read_from_bytes(bytes).expect("the build script wrote its size into the program")
 }
 
-/// Deletes entries, and returns those that were.
+/// The entries of a map: copies of all, or only those whose process `has_settled`, which are then deleted.
+fn taken<K: FromBytes, V: FromBytes>(
+    map: &Map<'_>,
+    ended_only: bool,
+    has_settled: impl Fn(&K) -> bool,
+) -> Vec<(K, V)> {
+    // In one go: after a batch that was not filled, the iterator considers itself to be at the end.
+    let all = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY);
+    let wanted = |(key, _): &Entry| !ended_only || has_settled(&typed(key));
+    let mut entries: Vec<Entry> = all.into_iter().flatten().filter(wanted).collect();
+    if ended_only {
+        entries = remove(map, entries);
+    }
+    entries.iter().map(|(key, value)| (typed(key), typed(value))).collect()
+}
+
+/// Deletes entries, and returns the deleted ones.
 fn remove(map: &Map<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
     let keys: Vec<u8> = entries.iter().flat_map(|(key, _)| key).copied().collect();
     let count = entries.len() as u32;
     if count > 0 && map.delete_batch(&keys, count, MapFlags::ANY, MapFlags::ANY).is_err() {
-        // One by one: what is missing by now, the batch has deleted.
+        // One by one: the batch has deleted those that are missing now.
         entries.retain(|(key, _)| match map.delete(key) {
             Ok(()) => true,
             Err(error) => error.kind() == ErrorKind::NotFound,

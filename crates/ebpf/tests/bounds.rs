@@ -1,4 +1,4 @@
-//! Where there is no room counts are folded and that is said; sums stay true.
+//! Without room, counts are folded, and that is reported; sums stay correct.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn tiny_maps_fold_and_keep_the_totals() {
             command.args(arguments);
             let whole = observed(&SessionOptions { all, ..options() }, &mut command).profile;
             let bounded = observed(&tiny(all), &mut command).profile;
-            assert!(!whole.lost.contains_key(Loss::FOLDED.0), "{name}: {:?}", whole.lost);
+            assert!(!whole.lost.contains_key(&Loss::FoldedRows), "{name}: {:?}", whole.lost);
             assert_eq!(bounded.totals.path_calls, whole.totals.path_calls, "{name} {all}");
             // How often a parent waits is up to the scheduler.
             if name != "fork_storm" || !all {
@@ -39,8 +39,8 @@ fn tiny_maps_fold_and_keep_the_totals() {
             }
             let rows: u64 = bounded.rows.iter().map(|row| row.count).sum();
             assert_eq!(rows, bounded.totals.calls, "{name} {all}");
-            assert!(bounded.lost[Loss::FOLDED.0] > 0, "{name} {all}: {:?}", bounded.lost);
-            assert!(!bounded.lost.contains_key(Loss::UNCOUNTED.0), "{:?}", bounded.lost);
+            assert!(bounded.lost[&Loss::FoldedRows] > 0, "{name} {all}: {:?}", bounded.lost);
+            assert!(!bounded.lost.contains_key(&Loss::Uncounted), "{:?}", bounded.lost);
             assert!(bounded.rows.iter().any(|row| row.target == Target::Folded), "{name}");
             assert!(bounded.rows.len() < whole.rows.len(), "{name} {all}");
         }
@@ -53,7 +53,7 @@ fn rows_that_make_way_for_others_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let asked =
         |profile: &Profile, path| sum(profile, Query::Access, &format!("/missing/many/{path}"));
-    // More questions than a processor has at hand.
+    // More questions than a CPU has rows.
     let profile = profile(&options(), command(&testee, folder.path()).args(["3000", "20"]));
     for path in 0..3000 {
         assert_eq!(asked(&profile, path), (20, 19), "{path}");
@@ -77,7 +77,7 @@ fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
     assert!(child.wait().unwrap().success());
     let observed = session.finish();
     let profile = observed.profile;
-    assert_eq!(profile.lost.keys().copied().collect::<Vec<_>>(), [Loss::STACKS.0]);
+    assert_eq!(profile.lost.keys().copied().collect::<Vec<_>>(), [Loss::Stacks]);
     assert!(!observed.stacks.is_empty());
     for path in 0..1000 {
         assert_eq!(sum(&profile, Query::Access, &format!("/missing/many/{path}")).0, 70);
@@ -85,10 +85,10 @@ fn snapshots_leave_room_for_paths_though_nobody_reads_along() {
     }
 }
 
-/// More paths than the kernel has room for before somebody takes them.
+/// More paths than the ring has room for until the reader takes them.
 const PATHS: u64 = 45_000;
 
-/// How many paths are known, and how often each was asked for, all as often.
+/// How many paths are known, and how often each was asked for (the same for all).
 fn known(profile: &Profile) -> (u64, Option<u64>) {
     let rows = || {
         let asked = profile.rows.iter().filter(|row| row.query == Query::Access);
@@ -108,14 +108,14 @@ fn a_path_that_found_no_room_is_sent_when_it_is_asked_for_again() {
     let (mut session, child) = start(&options(), &mut command);
     let pid = Pid::from_child(&child);
     for _ in 0..3 {
-        // Nobody takes anything until it has stopped.
+        // No message is taken until it has stopped.
         let (_, status) = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap();
         assert!(status.stopped());
         session.drain(Duration::ZERO);
         kill_process(pid, Signal::CONT).unwrap();
     }
     let profile = finish(session, child).profile;
-    assert_eq!(profile.lost.get(Loss::NO_PATH.0), None, "{:?}", profile.lost);
+    assert_eq!(profile.lost.get(&Loss::NoPath), None, "{:?}", profile.lost);
     assert_eq!(known(&profile), (PATHS, Some(3)));
 }
 
@@ -131,7 +131,7 @@ fn calls_whose_path_found_no_room_are_counted_one_by_one() {
     assert!(paths > 1000 && paths < PATHS, "{paths}");
     assert_eq!(each, Some(4));
     let lost = 4 * (PATHS - paths);
-    assert_eq!(profile.lost[Loss::NO_PATH.0], lost, "{:?}", profile.lost);
+    assert_eq!(profile.lost[&Loss::NoPath], lost, "{:?}", profile.lost);
     let of_nobody = profile.rows.iter().filter(|row| row.target == Target::Folded);
     assert_eq!(of_nobody.map(|row| row.count).sum::<u64>(), lost);
 }
@@ -140,7 +140,7 @@ fn calls_whose_path_found_no_room_are_counted_one_by_one() {
 fn processes_that_find_no_room_are_counted_as_lost() {
     let Some(testee) = testee("stat_loop").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
-    // Four that go on, of which two find room. Before, none of the others was mentioned.
+    // Four processes that go on, of which two find room.
     let room = Room { processes: 2, ..Room::default() };
     let loops = || spawn(command(&testee, folder.path()).arg(folder.path().join("answers")));
     let mut children = [(); 4].map(|()| loops());
@@ -149,7 +149,7 @@ fn processes_that_find_no_room_are_counted_as_lost() {
             .unwrap();
     let taken: Vec<bool> =
         children.iter().map(|child| session.observe(child.id()).unwrap()).collect();
-    // A second look at the same processes counts none twice.
+    // A second request for the same processes counts none twice.
     assert!(children.iter().all(|child| !session.observe(child.id()).unwrap()));
     session.drain(Duration::from_millis(50));
     let chosen = session.finish().profile;
@@ -164,8 +164,8 @@ fn processes_that_find_no_room_are_counted_as_lost() {
         child.wait().unwrap();
     }
     assert_eq!(taken, [true, true, false, false]);
-    assert_eq!(chosen.lost[Loss::PROCESSES.0], 2, "{:?}", chosen.lost);
-    assert!(everyone.lost[Loss::UNCOUNTED.0] > 0, "{:?}", everyone.lost);
+    assert_eq!(chosen.lost[&Loss::UnseenProcesses], 2, "{:?}", chosen.lost);
+    assert!(everyone.lost[&Loss::Uncounted] > 0, "{:?}", everyone.lost);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn children_that_find_no_room_are_counted_as_lost() {
     let profile = observed(&options, command(&testee, folder.path()).arg("500")).profile;
     let asked = sum(&profile, Query::Access, "/missing/fork_storm").0;
     assert!(asked < 500, "{asked}");
-    assert_eq!(asked + profile.lost[Loss::PROCESSES.0], 500, "{:?}", profile.lost);
+    assert_eq!(asked + profile.lost[&Loss::UnseenProcesses], 500, "{:?}", profile.lost);
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn images_without_a_number_of_their_own_are_counted_together_and_said() {
             command(&testee, folder.path()).arg("100"),
         )
         .profile;
-        assert!(profile.lost[Loss::PROCESSES.0] >= 100 + 1 - 40, "{:?}", profile.lost);
-        assert!(!profile.lost.contains_key(Loss::UNCOUNTED.0), "{:?}", profile.lost);
+        assert!(profile.lost[&Loss::UnseenProcesses] >= 100 + 1 - 40, "{:?}", profile.lost);
+        assert!(!profile.lost.contains_key(&Loss::Uncounted), "{:?}", profile.lost);
         assert!(profile.processes.len() <= 40, "{}", profile.processes.len());
         assert_eq!(profile.totals.path_calls, whole.totals.path_calls);
     }
@@ -211,7 +211,7 @@ fn calls_that_are_not_timed_are_not_taken_for_instantaneous() {
         let options = SessionOptions { all, latency: true, room, ..options() };
         let profile =
             observed(&options, command(&testee, folder.path()).args(["4", "20000"])).profile;
-        let untimed = profile.lost[Loss::UNTIMED.0];
+        let untimed = profile.lost[&Loss::Untimed];
         let rows = || profile.rows.iter().filter(|row| row.query != Query::Exec);
         let (count, timed) = rows().fold((0, 0), |(c, t), row| (c + row.count, t + row.timed));
         assert!(timed < count, "{timed} of {count}, {untimed} not");
@@ -229,9 +229,9 @@ fn processes_that_nobody_hears_of_are_said_and_their_calls_counted() {
         let (session, mut child) = start(&all, command.arg("20000"));
         assert!(child.wait().unwrap().success());
         let profile = session.finish().profile;
-        assert!(profile.lost[Loss::PROCESSES.0] > 0, "{:?}", profile.lost);
+        assert!(profile.lost[&Loss::UnseenProcesses] > 0, "{:?}", profile.lost);
         let asked = profile.rows.iter().filter(|row| row.query == Query::Access);
-        // The other is the loader's.
+        // The other call is made by the loader.
         assert_eq!(asked.map(|row| row.count).sum::<u64>(), 20_001);
         assert!(profile.processes.len() < 20_001);
     }
@@ -245,7 +245,7 @@ fn paths_that_cannot_be_read_are_said_and_the_others_are_where_they_belong() {
         for all in [false, true] {
             let options = SessionOptions { all, ..options() };
             let profile = observed(&options, &mut command(&testee, folder.path())).profile;
-            assert_eq!(profile.lost[Loss::NO_PATH.0], 1, "{name}: {:?}", profile.lost);
+            assert_eq!(profile.lost[&Loss::NoPath], 1, "{name}: {:?}", profile.lost);
             assert_eq!(profile.lost.len(), 1, "{:?}", profile.lost);
             assert_eq!(sum(&profile, Query::OpenWrite, "/missing/x").0, 3, "open, creat, openat2");
             assert_eq!(sum(&profile, Query::Open, "/missing/x").0, 2, "open, openat2");
@@ -267,7 +267,7 @@ fn kernel_time_is_measured_of_every_call_if_wanted() {
         let profile = profile(&options, command(&testee, folder.path()).arg("20000"));
         assert!(profile.facts.has(Fact::KernelTime));
         for row in &profile.rows {
-            // An exec does not return to where it was called.
+            // A successful exec does not return to its caller.
             let timed = if row.query == Query::Exec && row.ok() { 0 } else { row.count };
             assert_eq!(row.timed, timed, "{row:?}");
             assert!(row.timed == 0 || row.kernel_ns > 0, "{row:?}");

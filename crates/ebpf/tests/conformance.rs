@@ -1,212 +1,101 @@
-//! Counts are strace's counts: of every call with `all`, of every call, path and outcome without.
+//! Counts are the counts of strace: of every call with `all`, else of every call, path and outcome.
 
 mod common;
 
 use common::*;
 use needless_ebpf::SessionOptions;
-use needless_fixtures::referee::TESTEES;
+use needless_fixtures::Expected;
+use needless_fixtures::backend::conformance::{self, Conforms, Testee};
 use needless_model::{Fact, Query};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
-/// What a program with several threads or processes does more or less often by chance.
-const BY_CHANCE: [&str; 12] = [
-    "clone",
-    "futex",
-    "madvise",
-    "mprotect",
-    "munmap",
-    "mmap",
-    "brk",
-    "wait4",
-    "restart_syscall",
-    "sched_yield",
-    "rt_sigprocmask",
-    "read",
-];
+struct Ebpf;
 
-struct Case {
-    argv: Vec<OsString>,
-    /// Whether the scheduler has a say in what it does.
-    chance: bool,
+fn program_of(argv: &[OsString], folder: &Path) -> Command {
+    let mut command = command(&argv[0], folder);
+    command.args(&argv[1..]);
+    command
 }
 
-impl Case {
-    fn new(chance: bool, program: impl AsRef<OsStr>, arguments: &[&str]) -> Case {
-        let program = program.as_ref().to_owned();
-        let argv = [program].into_iter().chain(arguments.iter().map(OsString::from)).collect();
-        Case { argv, chance }
+impl Conforms for Ebpf {
+    const ABSOLUTE: bool = false;
+
+    fn possible() -> bool {
+        possible()
     }
 
-    fn command(&self, folder: &Path) -> Command {
-        let mut command = command(&self.argv[0], folder);
-        command.args(&self.argv[1..]);
-        command
+    fn spawn(command: &mut Command) -> Child {
+        spawn(command)
     }
 
-    /// Compares until there is no difference, once where chance has no say.
-    fn compare(&self, mut difference: impl FnMut() -> Vec<String>) {
-        let mut last = Vec::new();
-        for _ in 0..if self.chance { 8 } else { 1 } {
-            last = difference();
-            if last.is_empty() {
-                return;
-            }
-        }
-        panic!("{:?}: {last:#?}", self.argv);
-    }
-
-    /// Equal totals, without what varies under strace too.
-    fn same_totals(&self, folder: &Path) {
+    fn all_calls(argv: &[OsString], folder: &Path) -> Table {
         let all = SessionOptions { all: true, ..options() };
-        self.compare(|| {
-            let mut strace = strace::totals(&self.argv, folder);
-            let profile = profile(&all, &mut self.command(folder));
-            assert!(profile.facts.has(Fact::AllCalls));
-            let mut ours = by_call(&table(&profile));
-            assert_eq!(ours.values().sum::<u64>(), profile.totals.calls);
-            assert!(profile.totals.calls > 5, "{:?}: {ours:?}", self.argv);
-            if self.chance {
-                strace.retain(|call, _| !BY_CHANCE.contains(&call.as_str()));
-                ours.retain(|call, _| !BY_CHANCE.contains(&call.as_str()));
-            }
-            difference(&strace, &ours)
-        });
+        let profile = profile(&all, &mut program_of(argv, folder));
+        assert!(profile.facts.has(Fact::AllCalls));
+        let table = table(&profile);
+        assert_eq!(table.values().sum::<u64>(), profile.totals.calls);
+        table
     }
 
-    fn same_paths(&self, folder: &Path) {
-        self.compare(|| {
-            let strace = strace::paths(&self.argv, folder);
-            let mut profile = observed(&options(), &mut self.command(folder)).profile;
-            assert!(!profile.facts.has(Fact::AllCalls));
-            // Strace was asked for calls with a path; rules ask about some without.
-            profile.rows.retain(|row| row.query.names_path());
-            let ours = table(&profile);
-            assert!(!ours.is_empty(), "{:?}", self.argv);
-            assert_eq!(ours.values().sum::<u64>(), profile.totals.path_calls);
-            difference(&strace, &ours)
+    fn path_calls(argv: &[OsString], folder: &Path) -> Table {
+        let mut profile = observed(&options(), &mut program_of(argv, folder)).profile;
+        assert!(!profile.facts.has(Fact::AllCalls));
+        // Strace was asked for calls with a path; rules ask about some without.
+        profile.rows.retain(|row| row.query.names_path());
+        let table = table(&profile);
+        assert_eq!(table.values().sum::<u64>(), profile.totals.path_calls);
+        table
+    }
+
+    fn asked(all: bool, argv: &[OsString], folder: &Path) -> Vec<Expected> {
+        let options = SessionOptions { all, ..options() };
+        let profile = profile(&options, &mut program_of(argv, folder));
+        let rows = profile.rows.iter().map(|row| Expected {
+            question: row.query.verb().to_owned(),
+            path: profile.path(row).to_owned(),
+            outcome: outcome(row).to_owned(),
+            count: row.count,
         });
+        rows.collect()
     }
 }
 
-/// A folder with some files in it.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    needless_fixtures::referee::put_files(folder.path());
-    folder
-}
-
-/// What only this backend compares, or not with strace's eyes.
-const MORE: &[(bool, &str, &[&str])] =
-    &[(false, "moves", &[]), (false, "many_paths", &["3000", "2"])];
-
-fn testees() -> impl Iterator<Item = &'static (bool, &'static str, &'static [&'static str])> {
-    TESTEES.iter().chain(MORE)
-}
+/// What only this backend compares.
+const MORE: [Testee; 2] = [(false, "moves", &[]), (false, "many_paths", &["3000", "2"])];
 
 #[test]
 fn testees_make_as_many_calls_as_strace_counts() {
-    let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
-    let folder = folder();
-    let more: &[(bool, &str, &[&str])] = &[(true, "restarts", &[]), (true, "restarts-i386", &[])];
-    for (chance, name, arguments) in testees().chain(more) {
-        let Some(testee) = testee(name) else { continue };
-        Case::new(*chance, testee, arguments).same_totals(folder.path());
-    }
+    let more = [&MORE[..], &[(true, "restarts", &[]), (true, "restarts-i386", &[])]].concat();
+    conformance::testees_make_as_many_calls_as_strace_counts::<Ebpf>(&more);
 }
 
 #[test]
 fn testees_ask_for_the_paths_that_strace_sees() {
-    let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
-    let folder = folder();
-    let more: &[(bool, &str, &[&str])] =
-        &[(false, "every_path_call", &[]), (false, "every_path_call-i386", &[])];
-    for (chance, name, arguments) in testees().chain(more) {
-        let Some(testee) = testee(name) else { continue };
-        Case::new(*chance, testee, arguments).same_paths(folder.path());
-    }
-}
-
-/// The real programs that the machine has.
-fn real_programs(folder: &Path) -> Vec<Case> {
-    let script =
-        "ls d0 | sort | head -3; x=$(cat d0/e0/f0); cd d1 && for f in *; do test -d $f; done";
-    let python =
-        "import os,json; [os.stat('d0') for i in range(50)]; print(json.dumps(os.listdir('.')))";
-    let all = [
-        (false, "ls", vec!["-l", "d0", "d0/e0"]),
-        (false, "find", vec![".", "-type", "f", "-printf", "%t\n"]),
-        (false, "/usr/bin/python3", vec!["-c", python]),
-        (true, "bash", vec!["-c", script]),
-        (true, "dash", vec!["-c", script]),
-        (true, "git", vec!["status", "--short"]),
-        (false, "tar", vec!["cf", "/dev/null", "d0", "d1"]),
-    ];
-    let found = all.into_iter().filter_map(|(chance, name, arguments)| {
-        Some(Case::new(chance, needed(program(name))?, &arguments))
-    });
-    let found: Vec<Case> = found.collect();
-    if program("git").is_ok() {
-        for arguments in [&["init", "-q", "."][..], &["add", "d0"]] {
-            assert!(output(command("git", folder).args(arguments)).status.success());
-        }
-    }
-    found
+    let every: &[Testee] = &[(false, "every_path_call", &[]), (false, "every_path_call-i386", &[])];
+    conformance::testees_ask_for_the_paths_that_strace_sees::<Ebpf>(&[&MORE[..], every].concat());
 }
 
 #[test]
 fn real_programs_make_as_many_calls_as_strace_counts() {
-    let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
-    let folder = folder();
-    for case in real_programs(folder.path()) {
-        case.same_totals(folder.path());
-    }
+    conformance::real_programs_make_as_many_calls_as_strace_counts::<Ebpf>();
 }
 
 #[test]
 fn real_programs_ask_for_the_paths_that_strace_sees() {
-    let Some(_) = needed(program("strace")).filter(|_| possible()) else { return };
-    let folder = folder();
-    for case in real_programs(folder.path()) {
-        case.same_paths(folder.path());
-    }
+    conformance::real_programs_ask_for_the_paths_that_strace_sees::<Ebpf>();
 }
 
 #[test]
 fn testees_get_the_counts_they_expect_of_themselves() {
-    if !possible() {
-        return;
-    }
-    let folder = folder();
-    let more: &[(bool, &str, &[&str])] = &[
-        (false, "localtime", &["localtime_r", "100"]),
-        (false, "localtime", &["localtime", "100"]),
-        (false, "localtime-musl", &["localtime", "100"]),
-        (false, "exec_from_thread", &[]),
+    let large: &[Testee] = &[
         (true, "stat_threads", &["4", "50000"]),
         (true, "fork_storm", &["2000"]),
         (true, "vfork_exec", &["200"]),
     ];
-    for (chance, name, arguments) in testees().chain(more) {
-        let Some(testee) = testee(name) else { continue };
-        let case = Case::new(*chance, testee, arguments);
-        let printed = output(&mut case.command(folder.path()));
-        let expected = needless_fixtures::expectations(&String::from_utf8_lossy(&printed.stdout));
-        for all in [false, true] {
-            let profile =
-                profile(&SessionOptions { all, ..options() }, &mut case.command(folder.path()));
-            for line in &expected {
-                let asked = profile.rows.iter().filter(|row| {
-                    row.query.verb() == line.question
-                        && profile.path(row) == line.path
-                        && outcome(row) == line.outcome
-                });
-                let count: u64 = asked.map(|row| row.count).sum();
-                assert_eq!(count, line.count, "{name} {arguments:?} {all}: {line:?}");
-            }
-        }
-    }
+    let more = [&MORE[..], large].concat();
+    conformance::testees_get_the_counts_they_expect_of_themselves::<Ebpf>(&more);
 }
 
 #[test]
@@ -215,7 +104,7 @@ fn a_fork_storm_is_counted_to_the_last_call() {
         return;
     }
     let Some(testee) = testee("fork_storm") else { return };
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let all = SessionOptions { all: true, ..options() };
     let profile = profile(&all, command(testee, folder.path()).arg("2000"));
     assert_eq!(profile.processes.len(), 2001);

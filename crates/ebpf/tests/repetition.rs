@@ -1,5 +1,5 @@
-//! Repeated is what was answered the same as the last time, with nothing in between that could have
-//! changed it. Without a bound in time, so that no stall of the machine matters.
+//! A call is repeated if its answer equals the last one, and nothing in between could have
+//! changed it. Without a limit of time, so that no stall of the machine matters.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn the_same_answer_again_is_repeated_until_something_may_have_changed_it() {
 }
 
 #[test]
-fn looks_of_a_32_bit_program_are_told_apart_by_their_answers_too() {
+fn looks_of_a_32_bit_program_are_distinguished_by_their_answers_too() {
     let Some(testee) = testee("repeats-i386").filter(|_| possible()) else { return };
     let all_but_the_first = u64::from(LOOKS) - 1;
     for (how, expected) in [("nothing", all_but_the_first), ("append", 0), ("nanosleep", 0)] {
@@ -111,7 +111,7 @@ fn an_answer_that_somebody_else_changes_is_not_repeated() {
         File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
     };
     assert_eq!(looks.repeated(&testee, "handshake", &touch), 0, "a nanosecond is a change");
-    // By then not every answer is compared any more.
+    // At this point not every answer is compared any more.
     let touch_once = |turn| {
         if turn == 61 {
             touch(turn)
@@ -150,7 +150,7 @@ fn threads_that_ask_at_once_lose_no_more_than_one_look_each_processor() {
     for path in ["/etc", "/missing/stat_threads"] {
         let (count, again) = sum(&profile, Query::Stat, path);
         assert_eq!(count, 200_000);
-        // Each processor knows what was asked on it.
+        // Each CPU counts the calls made on it.
         assert!((count - processors..count).contains(&again), "{path}: {again}");
     }
 }

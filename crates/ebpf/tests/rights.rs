@@ -1,4 +1,4 @@
-//! What it takes to observe, and what is left behind: nothing.
+//! The rights that an observation needs; and nothing remains after it.
 
 mod common;
 
@@ -144,6 +144,7 @@ fn the_program_compiles_for_both_architectures() {
                 .args(["-target", "bpf", "-mcpu=v3", "-nostdinc", "-c"])
                 .arg(format!("-D__TARGET_ARCH_{architecture}"))
                 .arg(format!("-I{}", libbpf.join("src").display()))
+                .arg(concat!("-I", env!("OUT_DIR")))
                 .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf/needless.bpf.c"))
                 .arg("-o")
                 .arg(folder.path().join(architecture)),

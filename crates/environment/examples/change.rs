@@ -2,10 +2,12 @@
 //!
 //! `change ROOT STATE apply|formats|undo|undo-two|recover`
 
-use needless_environment::{About, Edit, FileChange, Journal, PLACES};
+use needless_environment::{
+    CONFIG_FORMATS, Edit, EnvironmentError, FileAttributes, FileChange, Journal,
+};
 use std::path::Path;
 
-fn main() -> Result<(), String> {
+fn main() -> Result<(), EnvironmentError> {
     let words: Vec<String> = std::env::args().collect();
     let [_, root, state, action] = &words[..] else { return Err("three words".into()) };
     let (journal, said) = Journal::open(Path::new(state), Path::new(root))?;
@@ -14,7 +16,8 @@ fn main() -> Result<(), String> {
     }
     match action.as_str() {
         "apply" => {
-            let old = journal.disk().look("/etc/environment")?.ok_or("no /etc/environment")?;
+            let old =
+                journal.disk().read_for_change("/etc/environment")?.ok_or("no /etc/environment")?;
             let mut text = old.bytes.clone();
             text.extend_from_slice(b"TZ=UTC\n");
             let files = [
@@ -28,7 +31,7 @@ fn main() -> Result<(), String> {
                     path: "/etc/systemd/system/x.service.d/zz-needless.conf".into(),
                     before: None,
                     after: Some(b"[Service]\nEnvironment=\"TZ=UTC\"\n".to_vec()),
-                    about: About::new(0o644),
+                    about: FileAttributes::new(0o644),
                 },
             ];
             journal.apply("TZ=UTC", &files, Vec::new()).map(|_| ())
@@ -43,7 +46,7 @@ fn main() -> Result<(), String> {
                 path: "/usr/lib/locale/C.UTF-8".into(),
                 before: None,
                 after: Some(b"C.utf8".to_vec()),
-                about: About::link(),
+                about: FileAttributes::link(),
             });
             journal.apply("TZ=UTC in several", &files, Vec::new()).map(|_| ())
         }
@@ -62,9 +65,9 @@ fn edited(
     path: &str,
     name: &str,
     part: Option<&str>,
-) -> Result<FileChange, String> {
-    let place = PLACES.iter().find(|place| place.name == name).ok_or("no such place")?;
-    let old = journal.disk().look(path)?.ok_or("no such file")?;
+) -> Result<FileChange, EnvironmentError> {
+    let place = CONFIG_FORMATS.iter().find(|place| place.name == name).ok_or("no such place")?;
+    let old = journal.disk().read_for_change(path)?.ok_or("no such file")?;
     let text = String::from_utf8_lossy(&old.bytes).into_owned();
     let new = place.change(&text, &Edit { variable: "TZ", value: Some("UTC"), part })?;
     let (before, after) = (Some(old.bytes), Some(new.into_bytes()));

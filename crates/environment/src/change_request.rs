@@ -1,5 +1,7 @@
-//! Whether a value is right for the programs it would reach: FACTS of the runtimes, and the files it needs.
+//! Whether a value is right for the programs that would get it: it depends on their runtimes, and on files that must
+//! exist.
 
+use crate::error::EnvironmentError;
 use needless_host::Root;
 use needless_model::{Runtime, posix_tz};
 
@@ -9,20 +11,20 @@ const ZONEINFO: &str = "/usr/share/zoneinfo";
 /// Refuses a value that is wrong for the programs `exes`, whose file system is `root`.
 ///
 /// # Errors
-/// In a sentence: which program would take it wrongly, or what it needs that is not there.
-pub fn check_target(
+/// Which program would misread it, or which file is missing.
+pub(crate) fn check_target(
     variable: &str,
     value: Option<&str>,
     exes: &[String],
     root: &Root,
-) -> Result<(), String> {
+) -> Result<(), EnvironmentError> {
     let (Some(value), "TZ") = (value, variable) else { return Ok(()) };
-    // It would be a part of a sentence otherwise.
+    // The value becomes part of a sentence.
     crate::format::check_value(value)?;
     let name = value.strip_prefix(':').unwrap_or(value);
     let is_path = name.starts_with('/');
     let file = if is_path { name.to_owned() } else { format!("{ZONEINFO}/{name}") };
-    // A name may not lead out of the directory of zones.
+    // A name must not lead out of the directory of zones.
     let plain = is_path || !name.split('/').any(|part| part == "..");
     let known = !name.is_empty() && plain && is_zone(root, &file);
     // POSIX: "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30".
@@ -36,24 +38,26 @@ pub fn check_target(
         };
         if wrong {
             return Err(format!(
-                "{exe} takes TZ={value} for another zone, without summer time or in UTC: give the \
+                "{exe} reads TZ={value} as another zone, without summer time or in UTC: give the \
                  zone's name (Area/City)"
-            ));
+            )
+            .into());
         }
     }
-    match known || is_rule || matches!(name, "UTC" | "") {
-        true => Ok(()),
-        false if is_path => {
-            Err(format!("{name} is no file of a time zone: its time would silently be UTC"))
-        }
-        false => Err(format!(
-            "there is no zone {name} for it ({file} is missing, and it is no POSIX string such as \
-             EST5EDT,M3.2.0,M11.1.0): its time would silently be UTC"
-        )),
+    if known || is_rule || matches!(name, "UTC" | "") {
+        Ok(())
+    } else if is_path {
+        Err(format!("{name} is not a time zone file: the time would silently be UTC").into())
+    } else {
+        Err(format!(
+            "there is no zone {name} ({file} is missing, and it is not a POSIX string such as \
+             EST5EDT,M3.2.0,M11.1.0): the time would silently be UTC"
+        )
+        .into())
     }
 }
 
-/// Whether the file begins as those of tzfile(5) do.
+/// Whether the file begins like a zone file, tzfile(5).
 fn is_zone(root: &Root, file: &str) -> bool {
     root.read(file).is_ok_and(|bytes| bytes.starts_with(b"TZif"))
 }
@@ -78,7 +82,7 @@ mod tests {
             ":EST5",
             "JST-9 ",
         ] {
-            let said = check(wrong).unwrap_err();
+            let said = check(wrong).unwrap_err().to_string();
             assert!(said.contains("silently be UTC") && !said.contains('\n'), "{wrong}: {said}");
         }
         for right in ["<+0330>-3:30", "EST5EDT,M3.2.0,M11.1.0", "UTC", "", "JST-9", "CET-1CEST"] {
@@ -101,7 +105,12 @@ mod tests {
         assert_eq!(check(":/usr/share/zoneinfo/Area/City"), Ok(()));
         assert!(check("Area/list.tab").is_err() && check("Area/Twon").is_err());
         let path = ":/usr/share/zoneinfo/Area/City";
-        assert!(check_target("TZ", Some(path), &node, &root).unwrap_err().contains("node takes"));
+        assert!(
+            check_target("TZ", Some(path), &node, &root)
+                .unwrap_err()
+                .to_string()
+                .contains("node reads")
+        );
         assert!(check_target("TZ", Some("EST5"), &node, &root).is_err());
         assert_eq!(check_target("TZ", Some("Area/City"), &node, &root), Ok(()));
     }

@@ -1,12 +1,12 @@
-//! By what way a process got its environment: a program's own adapter before the nearest launcher,
-//! that before the unit of its control group.
+//! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
+//! the unit of its control group.
 
-use needless_host::{ProcInfo, Service, ServiceKind};
+use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
 
-/// The way.
+/// How a process got its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// A unit of the system; by what its marks say of how directly systemd started it.
+    /// A unit of the system; `how`: how directly systemd started the process.
     Unit {
         name: String,
         how: Started,
@@ -19,7 +19,7 @@ pub(crate) enum Channel {
     Cron,
     At,
     Ssh {
-        /// The configuration that sshd was started with (`-f`), where it was.
+        /// The configuration named on sshd's command line (`-f`).
         config: Option<String>,
     },
     Sudo {
@@ -40,30 +40,63 @@ pub(crate) enum Channel {
         version: String,
         cluster: String,
     },
-    /// Apache itself, or what it starts; `cgi`: for a request, with an environment made for it.
+    /// Apache itself, or a program it starts; `cgi`: for a request, with an environment made for it.
     Apache {
         cgi: bool,
     },
-    /// A service of OpenRC, by the marks it leaves.
+    /// A service of OpenRC, recognised by the variables that it sets.
     OpenRc {
         service: String,
     },
     Container(String),
-    /// Started from a shell or another program that is still there.
+    /// Started by a shell or another program that still runs.
     Program {
         name: String,
         pid: u32,
     },
-    /// Its parent is PID 1, which did not start it as a unit: who did has ended.
+    /// Its parent is PID 1, which did not start it as a unit: the process that started it has ended.
     Orphan,
 }
 
-/// What the marks of systemd say.
+impl Channel {
+    /// What started the process, within a sentence.
+    pub(crate) fn label(&self) -> String {
+        self.subject().trim_end_matches(',').to_owned()
+    }
+
+    /// The same as the subject that begins a sentence.
+    pub(crate) fn subject(&self) -> String {
+        match self {
+            Channel::Unit { name, .. } | Channel::UserUnit { name, .. } => {
+                format!("systemd, as {name},")
+            }
+            Channel::Cron => "cron".into(),
+            Channel::At => "at".into(),
+            Channel::Ssh { .. } => "sshd".into(),
+            Channel::Sudo { login: true } => "sudo -i".into(),
+            Channel::Sudo { login: false } => "sudo".into(),
+            Channel::Su { login: true } => "su -".into(),
+            Channel::Su { login: false } => "su".into(),
+            Channel::Supervisord => "supervisord".into(),
+            Channel::RunScript { .. } => "a supervisor of run scripts".into(),
+            Channel::PhpFpm { .. } => "php-fpm".into(),
+            Channel::Postgresql { .. } => "PostgreSQL's starter".into(),
+            Channel::Apache { cgi: false } => "apachectl".into(),
+            Channel::Apache { cgi: true } => "Apache, as a CGI program,".into(),
+            Channel::OpenRc { service } => format!("OpenRC, as {service},"),
+            Channel::Container(what) => what.clone(),
+            Channel::Program { name, pid } => format!("{name}[{pid}]"),
+            Channel::Orphan => "a process that has ended".into(),
+        }
+    }
+}
+
+/// How directly systemd started a process, by the variables that it sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
-    /// systemd executed this very process.
+    /// systemd executed this process.
     Directly,
-    /// Something in the unit did.
+    /// Another program in the unit did.
     ByAnother,
     /// Its environment does not come from systemd.
     Rebuilt,
@@ -71,7 +104,7 @@ pub(crate) enum Started {
     Unknown,
 }
 
-/// The launcher that a process is.
+/// Which launcher a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Launcher {
     Systemd,
@@ -89,12 +122,12 @@ pub(crate) enum Launcher {
 }
 
 impl Launcher {
-    pub(crate) fn of(kin: &ProcInfo) -> Option<Launcher> {
-        let name = kin.name();
+    pub(crate) fn of(info: &ProcInfo) -> Option<Launcher> {
+        let name = info.name();
         let script =
-            |name: &str| kin.argv.get(1).is_some_and(|word| word.rsplit('/').next() == Some(name));
+            |name: &str| info.argv.get(1).is_some_and(|word| word.rsplit('/').next() == Some(name));
         Some(match name {
-            "systemd" if kin.argv.iter().any(|word| word == "--user") => Launcher::UserSystemd,
+            "systemd" if info.argv.iter().any(|word| word == "--user") => Launcher::UserSystemd,
             "systemd" => Launcher::Systemd,
             "cron" | "crond" | "fcron" => Launcher::Cron,
             "atd" => Launcher::At,
@@ -102,8 +135,7 @@ impl Launcher {
             "sudo" | "sudo-rs" => Launcher::Sudo,
             "su" | "runuser" => Launcher::Su,
             "runsv" | "s6-supervise" | "supervise" => Launcher::RunScript,
-            "conmon" | "tini" | "docker-init" => Launcher::Container,
-            _ if name.starts_with("containerd-shim") => Launcher::Container,
+            _ if is_container_helper(name) => Launcher::Container,
             "supervisord" => Launcher::Supervisord,
             _ if name.starts_with("python") && script("supervisord") => Launcher::Supervisord,
             "login" => Launcher::Login,
@@ -114,8 +146,8 @@ impl Launcher {
         })
     }
 
-    /// What a report calls it.
-    pub(crate) fn says(self) -> &'static str {
+    /// Its name in a report.
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Launcher::Systemd => "systemd",
             Launcher::UserSystemd => "a user's systemd",
@@ -133,28 +165,28 @@ impl Launcher {
     }
 }
 
-/// Whether what a process gives to those it executes comes from a configuration, or from a person at a
-/// terminal: a change belongs there, and the process is not to be blamed for it.
-pub(crate) fn gives_what_it_is_told(kin: &ProcInfo) -> bool {
-    let words = || kin.argv.iter().skip(1);
-    match Launcher::of(kin) {
-        // A shell that runs no script has its variables from the files that it reads as it starts.
+/// Whether the variables that a process gives its children come from a configuration, or from a person at a terminal:
+/// a change belongs there, not in the process.
+pub(crate) fn passes_on_configuration(info: &ProcInfo) -> bool {
+    let words = || info.argv.iter().skip(1);
+    match Launcher::of(info) {
+        // A shell that runs no script has its variables from the files that it reads at its start.
         Some(Launcher::Shell) => {
-            is_login(kin) || words().all(|word| word.starts_with('-') && word != "-c")
+            is_login(info) || words().all(|word| word.starts_with('-') && word != "-c")
         }
         Some(_) => true,
         None => {
-            kin.own_pid == 1
-                || kin.comm.starts_with("php-fpm")
-                || matches!(kin.name(), "postgres" | "apache2")
+            info.own_pid == 1
+                || info.comm.starts_with("php-fpm")
+                || matches!(info.name(), "postgres" | "apache2")
         }
     }
 }
 
-/// Whether a shell was started as a login shell, as its words say.
-pub(crate) fn is_login(kin: &ProcInfo) -> bool {
-    let Some(first) = kin.argv.first() else { return false };
-    let flags = kin.argv.iter().skip(1).take_while(|word| word.starts_with('-'));
+/// Whether a shell was started as a login shell, by its arguments.
+pub(crate) fn is_login(info: &ProcInfo) -> bool {
+    let Some(first) = info.argv.first() else { return false };
+    let flags = info.argv.iter().skip(1).take_while(|word| word.starts_with('-'));
     first.starts_with('-')
         || flags.into_iter().any(|word| {
             matches!(word.as_str(), "-" | "--login")
@@ -162,39 +194,39 @@ pub(crate) fn is_login(kin: &ProcInfo) -> bool {
         })
 }
 
-/// The way of the last process of `chain`.
+/// How the last process of `chain` got its environment.
 pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
     let Some((me, above)) = chain.split_last() else { return Channel::Orphan };
     if let Some(adapter) = adapter(me, above, me) {
         return adapter;
     }
     let service = Service::of_cgroup(&me.cgroup, me.exe.as_deref());
-    if matches!(service.kind, ServiceKind::Container | ServiceKind::Pod) {
+    if service.kind.is_container() {
         return Channel::Container(service.to_string());
     }
     if Launcher::of(me) == Some(Launcher::RunScript) {
         return Channel::Program { name: "its parent".into(), pid: me.parent };
     }
-    // Up to where another pid namespace begins, whose launchers are not this one's.
+    // Only within its pid namespace: launchers outside started something else.
     let inside = above.iter().enumerate().rev();
-    for (at, kin) in inside.take_while(|(_, kin)| kin.pid_namespace == me.pid_namespace) {
-        if let Some(adapter) = adapter(kin, &above[..at], me) {
+    for (at, info) in inside.take_while(|(_, info)| info.pid_namespace == me.pid_namespace) {
+        if let Some(adapter) = adapter(info, &above[..at], me) {
             return adapter;
         }
-        match Launcher::of(kin) {
+        match Launcher::of(info) {
             Some(Launcher::Cron) => return Channel::Cron,
             Some(Launcher::At) => return Channel::At,
             Some(Launcher::Ssh) => return Channel::Ssh { config: config_of(above) },
             Some(Launcher::Sudo) => {
-                let login = flags(kin).any(|f| f == "--login" || short(f, 'i'));
+                let login = flags(info).any(|f| f == "--login" || short(f, 'i'));
                 return Channel::Sudo { login };
             }
             Some(Launcher::Su) => {
-                let login = flags(kin).any(|f| f == "-" || f == "--login" || short(f, 'l'));
+                let login = flags(info).any(|f| f == "-" || f == "--login" || short(f, 'l'));
                 return Channel::Su { login };
             }
             Some(Launcher::Supervisord) => return Channel::Supervisord,
-            Some(Launcher::RunScript) => return Channel::RunScript { dir: kin.cwd.clone() },
+            Some(Launcher::RunScript) => return Channel::RunScript { dir: info.cwd.clone() },
             Some(Launcher::Container) => return Channel::Container("a container".into()),
             Some(Launcher::Systemd | Launcher::UserSystemd) => break,
             Some(Launcher::Shell | Launcher::Login) | None => {}
@@ -211,20 +243,20 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
     })
 }
 
-/// The file that the listening sshd was started with: it keeps its words in its title,
-/// `sshd: /usr/sbin/sshd -f FILE [listener] …`.
+/// The file that the listening sshd was started with: its title holds its arguments, `sshd: /usr/sbin/sshd -f FILE
+/// [listener] …`.
 fn config_of(above: &[ProcInfo]) -> Option<String> {
-    let listener = above.iter().rev().find(|kin| {
-        Launcher::of(kin) == Some(Launcher::Ssh)
-            && kin.argv.iter().any(|word| word.contains("[listener]"))
+    let listener = above.iter().rev().find(|info| {
+        Launcher::of(info) == Some(Launcher::Ssh)
+            && info.argv.iter().any(|word| word.contains("[listener]"))
     })?;
     let words = listener.argv.join(" ");
     let mut words = words.split_ascii_whitespace().skip_while(|word| *word != "-f");
     words.nth(1).filter(|file| file.starts_with('/')).map(str::to_owned)
 }
 
-fn flags(kin: &ProcInfo) -> impl Iterator<Item = &str> {
-    kin.argv.iter().skip(1).take_while(|word| word.starts_with('-')).map(String::as_str)
+fn flags(info: &ProcInfo) -> impl Iterator<Item = &str> {
+    info.argv.iter().skip(1).take_while(|word| word.starts_with('-')).map(String::as_str)
 }
 
 fn short(flag: &str, letter: char) -> bool {
@@ -234,14 +266,16 @@ fn short(flag: &str, letter: char) -> bool {
 fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<Channel> {
     match service.kind {
         ServiceKind::Unit if service.name.ends_with(".service") => {
-            let how = match () {
-                () if !me.initial.is_known() => Started::Unknown,
-                () if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string()) => {
-                    Started::Directly
-                }
-                () if is_worker(me, above) => Started::Directly,
-                () if me.marks.contains_key("INVOCATION_ID") => Started::ByAnother,
-                () => Started::Rebuilt,
+            let how = if !me.initial.is_known() {
+                Started::Unknown
+            } else if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string())
+                || is_worker(me, above)
+            {
+                Started::Directly
+            } else if me.marks.contains_key("INVOCATION_ID") {
+                Started::ByAnother
+            } else {
+                Started::Rebuilt
             };
             Some(Channel::Unit { name: service.name.clone(), how })
         }
@@ -253,36 +287,37 @@ fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<Channel>
     }
 }
 
-/// Whether it is a fork, without an exec, of the process that systemd executed: a worker has its
-/// master's environment.
+/// Whether it is a fork, without an exec, of the process that systemd executed: a worker has its master's
+/// environment.
 fn is_worker(me: &ProcInfo, above: &[ProcInfo]) -> bool {
     let Some(executed) = me.marks.get("SYSTEMD_EXEC_PID") else { return false };
-    let alike =
-        |kin: &&ProcInfo| kin.exe.is_some() && (&kin.exe, &kin.initial) == (&me.exe, &me.initial);
+    let alike = |info: &&ProcInfo| {
+        info.exe.is_some() && (&info.exe, &info.initial) == (&me.exe, &me.initial)
+    };
     let mut family = above.iter().rev().take_while(alike);
-    family.any(|kin| kin.own_pid.to_string() == *executed)
+    family.any(|info| info.own_pid.to_string() == *executed)
 }
 
-/// Programs that make their own environment, and what they start (`whose`: a job of PostgreSQL, a CGI
-/// program) has it from them.
-fn adapter(kin: &ProcInfo, above: &[ProcInfo], whose: &ProcInfo) -> Option<Channel> {
-    let name = kin.name();
-    if name.starts_with("php-fpm") || kin.comm.starts_with("php-fpm") {
-        let title = kin.argv.first().map_or("", String::as_str);
-        // The master has what its unit gave it.
+/// The program that built the environment, if `info` is one that does. What it starts (`whose`: a job of PostgreSQL,
+/// a CGI program) gets its environment from it.
+fn adapter(info: &ProcInfo, above: &[ProcInfo], whose: &ProcInfo) -> Option<Channel> {
+    let name = info.name();
+    if name.starts_with("php-fpm") || info.comm.starts_with("php-fpm") {
+        let title = info.argv.first().map_or("", String::as_str);
+        // The master has its unit's environment.
         let pool = title.strip_prefix("php-fpm: pool ").map(|pool| pool.trim().to_owned());
         return pool.map(|pool| Channel::PhpFpm { pool: Some(pool) });
     }
     if name == "postgres" {
-        let mut family = std::iter::once(kin).chain(above.iter().rev());
-        let (version, cluster) = family.find_map(|kin| cluster(&kin.argv))?;
+        let mut family = std::iter::once(info).chain(above.iter().rev());
+        let (version, cluster) = family.find_map(|info| cluster(&info.argv))?;
         return Some(Channel::Postgresql { version, cluster });
     }
     let cgi = whose.marks.contains_key("GATEWAY_INTERFACE");
     (name == "apache2").then_some(Channel::Apache { cgi })
 }
 
-/// Version and cluster of a Debian server, by the file it was started with.
+/// Version and cluster of a Debian server, from the file it was started with.
 fn cluster(argv: &[String]) -> Option<(String, String)> {
     let file = argv.iter().find_map(|word| word.strip_prefix("config_file="))?;
     let mut parts = file.strip_prefix("/etc/postgresql/")?.split('/');

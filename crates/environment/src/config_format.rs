@@ -1,61 +1,177 @@
-//! The places an environment comes from: one line each, and what is known of it.
+//! What is known of a kind of file that gives processes variables, and a place for a change in such a file.
+//!
+//! To add a kind, write a file in `format/` with a static [`ConfigFormat`] and add it to `format_list.rs`. All other
+//! code takes what it needs from that definition and names no format.
 
-use crate::format::{
-    self, Edit, Found, compose, cron, dockerfile, envdir, environment_d, environment_file,
-    kubernetes, pam_env, php_fpm, postgresql, shell, sshd, sudoers, supervisord, systemd, wrapper,
-};
+use crate::channel::Channel;
+use crate::disk::Disk;
+use crate::error::EnvironmentError;
+use crate::format::{self, Edit, FoundValue};
+use crate::journal::FileChange;
+use crate::sources::Sources;
+use needless_host::{ProcInfo, Root};
+use needless_model::{Confidence, Location};
 
 /// A kind of file that gives processes variables.
 pub struct ConfigFormat {
     /// Its name.
     pub name: &'static str,
-    /// Where such files lie.
+    /// Where such files are.
     pub files: &'static str,
-    /// Whom it reaches.
+    /// Which processes it reaches.
     pub reaches: &'static str,
     /// When a change takes effect.
     pub effect: &'static str,
-    /// The program that checks such a file, its arguments before the file's name; empty where there is
-    /// none.
+    /// The program that checks such a file, with its arguments before the file's name; empty where there is none.
     pub check: &'static [&'static str],
-    pub(crate) find: fn(&str, &str, Option<&str>) -> Vec<Found>,
-    put: fn(&str, &Edit<'_>) -> Result<String, String>,
+    pub(crate) check_style: CheckStyle,
+    /// Where a text sets a variable, in a part of it or in all.
+    pub(crate) find: fn(&str, &str, Option<&str>) -> Vec<FoundValue>,
+    /// The text with a change made.
+    pub(crate) put: fn(&str, &Edit<'_>) -> Result<String, EnvironmentError>,
+    /// Whether the file with this path and text is of this kind.
+    pub(crate) is_file: fn(&FilePath<'_>, &str) -> bool,
+    /// Looks for the variable in all files of this kind.
+    pub(crate) scan: fn(&mut Sources<'_>),
+    /// Where a change belongs, for a process with this way of starting; nothing where this kind does not help.
+    pub(crate) locate: fn(&LocationQuery<'_>) -> Vec<ConfigLocation>,
+    /// Whether it is asked for a location only where no other kind has one.
+    pub(crate) last_resort: bool,
+    /// What must be run after a change so that the file is read again.
+    pub(crate) reload: &'static [&'static str],
+    /// Asks the reader of the file what it will use, after the reload.
+    pub(crate) verify: Option<Verify>,
+    /// Another file that a change of this one needs.
+    pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
+    /// Permission bits of a new file.
+    pub(crate) mode: u32,
+    /// What its lines are, for hiding secrets in a diff.
+    pub(crate) lines: LineKind,
+    /// Whether the file holds the value; sudoers holds only names.
+    pub(crate) holds_value: bool,
+    /// Whether it matters where in the file a variable is set: then it is put there again even if it is set somewhere.
+    pub(crate) order_matters: bool,
+    /// Whether only exported variables reach a program, because a shell sources the file.
+    pub(crate) needs_export: bool,
+    /// Whether it is read on another machine, or to make an image.
+    pub(crate) of_image: bool,
 }
+
+/// How the checking program reports a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckStyle {
+    /// By its exit status.
+    ExitStatus,
+    /// By a line that begins with the file's name. Its exit status also depends on other things.
+    Lines,
+    /// The same, and the file has to be a drop-in of a unit.
+    UnitDropIn,
+}
+
+/// What the lines of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// Assignments, comments, and further lines of values.
+    Assignments,
+    /// Assignments, and others.
+    Script,
+    /// `NAME=value` is not an assignment there.
+    Other,
+}
+
+type AskReader = fn(&[String], &str, Option<&str>) -> Option<(bool, String)>;
+
+/// How to ask the reader of a file which value it will use.
+pub(crate) struct Verify {
+    /// Whether it will use this value, and the reader's name. Arguments: the restart command, the variable, its value.
+    /// `None` where it cannot be asked.
+    pub(crate) uses: AskReader,
+    /// The likely reason if it does not.
+    pub(crate) rival: &'static str,
+}
+
+/// A path, and how formats recognise it.
+pub(crate) struct FilePath<'a>(pub(crate) &'a str);
+
+impl FilePath<'_> {
+    pub(crate) fn is(&self, path: &str) -> bool {
+        self.0 == path
+    }
+
+    /// The last part.
+    pub(crate) fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(self.0)
+    }
+
+    pub(crate) fn below(&self, dir: &str) -> bool {
+        self.0.contains(dir)
+    }
+
+    pub(crate) fn ends(&self, ending: &str) -> bool {
+        self.name().ends_with(ending)
+    }
+}
+
+/// What most formats have in common; each gives the rest.
+pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
+    name: "",
+    files: "",
+    reaches: "",
+    effect: "",
+    check: &[],
+    check_style: CheckStyle::ExitStatus,
+    find: |_, _, _| Vec::new(),
+    put: |text, _| Ok(text.to_owned()),
+    is_file: |_, _| false,
+    scan: |_| (),
+    locate: |_| Vec::new(),
+    last_resort: false,
+    reload: &[],
+    verify: None,
+    companion: |_, _| Ok(None),
+    mode: 0o644,
+    lines: LineKind::Other,
+    holds_value: true,
+    order_matters: false,
+    needs_export: false,
+    of_image: false,
+};
 
 impl ConfigFormat {
     /// Whether it is read on another machine, or to make one.
     pub fn is_of_image(&self) -> bool {
-        [&DOCKERFILE, &COMPOSE, &KUBERNETES].contains(&self)
+        self.of_image
     }
 
-    /// Where `text` sets `variable`, in the part `part` of it or in all, as its real reader takes it;
-    /// the last one holds.
-    pub fn find(&self, text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+    /// Where `text` sets `variable`, in the part `part` of it or in all, as the file's reader would take it; the last
+    /// one counts.
+    pub fn find(&self, text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
         (self.find)(text, variable, part)
     }
 
     /// `text` with a change made. Making it again changes nothing; no other variable is touched.
     ///
     /// # Errors
-    /// In a sentence: what such a file cannot say, or a text in which the change would not be read.
-    pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, String> {
+    /// When such a file cannot express it, or its reader would not find it in the new text.
+    pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
         let new = (self.put)(text, edit)?;
-        if self == &SUDOERS {
+        if !self.holds_value {
             return Ok(new);
         }
         let last = self.find(&new, edit.variable, edit.part).pop();
         let is = last.as_ref().and_then(|found| found.value.as_deref());
         if is != edit.value || last.is_some_and(|last| edit.value.is_some() && !last.certain) {
             return Err(format!(
-                "a line put into that file would not be read as it is meant: set {} by hand",
+                "a line added to that file would not be read as intended: set {} by hand",
                 edit.variable
-            ));
+            )
+            .into());
         }
         Ok(self.with_comment(text, &new, edit).unwrap_or(new))
     }
 
-    /// `new` with the comment that stood behind the one line that it replaces in `old`: behind the new one,
-    /// or above where the format's reader would take it for a part of the value.
+    /// `new` with the comment that stood behind the one line that it replaces in `old`: behind the new one, or above
+    /// where the format's reader would take it for a part of the value.
     fn with_comment(&self, old: &str, new: &str, edit: &Edit<'_>) -> Option<String> {
         let (was, is) = (format::lines(old), format::lines(new));
         let mut differ = was.iter().zip(&is).enumerate().filter(|(_, (was, is))| was != is);
@@ -68,7 +184,7 @@ impl ConfigFormat {
             let all = self.find(text, edit.variable, edit.part).into_iter();
             all.map(|found| found.value.map(|value| value.trim_end().to_owned())).collect()
         };
-        // A comment is what the reader finds the same without.
+        // It is a comment if the reader finds the same without it.
         let without = |begin: usize| format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
         let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
         let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
@@ -97,131 +213,85 @@ impl PartialEq for ConfigFormat {
     }
 }
 
-const RESTART: &str = "systemctl daemon-reload, then a restart of the unit";
-const SH: &[&str] = &["sh", "-n"];
-
-macro_rules! places {
-    ($($(#[$doc:meta])* $id:ident = $name:literal, $files:literal, $reaches:expr, $effect:expr, $check:expr, $format:ident;)*) => {
-        $($(#[$doc])* pub static $id: ConfigFormat = ConfigFormat {
-            name: $name, files: $files, reaches: $reaches, effect: $effect, check: $check,
-            find: $format::find, put: $format::put,
-        };)*
-        /// Every place.
-        pub static PLACES: &[&ConfigFormat] = &[$(&$id),*];
-    };
+/// A place for a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigLocation {
+    /// What kind of file it is.
+    pub format: &'static ConfigFormat,
+    /// The file, where it is known.
+    pub file: Option<String>,
+    /// The part of the file.
+    pub part: Option<String>,
+    /// Its name in output.
+    pub label: String,
+    /// Why there.
+    pub why: String,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What must be run for the change to take effect; empty where that is not known.
+    pub restart: Vec<String>,
+    /// What else the change reaches: shown before it is made.
+    pub caveat: Option<String>,
+    /// The user who may own the file although root changes it: the daemon's user, where the daemon's configuration
+    /// belongs to that user.
+    pub owner: Option<u32>,
 }
 
-places! {
-    /// A drop-in of a system unit.
-    SYSTEMD_UNIT = "systemd unit", "/etc/systemd/system/UNIT.d/zz-needless.conf",
-        "the unit's processes, but for what programs in it rebuild their environment", RESTART,
-        &["systemd-analyze", "verify"], systemd;
-    /// A file that a unit's `EnvironmentFile=` names.
-    ENVIRONMENT_FILE = "EnvironmentFile", "what EnvironmentFile= of a unit names",
-        "the units that name it; stronger than Environment=", "a restart of the unit", &[], environment_file;
-    /// A drop-in of a user's unit.
-    USER_UNIT = "systemd user unit", "~/.config/systemd/user/UNIT.d/zz-needless.conf",
-        "the unit's processes", "systemctl --user daemon-reload, then a restart of the unit",
-        &["systemd-analyze", "--user", "verify"], systemd;
-    /// Variables of a user's service manager.
-    ENVIRONMENT_D = "environment.d", "~/.config/environment.d/zz-needless.conf, /etc/environment.d/*.conf",
-        "units of users (user@UID.service), not of the system", "systemctl --user daemon-reload, then a restart of the unit",
-        &[], environment_d;
-    /// /etc/environment.
-    PAM_ENV = "pam_env", "/etc/environment",
-        "what PAM opens a session for: login, ssh, su, cron; not at, not sudo (Debian), not systemd's units",
-        "the next session or job", &[], pam_env;
-    /// Debian's locale.
-    DEFAULT_LOCALE = "default locale", "/etc/default/locale",
-        "sessions that PAM opens, and the units of systemd on Debian", "the next session; for units the next boot", &[], pam_env;
-    /// systemd's locale.
-    LOCALE_CONF = "locale.conf", "/etc/locale.conf",
-        "units of systemd, by PID 1", "the next boot, or systemctl daemon-reexec", &[], environment_file;
-    /// A file for login shells.
-    PROFILE_D = "login shell", "/etc/profile.d/zz-needless.sh",
-        "login shells and what is started from them: login, su -, sudo -i, ssh without a command",
-        "the next login", SH, shell;
-    /// What a service's init script sources.
-    DEFAULTS = "init script", "/etc/default/NAME, /etc/sysconfig/NAME, /etc/conf.d/NAME",
-        "the daemon of the init script that sources it; only variables that are exported",
-        "a restart of the service", SH, shell;
-    /// A crontab.
-    CRONTAB = "crontab", "/etc/crontab, /etc/cron.d/NAME, /var/spool/cron/crontabs/USER",
-        "the jobs below the line; nothing of cron's own unit reaches them", "the next job, within a minute",
-        &["crontab", "-n"], cron;
-    /// sudo's policy.
-    SUDOERS = "sudoers", "/etc/sudoers.d/zz-needless",
-        "what the caller of sudo has, let through to the command", "the next sudo", &["visudo", "-cf"], sudoers;
-    /// The file that sudo takes variables from.
-    SUDO_ENV_FILE = "sudo env_file", "the env_file that sudoers names",
-        "commands run by sudo whose caller has not set the variable", "the next sudo", &[], pam_env;
-    /// sshd's configuration.
-    SSHD = "sshd", "/etc/ssh/sshd_config.d/zz-needless.conf, /etc/ssh/sshd_config",
-        "every session of sshd, over what PAM and the client give it", "the next session, after a reload of sshd",
-        &["sshd", "-t", "-f"], sshd;
-    /// A program of supervisord.
-    SUPERVISORD = "supervisord", "/etc/supervisor/supervisord.conf, /etc/supervisor/conf.d/*.conf",
-        "the program of that section", "supervisorctl reread, then supervisorctl update (a restart keeps the old environment)",
-        &[], supervisord;
-    /// An environment directory.
-    ENVDIR = "envdir", "a directory of files, for envdir, chpst -e and s6-envdir",
-        "what is run through it", "sv restart, s6-svc -r or svc -t", &[], envdir;
-    /// A pool of php-fpm.
-    PHP_FPM = "php-fpm pool", "/etc/php/VERSION/fpm/pool.d/NAME.conf",
-        "the workers of the pool: with clear_env they have nothing else", "a reload of php-fpm", &[], php_fpm;
-    /// The environment of a PostgreSQL cluster.
-    POSTGRESQL = "PostgreSQL cluster", "/etc/postgresql/VERSION/CLUSTER/environment",
-        "the server and what it runs; its starter clears all else (Debian)", "a restart of the cluster", &[], postgresql;
-    /// Apache's environment.
-    APACHE = "Apache envvars", "/etc/apache2/envvars",
-        "the server (Debian), and of its CGI programs TZ only", "a restart of Apache", SH, shell;
-    /// An image.
-    DOCKERFILE = "Dockerfile", "Dockerfile, Containerfile",
-        "containers of the image, unless they are started with another value", "a new image and a new container", &[], dockerfile;
-    /// A service of compose.
-    COMPOSE = "compose", "compose.yaml, docker-compose.yml",
-        "the containers of the service", "docker compose up -d, which makes new containers", &[], compose;
-    /// A Kubernetes manifest.
-    KUBERNETES = "Kubernetes manifest", "a manifest with containers in it",
-        "the container", "kubectl apply, which rolls out new pods", &[], kubernetes;
-    /// A script around the program.
-    WRAPPER = "wrapper script", "/usr/local/bin/NAME",
-        "whoever starts the script instead of the program", "the next start", SH, wrapper;
-}
+impl ConfigLocation {
+    pub(crate) fn new(
+        format: &'static ConfigFormat,
+        file: impl Into<Option<String>>,
+        why: impl Into<String>,
+        confidence: Confidence,
+    ) -> ConfigLocation {
+        let file = file.into();
+        let label = match &file {
+            Some(file) => format!("{}, {file}", format.name),
+            None => format.name.to_owned(),
+        };
+        let (part, restart, caveat, owner) = (None, Vec::new(), None, None);
+        let why = why.into();
+        ConfigLocation { format, file, part, label, why, confidence, restart, caveat, owner }
+    }
 
-/// The place that a file is by its path; `text` tells manifests of Kubernetes from other YAML.
-pub fn of_file(path: &str, text: &str) -> Option<&'static ConfigFormat> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let below = |dir: &str| path.contains(dir);
-    let ends = |ending: &str| name.ends_with(ending);
-    let lower = name.to_ascii_lowercase();
-    Some(match () {
-        () if path == "/etc/environment" || ends(".pam_environment") => &PAM_ENV,
-        () if path == "/etc/default/locale" => &DEFAULT_LOCALE,
-        () if path == "/etc/locale.conf" => &LOCALE_CONF,
-        () if below("/environment.d/") && ends(".conf") => &ENVIRONMENT_D,
-        () if below("/systemd/user/") && below(".d/") && ends(".conf") => &USER_UNIT,
-        // Not system.conf or journald.conf, which have no [Service].
-        () if below("/systemd/system/") && below(".d/") && ends(".conf") => &SYSTEMD_UNIT,
-        () if below("/profile.d/") && ends(".sh") => &PROFILE_D,
-        () if path == "/etc/crontab" || below("/cron.d/") || below("/spool/cron/") => &CRONTAB,
-        () if below("/sudoers.d/") => &SUDOERS,
-        () if name == "sshd_config" || (below("/sshd_config.d/") && ends(".conf")) => &SSHD,
-        () if below("/supervisor/") || name == "supervisord.conf" => &SUPERVISORD,
-        () if below("/pool.d/") && ends(".conf") => &PHP_FPM,
-        () if below("/postgresql/") && name == "environment" => &POSTGRESQL,
-        () if name == "envvars" => &APACHE,
-        () if below("/etc/default/") || below("/etc/conf.d/") || below("/etc/sysconfig/") => {
-            &DEFAULTS
+    pub(crate) fn restart(mut self, words: &[&str]) -> ConfigLocation {
+        self.restart = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    pub(crate) fn part(mut self, part: impl Into<String>) -> ConfigLocation {
+        self.part = Some(part.into());
+        self
+    }
+
+    pub(crate) fn caveat(mut self, caveat: &str) -> ConfigLocation {
+        self.caveat = Some(caveat.to_owned());
+        self
+    }
+
+    pub(crate) fn summary(&self) -> Location {
+        Location {
+            place: self.label.clone(),
+            file: self.file.clone(),
+            why: self.why.clone(),
+            confidence: self.confidence,
         }
-        () if lower.starts_with("dockerfile") || lower.starts_with("containerfile") => &DOCKERFILE,
-        () if lower.ends_with(".dockerfile") => &DOCKERFILE,
-        () if ends(".yaml") || ends(".yml") => match text.contains("services:") {
-            true if !text.contains("containers:") => &COMPOSE,
-            _ if text.contains("containers:") => &KUBERNETES,
-            _ => return None,
-        },
-        () if text.starts_with("#!/bin/sh\n") && text.contains("\nexec ") => &WRAPPER,
-        () => return None,
-    })
+    }
+}
+
+/// A process, or a unit that does not run (then the chain is empty), whose variable is to be changed.
+pub(crate) struct LocationQuery<'a> {
+    /// The file system as the process sees it.
+    pub(crate) root: &'a Root,
+    /// The process with its ancestors, itself last.
+    pub(crate) chain: &'a [ProcInfo],
+    pub(crate) variable: &'a str,
+    /// How it got its environment.
+    pub(crate) channel: &'a Channel,
+}
+
+impl LocationQuery<'_> {
+    pub(crate) fn process(&self) -> Option<&ProcInfo> {
+        self.chain.last()
+    }
 }

@@ -1,5 +1,6 @@
 //! Files, replaced as a whole and never through a link: the only code that writes to the host.
 
+use crate::error::EnvironmentError;
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, XattrFlags,
 };
@@ -12,14 +13,14 @@ use std::path::{Component, Path, PathBuf};
 
 /// The largest file that is changed, bytes: configuration is small.
 const LARGEST: u64 = 1 << 20;
-/// The same of locales and their archive, which holds all of them.
+/// The same for locales and their archive, which holds all of them.
 const LARGEST_LOCALE: u64 = 64 << 20;
 
 fn largest(path: &str) -> u64 {
     if path.starts_with("/usr/lib/locale/") { LARGEST_LOCALE } else { LARGEST }
 }
 
-/// What says that a file belongs to another tool: looked for in its first lines, in lower case.
+/// Marks of files that another tool manages, in lower case: searched in the first lines.
 const MANAGED: [(&str, &str); 9] = [
     ("ansible managed", "Ansible"),
     ("begin ansible managed block", "Ansible"),
@@ -31,56 +32,56 @@ const MANAGED: [(&str, &str); 9] = [
     ("terraform", "Terraform"),
     ("do not edit", "another tool"),
 ];
-/// How many lines are looked at for such a mark.
+/// How many lines are searched for such a mark.
 const HEAD: usize = 20;
 /// And how many bytes at most.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// Owner, rights and extended attributes of a file.
+/// Owner, permissions and extended attributes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct FileAttributes {
     /// Permission bits.
     pub mode: u32,
-    /// Owner; `None` for whoever writes it.
+    /// Owner; `None`: the user who writes it.
     pub owner: Option<(u32, u32)>,
     /// Extended attributes, security labels and ACLs among them.
     pub attributes: Vec<(String, Vec<u8>)>,
-    /// Whether it is a symbolic link, its bytes being where it leads.
+    /// Whether it is a symbolic link; then its bytes are the target.
     #[serde(default)]
     pub link: bool,
-    /// When its bytes were last changed, seconds and nanoseconds since 1970; `None` for now.
+    /// When its bytes were last changed, seconds and nanoseconds since 1970; `None`: now.
     #[serde(default)]
     pub modified: Option<(i64, i64)>,
 }
 
-impl About {
-    /// Of a new file.
-    pub fn new(mode: u32) -> About {
-        About { mode, ..About::default() }
+impl FileAttributes {
+    /// For a new file.
+    pub fn new(mode: u32) -> FileAttributes {
+        FileAttributes { mode, ..FileAttributes::default() }
     }
 
-    /// Of a new symbolic link.
-    pub fn link() -> About {
-        About { link: true, ..About::default() }
+    /// For a new symbolic link.
+    pub fn link() -> FileAttributes {
+        FileAttributes { link: true, ..FileAttributes::default() }
     }
 }
 
 /// A file as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
+pub struct ExistingFile {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// All else of it that is kept.
-    pub about: About,
+    /// Everything else that is kept.
+    pub about: FileAttributes,
 }
 
 /// The file system below a directory: `/`, or a folder in a test.
 #[derive(Debug)]
 pub struct Disk {
     root: OwnedFd,
-    /// Who may own what is changed, besides root.
+    /// Who may own a file that is changed, besides root.
     user: u32,
-    /// Another user who may.
+    /// Another user who may own it.
     other: Option<u32>,
 }
 
@@ -88,37 +89,40 @@ impl Disk {
     /// Below `root`, as this process's user.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// When the directory cannot be opened.
     pub fn at(root: &Path) -> std::io::Result<Disk> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = fs::open(root, flags, Mode::empty())?;
         Ok(Disk { root, user: rustix::process::geteuid().as_raw(), other: None })
     }
 
-    /// The same, where a file and its directory may also be `owner`'s: a daemon's configuration that
-    /// belongs to the daemon's user.
+    /// The same, but a file and its directory may also belong to `owner`: a daemon's configuration that belongs to
+    /// the daemon's user.
     ///
     /// # Errors
-    /// In a sentence: no descriptor is left.
-    pub fn of_owner(&self, owner: Option<u32>) -> Result<Disk, String> {
+    /// When no file descriptor is left.
+    pub fn of_owner(&self, owner: Option<u32>) -> Result<Disk, EnvironmentError> {
         let root = self.root.try_clone().map_err(|error| error.to_string())?;
         Ok(Disk { root, user: self.user, other: owner })
     }
 
-    /// The file `path`, if it may be changed by a tool; `None` where there is none yet.
+    /// Reads the file `path` if a tool may change it; `None` where there is none yet.
     ///
     /// # Errors
-    /// In a sentence, with what to do instead: a link on the way, the file of another user, one that
-    /// others may write, a second name of the same file, the mark of a tool that manages it.
-    pub fn look(&self, path: &str) -> Result<Option<Before>, String> {
-        let refuse = |why: &str| Err(format!("{path}: {why}"));
+    /// With what to do instead: a link in the path, a file of another user, a file that others may write, a second
+    /// name of the same file, the mark of a tool that manages it.
+    pub fn read_for_change(&self, path: &str) -> Result<Option<ExistingFile>, EnvironmentError> {
+        let refuse = |why: &str| Err(format!("{path}: {why}").into());
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            // Directories would be made in the last one that is there.
-            Err(Refused::Missing(last)) => {
-                return self.check_parent(&last).map(|()| None).or_else(|why| refuse(&why));
+            // Missing directories would be made in the last one that exists.
+            Err(PathRefused::Missing(last)) => {
+                return self
+                    .check_parent(&last)
+                    .map(|()| None)
+                    .or_else(|why| refuse(&why.to_string()));
             }
-            Err(other) => return refuse(&other.says()),
+            Err(other) => return refuse(&other.reason()),
         };
         self.check_parent(&parent).map_err(|why| format!("{path}: {why}"))?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -128,11 +132,12 @@ impl Disk {
             Err(Errno::LOOP) => {
                 let to = fs::readlinkat(&parent, &name, Vec::new()).unwrap_or_default();
                 let to = to.to_string_lossy();
-                return refuse(&match to.starts_with("/nix/") || to.starts_with("/etc/static") {
-                    true => "made by NixOS: set it in the system's configuration \
+                return refuse(&if to.starts_with("/nix/") || to.starts_with("/etc/static") {
+                    "made by NixOS: set it in the system's configuration \
                              (systemd.services.NAME.environment, environment.variables)"
-                        .to_owned(),
-                    false => format!("a link to {to}: another tool keeps it; change that file"),
+                        .to_owned()
+                } else {
+                    format!("a link to {to}, which another tool manages: change that file")
                 });
             }
             Err(error) => return refuse(&error.to_string()),
@@ -142,10 +147,10 @@ impl Disk {
             return refuse("not a regular file");
         }
         if about.st_uid != self.user && Some(about.st_uid) != self.other {
-            return refuse(&format!("it belongs to {}", whose(about.st_uid)));
+            return refuse(&format!("it belongs to {}", owner_and_remedy(about.st_uid)));
         }
         if about.st_mode & 0o022 != 0 {
-            return refuse("others may write it: that has to be put right first (chmod go-w)");
+            return refuse("others may write it: fix that first (chmod go-w)");
         }
         if about.st_nlink > 1 {
             return refuse("it has a second name (hard link), which would keep the old text");
@@ -155,34 +160,35 @@ impl Disk {
         read.map_err(|error| format!("{path}: {error}"))?;
         if bytes.len() as u64 > largest(path) {
             let most = largest(path) >> 20;
-            return refuse(&format!("larger than such a file is changed: more than {most} MiB"));
+            return refuse(&format!("too large to change: more than {most} MiB"));
         }
         if let Some(tool) = managed_by(&bytes) {
-            return refuse(&format!("managed by {tool}, which would undo a change: make it there"));
+            return refuse(&format!(
+                "managed by {tool}, which would undo a change: make the change there"
+            ));
         }
-        let about = About {
+        let about = FileAttributes {
             mode: about.st_mode & 0o7777,
             owner: Some((about.st_uid, about.st_gid)),
             attributes: attributes(&file).map_err(|error| format!("{path}: {error}"))?,
             link: false,
             modified: Some((about.st_mtime as i64, about.st_mtime_nsec as i64)),
         };
-        Ok(Some(Before { bytes, about }))
+        Ok(Some(ExistingFile { bytes, about }))
     }
 
-    /// The bytes of a file, whatever it is; `None` where it is missing. `link`: a link was put there,
-    /// whose bytes are where it leads.
+    /// The bytes of any file; `None` where it is missing. `link`: we put a link there; then its target.
     pub(crate) fn bytes(&self, path: &str, link: bool) -> std::io::Result<Option<Vec<u8>>> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(Refused::Missing(_)) => return Ok(None),
-            Err(other) => return Err(std::io::Error::other(other.says())),
+            Err(PathRefused::Missing(_)) => return Ok(None),
+            Err(other) => return Err(std::io::Error::other(other.reason())),
         };
         if link {
             return match fs::readlinkat(&parent, &name, Vec::new()) {
                 Ok(to) => Ok(Some(to.into_bytes())),
                 Err(Errno::NOENT) => Ok(None),
-                // No link any more: somebody else's, and equal to nothing of ours.
+                // No longer a link: it is another's file, and equal to nothing of ours.
                 Err(Errno::INVAL) => Ok(Some(vec![0])),
                 Err(error) => Err(error.into()),
             };
@@ -207,7 +213,7 @@ impl Disk {
             let inside = dir.join(".");
             if !matches!(
                 self.parent(&inside.join("x").to_string_lossy(), None),
-                Err(Refused::Missing(_))
+                Err(PathRefused::Missing(_))
             ) {
                 break;
             }
@@ -218,20 +224,20 @@ impl Disk {
         missing
     }
 
-    /// Puts `bytes` in the place of `path`, whole or not at all: a file beside it, written out, then
-    /// renamed. `temporary`: that file's name. `new`: there must be none yet.
+    /// Replaces `path` by `bytes`, whole or not at all: writes a file beside it, flushes it and renames it.
+    /// `temporary`: that file's name. `new`: no file may exist yet.
     pub(crate) fn write(
         &self,
         path: &str,
         bytes: &[u8],
-        about: &About,
+        about: &FileAttributes,
         temporary: &str,
         new: bool,
-    ) -> Result<(), String> {
-        let refuse = |error: Errno| format!("{path}: {}", explained(error));
+    ) -> Result<(), EnvironmentError> {
+        let refuse = |error: Errno| format!("{path}: {}", explain(error));
         let (parent, name) =
-            self.parent(path, Some(0o755)).map_err(|why| format!("{path}: {}", why.says()))?;
-        // What a killed run may have left under that name is ours.
+            self.parent(path, Some(0o755)).map_err(|why| format!("{path}: {}", why.reason()))?;
+        // A killed run may have left a file of ours under that name.
         let _ = fs::unlinkat(&parent, temporary, AtFlags::empty());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -261,7 +267,7 @@ impl Disk {
         let moved = filled.map_err(|error| refuse(errno(error))).and_then(|()| {
             let flags = if new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
             match fs::renameat_with(&parent, temporary, &parent, &name, flags) {
-                // File systems without that flag: the lock and the look before have to do.
+                // A file system without that flag: the lock and the check before must suffice.
                 Err(Errno::INVAL) if new => fs::renameat(&parent, temporary, &parent, &name),
                 other => other,
             }
@@ -271,56 +277,56 @@ impl Disk {
             let _ = fs::unlinkat(&parent, temporary, AtFlags::empty());
         }
         moved?;
-        sync(&parent).map_err(refuse)
+        Ok(sync(&parent).map_err(refuse)?)
     }
 
-    /// Removes the file `path`, if it is there.
-    pub(crate) fn remove(&self, path: &str) -> Result<(), String> {
+    /// Removes the file `path` if it exists.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), EnvironmentError> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(Refused::Missing(_)) => return Ok(()),
-            Err(other) => return Err(format!("{path}: {}", other.says())),
+            Err(PathRefused::Missing(_)) => return Ok(()),
+            Err(other) => return Err(format!("{path}: {}", other.reason()).into()),
         };
         match fs::unlinkat(&parent, &name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(format!("{path}: {}", explained(error))),
+            Err(error) => return Err(format!("{path}: {}", explain(error)).into()),
         }
-        sync(&parent).map_err(|error| format!("{path}: {error}"))
+        Ok(sync(&parent).map_err(|error| format!("{path}: {error}"))?)
     }
 
     /// Removes the directory `path` if it is empty.
     pub(crate) fn remove_empty_dir(&self, path: &str) {
         if let Ok((parent, name)) = self.parent(path, None) {
-            // Not empty: somebody else put something there, and it stays.
+            // If it is not empty, another program put something there, and it stays.
             let _ = fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
             let _ = sync(&parent);
         }
     }
 
-    /// The directory of `path`, opened step by step so that no link is followed, and the file's name.
-    /// `make`: rights of directories to make where they are missing.
-    fn parent(&self, path: &str, make: Option<u32>) -> Result<(OwnedFd, PathBuf), Refused> {
+    /// The directory of `path`, opened step by step so that no link is followed, and the file's name. `make`:
+    /// permissions of directories to create where they are missing.
+    fn parent(&self, path: &str, make: Option<u32>) -> Result<(OwnedFd, PathBuf), PathRefused> {
         let path = Path::new(path);
-        let Some(name) = path.file_name() else { return Err(Refused::NoName) };
+        let Some(name) = path.file_name() else { return Err(PathRefused::NoName) };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut dir = fs::openat(&self.root, ".", flags, Mode::empty())?;
         for part in path.parent().unwrap_or(Path::new("")).components() {
             let part = match part {
                 Component::RootDir | Component::CurDir => continue,
                 Component::Normal(part) => part,
-                _ => return Err(Refused::NoName),
+                _ => return Err(PathRefused::NoName),
             };
             dir = match fs::openat(&dir, part, flags, Mode::empty()) {
                 Ok(next) => next,
                 Err(Errno::NOENT) => {
-                    let Some(mode) = make else { return Err(Refused::Missing(dir)) };
+                    let Some(mode) = make else { return Err(PathRefused::Missing(dir)) };
                     fs::mkdirat(&dir, part, Mode::from(mode))?;
                     let next = fs::openat(&dir, part, flags, Mode::empty())?;
                     sync(&dir)?;
                     next
                 }
                 Err(Errno::LOOP | Errno::NOTDIR) => {
-                    return Err(Refused::Link(part.to_string_lossy().into_owned()));
+                    return Err(PathRefused::Link(part.to_string_lossy().into_owned()));
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -328,71 +334,75 @@ impl Disk {
         Ok((dir, name.into()))
     }
 
-    /// Whether somebody else could put another file in the place of what we look at.
-    fn check_parent(&self, dir: &OwnedFd) -> Result<(), String> {
+    /// Refuses a directory in which another user could replace the file.
+    fn check_parent(&self, dir: &OwnedFd) -> Result<(), EnvironmentError> {
         let about = fs::fstat(dir).map_err(|error| error.to_string())?;
         let known = [Some(self.user), Some(0), self.other].contains(&Some(about.st_uid));
         if !known {
-            return Err(format!("its directory belongs to {}", whose(about.st_uid)));
+            return Err(
+                format!("its directory belongs to {}", owner_and_remedy(about.st_uid)).into()
+            );
         }
         if about.st_mode & 0o022 != 0 && about.st_mode & 0o1000 == 0 {
-            return Err("others may write to its directory: that has to be put right first".into());
+            return Err("others may write to its directory: fix that first".into());
         }
         Ok(())
     }
 }
 
-/// Why a path is not gone along.
-enum Refused {
-    /// A directory is not there; the last one on the way that is.
+/// Why a path is refused.
+enum PathRefused {
+    /// A directory is missing; holds the last one that exists.
     Missing(OwnedFd),
     NoName,
     Link(String),
     Other(Errno),
 }
 
-impl Refused {
-    fn says(&self) -> String {
+impl PathRefused {
+    fn reason(&self) -> String {
         match self {
-            Refused::Missing(_) => "there is no such directory".into(),
-            Refused::NoName => "that is no path of a file".into(),
-            Refused::Link(part) => format!("{part} on its way is a link, which is not followed"),
-            Refused::Other(error) => explained(*error),
+            PathRefused::Missing(_) => "there is no such directory".into(),
+            PathRefused::NoName => "that is not a path of a file".into(),
+            PathRefused::Link(part) => {
+                format!("{part} in the path is a link, which is not followed")
+            }
+            PathRefused::Other(error) => explain(*error),
         }
     }
 }
 
-impl From<Errno> for Refused {
-    fn from(error: Errno) -> Refused {
-        Refused::Other(error)
+impl From<Errno> for PathRefused {
+    fn from(error: Errno) -> PathRefused {
+        PathRefused::Other(error)
     }
 }
 
 /// What an error means for a configuration file.
-fn explained(error: Errno) -> String {
+fn explain(error: Errno) -> String {
     match error {
-        Errno::ROFS => "the file system is read-only: the system's image has to be changed".into(),
+        Errno::ROFS => "the file system is read-only: change the system's image".into(),
         Errno::BUSY => {
-            "a mount of its own (a container's?): change it where it is mounted from".into()
+            "it is a mount (of a container?): change the file that is mounted there".into()
         }
         Errno::PERM => "not permitted: it may be marked immutable (lsattr)".into(),
         Errno::ACCESS if rustix::process::geteuid().is_root() => {
-            "no right to, as root: a security module or a user namespace forbids it".into()
+            "permission denied to root: a security module or a user namespace forbids it".into()
         }
-        Errno::ACCESS => "no right to: run it as root".into(),
+        Errno::ACCESS => "permission denied: run this with sudo".into(),
         other => other.to_string(),
     }
 }
 
 /// The owner of a file that is not ours, and what to do.
-fn whose(uid: u32) -> String {
+fn owner_and_remedy(uid: u32) -> String {
     match uid {
         0 => "root: run this with sudo".to_owned(),
         uid => format!("user {uid}: ask them"),
     }
 }
 
-/// The tool that says in a file's head that it manages it.
+/// The tool that manages a file, by a mark in its first lines.
 fn managed_by(bytes: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
     let head = text.lines().take(HEAD).collect::<Vec<_>>().join("\n").to_ascii_lowercase();
@@ -417,7 +427,7 @@ fn attributes(file: &File) -> Result<Vec<(String, Vec<u8>)>, Errno> {
     Ok(found)
 }
 
-/// Writes a directory out, as far as its file system knows how to.
+/// Flushes a directory, if its file system can.
 fn sync(dir: &OwnedFd) -> Result<(), Errno> {
     // O_PATH descriptors cannot be synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,11 +1,14 @@
-//! A change planned: which files, with which text, checked before anything is written.
+//! A planned change: which files, with which text, checked before anything is written.
 
-use crate::belongs::{ConfigLocation, SUDO_DROP_IN, SUDO_ENV};
-use crate::config_format::{self, ConfigFormat};
-use crate::disk::{About, Disk};
-use crate::format::{Edit, sudoers};
+use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation};
+use crate::disk::{Disk, FileAttributes};
+use crate::error::EnvironmentError;
+use crate::format::Edit;
+use crate::format_list::format_of_file;
 use crate::journal::FileChange;
-use crate::redact::{Lines, veiled_diff};
+use crate::merge::{ChangeRequest, label};
+use crate::redact::{line_kind, redacted_diff};
+use crate::running::program_of_system;
 use needless_model::Confidence;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,117 +18,123 @@ use std::process::{Command, Stdio};
 pub struct Plan {
     /// What it does, in one line.
     pub what: String,
-    /// Where, for people.
+    /// Where, as shown to the user.
     pub place: String,
     /// Why there.
     pub why: String,
-    /// What to know before.
+    /// What to know before it is made.
     pub caveats: Vec<String>,
-    /// The files; none where nothing is left to do.
+    /// The files; empty where nothing is left to do.
     pub files: Vec<FileChange>,
-    /// What has to be run for the files to be read; empty where nothing.
+    /// The command after which the files are read again; empty where none is needed.
     pub reload: Vec<String>,
-    /// What makes it take effect, to be shown or, on request, run; empty where that is said by
-    /// `effect` only.
+    /// The command that makes it take effect: shown, or run on request; empty where `effect` says enough.
     pub restart: Vec<String>,
     /// When it takes effect.
     pub effect: &'static str,
-    /// The variable that is changed; empty where it is none.
+    /// The variable that is changed; empty where it is something else.
     pub variable: String,
 }
 
-/// Plans to set `variable` to `value` (or remove it) at `spot`.
+/// Plans to set `variable` to `value` (or remove it) at `location`.
 ///
 /// # Errors
-/// In a sentence, with what to do by hand: the place is not sure enough, the file may not be changed,
-/// or cannot say such a value, or its own checker refuses it.
+/// With what to do by hand: the location is not sure enough, the file may not be changed or cannot hold such a value, or
+/// its own checker refuses it.
 pub fn plan(
-    spot: &ConfigLocation,
+    location: &ConfigLocation,
     variable: &str,
     value: Option<&str>,
     disk: &Disk,
-) -> Result<Plan, String> {
-    let Some(path) = spot.file.as_deref().filter(|_| spot.confidence == Confidence::High) else {
-        return Err(format!("not done by a tool: {}", spot.why));
+) -> Result<Plan, EnvironmentError> {
+    let format = location.format;
+    let sure = location.confidence == Confidence::High;
+    let Some(path) = location.file.as_deref().filter(|_| sure) else {
+        return Err(format!("not done by a tool: {}", location.why).into());
     };
-    let edit = Edit { variable, value, part: spot.part.as_deref() };
+    let edit = Edit { variable, value, part: location.part.as_deref() };
     let mut files = Vec::new();
-    let theirs = disk.of_owner(spot.owner)?;
-    files.extend(edited(spot.place, path, &edit, &theirs)?);
-    if spot.place == &config_format::SUDO_ENV_FILE && path == SUDO_ENV && value.is_some() {
-        files.extend(sudo_drop_in(disk)?);
-    }
-    let part = spot.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
-    let what = format!("{} in {path}{part}", crate::targets::words(variable, value));
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let reload = match () {
-        () if spot.place == &config_format::SYSTEMD_UNIT => words(&["systemctl", "daemon-reload"]),
-        () if spot.place == &config_format::USER_UNIT => {
-            words(&["systemctl", "--user", "daemon-reload"])
+    files.extend(edited(format, path, &edit, &disk.of_owner(location.owner)?)?);
+    if value.is_some()
+        && let Some(companion) = (format.companion)(path, disk)?
+    {
+        let text = String::from_utf8_lossy(companion.after.as_deref().unwrap_or_default());
+        if let Some(format) = format_of_file(&companion.path, &text) {
+            check(format, &companion.path, &text)?;
         }
-        () if spot.place == &config_format::SUPERVISORD => words(&["supervisorctl", "reread"]),
-        () => Vec::new(),
-    };
+        files.push(companion);
+    }
+    let part = location.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
+    let what = format!("{} in {path}{part}", label(variable, value));
     Ok(Plan {
         what,
-        place: spot.called.clone(),
-        why: spot.why.clone(),
-        caveats: spot.caveat.iter().cloned().collect(),
+        place: location.label.clone(),
+        why: location.why.clone(),
+        caveats: location.caveat.iter().cloned().collect(),
         files,
-        reload,
-        restart: spot.restart.clone(),
-        effect: spot.place.effect,
+        reload: format.reload.iter().map(|word| (*word).to_owned()).collect(),
+        restart: location.restart.clone(),
+        effect: format.effect,
         variable: variable.to_owned(),
     })
 }
 
-/// A place that the user named: a file, and which part of it.
+/// Why a change that was made and reloaded has no effect, as the reader of the file itself says; `None` where it has
+/// one, or where the reader cannot be asked.
+pub fn overruled(change: &ChangeRequest, plan: &Plan) -> Option<String> {
+    let verify = change.location.format.verify.as_ref()?;
+    let (uses, who) = (verify.uses)(&plan.restart, &change.variable, change.value.as_deref())?;
+    let rival = verify.rival;
+    (!uses).then(|| format!("{who} still uses another {}: {rival}", change.variable))
+}
+
+/// The location that the user named: a file, and which part of it.
 ///
 /// # Errors
-/// Where the file is of no kind that is known.
-pub fn spot_of_file(path: &str, part: Option<&str>, disk: &Disk) -> Result<ConfigLocation, String> {
-    let before = disk.look(path)?;
+/// When the file's format is not known.
+pub(crate) fn location_of_file(
+    path: &str,
+    part: Option<&str>,
+    disk: &Disk,
+) -> Result<ConfigLocation, EnvironmentError> {
+    let before = disk.read_for_change(path)?;
     let text = before.map(|before| before.bytes).unwrap_or_default();
-    let place = config_format::of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
-        format!("{path}: no place that is known; `needless origin` tells which are")
+    let format = format_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
+        format!(
+            "{path}: its format is not known; `needless origin` lists the files that it can change"
+        )
     })?;
-    Ok(ConfigLocation {
-        place,
-        file: Some(path.to_owned()),
-        part: part.map(str::to_owned),
-        called: format!("{}, {path}", place.name),
-        why: "it was named on the command line".into(),
-        confidence: Confidence::High,
-        restart: Vec::new(),
-        caveat: None,
-        owner: None,
-    })
+    let why = "it was named on the command line";
+    let location = ConfigLocation::new(format, path.to_owned(), why, Confidence::High);
+    Ok(ConfigLocation { part: part.map(str::to_owned), ..location })
 }
 
 fn edited(
-    place: &ConfigFormat,
+    format: &ConfigFormat,
     path: &str,
     edit: &Edit<'_>,
     disk: &Disk,
-) -> Result<Option<FileChange>, String> {
-    let before = disk.look(path)?;
+) -> Result<Option<FileChange>, EnvironmentError> {
+    let before = disk.read_for_change(path)?;
     let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();
     let text = std::str::from_utf8(text)
         .map_err(|_| format!("{path}: not UTF-8; a tool would not keep it as it is"))?;
-    let holds = place.find(text, edit.variable, edit.part).pop();
-    if let (Some(found), Some(value)) = (&holds, edit.value)
+    let last = format.find(text, edit.variable, edit.part).pop();
+    if let (Some(found), Some(value)) = (&last, edit.value)
         && found.certain
         && found.value.as_deref() == Some(value)
-        && place != &config_format::CRONTAB
+        && !format.order_matters
     {
         return Ok(None);
     }
-    let new = place.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
+    let new = format.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
     if new == text && before.is_some() {
         return Ok(None);
     }
-    check(place, path, &new)?;
-    let about = before.as_ref().map_or_else(|| About::new(mode(place)), |b| b.about.clone());
+    check(format, path, &new)?;
+    let about = before
+        .as_ref()
+        .map_or_else(|| FileAttributes::new(format.mode), |before| before.about.clone());
     Ok(Some(FileChange {
         path: path.to_owned(),
         before: before.map(|before| before.bytes),
@@ -134,75 +143,45 @@ fn edited(
     }))
 }
 
-fn mode(place: &ConfigFormat) -> u32 {
-    match () {
-        () if place == &config_format::SUDOERS => 0o440,
-        () if place == &config_format::WRAPPER => 0o755,
-        () => 0o644,
-    }
-}
-
-fn sudo_drop_in(disk: &Disk) -> Result<Option<FileChange>, String> {
-    if let Some(before) = disk.look(SUDO_DROP_IN)? {
-        let text = String::from_utf8_lossy(&before.bytes).into_owned();
-        let ours = sudoers::Says::File(SUDO_ENV.to_owned());
-        if sudoers::says(&text).iter().any(|(_, said)| *said == ours) {
-            return Ok(None);
-        }
-        return Err(format!("{SUDO_DROP_IN} is there, but names no env_file: see there"));
-    }
-    let text = sudoers::env_file(SUDO_ENV);
-    check(&config_format::SUDOERS, SUDO_DROP_IN, &text)?;
-    Ok(Some(FileChange {
-        path: SUDO_DROP_IN.to_owned(),
-        before: None,
-        after: Some(text.into_bytes()),
-        about: About::new(0o440),
-    }))
-}
-
-/// Has the file's own checker read the text, from a file of ours; not where it is not installed.
-fn check(place: &ConfigFormat, path: &str, text: &str) -> Result<(), String> {
-    let [program, arguments @ ..] = place.check else { return Ok(()) };
-    let Some(program) = crate::running::program_of_system(program) else { return Ok(()) };
-    let said = |error: std::io::Error| format!("cannot have {path} checked: {error}");
-    let folder = Scratch::new().map_err(said)?;
-    let (file, checked) =
-        match place == &config_format::SYSTEMD_UNIT || place == &config_format::USER_UNIT {
-            true => {
-                let dir = folder.0.join("needless-check.service.d");
-                std::fs::create_dir(&dir).map_err(said)?;
-                let unit = folder.0.join("needless-check.service");
-                std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").map_err(said)?;
-                (dir.join("zz-needless.conf"), unit)
-            }
-            false => (folder.0.join("checked"), folder.0.join("checked")),
-        };
-    std::fs::write(&file, text).map_err(said)?;
-    // sudo wants its own files closed to others, wherever they are.
+/// Has the file's own checker read the text, from a temporary file; does nothing where the checker is not installed.
+fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(), EnvironmentError> {
+    let [program, arguments @ ..] = format.check else { return Ok(()) };
+    let Some(program) = program_of_system(program) else { return Ok(()) };
+    let failed = |error: std::io::Error| format!("cannot have {path} checked: {error}");
+    let folder = Scratch::new().map_err(failed)?;
+    let (file, checked) = if format.check_style == CheckStyle::UnitDropIn {
+        let dir = folder.0.join("needless-check.service.d");
+        std::fs::create_dir(&dir).map_err(failed)?;
+        let unit = folder.0.join("needless-check.service");
+        std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").map_err(failed)?;
+        (dir.join("zz-needless.conf"), unit)
+    } else {
+        (folder.0.join("checked"), folder.0.join("checked"))
+    };
+    std::fs::write(&file, text).map_err(failed)?;
+    // visudo refuses files that others can read.
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o440)).map_err(said)?;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o440)).map_err(failed)?;
     let mut command = Command::new(&program);
     command.args(arguments).arg(&checked).env("LC_ALL", "C").stdin(Stdio::null());
-    let done = command.output().map_err(said)?;
+    let done = command.output().map_err(failed)?;
     let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
     let complaint = complaint.replace(&file.to_string_lossy().into_owned(), path);
-    // systemd-analyze exits 0 whatever it finds, and tells of other units as well; sshd also fails
-    // where it has no host keys yet.
-    let names_it = [&config_format::SYSTEMD_UNIT, &config_format::USER_UNIT, &config_format::SSHD]
-        .contains(&place);
-    let bad = match names_it {
-        true => complaint.lines().find(|line| line.starts_with(path)),
-        false if done.status.success() => None,
-        false => Some(complaint.lines().next().unwrap_or("no reason given")),
+    // systemd-analyze exits 0 whatever it finds, and also complains about other units.
+    let bad = if format.check_style != CheckStyle::ExitStatus {
+        complaint.lines().find(|line| line.starts_with(path))
+    } else if done.status.success() {
+        None
+    } else {
+        Some(complaint.lines().next().unwrap_or("no reason given"))
     };
     match bad {
-        Some(line) => Err(format!("{} refuses the text: {line}", program.display())),
+        Some(line) => Err(format!("{} refuses the text: {line}", program.display()).into()),
         None => Ok(()),
     }
 }
 
-/// A directory of our own, removed when dropped.
+/// A temporary directory, removed when dropped.
 pub(crate) struct Scratch(std::path::PathBuf);
 
 impl Scratch {
@@ -210,7 +189,7 @@ impl Scratch {
         &self.0
     }
 
-    /// Makes a directory in it, with those on the way.
+    /// Creates a directory in it, with its parents.
     pub(crate) fn make(&self, path: &str) -> std::io::Result<std::path::PathBuf> {
         let dir = self.0.join(path);
         std::fs::create_dir_all(&dir).map(|()| dir)
@@ -226,7 +205,7 @@ impl Scratch {
         let mut error = None;
         for n in 0..64 {
             let dir = std::env::temp_dir().join(format!("needless-{}-{n}", std::process::id()));
-            // Fails where the name is taken, by whomever: then the next is tried.
+            // Fails where the name is taken, by anybody: then the next name is tried.
             match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
                 Ok(()) => return Ok(Scratch(dir)),
                 Err(why) => error = Some(why),
@@ -238,7 +217,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing depends on it; a directory in /tmp may stay.
+        // Nothing depends on it; a directory may stay in /tmp.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -249,17 +228,17 @@ impl Plan {
         self.files.iter().map(diff).collect()
     }
 
-    /// Whether the diff says all of it; it does not of links, and of files that are no text.
+    /// Whether the diff shows all of it; it does not for links and for files that are not text.
     pub fn is_text(&self) -> bool {
         self.files.iter().all(is_text)
     }
 
-    /// The same to be looked at: passwords beside the change are left out.
+    /// The same to show on a screen: passwords beside the change are hidden.
     pub fn diff_to_show(&self) -> String {
         let shown = self.files.iter().map(|file| {
             let text = file.after.as_ref().or(file.before.as_ref()).map(Vec::as_slice);
-            let lines = Lines::of(&file.path, &String::from_utf8_lossy(text.unwrap_or_default()));
-            veiled_diff(&diff(file), &self.variable, lines)
+            let lines = line_kind(&file.path, &String::from_utf8_lossy(text.unwrap_or_default()));
+            redacted_diff(&diff(file), &self.variable, lines)
         });
         shown.collect()
     }
@@ -272,7 +251,7 @@ fn is_text(file: &FileChange) -> bool {
     !file.about.link && text(&file.before) && text(&file.after)
 }
 
-/// What stands for a file that is no text.
+/// A line instead of the diff of a file that is not text.
 fn summary(file: &FileChange) -> String {
     let after = file.after.as_deref().unwrap_or_default();
     if file.about.link {

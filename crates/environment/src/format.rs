@@ -1,16 +1,21 @@
-//! How files write down variables: one file per format, each reading and writing text.
+//! The formats of files that set variables: one file for each.
 //!
-//! A format is a pair of functions on text. `find` says where a variable is set and to what, as the
-//! file's real reader would take it; `put` gives the text in which the change is made, and refuses
-//! what the format cannot say. Both leave everything else of the text as it is, byte for byte.
+//! A format has a pair of functions on text. `find` returns where a variable is set and to what, as the file's real
+//! reader would take it; `put` returns the text with a change made, and refuses what the format cannot express. Both
+//! leave the rest of the text as it is, byte for byte. How files of the format are found, checked and reloaded is in
+//! its static `ConfigFormat`: in the same file, or in one of the files that share the functions (shell, systemd).
 
+pub(crate) mod apache;
 pub(crate) mod compose;
 pub(crate) mod cron;
 pub(crate) mod dockerfile;
 pub(crate) mod envdir;
 pub(crate) mod environment_d;
 pub(crate) mod environment_file;
+pub(crate) mod init_script;
 pub(crate) mod kubernetes;
+pub(crate) mod locale_conf;
+pub(crate) mod login_shell;
 pub(crate) mod pam_env;
 pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
@@ -19,12 +24,15 @@ pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;
+pub(crate) mod systemd_unit;
 pub(crate) mod wrapper;
 mod yaml;
 
-/// A variable as a text has it.
+use crate::error::EnvironmentError;
+
+/// A variable as it is set in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundValue {
     /// Its line, from 1.
     pub line: u32,
     /// Its value; `None` where the text removes it.
@@ -33,13 +41,13 @@ pub struct Found {
     pub certain: bool,
 }
 
-impl Found {
-    pub(crate) fn set(line: usize, value: impl Into<String>) -> Found {
-        Found { line: number(line), value: Some(value.into()), certain: true }
+impl FoundValue {
+    pub(crate) fn set(line: usize, value: impl Into<String>) -> FoundValue {
+        FoundValue { line: number(line), value: Some(value.into()), certain: true }
     }
 
-    pub(crate) fn removed(line: usize) -> Found {
-        Found { line: number(line), value: None, certain: true }
+    pub(crate) fn removed(line: usize) -> FoundValue {
+        FoundValue { line: number(line), value: None, certain: true }
     }
 }
 
@@ -54,23 +62,23 @@ pub struct Edit<'a> {
     pub variable: &'a str,
     /// Its new value; `None` removes it.
     pub value: Option<&'a str>,
-    /// The part of the text it is about, where the format has parts: a program of supervisord, a
-    /// pool of php-fpm, a service of compose, a container of Kubernetes.
+    /// The part of the text to change, where the format has parts: a program of supervisord, a pool of php-fpm, a
+    /// service of compose, a container of Kubernetes.
     pub part: Option<&'a str>,
 }
 
-/// The lines of a text, each with its end.
+/// The lines of a text, each with its line end.
 pub(crate) fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// A line without its end.
+/// A line without its line end.
 pub(crate) fn bare(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// `text` with the lines `from..to` replaced. New lines end as those around do.
+/// `text` with the lines `from..to` replaced. New lines end as the others do.
 pub(crate) fn splice(text: &str, from: usize, to: usize, new: &[String]) -> String {
     let old = lines(text);
     let crlf = old.first().is_some_and(|line| line.ends_with("\r\n"));
@@ -92,36 +100,35 @@ pub(crate) fn splice(text: &str, from: usize, to: usize, new: &[String]) -> Stri
     out
 }
 
-/// What cannot be a variable's name in any of the formats.
+/// Refuses what cannot be a variable's name in any format.
 ///
 /// # Errors
-/// A sentence, where `name` is not letters, digits and underscores without a digit in front (POSIX,
-/// Base Definitions 8.1).
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+/// When `name` is not letters, digits and underscores without a digit in front (POSIX, Base Definitions 8.1).
+pub(crate) fn check_name(name: &str) -> Result<(), EnvironmentError> {
     let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(known)
     {
-        return Err(format!("{name:?} is no name of a variable"));
+        return Err(format!("{name:?} is not a valid variable name").into());
     }
     Ok(())
 }
 
-/// Refuses what no line of text can hold.
-pub(crate) fn check_value(value: &str) -> Result<(), String> {
-    match value.chars().any(|c| c.is_control()) {
-        true => Err("the value holds control characters: set it by hand".into()),
-        false => Ok(()),
+/// Refuses a value that no line of text can hold.
+pub(crate) fn check_value(value: &str) -> Result<(), EnvironmentError> {
+    if value.chars().any(|c| c.is_control()) {
+        Err("the value holds control characters: set it by hand".into())
+    } else {
+        Ok(())
     }
 }
 
 /// The first steps of every `put`.
-pub(crate) fn check(edit: &Edit<'_>) -> Result<(), String> {
+pub(crate) fn check(edit: &Edit<'_>) -> Result<(), EnvironmentError> {
     check_name(edit.variable)?;
     edit.value.map_or(Ok(()), check_value)
 }
 
-/// For formats of one variable a line, of which the last counts: `found` are its lines, `line`
-/// writes one.
+/// For formats with one variable per line, of which the last counts: `found` are its lines, `line` is the new one.
 pub(crate) fn put_line(
     text: &str,
     edit: &Edit<'_>,
@@ -145,5 +152,5 @@ pub(crate) fn put_line(
     out
 }
 
-/// The comment above a line that we add to a file of others.
+/// The comment above a line that we add to another program's file.
 pub(crate) const NOTE: &str = "# Set by needless; `needless undo` takes it back.";

@@ -1,21 +1,21 @@
-//! A comment in a place that says to leave a finding alone: `# needless: ignore tz-unset: the reason`.
+//! Comments in configuration files that ask to leave a finding alone: `# needless: ignore tz-unset: the reason`.
 
 use crate::{Disk, Plan};
 use std::path::Path;
 
-/// What stands at the head of such a comment, behind `#` or `;`.
+/// The beginning of such a comment, after `#` or `;`.
 const MARK: &str = "needless: ignore ";
 
-/// What a comment says about not doing what `rule` advises: with its file and line, in a sentence.
-/// Looked for in the files of the plan and, where one is a drop-in of systemd, in the unit's own file.
-pub fn ignored(plan: &Plan, rule: &str, disk: &Disk) -> Option<String> {
+/// Returns a sentence with file and line if a comment asks not to follow the advice of `rule`. Searches the files of
+/// the plan and, if one is a drop-in of systemd, the unit's own file.
+pub(crate) fn ignored(plan: &Plan, rule: &str, disk: &Disk) -> Option<String> {
     plan.files.iter().find_map(|file| {
         let own = file.before.as_deref().and_then(|text| comment(text, rule));
         if let Some(found) = own {
             return Some(sentence(&file.path, rule, &found));
         }
         let unit = unit(&file.path)?;
-        // One that cannot be read says nothing.
+        // A file that cannot be read has no comment.
         let text = disk.bytes(unit, false).ok().flatten()?;
         comment(&text, rule).map(|found| sentence(unit, rule, &found))
     })
@@ -26,7 +26,7 @@ fn sentence(path: &str, rule: &str, (line, reason): &(usize, String)) -> String 
     format!("{path}:{line} says to ignore {rule}: {why}")
 }
 
-/// The unit's own file, of a drop-in beside it.
+/// The unit's own file, for a drop-in beside it.
 fn unit(path: &str) -> Option<&str> {
     let folder = Path::new(path).parent()?.to_str()?;
     folder.starts_with("/etc/systemd/").then_some(folder)?.strip_suffix(".d")

@@ -1,18 +1,19 @@
-//! What was changed, written down before it is: so that it can be taken back, and so that a run that
-//! was killed at any instant is finished or rolled back by the next.
+//! The record of changes. Each is recorded before it is made, so that it can be undone, and so that the next run
+//! finishes or rolls back a change whose run was killed at any instant.
 //!
-//! An entry is a directory: `meta.json`, the bytes of each file before and after, and a marker for
-//! each state that was reached. It appears whole, by a rename; after that
+//! An entry is a directory: `meta.json`, the bytes of each file before and after, and a marker for each state that
+//! was reached. The directory appears complete, by a rename. After that
 //!
-//! * without a marker, the change was begun: if every file has its new bytes it is finished, else
-//!   those that have are put back;
-//! * `applied`: it holds;
-//! * `undoing` without `undone`: it is being taken back, and that is finished;
+//! * without a marker, the change was begun: if every file has its new bytes the change is finished, else the changed
+//!   files are restored;
+//! * `applied`: it is in effect;
+//! * `undoing` without `undone`: it is being undone, and that is finished;
 //! * `undone`, `rolled-back`: history.
 
 mod store;
 
-use crate::disk::{About, Disk};
+use crate::disk::{Disk, FileAttributes};
+use crate::error::EnvironmentError;
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
@@ -21,65 +22,65 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use store::Store;
 
-/// A file with what is in it before and after a change.
+/// A file with its bytes before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// Its path, absolute.
     pub path: String,
-    /// Its bytes before; `None` where there is no such file.
+    /// Its bytes before; `None` where the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// Its bytes after; `None` where it is removed.
+    /// Its bytes after; `None` where the file is removed.
     pub after: Option<Vec<u8>>,
-    /// Rights, owner and attributes: of the file that is there, or those of a new one.
-    pub about: About,
+    /// Permissions, owner and attributes: of the existing file, or for a new one.
+    pub about: FileAttributes,
 }
 
-/// A change that was made, or is to be.
+/// A change that was made, or begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Its number, from 1.
     pub id: u32,
     /// What it does, in one line.
     pub what: String,
-    /// Commands that make it, or its undoing, take effect: each a list of words.
+    /// Commands after which it, or its undoing, takes effect: each a list of words.
     pub after: Vec<Vec<String>>,
-    /// Whether it holds.
-    pub state: State,
+    /// How far it got.
+    pub state: ChangeState,
     /// The files that it changed.
     pub paths: Vec<String>,
 }
 
-/// How far a change has come.
+/// How far a change got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It holds.
+pub enum ChangeState {
+    /// It is in effect.
     Applied,
-    /// It was taken back.
+    /// It was undone.
     Undone,
-    /// It was never finished and was rolled back.
+    /// It was not finished and was rolled back.
     RolledBack,
     /// It was begun, and neither finished nor rolled back yet.
     Begun,
-    /// It is being taken back: that was begun and could not be finished yet.
+    /// Its undoing was begun and could not be finished yet.
     Undoing,
 }
 
-/// What became of a change that a run before had begun.
+/// What was done about a change that an earlier run did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// The change, as it is now.
-    pub entry: Entry,
-    /// How it was brought to its end, or why that cannot be done yet.
-    pub how: Result<&'static str, String>,
+    pub entry: JournalEntry,
+    /// How it was finished, or why that is not possible yet.
+    pub how: Result<&'static str, EnvironmentError>,
 }
 
 impl std::fmt::Display for Recovered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Entry { id, what, .. } = &self.entry;
+        let JournalEntry { id, what, .. } = &self.entry;
         match &self.how {
             Ok(how) => write!(f, "change {id} ({what}) {how}"),
             Err(why) => {
-                write!(f, "change {id} ({what}) was cut short and cannot be ended yet: {why}")
+                write!(f, "change {id} ({what}) was interrupted and cannot be finished yet: {why}")
             }
         }
     }
@@ -98,7 +99,7 @@ struct MetaFile {
     path: String,
     existed: bool,
     remains: bool,
-    about: About,
+    about: FileAttributes,
     /// Directories that were made for it, outermost first.
     made: Vec<String>,
 }
@@ -114,54 +115,53 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal below `state` (made where it is missing) for files below `root`, and brings
-    /// what a killed run left behind to its end; says what that was.
+    /// Opens the journal below `state` (created where it is missing) for files below `root`, and finishes what a
+    /// killed run left; returns what was done.
     ///
     /// # Errors
-    /// In a sentence: no right to, others may write to it, another needless at work, an entry that cannot be
-    /// read.
-    pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), String> {
-        let said = |error: std::io::Error| said(state, &error);
+    /// When there is no permission, others may write to it, another needless is running, or an entry cannot be read.
+    pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), EnvironmentError> {
+        let failed = |error: std::io::Error| failed(state, &error);
         let dir = state.join("journal");
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(said)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
         let store = Store::at(state)?;
         let lock = lock_file(&state.join("lock"))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| "another needless is changing files: try again when it is done")?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
         let journal = Journal { store, disk, _lock: lock };
-        let said = journal.recover()?;
-        Ok((journal, said))
+        let recovered = journal.recover()?;
+        Ok((journal, recovered))
     }
 
-    /// Every change, oldest first, as it stands: nothing is written, and no other needless in the way.
+    /// Every change, oldest first. Writes nothing, and works while another needless runs.
     ///
     /// # Errors
-    /// In a sentence, where the journal cannot be read or others may write to it.
-    pub fn list(state: &Path) -> Result<Vec<Entry>, String> {
+    /// When the journal cannot be read or others may write to it.
+    pub fn list(state: &Path) -> Result<Vec<JournalEntry>, EnvironmentError> {
         match state.join("journal").try_exists() {
             Ok(false) => Ok(Vec::new()),
             Ok(true) => Store::at(state)?.entries(),
-            Err(error) => Err(said(state, &error)),
+            Err(error) => Err(failed(state, &error)),
         }
     }
 
-    /// Makes a change: all its files, or none. Gives its number.
+    /// Makes a change: all its files, or none. Returns its number.
     ///
     /// # Errors
-    /// In a sentence: a file is not as it was planned for, or cannot be written; then none is changed.
+    /// When a file is not as it was when planned, or cannot be written; then none is changed.
     pub fn apply(
         &self,
         what: &str,
         files: &[FileChange],
         after: Vec<Vec<String>>,
-    ) -> Result<u32, String> {
+    ) -> Result<u32, EnvironmentError> {
         for file in files {
-            // Whose file it may be was decided when the change was planned.
+            // The plan decided who may own the file.
             let owner = file.about.owner.map(|(uid, _)| uid);
-            let now = self.disk.of_owner(owner)?.look(&file.path)?;
+            let now = self.disk.of_owner(owner)?.read_for_change(&file.path)?;
             if now.as_ref().map(|now| &now.bytes) != file.before.as_ref() {
-                return Err(format!("{}: it has just been changed by somebody else", file.path));
+                return Err(format!("{}: another program has just changed it", file.path).into());
             }
         }
         let meta = Meta {
@@ -180,15 +180,15 @@ impl Journal {
                 .collect(),
         };
         let id = self.store.next()?;
-        self.write_down(id, &meta, files).map_err(|error| self.store.said(&error))?;
+        self.record(id, &meta, files).map_err(|error| self.store.failed(&error))?;
         for (at, file) in meta.files.iter().enumerate() {
-            let about = About { modified: None, ..file.about.clone() };
+            let about = FileAttributes { modified: None, ..file.about.clone() };
             if let Err(why) = self.put(id, at, file, &files[at].after, &about) {
                 self.roll_back(id, &meta)?;
                 return Err(why);
             }
         }
-        // Without the marker (a full disk) it does not hold.
+        // Without the marker (disk full) it does not count.
         if let Err(why) = self.mark(id, "applied") {
             self.roll_back(id, &meta)?;
             return Err(why);
@@ -196,26 +196,25 @@ impl Journal {
         Ok(id)
     }
 
-    /// Takes a change back, byte for byte; tries again what could not be ended before.
+    /// Undoes a change, byte for byte; tries again what could not be finished before.
     ///
     /// # Errors
-    /// In a sentence: there is no such change, it was taken back before, or a file has been changed
-    /// since.
-    pub fn undo(&self, id: u32) -> Result<Entry, String> {
+    /// When there is no such change, it was undone before, or a file has changed since.
+    pub fn undo(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
         match self.store.entry(id)?.state {
-            State::Applied => {}
-            State::Undone => return Err(format!("change {id} was taken back before")),
-            State::RolledBack => {
-                return Err(format!("change {id} was never made: it was rolled back"));
+            ChangeState::Applied => {}
+            ChangeState::Undone => return Err(format!("change {id} was undone before").into()),
+            ChangeState::RolledBack => {
+                return Err(format!("change {id} was never made: it was rolled back").into());
             }
-            begun @ (State::Undoing | State::Begun) => {
-                self.end(id).map_err(|why| match begun {
-                    State::Undoing => format!("change {id} is not taken back yet: {why}"),
-                    _ => format!("change {id} was cut short and cannot be ended yet: {why}"),
+            begun @ (ChangeState::Undoing | ChangeState::Begun) => {
+                self.finish(id).map_err(|why| match begun {
+                    ChangeState::Undoing => format!("change {id} is not undone yet: {why}"),
+                    _ => format!("change {id} was interrupted and cannot be finished yet: {why}"),
                 })?;
                 let entry = self.store.entry(id)?;
-                // Cut short with all its files written, it holds; what is asked is to take it back.
-                return if entry.state == State::Applied { self.undo(id) } else { Ok(entry) };
+                // It was interrupted with all its files written, so it is in effect now; the request is to undo it.
+                return if entry.state == ChangeState::Applied { self.undo(id) } else { Ok(entry) };
             }
         }
         let meta = self.store.meta(id)?;
@@ -229,20 +228,21 @@ impl Journal {
                 let newer = self.store.later(id, &file.path)?;
                 return Err(match newer {
                     Some(newer) => {
-                        format!("{}: change {newer} came after: undo that first", file.path)
+                        format!("{}: change {newer} is newer: undo that first", file.path).into()
                     }
                     None => format!(
-                        "{}: somebody has changed it since; nothing was taken back. As it was \
-                         before it is kept as {}",
+                        "{}: it has changed since; nothing was undone. The version from before \
+                         the change is kept as {}",
                         file.path,
                         kept.join(format!("{at}.before")).display()
-                    ),
+                    )
+                    .into(),
                 });
             }
         }
         self.mark(id, "undoing")?;
-        self.take_back(id, &meta).map_err(|why| {
-            format!("change {id} is not taken back yet: {why}; then undo it again")
+        self.restore(id, &meta).map_err(|why| {
+            format!("change {id} is not undone yet: {why}; fix that and undo it again")
         })?;
         self.mark(id, "undone")?;
         self.store.entry(id)
@@ -251,54 +251,55 @@ impl Journal {
     /// Every change, oldest first.
     ///
     /// # Errors
-    /// In a sentence, where the journal cannot be read.
-    pub fn entries(&self) -> Result<Vec<Entry>, String> {
+    /// When the journal cannot be read.
+    pub fn entries(&self) -> Result<Vec<JournalEntry>, EnvironmentError> {
         self.store.entries()
     }
 
-    /// The last change that holds, in part at least.
+    /// The last change that is in effect, at least in part.
     ///
     /// # Errors
-    /// In a sentence, where there is none.
-    pub fn last(&self) -> Result<u32, String> {
+    /// When there is none.
+    pub fn last(&self) -> Result<u32, EnvironmentError> {
         let all = self.entries()?;
-        let last = all.iter().rfind(|e| !matches!(e.state, State::Undone | State::RolledBack));
-        last.map(|entry| entry.id).ok_or_else(|| "there is no change to take back".into())
+        let last =
+            all.iter().rfind(|e| !matches!(e.state, ChangeState::Undone | ChangeState::RolledBack));
+        last.map(|entry| entry.id).ok_or_else(|| "there is no change to undo".into())
     }
 
-    /// The files below the root, as this journal's user may change them.
+    /// The files below the root, with the permissions of this journal's user.
     pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// Brings to an end what was begun and not ended.
-    fn recover(&self) -> Result<Vec<Recovered>, String> {
+    /// Finishes what was begun and not finished.
+    fn recover(&self) -> Result<Vec<Recovered>, EnvironmentError> {
         let mut ended = Vec::new();
-        let list = fs::read_dir(&self.store.dir).map_err(|error| self.store.said(&error))?;
+        let list = fs::read_dir(&self.store.dir).map_err(|error| self.store.failed(&error))?;
         for entry in list.flatten() {
-            // Never became an entry: nothing of the host was touched yet.
+            // It never became an entry: no file of the host was changed yet.
             if entry.file_name().to_string_lossy().starts_with(".new-") {
-                fs::remove_dir_all(entry.path()).map_err(|error| self.store.said(&error))?;
+                fs::remove_dir_all(entry.path()).map_err(|error| self.store.failed(&error))?;
             }
         }
         for entry in self.entries()? {
-            if !matches!(entry.state, State::Begun | State::Undoing) {
+            if !matches!(entry.state, ChangeState::Begun | ChangeState::Undoing) {
                 continue;
             }
-            // One that cannot be ended now must not keep others from being made: it stays begun.
-            let how = self.end(entry.id);
+            // One that cannot be finished now must not block others: it stays begun.
+            let how = self.finish(entry.id);
             ended.push(Recovered { entry: self.store.entry(entry.id)?, how });
         }
         Ok(ended)
     }
 
-    /// Brings a change that was begun to its end; which.
-    fn end(&self, id: u32) -> Result<&'static str, String> {
+    /// Finishes a change that was begun; returns how.
+    fn finish(&self, id: u32) -> Result<&'static str, EnvironmentError> {
         let meta = self.store.meta(id)?;
         if self.store.has(id, "undoing") {
-            self.take_back(id, &meta)?;
+            self.restore(id, &meta)?;
             self.mark(id, "undone")?;
-            return Ok("was being taken back: done");
+            return Ok("was being undone: done");
         }
         let mut whole = true;
         for (at, file) in meta.files.iter().enumerate() {
@@ -311,19 +312,20 @@ impl Journal {
         if whole {
             self.clean(id, &meta);
             self.mark(id, "applied")?;
-            return Ok("was cut short: it is whole");
+            return Ok("was interrupted: it is complete");
         }
         self.roll_back(id, &meta)?;
-        Ok("was cut short: rolled back")
+        Ok("was interrupted: rolled back")
     }
 
-    fn roll_back(&self, id: u32, meta: &Meta) -> Result<(), String> {
-        self.take_back(id, meta)?;
+    fn roll_back(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
+        self.restore(id, meta)?;
         self.mark(id, "rolled-back")
     }
 
-    /// Puts back every file that has its new bytes; others are as they were, or another's by now.
-    fn take_back(&self, id: u32, meta: &Meta) -> Result<(), String> {
+    /// Restores every file that has its new bytes; the others are unchanged, or another program has changed them
+    /// since.
+    fn restore(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
         self.clean(id, meta);
         for (at, file) in meta.files.iter().enumerate() {
             let now = self
@@ -347,8 +349,8 @@ impl Journal {
         at: usize,
         file: &MetaFile,
         bytes: &Option<Vec<u8>>,
-        about: &About,
-    ) -> Result<(), String> {
+        about: &FileAttributes,
+    ) -> Result<(), EnvironmentError> {
         match bytes {
             None => self.disk.remove(&file.path),
             Some(bytes) => {
@@ -369,7 +371,7 @@ impl Journal {
         }
     }
 
-    fn write_down(&self, id: u32, meta: &Meta, files: &[FileChange]) -> std::io::Result<()> {
+    fn record(&self, id: u32, meta: &Meta, files: &[FileChange]) -> std::io::Result<()> {
         let new = self.store.dir.join(format!(".new-{id}"));
         DirBuilder::new().mode(0o700).create(&new)?;
         write_out(&new.join("meta.json"), &serde_json::to_vec_pretty(meta)?)?;
@@ -385,33 +387,34 @@ impl Journal {
         sync_dir(&self.store.dir)
     }
 
-    fn mark(&self, id: u32, marker: &str) -> Result<(), String> {
+    fn mark(&self, id: u32, marker: &str) -> Result<(), EnvironmentError> {
         let dir = self.store.folder(id);
         write_out(&dir.join(marker), b"")
             .and_then(|()| sync_dir(&dir))
-            .map_err(|error| self.store.said(&error))
+            .map_err(|error| self.store.failed(&error))
     }
 }
 
-/// The file that is locked. A pipe with nobody at its other end would hold us up.
-fn lock_file(path: &Path) -> Result<File, String> {
+/// Opens the file to lock. Opening a pipe without a reader would block.
+fn lock_file(path: &Path) -> Result<File, EnvironmentError> {
     if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
-        return Err(format!("{}: no regular file: remove it", path.display()));
+        return Err(format!("{}: not a regular file: remove it", path.display()).into());
     }
     let mut how = File::options();
     how.create(true).truncate(false).write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-    how.open(path).map_err(|error| said(path, &error))
+    how.open(path).map_err(|error| failed(path, &error))
 }
 
-/// What went wrong with a file of the journal. Who is not root may only look at a journal of their own.
-fn said(path: &Path, error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("{}: no right to it", path.display()),
+/// What went wrong with a file of the journal. Users other than root can only see a journal of their own.
+fn failed(path: &Path, error: &std::io::Error) -> EnvironmentError {
+    let why = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => format!("{}: no permission", path.display()),
         _ => format!("{}: {error}", path.display()),
-    }
+    };
+    why.into()
 }
 
-/// No reader of configuration takes a file of such a name for its own.
+/// No reader of configuration files accepts a file with such a name.
 fn temporary(id: u32, at: usize) -> String {
     format!(".needless-{id}-{at}.tmp")
 }

@@ -1,50 +1,50 @@
-//! Where an environment comes from, and how to change it there and take it back. The only crate that
-//! writes to the host: in `disk.rs`, through the journal.
+//! Where an environment comes from, and how to change it there and take it back. The only crate that writes to the host:
+//! in `disk.rs`, through the journal.
 
-mod above;
-mod apache;
-mod around;
-mod belongs;
 mod book;
 mod change_request;
 mod channel;
 mod config_format;
 mod disk;
+mod error;
 mod fix;
 mod format;
+mod format_list;
 mod ignored;
 mod journal;
+mod launchers_above;
 mod locale;
-mod origin;
+mod merge;
+mod others_write;
 mod pam;
 mod redact;
-mod run_script;
+mod request;
 mod running;
 mod shape;
 mod sources;
-mod sshd;
-mod targets;
-mod traced;
-mod trust;
+mod sshd_config;
+mod surrounding_unit;
+mod trace_run;
+mod trace_variable;
 mod unit;
 
-pub use above::look_above;
-pub use belongs::ConfigLocation;
 pub use book::book_page;
-pub use change_request::check_target;
-pub use config_format::*;
-pub use disk::{About, Before, Disk};
-pub use fix::{Plan, plan, spot_of_file};
-pub use format::{Edit, Found};
-pub use ignored::ignored;
-pub use journal::{Entry, FileChange, Journal, Recovered, State};
+pub use config_format::{ConfigFormat, ConfigLocation};
+pub use disk::{Disk, ExistingFile, FileAttributes};
+pub use error::EnvironmentError;
+pub use fix::{Plan, overruled, plan};
+pub use format::{Edit, FoundValue};
+pub use format_list::*;
+pub use journal::{ChangeState, FileChange, Journal, JournalEntry, Recovered};
+pub use launchers_above::look_above;
 pub use locale::{LocaleHow, plan_locale};
-pub use origin::{Origin, origin, origin_of_unit, value_of_unit};
+pub use merge::{ChangeRequest, label, merged};
+pub use others_write::others_write;
 pub use redact::redact;
-pub use running::{
-    main_process, processes_of_unit, run, sshd_will_set, state_dir, systemd_runs, unit_name,
-    will_have,
+pub use request::{
+    Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
+    take_effect,
 };
-pub use targets::{ChangeRequest, merged, words};
-pub use traced::origin_of_run;
-pub use trust::others_write;
+pub use running::{main_process, run, state_dir, unit_name};
+pub use trace_run::trace_run;
+pub use trace_variable::{VariableTrace, value_of_unit};

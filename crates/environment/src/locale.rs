@@ -1,8 +1,9 @@
-//! A locale that programs ask for in vain: built with localedef(1) into a folder of ours, and from there
-//! put in its place through the journal like any other change; or, where it is installed under another
-//! spelling, a link of the name that is asked for.
+//! A locale that programs request and do not find: built with localedef(1) in a temporary directory and installed
+//! through the journal like any other change; or, where it is installed under another spelling, a link with the
+//! requested name.
 
-use crate::disk::{About, Disk};
+use crate::disk::{Disk, FileAttributes};
+use crate::error::EnvironmentError;
 use crate::fix::{Plan, Scratch};
 use crate::journal::FileChange;
 use crate::running::program_of_system;
@@ -14,7 +15,7 @@ const ARCHIVE: &str = "/usr/lib/locale/locale-archive";
 const MESSAGES: &str = "/usr/share/locale";
 const SOURCES: &str = "/usr/share/i18n/locales";
 const CHARMAPS: &str = "/usr/share/i18n/charmaps";
-/// What Debian's locale-gen(8) builds; it is run at each upgrade of glibc, and begins with nothing.
+/// The list that Debian's locale-gen(8) builds at each upgrade of glibc, after removing all locales.
 const GENERATED: &str = "/etc/locale.gen";
 const ALIASES: [&str; 2] = ["/etc/locale.alias", "/usr/share/locale/locale.alias"];
 
@@ -26,10 +27,10 @@ struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    fn parse(name: &'a str) -> Result<Name<'a>, String> {
+    fn parse(name: &'a str) -> Result<Name<'a>, EnvironmentError> {
         let known = |c: char| c.is_ascii_alphanumeric() || "_-.@".contains(c);
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(known) {
-            return Err(format!("{name:?} is no name of a locale (el_GR.UTF-8)"));
+            return Err(format!("{name:?} is not a valid locale name (el_GR.UTF-8)").into());
         }
         let (rest, modifier) = match name.split_once('@') {
             Some((rest, modifier)) => (rest, Some(modifier)),
@@ -42,7 +43,7 @@ impl<'a> Name<'a> {
         Ok(Name { language, codeset, modifier })
     }
 
-    /// The name as localedef writes it: the codeset in small letters and digits.
+    /// The name as localedef writes it: the codeset in lower case letters and digits.
     fn normal(&self) -> String {
         let codeset = self.codeset.map_or(String::new(), |codeset| format!(".{}", normal(codeset)));
         let modifier = self.modifier.map_or(String::new(), |modifier| format!("@{modifier}"));
@@ -62,26 +63,28 @@ impl<'a> Name<'a> {
 fn normal(codeset: &str) -> String {
     let text: String = codeset.chars().filter(char::is_ascii_alphanumeric).collect();
     let text = text.to_ascii_lowercase();
-    match text.chars().all(|c| c.is_ascii_digit()) {
-        true => format!("iso{text}"),
-        false => text,
-    }
+    if text.chars().all(|c| c.is_ascii_digit()) { format!("iso{text}") } else { text }
 }
 
-/// How a locale is to be cured.
+/// How a locale is to be installed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocaleHow {
-    /// Built as a directory of its own even where there is, or may be, an archive.
+    /// As a directory of its own, even where there is, or may be, an archive.
     pub directory: bool,
-    /// The directory of its messages is to be found at the first attempt as well.
+    /// Whether the directory of its messages must be found at the first attempt as well.
     pub messages: bool,
 }
 
 /// Plans to have the locale `name` found at the first attempt.
 ///
 /// # Errors
-/// In a sentence: no such locale is known, localedef is missing or fails, files may not be changed.
-pub fn plan_locale(name: &str, how: LocaleHow, disk: &Disk, root: &Root) -> Result<Plan, String> {
+/// When the locale is not known, localedef is missing or fails, or files may not be changed.
+pub fn plan_locale(
+    name: &str,
+    how: LocaleHow,
+    disk: &Disk,
+    root: &Root,
+) -> Result<Plan, EnvironmentError> {
     let alias = Name::parse(name)?;
     let meant = alias.codeset.is_none().then(|| alias_of(root, name)).flatten();
     let mut plan = itself(meant.as_deref().unwrap_or(name), how.directory, disk, root)?;
@@ -94,13 +97,15 @@ pub fn plan_locale(name: &str, how: LocaleHow, disk: &Disk, root: &Root) -> Resu
     Ok(plan)
 }
 
-/// A link of the locale's full name to the one directory of messages that is there for it: gettext
-/// looks for each of the shorter names after the full one. None where there are several, which may each
-/// have what the others lack.
-fn messages(root: &Root, name: &str) -> Result<Option<FileChange>, String> {
+/// A link with the locale's full name to its directory of messages: gettext tries each of the shorter names after the
+/// full one. Refused where there are several directories, each of which may have messages that the others lack.
+fn messages(root: &Root, name: &str) -> Result<Option<FileChange>, EnvironmentError> {
     let parsed = Name::parse(name)?;
     if parsed.modifier.is_some() {
-        return Err(format!("{name}: messages of a locale with @ are not linked: do it by hand"));
+        return Err(format!(
+            "{name}: messages of a locale with @ are not linked automatically: do it by hand"
+        )
+        .into());
     }
     let language = parsed.language.split('_').next().unwrap_or_default();
     let mut names = Vec::new();
@@ -114,23 +119,24 @@ fn messages(root: &Root, name: &str) -> Result<Option<FileChange>, String> {
     match &names[..] {
         [first, ..] if first == name => Ok(None),
         [one] => Ok(Some(link(MESSAGES, name, one))),
-        [] => Err(format!("there are no messages for {name} ({MESSAGES})")),
+        [] => Err(format!("there are no messages for {name} ({MESSAGES})").into()),
         several => Err(format!(
             "messages for {name} are in several directories ({}), and a link would hide some",
             several.join(", ")
-        )),
+        )
+        .into()),
     }
 }
 
 /// The locale, without its messages.
-fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan, String> {
+fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan, EnvironmentError> {
     let parsed = Name::parse(name)?;
     let mut plan = Plan {
         what: format!("locale {name}"),
         place: String::new(),
-        why: format!("programs that ask for {name} are to find it at the first attempt"),
+        why: format!("programs that request {name} should find it at the first attempt"),
         caveats: vec![
-            "Programs that ask for it then run in that locale: messages, sorting and formats change \
+            "Programs that request it then run in that locale: messages, sorting and formats change \
              from C."
                 .into(),
         ],
@@ -148,8 +154,10 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     }
     if installed(&normal) {
         plan.place = format!("a link in {LOCALES}");
-        plan.why = format!("it is installed as {normal}, which is looked for after {name}");
-        plan.caveats = vec!["The locale is the same; only the name leads to it at once.".into()];
+        plan.why = format!("it is installed as {normal}, which programs try after {name}");
+        plan.caveats = vec![
+            "The locale is the same; it is only found under the requested name at once.".into(),
+        ];
         plan.files.push(link(LOCALES, name, &normal));
         return Ok(plan);
     }
@@ -158,28 +166,25 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     if root.read(&format!("{SOURCES}/{source}")).is_err() {
         return Err(format!(
             "there is no locale {source} to build ({SOURCES}): install the package locales, or look at `locale -a`"
-        ));
+        ).into());
     }
     let archived = !directory && (root.read(GENERATED).is_ok() || exists(root, ARCHIVE));
     let words = format!("localedef -i {source} -f {charmap} {name}");
-    match archived {
-        true => {
-            plan.place = format!("the archive {ARCHIVE}, by `{words}`");
-            plan.files.extend(generated(disk, &name_with(&parsed, &charmap), &charmap)?);
-            plan.files.push(archive(disk, &source, &charmap, name)?);
-            plan.caveats.push(format!(
-                "Building the archive anew (locale-gen, an upgrade of glibc) keeps what {GENERATED} names; \
-                 `undo` then refuses, since the archive is another."
+    if archived {
+        plan.place = format!("the archive {ARCHIVE}, by `{words}`");
+        plan.files.extend(generated(disk, &name_with(&parsed, &charmap), &charmap)?);
+        plan.files.push(archive(disk, &source, &charmap, name)?);
+        plan.caveats.push(format!(
+                "Building the archive again (locale-gen, an upgrade of glibc) keeps what {GENERATED} names; \
+                 `undo` then refuses, since the archive has changed."
             ));
+    } else {
+        plan.place = format!("the directory {LOCALES}/{normal}, by `{words}`");
+        plan.files.extend(tree(&source, &charmap, &normal)?);
+        if normal != name {
+            plan.files.push(link(LOCALES, name, &normal));
         }
-        false => {
-            plan.place = format!("the directory {LOCALES}/{normal}, by `{words}`");
-            plan.files.extend(tree(&source, &charmap, &normal)?);
-            if normal != name {
-                plan.files.push(link(LOCALES, name, &normal));
-            }
-            plan.caveats.push("After an upgrade of glibc it has to be built anew.".into());
-        }
+        plan.caveats.push("After an upgrade of glibc it has to be built again.".into());
     }
     Ok(plan)
 }
@@ -189,7 +194,7 @@ fn exists(root: &Root, file: &str) -> bool {
     root.list(dir).is_ok_and(|all| all.iter().any(|(other, _)| other == name))
 }
 
-/// What a name stands for (`greek el_GR.ISO-8859-7`).
+/// The locale of an alias (`greek el_GR.ISO-8859-7`).
 fn alias_of(root: &Root, name: &str) -> Option<String> {
     ALIASES.iter().find_map(|file| {
         let text = String::from_utf8_lossy(&root.read(file).ok()?).into_owned();
@@ -206,15 +211,15 @@ fn in_archive(normal: &str) -> bool {
     listed.lines().any(|line| line == normal)
 }
 
-/// The name as locale-gen wants it: with its codeset, where it was asked for with one.
+/// The name for locale-gen: with its codeset, if it was requested with one.
 fn name_with(name: &Name<'_>, charmap: &str) -> String {
     let codeset = name.codeset.map_or(String::new(), |_| format!(".{charmap}"));
     let modifier = name.modifier.map_or(String::new(), |modifier| format!("@{modifier}"));
     format!("{}{codeset}{modifier}", name.language)
 }
 
-/// The charmap file for a codeset, whatever its spelling; for none what SUPPORTED says, else UTF-8.
-fn charmap(root: &Root, name: &Name<'_>) -> Result<String, String> {
+/// The charmap file for a codeset in any spelling; without a codeset, the one in SUPPORTED, else UTF-8.
+fn charmap(root: &Root, name: &Name<'_>) -> Result<String, EnvironmentError> {
     let Some(codeset) = name.codeset else {
         let supported = root.read("/usr/share/i18n/SUPPORTED").unwrap_or_default();
         let supported = String::from_utf8_lossy(&supported).into_owned();
@@ -231,12 +236,16 @@ fn charmap(root: &Root, name: &Name<'_>) -> Result<String, String> {
     names
         .into_iter()
         .find(|file| normal(file) == normal(codeset))
-        .ok_or_else(|| format!("no charmap {codeset} in {CHARMAPS}"))
+        .ok_or_else(|| format!("no charmap {codeset} in {CHARMAPS}").into())
 }
 
-/// The line of /etc/locale.gen, its `#` taken away or added; nothing where there is no such file.
-fn generated(disk: &Disk, name: &str, charmap: &str) -> Result<Option<FileChange>, String> {
-    let Some(before) = disk.look(GENERATED)? else { return Ok(None) };
+/// The line of /etc/locale.gen, uncommented or added; nothing where there is no such file.
+fn generated(
+    disk: &Disk,
+    name: &str,
+    charmap: &str,
+) -> Result<Option<FileChange>, EnvironmentError> {
+    let Some(before) = disk.read_for_change(GENERATED)? else { return Ok(None) };
     let text = std::str::from_utf8(&before.bytes).map_err(|_| format!("{GENERATED}: not UTF-8"))?;
     let wanted = format!("{name} {charmap}");
     if text.lines().any(|line| line.trim() == wanted) {
@@ -246,13 +255,12 @@ fn generated(disk: &Disk, name: &str, charmap: &str) -> Result<Option<FileChange
     let mut out = String::with_capacity(text.len() + 32);
     let mut done = false;
     for line in text.split_inclusive('\n') {
-        match !done && is(line) {
-            true => {
-                out.push_str(&wanted);
-                out.push('\n');
-                done = true;
-            }
-            false => out.push_str(line),
+        if !done && is(line) {
+            out.push_str(&wanted);
+            out.push('\n');
+            done = true;
+        } else {
+            out.push_str(line)
         }
     }
     if !done {
@@ -269,56 +277,65 @@ fn generated(disk: &Disk, name: &str, charmap: &str) -> Result<Option<FileChange
     }))
 }
 
-/// The archive with the locale added, built beside a copy of the one that is there.
-fn archive(disk: &Disk, source: &str, charmap: &str, name: &str) -> Result<FileChange, String> {
-    let before = disk.look(ARCHIVE)?;
-    let said = |error: std::io::Error| format!("cannot build the locale: {error}");
-    let folder = Scratch::new().map_err(said)?;
-    let file = folder.make(&LOCALES[1..]).map_err(said)?.join("locale-archive");
+/// The archive with the locale added, built in a copy.
+fn archive(
+    disk: &Disk,
+    source: &str,
+    charmap: &str,
+    name: &str,
+) -> Result<FileChange, EnvironmentError> {
+    let before = disk.read_for_change(ARCHIVE)?;
+    let failed = |error: std::io::Error| format!("cannot build the locale: {error}");
+    let folder = Scratch::new().map_err(failed)?;
+    let file = folder.make(&LOCALES[1..]).map_err(failed)?.join("locale-archive");
     if let Some(before) = &before {
-        folder.put(&file, &before.bytes).map_err(said)?;
+        folder.put(&file, &before.bytes).map_err(failed)?;
     }
     let prefix = format!("--prefix={}", folder.path().display());
-    let complained = localedef(&[&prefix, "-c", "-i", source, "-f", charmap, name]).err();
+    let complaint = localedef(&[&prefix, "-c", "-i", source, "-f", charmap, name]).err();
     let after = std::fs::read(&file).ok();
     match after.filter(|after| before.as_ref().is_none_or(|before| before.bytes != *after)) {
         Some(after) => Ok(FileChange {
             path: ARCHIVE.into(),
-            about: before.as_ref().map_or_else(|| About::new(0o644), |before| before.about.clone()),
+            about: before
+                .as_ref()
+                .map_or_else(|| FileAttributes::new(0o644), |before| before.about.clone()),
             before: before.map(|before| before.bytes),
             after: Some(after),
         }),
-        None => Err(complained.unwrap_or_else(|| "localedef built nothing".into())),
+        None => Err(complaint.unwrap_or_else(|| "localedef built nothing".into())),
     }
 }
 
 /// The files of a locale's directory.
-fn tree(source: &str, charmap: &str, normal: &str) -> Result<Vec<FileChange>, String> {
-    let said = |error: std::io::Error| format!("cannot build the locale: {error}");
-    let folder = Scratch::new().map_err(said)?;
+fn tree(source: &str, charmap: &str, normal: &str) -> Result<Vec<FileChange>, EnvironmentError> {
+    let failed = |error: std::io::Error| format!("cannot build the locale: {error}");
+    let folder = Scratch::new().map_err(failed)?;
     let out = folder.path().join(normal);
     let to = out.to_string_lossy().into_owned();
-    let complained = localedef(&["--no-archive", "-c", "-i", source, "-f", charmap, &to]).err();
+    let complaint = localedef(&["--no-archive", "-c", "-i", source, "-f", charmap, &to]).err();
     let mut files = Vec::new();
     let mut dirs = vec![(out, format!("{LOCALES}/{normal}"))];
     while let Some((dir, path)) = dirs.pop() {
         for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = format!("{path}/{}", entry.file_name().to_string_lossy());
-            match entry.path().is_dir() {
-                true => dirs.push((entry.path(), path)),
-                false => files.push(FileChange {
+            if entry.path().is_dir() {
+                dirs.push((entry.path(), path))
+            } else {
+                files.push(FileChange {
                     path,
                     before: None,
-                    after: Some(std::fs::read(entry.path()).map_err(said)?),
-                    about: About::new(0o644),
-                }),
+                    after: Some(std::fs::read(entry.path()).map_err(failed)?),
+                    about: FileAttributes::new(0o644),
+                })
             }
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    match files.is_empty() {
-        true => Err(complained.unwrap_or_else(|| "localedef built nothing".into())),
-        false => Ok(files),
+    if files.is_empty() {
+        Err(complaint.unwrap_or_else(|| "localedef built nothing".into()))
+    } else {
+        Ok(files)
     }
 }
 
@@ -327,22 +344,21 @@ fn link(dir: &str, name: &str, to: &str) -> FileChange {
         path: format!("{dir}/{name}"),
         before: None,
         after: Some(to.as_bytes().to_vec()),
-        about: About::link(),
+        about: FileAttributes::link(),
     }
 }
 
-fn localedef(words: &[&str]) -> Result<String, String> {
+fn localedef(words: &[&str]) -> Result<String, EnvironmentError> {
     let program = program_of_system("localedef").ok_or("localedef is not installed (libc-bin)")?;
     let mut command = Command::new(program);
     command.args(words).env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
     let done =
         command.stdin(Stdio::null()).output().map_err(|error| format!("localedef: {error}"))?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-        false => {
-            let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            Err(format!("localedef: {}", said.lines().next().unwrap_or("failed")))
-        }
+    if done.status.success() {
+        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    } else {
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        Err(format!("localedef: {}", said.lines().next().unwrap_or("failed")).into())
     }
 }
 

@@ -1,33 +1,29 @@
 //! The files that PAM reads for a session, by pam_env(8).
 
-use crate::belongs::ConfigLocation;
-use crate::config_format;
+use crate::config_format::{ConfigFormat, ConfigLocation};
 use needless_host::Root;
 use needless_model::Confidence;
 
 const EVERY_SESSION: &str =
     "It reaches every session that PAM opens on this machine, not this program alone.";
+/// What pam_env reads by itself.
+pub(crate) const ENVIRONMENT: &str = "/etc/environment";
 /// Debian's file for the locale.
 pub(crate) const LOCALE: &str = "/etc/default/locale";
 
-/// Whether a PAM service runs pam_env with /etc/environment; `None` where its file cannot be read.
-pub(crate) fn pam_reads(root: &Root, service: &str) -> Option<bool> {
-    pam_reads_file(root, service, None, 0)
+/// Whether a PAM service runs pam_env with /etc/environment, or with the `file` that `envfile=` names; `None` where its
+/// rules cannot be read.
+pub(crate) fn pam_reads_file(root: &Root, service: &str, file: Option<&str>) -> Option<bool> {
+    rules_read(root, service, file, 0)
 }
 
-/// The same of another file that `envfile=` names.
-pub(crate) fn pam_reads_file(
-    root: &Root,
-    service: &str,
-    file: Option<&str>,
-    depth: u32,
-) -> Option<bool> {
+fn rules_read(root: &Root, service: &str, file: Option<&str>, depth: u32) -> Option<bool> {
     let text = match root.read(&format!("/etc/pam.d/{service}")) {
         Ok(text) => text,
         // A service without a file has the rules of "other"; "su-l" is "su" on some systems.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth == 0 => {
             let other = service.strip_suffix("-l").unwrap_or("other");
-            return pam_reads_file(root, other, file, 1);
+            return rules_read(root, other, file, 1);
         }
         Err(_) => return None,
     };
@@ -40,7 +36,7 @@ pub(crate) fn pam_reads_file(
             _ => None,
         };
         if let Some(other) = included {
-            if depth < 8 && pam_reads_file(root, other, file, depth + 1) == Some(true) {
+            if depth < 8 && rules_read(root, other, file, depth + 1) == Some(true) {
                 return Some(true);
             }
             continue;
@@ -56,16 +52,21 @@ pub(crate) fn pam_reads_file(
     Some(false)
 }
 
-/// /etc/environment, or for a locale the file that Debian has for it.
-pub(crate) fn pam_spot(root: &Root, service: &str, variable: &str, who: &str) -> ConfigLocation {
+/// /etc/environment, or for a locale Debian's file if PAM reads it; `formats`: theirs.
+pub(crate) fn pam_location(
+    root: &Root,
+    service: &str,
+    variable: &str,
+    who: &str,
+    formats: [&'static ConfigFormat; 2],
+) -> ConfigLocation {
     use Confidence::{High, Low};
-    let why = format!("{who} reads it by PAM, whichever shell or command it starts");
+    let why = format!("{who} reads it through PAM, whichever shell or command it starts");
     let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
-    if locale && pam_reads_file(root, service, Some(LOCALE), 0) == Some(true) {
-        return ConfigLocation::new(&config_format::DEFAULT_LOCALE, LOCALE.to_owned(), why, High)
-            .caveat(EVERY_SESSION);
+    let [general, for_locale] = formats;
+    if locale && pam_reads_file(root, service, Some(LOCALE)) == Some(true) {
+        return ConfigLocation::new(for_locale, LOCALE.to_owned(), why, High).caveat(EVERY_SESSION);
     }
-    let confidence = if pam_reads(root, service) == Some(true) { High } else { Low };
-    ConfigLocation::new(&config_format::PAM_ENV, "/etc/environment".to_owned(), why, confidence)
-        .caveat(EVERY_SESSION)
+    let confidence = if pam_reads_file(root, service, None) == Some(true) { High } else { Low };
+    ConfigLocation::new(general, ENVIRONMENT.to_owned(), why, confidence).caveat(EVERY_SESSION)
 }

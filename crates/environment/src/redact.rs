@@ -1,64 +1,32 @@
-//! Diffs and stories as they may be shown: what stands beside a change may be a password, and output
-//! of `fix --yes` ends up in logs.
+//! Hides secrets in diffs and traces that are shown: a line beside a change may hold a password, and the output of
+//! `fix --yes` ends up in logs.
 
-use crate::config_format::{self, ConfigFormat};
+use crate::config_format::LineKind;
+use crate::format_list::format_of_file;
 use crate::shape::{is_number, is_plain, is_plain_beside};
 use needless_model::{Provenance, Value, Visibility};
 
-/// What is in a name, in capitals, whose value is not for others.
+/// Parts of names, in capitals, whose values are secret.
 const TELLTALE: [&str; 7] = ["PASS", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "_PWD"];
-/// The same, of words too short to be looked for within others.
+/// The same, as whole words: too short to search for within others.
 const TELLTALE_WORDS: [&str; 11] =
     ["PIN", "OTP", "AUTH", "PSK", "WEBHOOK", "HOOK", "PW", "KEY", "CARD", "DSN", "CRED"];
-/// The same, of a number: alone it would be harmless. `PINCODE`, `OAUTH`, `DBPWD`.
+/// The same where the value is a number, which alone would be harmless: `PINCODE`, `OAUTH`, `DBPWD`.
 const TELLTALE_OF_NUMBERS: [&str; 10] =
     ["PIN", "CODE", "PASS", "PWD", "OTP", "AUTH", "KEY", "CARD", "CVV", "SSN"];
-/// What is printed instead of such a value.
-pub(crate) const VEIL: &str = "(not shown)";
+/// Printed instead of such a value.
+pub(crate) const HIDDEN: &str = "(not shown)";
 
-/// What the lines of a file are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lines {
-    /// Assignments, comments, and further lines of values.
-    Assignments,
-    /// Assignments, and others.
-    Script,
-    /// Of a format in which `NAME=value` is no variable.
-    Other,
+/// What the lines of a file are; of an unknown file, those of a script.
+pub(crate) fn line_kind(path: &str, text: &str) -> LineKind {
+    format_of_file(path, text).map_or(LineKind::Script, |format| format.lines)
 }
 
-impl Lines {
-    /// Those of a file.
-    pub(crate) fn of(path: &str, text: &str) -> Lines {
-        let Some(place) = config_format::of_file(path, text) else { return Lines::Script };
-        let one_of = |places: &[&'static ConfigFormat]| places.contains(&place);
-        match () {
-            () if one_of(&[
-                &config_format::PAM_ENV,
-                &config_format::ENVIRONMENT_D,
-                &config_format::POSTGRESQL,
-            ]) || one_of(&[&config_format::DEFAULT_LOCALE, &config_format::LOCALE_CONF]) =>
-            {
-                Lines::Assignments
-            }
-            () if one_of(&[
-                &config_format::DEFAULTS,
-                &config_format::PROFILE_D,
-                &config_format::APACHE,
-            ]) || one_of(&[&config_format::CRONTAB, &config_format::WRAPPER]) =>
-            {
-                Lines::Script
-            }
-            () => Lines::Other,
-        }
-    }
-}
-
-/// The diff of a file of assignments, in which each value but that of `variable` is looked at whole; of other
-/// files as [`veiled`].
-pub(crate) fn veiled_diff(diff: &str, variable: &str, lines: Lines) -> String {
-    if lines == Lines::Other {
-        return veiled(diff, variable);
+/// The diff of a file of assignments, in which each value but that of `variable` is checked as a whole; for other
+/// files see [`redacted`].
+pub(crate) fn redacted_diff(diff: &str, variable: &str, lines: LineKind) -> String {
+    if lines == LineKind::Other {
+        return redacted(diff, variable);
     }
     let shown = diff.split('\n').enumerate().map(|(at, line)| {
         let content = line.get(1..).unwrap_or_default();
@@ -67,9 +35,10 @@ pub(crate) fn veiled_diff(diff: &str, variable: &str, lines: Lines) -> String {
             return line.to_owned();
         }
         let Some((name, value)) = assignment(text) else {
-            return match lines == Lines::Assignments && !text.starts_with('#') {
-                true => format!("{}{VEIL}", &line[..1]),
-                false => veiled(line, variable),
+            return if lines == LineKind::Assignments && !text.starts_with('#') {
+                format!("{}{HIDDEN}", &line[..1])
+            } else {
+                redacted(line, variable)
             };
         };
         if !secret(name, unquoted(value))
@@ -79,13 +48,13 @@ pub(crate) fn veiled_diff(diff: &str, variable: &str, lines: Lines) -> String {
         }
         match unquoted(value) {
             "" => line.to_owned(),
-            _ => format!("{}{VEIL}", &line[..line.len() - value.len()]),
+            _ => format!("{}{HIDDEN}", &line[..line.len() - value.len()]),
         }
     });
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// The name and all that follows, of a line that assigns one; also of one that is commented out.
+/// The name and all that follows, in a line that assigns a variable or in a comment that would.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (before, value) = line.split_once('=')?;
     let mut words = before.trim_start_matches(['#', ' ', '\t']).split_ascii_whitespace();
@@ -102,9 +71,9 @@ fn unquoted(value: &str) -> &str {
     within('"').or_else(|| within('\'')).unwrap_or(value)
 }
 
-/// `text`, line by line, without the values of secret-sounding names, passwords in URLs, and values of
-/// variables that do not look harmless; those of `variable`, which is changed, may look as they like.
-fn veiled(text: &str, variable: &str) -> String {
+/// `text`, line by line, without the values of names that sound secret, passwords in URLs, and values of variables
+/// that do not look harmless. Values of `variable`, which is changed, may have any form.
+fn redacted(text: &str, variable: &str) -> String {
     let mut name_before = None;
     let lines = text.split('\n').map(|line| {
         // Kubernetes and compose: `- name: PASSWORD`, and its value on the next line.
@@ -113,15 +82,18 @@ fn veiled(text: &str, variable: &str) -> String {
         let value = item.strip_prefix("value:").map(|value| value.trim().trim_matches(['"', '\'']));
         let hidden =
             name_before.zip(value).is_some_and(|(name, value)| hides(name, value, variable));
-        let out =
-            if hidden { format!("{} {VEIL}", &line[..at]) } else { urls(&values(line, variable)) };
+        let out = if hidden {
+            format!("{} {HIDDEN}", &line[..at])
+        } else {
+            urls(&values(line, variable))
+        };
         name_before = item.strip_prefix("name:").map(str::trim);
         out
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a value is not to be seen.
+/// Whether a value is hidden.
 fn hides(name: &str, value: &str, changed: &str) -> bool {
     // In brackets: `env[NAME]` of php-fpm.
     let name = name.rsplit('[').next().unwrap_or(name).trim_end_matches(']');
@@ -130,7 +102,7 @@ fn hides(name: &str, value: &str, changed: &str) -> bool {
     secret(name, value) || (of_environment && name != changed && !is_plain(name, value))
 }
 
-/// Whether a value is not for others by the name that it has.
+/// Whether a value is secret by its name.
 pub(crate) fn secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let any = |telltale: &[&str]| telltale.iter().any(|telltale| name.contains(telltale));
@@ -153,8 +125,8 @@ fn values(line: &str, variable: &str) -> String {
         let before = before.trim_end_matches([' ', '\t', '"', '\'']);
         let name = before.rsplit(|c| !is_name(c)).next().unwrap_or_default();
         let value = after.trim_start_matches([' ', '\t']);
-        // A word in quotes, or one that a quote before the name began, ends with the quote; a value of a
-        // variable that has the line for itself, with the line.
+        // A word in quotes, or after a quote that began before the name, ends with the quote; the value of a variable
+        // that is alone on its line ends with the line.
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
         let head = out[..out.len() - 1].trim_end_matches([' ', '\t', '"', '\'']);
         let head = head.strip_suffix(name).unwrap_or(head).trim_start_matches(['+', '-']);
@@ -169,7 +141,7 @@ fn values(line: &str, variable: &str) -> String {
             continue;
         }
         out.push_str(&after[..after.len() - value.len()]);
-        out.push_str(VEIL);
+        out.push_str(HIDDEN);
         rest = &value[end..];
     }
     out + rest
@@ -198,25 +170,25 @@ fn urls(line: &str) -> String {
         else {
             continue;
         };
-        out.push_str(&format!("{user}:{VEIL}"));
+        out.push_str(&format!("{user}:{HIDDEN}"));
         rest = &after[authority.rfind('@').unwrap_or(0)..];
     }
     out + rest
 }
 
-/// Leaves the values of a variable out of its story where its name sounds like a secret's, and those that
-/// do not look harmless; which of them are the same can still be told.
-pub fn redact(story: &mut Provenance) {
-    let assigned = format!("{}=", story.variable);
+/// Hides the values of a variable whose name sounds secret, and values that do not look harmless. Equal values still
+/// get equal numbers.
+pub fn redact(provenance: &mut Provenance) {
+    let assigned = format!("{}=", provenance.variable);
     let mut values: Vec<String> = Vec::new();
-    for step in &story.steps {
+    for step in &provenance.steps {
         values.extend(
             [&step.initial, &step.live].into_iter().filter_map(|v| v.text()).map(Into::into),
         );
     }
-    let written = story.mentions.iter().filter_map(|m| m.says.split_once(&assigned));
+    let written = provenance.mentions.iter().filter_map(|m| m.says.split_once(&assigned));
     values.extend(written.map(|(_, value)| value.to_owned()));
-    let variable = &story.variable;
+    let variable = &provenance.variable;
     values.retain(|value| {
         !value.is_empty() && (secret(variable, value) || !is_plain(variable, value))
     });
@@ -227,9 +199,9 @@ pub fn redact(story: &mut Provenance) {
             *text = without(text, value, &format!("(value {}, not shown)", at + 1));
         }
     };
-    hide(&mut story.answer);
-    story.or.iter_mut().for_each(&hide);
-    for step in &mut story.steps {
+    hide(&mut provenance.answer);
+    provenance.or.iter_mut().for_each(&hide);
+    for step in &mut provenance.steps {
         step.says.iter_mut().for_each(&hide);
         for value in [&mut step.initial, &mut step.live] {
             if let Value::Set(value) = value {
@@ -237,7 +209,7 @@ pub fn redact(story: &mut Provenance) {
             }
         }
     }
-    for mention in &mut story.mentions {
+    for mention in &mut provenance.mentions {
         hide(&mut mention.says);
         let (Visibility::Yes(why) | Visibility::No(why) | Visibility::Perhaps(why)) =
             &mut mention.reaches;
@@ -245,16 +217,17 @@ pub fn redact(story: &mut Provenance) {
     }
 }
 
-/// `text` with `hidden` replaced where it stands as a word, or words, of its own.
+/// `text` with `hidden` replaced where it is a whole word or several.
 fn without(text: &str, hidden: &str, by: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(hidden) {
         let (before, after) = (&rest[..at], &rest[at + hidden.len()..]);
         let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         out.push_str(before);
-        match inside(out.chars().next_back()) || inside(after.chars().next()) {
-            true => out.push_str(hidden),
-            false => out.push_str(by),
+        if inside(out.chars().next_back()) || inside(after.chars().next()) {
+            out.push_str(hidden)
+        } else {
+            out.push_str(by)
         }
         rest = after;
     }
@@ -263,13 +236,13 @@ fn without(text: &str, hidden: &str, by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, secret, veiled, veiled_diff};
+    use super::{LineKind, line_kind, redacted, redacted_diff, secret};
 
-    /// What is not harmless by its form is hidden to the end of its line.
+    /// What does not look harmless is hidden to the end of its line.
     #[test]
     fn values_beside_a_change_are_left_out() {
-        let etc = Lines::of("/etc/environment", "");
-        assert!(etc == Lines::Assignments);
+        let etc = line_kind("/etc/environment", "");
+        assert!(etc == LineKind::Assignments);
         for line in [
             "mysql_auth=",
             "Auth=",
@@ -301,10 +274,10 @@ mod tests {
                 if line == "LANG=" && !value.contains('#') {
                     continue;
                 }
-                for lines in [etc, Lines::Script] {
+                for lines in [etc, LineKind::Script] {
                     let diff =
                         format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n {line}{value}\n+TZ=UTC #x\n");
-                    let shown = veiled_diff(&diff, "TZ", lines);
+                    let shown = redacted_diff(&diff, "TZ", lines);
                     assert_eq!(shown, diff.replace(value, "(not shown)"), "{line}{value}");
                 }
             }
@@ -319,7 +292,7 @@ mod tests {
             "x.card=42",
             "DB_PW=on",
         ] {
-            let shown = veiled_diff(&format!("-\n+\n {line}"), "TZ", etc);
+            let shown = redacted_diff(&format!("-\n+\n {line}"), "TZ", etc);
             let (name, _) = line.split_once('=').unwrap();
             assert_eq!(shown, format!("-\n+\n {name}=(not shown)"));
         }
@@ -327,11 +300,11 @@ mod tests {
             [" PATH=\"/usr/bin:/bin\"", " N=3", " x='yes'", " LANG=C.UTF-8", " A=", " # a word"]
         {
             let diff = format!("-\n+\n {line}\n\\ No newline at end of file");
-            assert_eq!(veiled_diff(&diff, "TZ", etc), diff);
+            assert_eq!(redacted_diff(&diff, "TZ", etc), diff);
         }
         // The second line of a value.
-        assert_eq!(veiled_diff("-\n+\n hunter2\"", "TZ", etc), "-\n+\n (not shown)");
-        assert_eq!(veiled_diff("-\n+\n   . x", "TZ", Lines::Script), "-\n+\n   . x");
+        assert_eq!(redacted_diff("-\n+\n hunter2\"", "TZ", etc), "-\n+\n (not shown)");
+        assert_eq!(redacted_diff("-\n+\n   . x", "TZ", LineKind::Script), "-\n+\n   . x");
     }
 
     #[test]
@@ -373,11 +346,11 @@ mod tests {
             (" environment=PW=\"a\\\"b\",B=2", " environment=PW=(not shown),B=2"),
             ("@@ -1,3 +1,3 @@", "@@ -1,3 +1,3 @@"),
         ] {
-            assert_eq!(veiled(line, "TZ"), shown);
+            assert_eq!(redacted(line, "TZ"), shown);
         }
     }
 
-    /// A number says nothing by itself, unless its name says what it is; a path or a switch does.
+    /// A number is harmless unless its name sounds secret; a path or a switch is harmless.
     #[test]
     fn numbers_of_names_that_sound_like_a_secrets_are_left_out() {
         for name in
@@ -387,8 +360,8 @@ mod tests {
         }
         assert!(!secret("CODESET", "UTF-8") && !secret("KEYBOARD", "/dev/input/event0"));
         assert!(!secret("THREADS", "16") && !secret("LICENSE", "/a/b"));
-        assert_eq!(crate::words("API_TOKEN", Some("abc")), "API_TOKEN=(not shown)");
-        assert_eq!(crate::words("DBPIN", Some("1234")), "DBPIN=(not shown)");
-        assert_eq!(crate::words("TZ", Some("UTC")), "TZ=UTC");
+        assert_eq!(crate::label("API_TOKEN", Some("abc")), "API_TOKEN=(not shown)");
+        assert_eq!(crate::label("DBPIN", Some("1234")), "DBPIN=(not shown)");
+        assert_eq!(crate::label("TZ", Some("UTC")), "TZ=UTC");
     }
 }

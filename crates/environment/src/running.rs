@@ -1,7 +1,8 @@
-//! What is asked of the service manager that runs: main processes, reloads, what a unit will get.
+//! Questions to the running service manager: main processes, reloads, the variables that a unit will get.
 
-use crate::format::systemd::{Says, says};
-use needless_host::{ask, find_unit, processes_of_cgroup, program};
+use crate::error::EnvironmentError;
+use crate::format::systemd::{UnitDirective, directives};
+use needless_host::{find_program, find_unit, processes_of_cgroup, run_for_output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -9,36 +10,36 @@ use std::time::Duration;
 /// How long a service manager may take to answer; a restart has longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const RESTART: Duration = Duration::from_secs(120);
-/// Where administrators' programs are; not the caller's PATH: this may be root.
+/// Where administrators' programs are. Not the caller's PATH: this may run as root.
 const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 
 /// Runs the program of `words`.
 ///
 /// # Errors
-/// In a sentence: it is not installed, took too long, or what it complained of.
-pub fn run(words: &[String]) -> Result<String, String> {
+/// When it is not installed, took too long, or failed, with its complaint.
+pub fn run(words: &[String]) -> Result<String, EnvironmentError> {
     let [name, arguments @ ..] = words else { return Ok(String::new()) };
-    let said = |why: String| format!("`{}`: {why}", words.join(" "));
-    let file = program_of_system(name).ok_or_else(|| said("not installed".into()))?;
+    let failed = |why: String| EnvironmentError::from(format!("`{}`: {why}", words.join(" ")));
+    let file = program_of_system(name).ok_or_else(|| failed("not installed".into()))?;
     let mut command = Command::new(file);
     command.args(arguments);
-    // Where the user's systemd is, also for whoever came by su.
+    // Where the user's systemd listens, also for users who came by su.
     let runtime = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
     let user = arguments.first().is_some_and(|word| word == "--user");
     if user && std::env::var_os("XDG_RUNTIME_DIR").is_none() && runtime.is_dir() {
         command.env("XDG_RUNTIME_DIR", runtime);
     }
     let patience = if name == "systemctl" && arguments.len() == 1 { PATIENCE } else { RESTART };
-    ask(command, patience).map_err(said)
+    run_for_output(command, patience).map_err(|error| failed(error.to_string()))
 }
 
 /// An administrator's program.
 pub(crate) fn program_of_system(name: &str) -> Option<PathBuf> {
-    program(name, SEARCH.as_ref())
+    find_program(name, SEARCH.as_ref())
 }
 
 /// Whether systemd is the service manager of this machine (sd_booted(3)).
-pub fn systemd_runs() -> bool {
+pub(crate) fn systemd_runs() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
@@ -50,13 +51,15 @@ pub fn unit_name(unit: &str) -> String {
     }
 }
 
-/// The main process of a unit that runs, else the oldest in its control group.
+/// The main process of a running unit, else the oldest in its control group.
 pub fn main_process(unit: &str) -> Option<u32> {
     let name = unit_name(unit);
     if systemd_runs() {
         let words = ["systemctl", "show", "-p", "MainPID", "--value", "--", &name];
-        let told = run(&words.map(str::to_owned)).ok();
-        if let Some(pid) = told.and_then(|told| told.trim().parse().ok()).filter(|pid| *pid > 0) {
+        let output = run(&words.map(str::to_owned)).ok();
+        if let Some(pid) =
+            output.and_then(|output| output.trim().parse().ok()).filter(|pid| *pid > 0)
+        {
             return Some(pid);
         }
     }
@@ -64,49 +67,56 @@ pub fn main_process(unit: &str) -> Option<u32> {
 }
 
 /// The processes of a unit's control group; none where it does not run.
-pub fn processes_of_unit(unit: &str) -> Vec<u32> {
+pub(crate) fn processes_of_unit(unit: &str) -> Vec<u32> {
     let dir = find_unit(&unit_name(unit));
     dir.ok().and_then(|dir| processes_of_cgroup(&dir).ok()).unwrap_or_default()
 }
 
-/// Whether a unit (`user`: of the caller's own systemd) will be started with the variable so, as systemd
-/// itself says after a reload; `None` where that cannot be asked. Variables from files are not among
-/// what it says.
-pub fn will_have(unit: &str, user: bool, variable: &str, value: Option<&str>) -> Option<bool> {
+/// Whether systemd, after a reload, will start a unit (`user`: of the caller's own systemd) with this value; `None`
+/// where it cannot be asked. It does not report variables from files.
+pub(crate) fn unit_will_use(
+    unit: &str,
+    user: bool,
+    variable: &str,
+    value: Option<&str>,
+) -> Option<bool> {
     let whose = if user { "--user" } else { "--system" };
     let words = ["systemctl", whose, "show", "-p", "Environment,UnsetEnvironment", "--", unit];
-    let told = run(&words.map(str::to_owned)).ok()?;
-    // Specifiers were expanded: a % that is left is one.
-    let told = told.replace('%', "%%");
-    let said = says(&format!("[Service]\n{told}"), "Service", "Environment");
-    let unset = said.iter().any(|(_, s)| matches!(s, Says::Unset(name, None) if name == variable));
-    let last = said.iter().rev().find_map(|(_, said)| match said {
-        Says::Set(name, value, _) if name == variable => Some(value.as_str()),
+    let output = run(&words.map(str::to_owned)).ok()?;
+    // systemd has expanded the specifiers: a % that is left is an ordinary character.
+    let output = output.replace('%', "%%");
+    let found = directives(&format!("[Service]\n{output}"), "Service", "Environment");
+    let unset = found
+        .iter()
+        .any(|(_, s)| matches!(s, UnitDirective::Unset(name, None) if name == variable));
+    let last = found.iter().rev().find_map(|(_, said)| match said {
+        UnitDirective::Set(name, value, _) if name == variable => Some(value.as_str()),
         _ => None,
     });
     Some(if unset { value.is_none() } else { last == value })
 }
 
-/// Whether sshd will set the variable so for its sessions, as it says itself (`sshd -T`); `None` where
-/// that cannot be asked (no host keys, no right to read them).
-pub fn sshd_will_set(variable: &str, value: Option<&str>) -> Option<bool> {
-    let told = run(&["sshd", "-T"].map(str::to_owned)).ok()?;
-    let said = told.lines().filter_map(|line| line.strip_prefix("setenv "));
-    let mut pairs = said.filter_map(|pair| pair.split_once('='));
+/// Whether sshd will set this value for its sessions, as `sshd -T` prints it; `None` where it cannot be asked (no
+/// host keys, no permission to read them).
+pub(crate) fn sshd_will_use(variable: &str, value: Option<&str>) -> Option<bool> {
+    let output = run(&["sshd", "-T"].map(str::to_owned)).ok()?;
+    let lines = output.lines().filter_map(|line| line.strip_prefix("setenv "));
+    let mut pairs = lines.filter_map(|pair| pair.split_once('='));
     let is = pairs.find(|(name, _)| *name == variable).map(|(_, is)| is);
     Some(is == value)
 }
 
-/// Where the journal is: of the system for root, else the user's own (XDG Base Directory).
+/// Where the journal is: the system's for root, else the user's own (XDG Base Directory).
 ///
 /// # Errors
-/// In a sentence, where neither XDG_STATE_HOME nor HOME is set.
-pub fn state_dir() -> Result<PathBuf, String> {
+/// When neither XDG_STATE_HOME nor HOME is set.
+pub fn state_dir() -> Result<PathBuf, EnvironmentError> {
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from("/var/lib/needless"));
     }
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let dir = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
-    dir.map(|dir| dir.join("needless"))
-        .ok_or_else(|| "neither XDG_STATE_HOME nor HOME says where to keep the journal".into())
+    dir.map(|dir| dir.join("needless")).ok_or_else(|| {
+        "neither XDG_STATE_HOME nor HOME is set: there is no place for the journal".into()
+    })
 }

@@ -1,11 +1,11 @@
-//! Which values may be shown: those that say by their own form that they are no secret.
+//! Which values may be shown: those whose form shows that they are not secret.
 
-/// What switches are set to.
+/// Values of switches.
 const SWITCHES: [&str; 18] = [
     "on", "off", "yes", "no", "y", "n", "true", "false", "auto", "none", "all", "always", "never",
     "enable", "enabled", "disable", "disabled", "default",
 ];
-/// Directories of the tz database in which names of zones begin.
+/// First parts of zone names in the tz database.
 const AREAS: [&str; 18] = [
     "Africa",
     "America",
@@ -31,13 +31,13 @@ const TOPS: [&str; 17] = [
     "bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root",
     "run", "sbin", "srv", "usr", "var",
 ];
-/// Longest number, digits. Longer ones are keys.
+/// Longest number, digits. Longer ones may be keys.
 const DIGITS: usize = 12;
 
 /// Whether the value of `variable` may be shown: a path or a list of paths, a locale, a zone, a number or a
 /// switch.
 pub(crate) fn is_plain(variable: &str, value: &str) -> bool {
-    // These have nothing else, and a wrong value of theirs has to be seen.
+    // These variables hold nothing else, and a wrong value must be visible.
     let by_name = variable == "TZ"
         || variable == "LANG"
         || variable == "LANGUAGE"
@@ -52,8 +52,8 @@ pub(crate) fn is_plain(variable: &str, value: &str) -> bool {
         || value.split(':').all(is_locale)
 }
 
-/// The same of a variable that stands beside the one in question: its path begins where systems have
-/// files, and nothing follows the value.
+/// The same for a variable beside the one in question: a path must begin with a known directory, and nothing may
+/// follow the value.
 pub(crate) fn is_plain_beside(variable: &str, value: &str) -> bool {
     let known = |part: &str| {
         let path = part.trim_start_matches('/');
@@ -77,7 +77,7 @@ pub(crate) fn is_number(value: &str) -> bool {
 fn is_path(value: &str) -> bool {
     let begins = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
     let library = value.contains(".so") && !value.contains('/');
-    // What follows these in a path of the web may be a key.
+    // In a URL's path, other characters may begin a key.
     let plain = |c: char| c.is_alphanumeric() || "/._-+~, %@".contains(c);
     (begins || library || matches!(value, "." | ".." | "~")) && value.chars().all(plain)
 }

@@ -1,11 +1,11 @@
-//! What systemd gives a unit, from its files: systemd.unit(5), systemd.exec(5).
+//! The variables that systemd gives a unit, from its files: systemd.unit(5), systemd.exec(5).
 
 use crate::format::environment_file;
-use crate::format::systemd::{Says, says};
+use crate::format::systemd::{UnitDirective, directives};
 use needless_host::Root;
 use std::collections::BTreeMap;
 
-/// Where units of the system lie; the first that has a file wins (`systemctl --system` of 252 and 257).
+/// Directories of system units; the first that has a file counts (`systemctl --system` of 252 and 257).
 const SYSTEM: [&str; 10] = [
     "/etc/systemd/system.control",
     "/run/systemd/system.control",
@@ -19,7 +19,7 @@ const SYSTEM: [&str; 10] = [
     "/run/systemd/generator.late",
 ];
 
-/// Where units of users lie, besides `~/.config/systemd/user`, which comes first.
+/// Directories of user units, after `~/.config/systemd/user`, which comes first.
 const USER: [&str; 7] = [
     "/etc/systemd/user",
     "/run/systemd/user",
@@ -33,11 +33,11 @@ const USER: [&str; 7] = [
 /// A unit as its files describe it.
 #[derive(Debug, Default)]
 pub(crate) struct Unit {
-    /// Every setting of the variable, in the order in which systemd takes them; the last holds.
-    pub settings: Vec<Setting>,
+    /// Every setting of the variable, in the order in which systemd applies them; the last counts.
+    pub settings: Vec<UnitSetting>,
     /// The file that begins it.
     pub fragment: Option<String>,
-    /// Files named by `EnvironmentFile=`, the last the strongest.
+    /// Files named by `EnvironmentFile=`, the strongest last.
     pub files: Vec<String>,
     /// `PAMName=`
     pub pam: Option<String>,
@@ -47,18 +47,18 @@ pub(crate) struct Unit {
     pub unread: Vec<String>,
 }
 
-/// One file's word on the variable.
+/// A setting of the variable in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct UnitSetting {
     pub file: String,
     pub line: u32,
-    pub kind: Kind,
-    /// `None` where it is removed, or passed on without its value being known.
+    pub kind: SettingKind,
+    /// `None` where it is removed, or passed on with an unknown value.
     pub value: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     Default,
     Pass,
     Environment,
@@ -66,7 +66,7 @@ pub(crate) enum Kind {
     Unset,
 }
 
-/// Reads the unit `name` and what it says of `variable`. `home`: of the user whose manager runs it.
+/// Reads the unit `name` and its settings of `variable`. `home`: of the user whose manager runs it.
 pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) -> Unit {
     let dirs: Vec<String> = match home {
         None => SYSTEM.iter().map(|dir| (*dir).to_owned()).collect(),
@@ -97,24 +97,26 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
                 continue;
             }
         };
-        for (at, said) in says(&text, "Service", "Environment") {
+        for (at, said) in directives(&text, "Service", "Environment") {
             let line = at as u32 + 1;
-            let setting = |kind, value| Setting { file: file.clone(), line, kind, value };
+            let setting = |kind, value| UnitSetting { file: file.clone(), line, kind, value };
             match said {
-                Says::Reset => set.clear(),
-                Says::Set(name, value, _) if name == variable => {
-                    set.push(setting(Kind::Environment, Some(value)));
+                UnitDirective::Reset => set.clear(),
+                UnitDirective::Set(name, value, _) if name == variable => {
+                    set.push(setting(SettingKind::Environment, Some(value)));
                 }
-                Says::ResetPass => passed.clear(),
-                Says::Pass(name) if name == variable => passed.push(setting(Kind::Pass, None)),
-                Says::ResetUnset => unset.clear(),
-                Says::Unset(name, only) if name == variable => {
-                    unset.push((only, setting(Kind::Unset, None)));
+                UnitDirective::ResetPass => passed.clear(),
+                UnitDirective::Pass(name) if name == variable => {
+                    passed.push(setting(SettingKind::Pass, None))
                 }
-                Says::ResetFiles => env_files.clear(),
-                Says::File(path, _) => env_files.push((path, line)),
-                Says::Pam(service) => unit.pam = Some(service),
-                Says::Exec(words) => unit.exec = Some(words),
+                UnitDirective::ResetUnset => unset.clear(),
+                UnitDirective::Unset(name, only) if name == variable => {
+                    unset.push((only, setting(SettingKind::Unset, None)));
+                }
+                UnitDirective::ResetFiles => env_files.clear(),
+                UnitDirective::File(path, _) => env_files.push((path, line)),
+                UnitDirective::Pam(service) => unit.pam = Some(service),
+                UnitDirective::Exec(words) => unit.exec = Some(words),
                 _ => {}
             }
         }
@@ -141,10 +143,10 @@ fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
         Ok(text) => {
             let text = String::from_utf8_lossy(&text);
             let found = environment_file::find(&text, variable, None).into_iter();
-            unit.settings.extend(found.map(|found| Setting {
+            unit.settings.extend(found.map(|found| UnitSetting {
                 file: path.to_owned(),
                 line: found.line,
-                kind: Kind::File,
+                kind: SettingKind::File,
                 value: found.value,
             }));
         }
@@ -153,7 +155,7 @@ fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
     }
 }
 
-/// The specifiers that tell a unit's name (systemd.unit(5)); the others stay, only systemd knows them.
+/// Expands the specifiers of a unit's name (systemd.unit(5)); the others stay, since only systemd knows them.
 fn specified(path: &str, stem: &str, kind: &str) -> String {
     let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
     let name = format!("{stem}.{kind}");
@@ -170,23 +172,27 @@ fn defaults(root: &Root, variable: &str, unit: &mut Unit) {
     for file in files {
         let Ok(text) = root.read(&file) else { continue };
         let text = String::from_utf8_lossy(&text);
-        for (at, said) in says(&text, "Manager", "DefaultEnvironment") {
+        for (at, said) in directives(&text, "Manager", "DefaultEnvironment") {
             match said {
-                Says::Reset => unit.settings.retain(|setting| setting.kind != Kind::Default),
-                Says::Set(name, value, _) if name == variable => unit.settings.push(Setting {
-                    file: file.clone(),
-                    line: at as u32 + 1,
-                    kind: Kind::Default,
-                    value: Some(value),
-                }),
+                UnitDirective::Reset => {
+                    unit.settings.retain(|setting| setting.kind != SettingKind::Default)
+                }
+                UnitDirective::Set(name, value, _) if name == variable => {
+                    unit.settings.push(UnitSetting {
+                        file: file.clone(),
+                        line: at as u32 + 1,
+                        kind: SettingKind::Default,
+                        value: Some(value),
+                    })
+                }
                 _ => {}
             }
         }
     }
 }
 
-/// Drop-ins, sorted by file name whatever directory they are in: of two with one name the one in
-/// /etc counts, and in one directory the one that is more about this unit.
+/// Drop-ins, sorted by file name, whatever directory they are in: of two with one name the one in /etc counts, and in
+/// one directory the one that is more specific to this unit.
 fn drop_ins(
     root: &Root,
     dirs: &[String],
@@ -220,8 +226,8 @@ fn by_name(root: &Root, dirs: Vec<String>) -> Vec<String> {
 }
 
 impl Unit {
-    /// The setting that holds.
-    pub(crate) fn holds(&self) -> Option<&Setting> {
+    /// The setting that counts.
+    pub(crate) fn effective(&self) -> Option<&UnitSetting> {
         self.settings.last()
     }
 }

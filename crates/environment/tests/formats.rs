@@ -1,7 +1,7 @@
 //! What holds of every format: what is put is found, twice is once, and nothing else changes.
 
-use needless_environment as places;
-use needless_environment::{ConfigFormat, Edit, PLACES};
+use needless_environment as environment;
+use needless_environment::{CONFIG_FORMATS, ConfigFormat, Edit};
 use proptest::prelude::*;
 
 /// Texts as such files have them, one for each place, with the part that is edited.
@@ -127,7 +127,7 @@ proptest! {
 
     #[test]
     fn what_is_put_is_found_and_once_is_enough(value in value()) {
-        for place in PLACES {
+        for place in CONFIG_FORMATS {
             let (text, part) = sample(place);
             check(place, text, part, &value)?;
         }
@@ -140,7 +140,7 @@ proptest! {
         if ends {
             text.push('\n');
         }
-        for place in PLACES {
+        for place in CONFIG_FORMATS {
             let part = sample(place).1;
             let edit = Edit { variable: "TZ", value: Some(&value), part };
             if let Ok(once) = place.change(&text, &edit) {
@@ -162,7 +162,7 @@ proptest! {
 
 #[test]
 fn a_variable_set_and_removed_leaves_none() {
-    for place in PLACES.iter().filter(|place| holds_values(place)) {
+    for place in CONFIG_FORMATS.iter().filter(|place| holds_values(place)) {
         let (text, part) = sample(place);
         let edit = Edit { variable: "TZ", value: Some("UTC"), part };
         let set = place.change(text, &edit).unwrap_or_else(|why| panic!("{place:?}: {why}"));
@@ -175,20 +175,20 @@ fn a_variable_set_and_removed_leaves_none() {
 #[test]
 fn files_are_known_by_their_paths() {
     let cases = [
-        ("/etc/environment", "", &places::PAM_ENV),
-        ("/etc/systemd/system/a.service.d/zz-needless.conf", "", &places::SYSTEMD_UNIT),
-        ("/root/.config/systemd/user/a.service.d/x.conf", "", &places::USER_UNIT),
-        ("/etc/cron.d/x", "", &places::CRONTAB),
-        ("/home/x/Dockerfile", "", &places::DOCKERFILE),
-        ("x/compose.yaml", "services:\n", &places::COMPOSE),
-        ("x/deploy.yaml", "kind: Pod\nspec:\n  containers:\n", &places::KUBERNETES),
-        ("/etc/php/8.2/fpm/pool.d/www.conf", "", &places::PHP_FPM),
-        ("/etc/postgresql/15/main/environment", "", &places::POSTGRESQL),
+        ("/etc/environment", "", &environment::PAM_ENV),
+        ("/etc/systemd/system/a.service.d/zz-needless.conf", "", &environment::SYSTEMD_UNIT),
+        ("/root/.config/systemd/user/a.service.d/x.conf", "", &environment::USER_UNIT),
+        ("/etc/cron.d/x", "", &environment::CRONTAB),
+        ("/home/x/Dockerfile", "", &environment::DOCKERFILE),
+        ("x/compose.yaml", "services:\n", &environment::COMPOSE),
+        ("x/deploy.yaml", "kind: Pod\nspec:\n  containers:\n", &environment::KUBERNETES),
+        ("/etc/php/8.2/fpm/pool.d/www.conf", "", &environment::PHP_FPM),
+        ("/etc/postgresql/15/main/environment", "", &environment::POSTGRESQL),
     ];
     for (path, text, place) in cases {
-        assert_eq!(places::of_file(path, text), Some(place), "{path}");
+        assert_eq!(environment::format_of_file(path, text), Some(place), "{path}");
     }
-    assert_eq!(places::of_file("/etc/passwd", ""), None);
+    assert_eq!(environment::format_of_file("/etc/passwd", ""), None);
 }
 
 /// What a person wrote behind the setting stays: behind the new one, or above it where the reader of the file
@@ -220,7 +220,7 @@ fn a_comment_on_the_line_is_kept() {
         // No comment, but a part of the value.
         ("EnvironmentFile", None, "TZ=UTC # x\n", "TZ=Asia/Tokyo\n"),
     ] {
-        let place = PLACES.iter().find(|place| place.name == name).unwrap();
+        let place = CONFIG_FORMATS.iter().find(|place| place.name == name).unwrap();
         let edit = Edit { variable: "TZ", value: Some("Asia/Tokyo"), part };
         assert_eq!(place.change(before, &edit).as_deref(), Ok(after), "{name}");
         assert_eq!(place.change(after, &edit).as_deref(), Ok(after), "{name}, again");

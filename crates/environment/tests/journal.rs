@@ -1,6 +1,6 @@
 //! Changes are whole, can be taken back, and survive being killed.
 
-use needless_environment::{About, Disk, FileChange, Journal, Recovered, State};
+use needless_environment::{ChangeState, Disk, FileAttributes, FileChange, Journal, Recovered};
 use needless_fixtures::needed;
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,11 +68,10 @@ impl World {
 fn walk(dir: &Path, found: &mut Files) {
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let about = entry.metadata().unwrap();
-        let bytes = match about.is_symlink() {
-            true => {
-                Some(fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes())
-            }
-            false => about.is_file().then(|| fs::read(entry.path()).unwrap()),
+        let bytes = if about.is_symlink() {
+            Some(fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes())
+        } else {
+            about.is_file().then(|| fs::read(entry.path()).unwrap())
         };
         found.insert(entry.path(), (about.mode(), bytes));
         if about.is_dir() {
@@ -86,7 +85,7 @@ fn change(path: &str, before: Option<&str>, after: &str) -> FileChange {
         path: path.into(),
         before: before.map(|text| text.as_bytes().to_vec()),
         after: Some(after.as_bytes().to_vec()),
-        about: About::new(0o640),
+        about: FileAttributes::new(0o640),
     }
 }
 
@@ -98,7 +97,7 @@ fn applied_and_taken_back() {
     let before = world.all();
     let (journal, said) = world.open();
     assert!(said.is_empty());
-    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let old = journal.disk().read_for_change("/etc/environment").unwrap().unwrap();
     let files = [
         FileChange {
             about: old.about,
@@ -114,8 +113,8 @@ fn applied_and_taken_back() {
     assert!(world.root().join(&DROP_IN[1..]).exists());
     journal.undo(id).unwrap();
     assert_eq!(world.all(), before);
-    assert!(journal.undo(id).unwrap_err().contains("before"));
-    assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
+    assert!(journal.undo(id).unwrap_err().to_string().contains("before"));
+    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undone);
 }
 
 /// "As it was" is more than its bytes: backups, make and etckeeper go by the time.
@@ -126,7 +125,7 @@ fn the_time_of_a_file_is_put_back() {
     let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::new(1_577_836_800, 5);
     fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
     let (journal, _) = world.open();
-    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let old = journal.disk().read_for_change("/etc/environment").unwrap().unwrap();
     let new = "LANG=C\nTZ=UTC\n";
     let file =
         FileChange { about: old.about, ..change("/etc/environment", Some("LANG=C\n# end"), new) };
@@ -137,7 +136,7 @@ fn the_time_of_a_file_is_put_back() {
     assert_eq!(modified(), then);
 }
 
-/// Looking changes nothing: it makes no directory, ends nothing, and waits for nobody.
+/// Listing changes nothing: it creates no directory, finishes no change, and does not wait for another run.
 #[test]
 fn the_list_is_only_read() {
     let world = World::new();
@@ -150,7 +149,7 @@ fn the_list_is_only_read() {
     let before = (world.all(), listing(&world.state()));
     // Another needless holds the lock.
     let listed = Journal::list(&world.state()).unwrap();
-    assert_eq!(listed.iter().map(|entry| entry.state).collect::<Vec<_>>(), [State::Undoing]);
+    assert_eq!(listed.iter().map(|entry| entry.state).collect::<Vec<_>>(), [ChangeState::Undoing]);
     assert_eq!((world.all(), listing(&world.state())), before);
     drop(journal);
 }
@@ -161,7 +160,7 @@ fn listing(dir: &Path) -> Files {
     found
 }
 
-/// An entry says which files are written with which bytes: nobody else may have put it there.
+/// An entry decides which files are written with which bytes: no other user may have put it there.
 #[test]
 fn a_journal_that_others_may_write_is_not_believed() {
     let world = World::new();
@@ -181,6 +180,7 @@ fn a_journal_that_others_may_write_is_not_believed() {
             Journal::open(&world.state(), &world.root()).err().unwrap(),
             Journal::list(&world.state()).err().unwrap(),
         ] {
+            let why = why.to_string();
             assert!(why.contains(says) && !why.contains('\n'), "{what}: {why}");
         }
         assert_eq!(world.all(), before, "{what}");
@@ -210,7 +210,7 @@ fn a_journal_that_others_may_write_is_not_believed() {
     fs::remove_file(world.state()).unwrap();
     fs::rename(&aside, world.state()).unwrap();
     let (_, ended) = world.open();
-    assert_eq!(ended[0].entry.state, State::Undone);
+    assert_eq!(ended[0].entry.state, ChangeState::Undone);
 }
 
 /// An entry appears whole, so what is none does not stand in the way of those that are.
@@ -230,12 +230,12 @@ fn what_is_no_entry_is_passed_over() {
     }
     fs::write(dir.join("3"), "").unwrap();
     assert_eq!(made(2), Ok(4));
-    let ids = |entries: Vec<needless_environment::Entry>| {
+    let ids = |entries: Vec<needless_environment::JournalEntry>| {
         entries.iter().map(|e| e.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(journal.entries().unwrap()), [1, 4]);
     assert_eq!(ids(Journal::list(&world.state()).unwrap()), [1, 4]);
-    assert_eq!(journal.undo(2).unwrap_err(), "there is no change 2");
+    assert_eq!(journal.undo(2).unwrap_err().to_string(), "there is no change 2");
     journal.undo(4).unwrap();
 }
 
@@ -248,7 +248,7 @@ fn a_lock_that_is_no_file_is_refused() {
     fs::remove_file(&lock).unwrap();
     assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
     let why = Journal::open(&world.state(), &world.root()).err().unwrap();
-    assert_eq!(why, format!("{}: no regular file: remove it", lock.display()));
+    assert_eq!(why, format!("{}: not a regular file: remove it", lock.display()).into());
 }
 
 #[test]
@@ -260,17 +260,17 @@ fn extended_attributes_are_kept() {
         return;
     }
     let (journal, _) = world.open();
-    let old = journal.disk().look("/etc/environment").unwrap().unwrap();
+    let old = journal.disk().read_for_change("/etc/environment").unwrap().unwrap();
     assert_eq!(old.about.attributes, [("user.mine".to_owned(), b"kept".to_vec())]);
     let file = FileChange {
         about: old.about.clone(),
         ..change("/etc/environment", Some("LANG=C\n# end"), "TZ=UTC\n")
     };
     let id = journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
-    let new = journal.disk().look("/etc/environment").unwrap().unwrap().about;
-    assert_eq!(About { modified: old.about.modified, ..new }, old.about);
+    let new = journal.disk().read_for_change("/etc/environment").unwrap().unwrap().about;
+    assert_eq!(FileAttributes { modified: old.about.modified, ..new }, old.about);
     journal.undo(id).unwrap();
-    assert_eq!(journal.disk().look("/etc/environment").unwrap().unwrap(), old);
+    assert_eq!(journal.disk().read_for_change("/etc/environment").unwrap().unwrap(), old);
 }
 
 fn rustix_attribute(file: &Path, name: &str, value: &[u8]) -> Result<(), String> {
@@ -284,8 +284,8 @@ fn what_others_changed_since_is_left_alone() {
     let (journal, _) = world.open();
     let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
     fs::write(world.root().join(&DROP_IN[1..]), "[Service]\n# mine\n").unwrap();
-    let why = journal.undo(id).unwrap_err();
-    assert!(why.contains("somebody has changed it since"), "{why}");
+    let why = journal.undo(id).unwrap_err().to_string();
+    assert!(why.contains("it has changed since"), "{why}");
     assert_eq!(
         fs::read_to_string(world.root().join(&DROP_IN[1..])).unwrap(),
         "[Service]\n# mine\n"
@@ -298,8 +298,8 @@ fn changes_on_top_are_undone_first() {
     let (journal, _) = world.open();
     let first = journal.apply("x", &[change(DROP_IN, None, "1\n")], Vec::new()).unwrap();
     let second = journal.apply("y", &[change(DROP_IN, Some("1\n"), "2\n")], Vec::new()).unwrap();
-    let why = journal.undo(first).unwrap_err();
-    assert!(why.contains(&format!("change {second} came after")), "{why}");
+    let why = journal.undo(first).unwrap_err().to_string();
+    assert!(why.contains(&format!("change {second} is newer")), "{why}");
     assert_eq!(journal.last().unwrap(), second);
     journal.undo(second).unwrap();
     journal.undo(first).unwrap();
@@ -312,7 +312,9 @@ fn a_plan_that_is_stale_changes_nothing() {
     let (journal, _) = world.open();
     let before = world.all();
     let files = [change(DROP_IN, None, "x"), change("/etc/environment", Some("other"), "y")];
-    assert!(journal.apply("x", &files, Vec::new()).unwrap_err().contains("somebody else"));
+    assert!(
+        journal.apply("x", &files, Vec::new()).unwrap_err().to_string().contains("another program")
+    );
     assert_eq!(world.all(), before);
 }
 
@@ -338,7 +340,7 @@ fn what_may_not_be_changed_is_refused_with_what_to_do() {
     for (path, says) in [
         ("/etc/nix", "NixOS"),
         ("/etc/link", "link to environment"),
-        ("/etc/aside/x", "aside on its way is a link"),
+        ("/etc/aside/x", "aside in the path is a link"),
         ("/etc/ansible", "Ansible"),
         ("/etc/puppet", "Puppet"),
         ("/etc/open", "chmod"),
@@ -346,11 +348,11 @@ fn what_may_not_be_changed_is_refused_with_what_to_do() {
         ("/etc/systemd", "not a regular file"),
         ("/etc/wide/new", "others may write to its directory"),
     ] {
-        let why = disk.look(path).unwrap_err();
+        let why = disk.read_for_change(path).unwrap_err().to_string();
         assert!(why.contains(says), "{path}: {why}");
     }
-    assert_eq!(disk.look("/etc/not-there"), Ok(None));
-    assert_eq!(disk.look("/no/such/dir/x"), Ok(None));
+    assert_eq!(disk.read_for_change("/etc/not-there"), Ok(None));
+    assert_eq!(disk.read_for_change("/no/such/dir/x"), Ok(None));
 }
 
 #[test]
@@ -361,7 +363,11 @@ fn the_file_of_another_is_refused() {
     if needed(given.map_err(|_| "only root can give a file away".to_owned())).is_none() {
         return;
     }
-    let why = Disk::at(&world.root()).unwrap().look("/etc/environment").unwrap_err();
+    let why = Disk::at(&world.root())
+        .unwrap()
+        .read_for_change("/etc/environment")
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("belongs to user 65534"), "{why}");
 }
 
@@ -376,11 +382,11 @@ fn nothing_is_made_in_the_directory_of_another() {
         return;
     }
     let path = "/home/.config/systemd/user/a.service.d/zz-needless.conf";
-    let why = Disk::at(&world.root()).unwrap().look(path).unwrap_err();
+    let why = Disk::at(&world.root()).unwrap().read_for_change(path).unwrap_err().to_string();
     assert!(why.contains("belongs to user 65534"), "{why}");
     let (journal, _) = world.open();
     let before = world.all();
-    journal.apply("x", &[change(path, None, "x")], Vec::new()).unwrap_err();
+    journal.apply("x", &[change(path, None, "x")], Vec::new()).unwrap_err().to_string();
     assert_eq!(world.all(), before);
 }
 
@@ -398,20 +404,20 @@ fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
     symlink("aside", &dir).unwrap();
     let (journal, said) = world.open();
     let why = said[0].to_string();
-    assert!(why.contains("cannot be ended yet") && why.contains("link"), "{why}");
-    assert_eq!(journal.entries().unwrap()[0].state, State::Undoing);
-    // It still holds: nothing else may be said of it, and asking again is no mistake.
+    assert!(why.contains("cannot be finished yet") && why.contains("link"), "{why}");
+    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undoing);
+    // It is still in effect: the report must be the same, and asking again must work.
     assert_eq!(journal.last(), Ok(id));
-    let why = journal.undo(id).unwrap_err();
-    assert!(why.contains("is not taken back yet") && why.contains("link"), "{why}");
+    let why = journal.undo(id).unwrap_err().to_string();
+    assert!(why.contains("is not undone yet") && why.contains("link"), "{why}");
     journal.apply("y", &[change("/etc/other", None, "1\n")], Vec::new()).unwrap();
     drop(journal);
     fs::remove_file(&dir).unwrap();
     fs::rename(&aside, &dir).unwrap();
     let (journal, said) = world.open();
-    assert!(said[0].to_string().contains("was being taken back: done"), "{said:?}");
-    assert_eq!((said[0].entry.id, said[0].entry.state), (id, State::Undone));
-    assert_eq!(journal.entries().unwrap()[0].state, State::Undone);
+    assert!(said[0].to_string().contains("was being undone: done"), "{said:?}");
+    assert_eq!((said[0].entry.id, said[0].entry.state), (id, ChangeState::Undone));
+    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undone);
     assert!(!world.root().join(&DROP_IN[1..]).exists());
 }
 
@@ -419,7 +425,7 @@ fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
 fn two_at_once_are_refused() {
     let world = World::new();
     let _first = world.open();
-    let why = Journal::open(&world.state(), &world.root()).unwrap_err();
+    let why = Journal::open(&world.state(), &world.root()).unwrap_err().to_string();
     assert!(why.contains("another needless"), "{why}");
 }
 
@@ -531,16 +537,19 @@ fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
         let next = world.change("recover").output().unwrap();
         assert!(next.status.success(), "{name} {nth}: {}", String::from_utf8_lossy(&next.stderr));
         let now = world.below();
-        match () {
-            () if now == before => back += 1,
-            () if now == after => through += 1,
-            () if !scene.between.is_empty() && now == whole => between += 1,
-            () => panic!("{}, killed at {name} {nth}: half of it: {now:?}", scene.name),
+        if now == before {
+            back += 1
+        } else if now == after {
+            through += 1
+        } else if !scene.between.is_empty() && now == whole {
+            between += 1
+        } else {
+            panic!("{}, killed at {name} {nth}: half of it: {now:?}", scene.name)
         }
         let (journal, said) = world.open();
         assert!(said.is_empty(), "{name} {nth}: {said:?}");
         let states: Vec<_> = journal.entries().unwrap().iter().map(|e| e.state).collect();
-        let open = [State::Begun, State::Undoing];
+        let open = [ChangeState::Begun, ChangeState::Undoing];
         assert!(!states.iter().any(|state| open.contains(state)), "{name} {nth}: {states:?}");
     }
     (back, between, through)

@@ -1,18 +1,18 @@
-//! A process and its ancestors, as /proc tells of them: who they are, and what one variable was in
-//! each. proc_pid_environ(5), proc_pid_stat(5), proc_pid_status(5).
+//! A process and its ancestors: what /proc shows of them, and the value of one variable in each. proc_pid_environ(5),
+//! proc_pid_stat(5), proc_pid_status(5).
 
-use crate::live;
-use needless_model::{Env, Value};
+use crate::{HostError, live_variable};
+use needless_model::{Env, Value, WatchList};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// The most that is read of an environment, bytes: what execve(2) lets through.
+/// The most that is read of an environment, bytes: more than execve(2) accepts.
 const LARGEST: u64 = 6 << 20;
-/// Longer chains than this are no chains of processes.
+/// A longer chain is a mistake in reading, not a chain of processes.
 const MOST: usize = 256;
 
-/// Variables by which launchers can be told. They hold names and numbers, never secrets.
+/// Variables that show which launcher started a process. They hold names and numbers, never secrets.
 const MARKS: [&str; 7] = [
     "SYSTEMD_EXEC_PID",
     "INVOCATION_ID",
@@ -23,7 +23,7 @@ const MARKS: [&str; 7] = [
     "GATEWAY_INTERFACE",
 ];
 
-/// A process, and what was asked about it.
+/// A process, as /proc showed it.
 #[derive(Clone, Debug)]
 pub struct ProcInfo {
     /// Process id, as we see it.
@@ -36,7 +36,7 @@ pub struct ProcInfo {
     pub exe: Option<String>,
     /// The name the kernel keeps (`comm`).
     pub comm: String,
-    /// Its words; for recognising scripts and jobs, never to be printed.
+    /// Its arguments, for recognising scripts and jobs; never printed.
     pub argv: Vec<String>,
     /// Real user id.
     pub uid: u32,
@@ -50,11 +50,11 @@ pub struct ProcInfo {
     pub initial: Value,
     /// The variable in the program's own memory, now.
     pub live: Value,
-    /// Marks of launchers in the initial block.
+    /// The variables of launchers in the initial block.
     pub marks: BTreeMap<String, String>,
     /// Whether its root directory and mount namespace are ours.
     pub shares_root: bool,
-    /// Inode of its pid namespace, 0 where not known.
+    /// Inode of its pid namespace; 0 where it is not known.
     pub pid_namespace: u64,
 }
 
@@ -65,74 +65,76 @@ impl ProcInfo {
         exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or(&self.comm)
     }
 
-    /// Whether the absolute `path`, as far as it exists, is for this process what it is for us: a unit
-    /// may have mounts of its own and the same files (`PrivateTmp=` and the like, systemd.exec(5)).
+    /// Whether `path`, which is absolute, is the same for this process as for us, part by part, up to where it
+    /// exists: a unit may have mounts of its own and still the same files (`PrivateTmp=` and the like,
+    /// systemd.exec(5)).
     pub fn sees_ours(&self, path: &str) -> bool {
         use std::os::unix::fs::MetadataExt;
         let root = PathBuf::from(format!("/proc/{}/root", self.pid));
         let id = |about: fs::Metadata| (about.dev(), about.ino());
         std::path::Path::new(path).ancestors().all(|part| {
             let Ok(ours) = fs::symlink_metadata(part) else { return true };
-            // Of "/" this makes a path with a slash at its end, which leads through the link of /proc.
+            // For "/" this makes a path with a slash at its end, which follows the link of /proc.
             let theirs = root.join(part.strip_prefix("/").unwrap_or(part));
             fs::symlink_metadata(theirs).is_ok_and(|theirs| id(theirs) == id(ours))
         })
     }
 }
 
-/// The process `pid` and its ancestors, the first of them first. `variable` is the only one whose
-/// value is kept.
+/// The process `pid` and its ancestors, from the oldest to `pid`. Only the value of `variable` is kept.
 ///
 /// # Errors
-/// One line where there is no such process.
-pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<ProcInfo>, String> {
+/// When there is no such process.
+pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<ProcInfo>, HostError> {
     let mut chain = Vec::new();
     let mut at = pid;
     while at != 0 && chain.len() < MOST {
-        let Some((kin, _)) = kin(at, Some(variable)) else { break };
-        at = kin.parent;
-        chain.push(kin);
+        let Some((info, _)) = proc_info(at, Some(variable)) else { break };
+        at = info.parent;
+        chain.push(info);
     }
     if chain.is_empty() {
-        return Err(format!("there is no process {pid}"));
+        return Err(format!("there is no process {pid}").into());
     }
     chain.reverse();
     Ok(chain)
 }
 
-/// When process `pid` was started, in clock ticks since the machine was; `None` where it has ended.
-pub fn started(pid: u32) -> Option<u64> {
+/// When process `pid` was started, in clock ticks since boot; `None` where it has ended.
+pub fn start_time(pid: u32) -> Option<u64> {
     Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.2)
 }
 
-/// The process `pid`, and the variables of `watch` in the environment that it got at its last exec. Of no
-/// variable does the [`ProcInfo`] itself then hold a value.
-pub fn started_with(pid: u32, watch: &[&str]) -> Option<(ProcInfo, Env)> {
-    let (kin, block) = kin(pid, None)?;
+/// The process `pid`, and the variables of `watch` in the environment that it got at its last exec. The [`ProcInfo`]
+/// itself then holds no value of a variable.
+pub fn read_environment(pid: u32, watch: &WatchList) -> Option<(ProcInfo, Env)> {
+    let (info, block) = proc_info(pid, None)?;
     let env = match block {
-        Some(block) if !crate::is_overwritten(&block) => Env::Known(crate::watched(&block, watch)),
+        Some(block) if !crate::is_overwritten(&block) => {
+            Env::Known(crate::watched_variables(&block, watch))
+        }
         _ => Env::Unknown,
     };
-    Some((kin, env))
+    Some((info, env))
 }
 
-/// The file system as the process `kin` sees it.
+/// The file system as the process `info` sees it.
 ///
 /// # Errors
-/// Those of opening its root: the right to is missing, or it has ended.
-pub fn root_of(kin: &ProcInfo) -> std::io::Result<crate::Root> {
-    if kin.shares_root {
+/// When its root cannot be opened: no permission, or the process has ended.
+pub fn root_of(info: &ProcInfo) -> std::io::Result<crate::Root> {
+    if info.shares_root {
         return crate::Root::own();
     }
-    let pid = i32::try_from(kin.pid).unwrap_or(i32::MAX);
+    let pid = i32::try_from(info.pid).unwrap_or(i32::MAX);
     match crate::open_root(pid) {
         Some(dir) => Ok(crate::Root::of(dir)),
         None => Err(std::io::ErrorKind::PermissionDenied.into()),
     }
 }
 
-/// The process, and the block that it got at its last exec, where that can be read.
-fn kin(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u8>>)> {
+/// The process, and its environment block of the last exec where that can be read.
+fn proc_info(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u8>>)> {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     let stat = stat(&text(dir.join("stat"))?)?;
     let status = text(dir.join("status")).unwrap_or_default();
@@ -146,7 +148,7 @@ fn kin(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u8>>)> 
     let (initial, marks) = match &block {
         Ok(block) => (
             variable.map_or_else(not_asked, |variable| initial(block, variable)),
-            crate::watched(block, &MARKS),
+            crate::watched_variables(block, &MARKS.into()),
         ),
         Err(error) => (Value::Unknown(refused("/proc/PID/environ", pid, error)), BTreeMap::new()),
     };
@@ -154,7 +156,7 @@ fn kin(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u8>>)> 
     let pid_namespace = fs::read_link(dir.join("ns/pid")).ok();
     let pid_namespace = pid_namespace
         .and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
-    let kin = ProcInfo {
+    let info = ProcInfo {
         pid,
         own_pid: last_number(&status, "NSpid:").unwrap_or(pid),
         parent: stat.1,
@@ -166,26 +168,27 @@ fn kin(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u8>>)> 
         started: stat.2,
         cgroup: text(dir.join("cgroup")).unwrap_or_default(),
         initial,
-        live: variable.map_or_else(not_asked, |variable| live::variable(pid, variable)),
+        live: variable.map_or_else(not_asked, |variable| live_variable::read(pid, variable)),
         marks,
         shares_root: crate::RootId::of(&pid.to_string()) == own,
         pid_namespace: pid_namespace.unwrap_or(0),
     };
-    Some((kin, block.ok()))
+    Some((info, block.ok()))
 }
 
-/// The variable in an initial block, where that still tells.
+/// The variable in an initial block; unknown where the program has overwritten the block.
 fn initial(block: &[u8], variable: &str) -> Value {
-    if let Some(value) = crate::watched(block, &[variable]).remove(variable) {
+    if let Some(value) = crate::watched_variables(block, &[variable].into()).remove(variable) {
         return Value::Set(value);
     }
-    match crate::is_overwritten(block) {
-        false => Value::Unset,
-        true => Value::Unknown(
-            "the program has written over the block it was started with (as those do that \
-             change their title)"
+    if crate::is_overwritten(block) {
+        Value::Unknown(
+            "the program has written over the block it was started with, as programs do to change \
+             their title"
                 .into(),
-        ),
+        )
+    } else {
+        Value::Unset
     }
 }
 
@@ -221,7 +224,7 @@ fn read_bounded(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Why a file of /proc could not be read, and what would let it be.
+/// Why a file of /proc could not be read, and what to do.
 pub(crate) fn refused(what: &str, pid: u32, error: &std::io::Error) -> String {
     let what = what.replace("PID", &pid.to_string());
     match error.kind() {

@@ -11,8 +11,8 @@ use object::{
 use std::collections::HashMap;
 use std::fs::File;
 
-/// Where distributions keep libc.so.6, besides the directory of the program's own loader. A file
-/// of another architecture in one of them is passed over.
+/// Where distributions keep libc.so.6, besides the directory of the program's own linker. A file of another
+/// architecture is skipped.
 const LIBRARY_DIRS: [&str; 12] = [
     "/lib/x86_64-linux-gnu",
     "/lib/aarch64-linux-gnu",
@@ -28,21 +28,21 @@ const LIBRARY_DIRS: [&str; 12] = [
     "/usr/lib",
 ];
 
-/// The C library and language runtime of the program in `file`, as far as the file alone tells:
-/// the version of GNU libc is another file's.
+/// The C library and language runtime of the program in `file`, without the version of GNU libc, which is in another
+/// file.
 ///
-/// The C library is known by the program's loader (`PT_INTERP`), Go by the build information that
-/// its linker writes, Java and Node by the functions that only they offer or ask for. A script or
-/// anything else that is not an ELF file is [`Libc::Unknown`].
-pub fn inspect(file: &File) -> (Libc, Runtime) {
+/// The C library is recognised by the program's dynamic linker (`PT_INTERP`), Go by the build information that its
+/// linker writes, Java and Node by functions that only they define or use. For a script or anything else that is not
+/// an ELF file: [`Libc::Unknown`].
+pub fn inspect_elf(file: &File) -> (Libc, Runtime) {
     let Ok(file) = file.try_clone() else { return (Libc::Unknown, Runtime::Native) };
     let image = Image::read(file).unwrap_or_default();
     (image.libc, image.runtime)
 }
 
-/// Fills in C library and runtime of every process whose program can be found below its root, and
-/// that are not known yet.
-pub fn fill(profile: &mut Profile, roots: &Roots) {
+/// Fills in the C library and runtime of every process where they are not known yet and the program can be found
+/// below the process's root.
+pub fn fill_libcs(profile: &mut Profile, roots: &Roots) {
     let mut known: HashMap<(usize, String), (Libc, Runtime)> = HashMap::new();
     for id in (0..profile.processes.len() as u32).map(ProcId) {
         let process = profile.process(id);
@@ -53,7 +53,7 @@ pub fn fill(profile: &mut Profile, roots: &Roots) {
         let Some((number, root)) = roots.of(profile, id) else { continue };
         let (libc, runtime) = known
             .entry((number, exe))
-            .or_insert_with_key(|(_, exe)| look(exe, root, roots.own()))
+            .or_insert_with_key(|(_, exe)| inspect_program(exe, root, roots.own()))
             .clone();
         let process = &mut profile.processes[id.index()];
         if libc != Libc::Unknown {
@@ -65,12 +65,11 @@ pub fn fill(profile: &mut Profile, roots: &Roots) {
     }
 }
 
-/// Why another library of time functions, put before the C library with `LD_PRELOAD`, would change
-/// nothing for the program in `file`; `None` if it may. Libraries that the program loads only as it
-/// runs are not looked at.
+/// Why a library of time functions, loaded before the C library with `LD_PRELOAD`, would change nothing for the
+/// program in `file`; `None` if it may. Libraries that the program loads while it runs are not considered.
 ///
 /// # Errors
-/// When it is no ELF file.
+/// When one of them is not an ELF file.
 pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Option<String>> {
     let image = Image::read(file).ok_or(std::io::ErrorKind::InvalidData)?;
     let library = Image::read(library).ok_or(std::io::ErrorKind::InvalidData)?;
@@ -80,7 +79,7 @@ pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Opti
         (Runtime::Node, _) => "it is of Node or Electron, whose time functions are its own",
         (_, Libc::Static) => "it is statically linked: its C library cannot be replaced",
         (_, Libc::Musl) => "it uses musl, which does not ask whether the zone has changed",
-        // The loader would complain on the program's standard error.
+        // The dynamic linker would print a warning on the program's standard error.
         _ if image.machine != library.machine => {
             "it is of another architecture than the library (32 bits, perhaps)"
         }
@@ -91,8 +90,8 @@ pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Opti
     Ok(Some(why.to_owned()))
 }
 
-/// Whether a program or a library that it is linked with converts times, libraries of libraries
-/// too, as far as they are where distributions keep them.
+/// Whether a program, or a library that it is linked with directly or indirectly, converts times. Libraries are
+/// searched where distributions keep them.
 fn asks_time(program: &Image) -> bool {
     let mut to_look_at = program.needed.clone();
     let mut at = 0;
@@ -101,7 +100,7 @@ fn asks_time(program: &Image) -> bool {
     }
     while let Some(name) = to_look_at.get(at).cloned() {
         at += 1;
-        // The C library itself, and its loader.
+        // The C library itself, and its dynamic linker.
         if name.starts_with("libc.so") || name.starts_with("ld-") || at > 200 {
             continue;
         }
@@ -109,7 +108,7 @@ fn asks_time(program: &Image) -> bool {
             let image = Image::read(File::open(format!("{dir}/{name}")).ok()?)?;
             (image.machine == program.machine).then_some(image)
         });
-        // One that is elsewhere may.
+        // A library that is elsewhere may.
         let Some(library) = found else { return true };
         if library.asks_time {
             return true;
@@ -123,9 +122,9 @@ fn asks_time(program: &Image) -> bool {
     false
 }
 
-/// The program at `exe` in `root`. The kernel names a chrooted program from the outside, and one
-/// in another mount namespace from the inside: hence also in the own root.
-fn look(exe: &str, root: &Root, own: &Root) -> (Libc, Runtime) {
+/// The program at `exe` in `root`. The kernel gives the path of a chrooted program as seen from outside, and of one
+/// in another mount namespace as seen from inside; so our own root is tried too.
+fn inspect_program(exe: &str, root: &Root, own: &Root) -> (Libc, Runtime) {
     let by_name = Runtime::of_exe(exe);
     let Some(file) = root.open(exe).or_else(|_| own.open(exe)).ok() else {
         return (Libc::Unknown, by_name);
@@ -137,7 +136,7 @@ fn look(exe: &str, root: &Root, own: &Root) -> (Libc, Runtime) {
     (image.libc, if by_name == Runtime::Native { image.runtime } else { by_name })
 }
 
-/// What an ELF file tells of itself.
+/// What an ELF file says about itself.
 #[derive(Debug, Default)]
 struct Image {
     libc: Libc,
@@ -146,7 +145,7 @@ struct Image {
     machine: Option<(Architecture, bool)>,
     /// Names of the libraries that it is linked with.
     needed: Vec<String>,
-    /// Whether it asks a library for one of [`TIME_FUNCTIONS`].
+    /// Whether it uses one of [`TIME_FUNCTIONS`] of a library.
     asks_time: bool,
 }
 
@@ -199,9 +198,9 @@ impl Image {
             .and_then(|segment| segment.interpreter(endian, data).ok()?)
             .map(|path| String::from_utf8_lossy(path).into_owned());
         let libc = match (&interpreter, dynamic_text(&file, DT_SONAME).pop()) {
-            (Some(loader), _) => libc_of_loader(loader),
-            // A loader run as a program ("ld-linux-x86-64.so.2 ./app") has none itself.
-            (None, Some(library)) => libc_of_loader(&library),
+            (Some(loader), _) => Libc::of_linker(loader),
+            // A dynamic linker that is run as a program ("ld-linux-x86-64.so.2 ./app") has no interpreter.
+            (None, Some(library)) => Libc::of_linker(&library),
             (None, None) => Libc::Static,
         };
         let machine = Some((file.architecture(), file.is_64()));
@@ -210,18 +209,6 @@ impl Image {
             symbol.is_undefined() && symbol.name_bytes().is_ok_and(|n| TIME_FUNCTIONS.contains(&n))
         });
         Some(Image { libc, runtime: runtime(&file), interpreter, machine, needed, asks_time })
-    }
-}
-
-fn libc_of_loader(path: &str) -> Libc {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name.starts_with("ld-musl") || name.starts_with("libc.musl") {
-        return Libc::Musl;
-    }
-    // ld-linux-x86-64.so.2, ld-2.19.so, ld64.so.2 (powerpc64), ld.so.1 (sparc64, s390).
-    match ["ld-linux", "ld-2.", "ld64.so", "ld.so"].iter().any(|start| name.starts_with(start)) {
-        true => Libc::Glibc(None),
-        false => Libc::Unknown,
     }
 }
 
@@ -237,8 +224,8 @@ where
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
-/// The runtime by what only its programs contain: their names tell nothing of an application that
-/// brings its own copy.
+/// The runtime, recognised by what only its programs contain: the name of an application that brings its own copy
+/// says nothing.
 fn runtime<'data, Elf, R>(file: &ElfFile<'data, Elf, R>) -> Runtime
 where
     Elf: FileHeader<Endian = Endianness>,
@@ -264,8 +251,8 @@ where
     Runtime::Native
 }
 
-/// The version of the GNU libc that a program with this loader and architecture gets below `root`,
-/// from the banner in the library ("stable release version 2.36.").
+/// The version of the GNU libc that a program with this linker and architecture gets below `root`, from the banner in
+/// the library ("stable release version 2.36.").
 fn glibc_version(root: &Root, program: &Image) -> Option<String> {
     let beside = program.interpreter.as_deref()?.rsplit_once('/').map(|(dir, _)| dir);
     let dirs = beside.into_iter().chain(LIBRARY_DIRS);
@@ -304,14 +291,5 @@ mod tests {
         assert_eq!(banner(next).as_deref(), Some("2.42.9000"));
         assert_eq!(banner("of unknown age"), None);
         assert_eq!(banner("release version 2.36"), None, "cut off in the middle");
-    }
-
-    #[test]
-    fn loaders_name_their_library() {
-        assert_eq!(libc_of_loader("/lib64/ld-linux-x86-64.so.2"), Libc::Glibc(None));
-        assert_eq!(libc_of_loader("/lib/ld-musl-aarch64.so.1"), Libc::Musl);
-        assert_eq!(libc_of_loader("libc.musl-x86_64.so.1"), Libc::Musl);
-        assert_eq!(libc_of_loader("/system/bin/linker64"), Libc::Unknown);
-        assert_eq!(libc_of_loader("/lib/ld-uClibc.so.0"), Libc::Unknown);
     }
 }

@@ -1,30 +1,34 @@
-//! Facts of the machine and of its processes, read from /proc, the file system and ELF files. No backend is needed for any
-//! of them: every backend, and what edits configuration, asks here.
+//! Facts about the machine and its processes, read from /proc, the file system and ELF files. No backend is needed for
+//! any of them: the backends ask here, and so does the crate that edits configuration.
 
 mod ancestry;
-mod costs;
+mod call_costs;
 mod elf;
-mod live;
-mod modules;
-mod process;
+mod error;
+mod live_variable;
+mod mapped_files;
+mod process_image;
 mod root;
+mod run_for_output;
 mod service;
 mod stack;
 mod tzif;
 mod zone;
 
-pub use ancestry::{ProcInfo, ancestry, root_of, started, started_with};
-pub use costs::calibrate;
-pub use elf::{fill, inspect, why_preload_is_useless};
-pub use modules::Files;
-pub use process::{
-    RootId, is_overwritten, look, open_root, privilege_withheld, watched, working_directory,
+pub use ancestry::{ProcInfo, ancestry, read_environment, root_of, start_time};
+pub use call_costs::measure_call_costs;
+pub use elf::{fill_libcs, inspect_elf, why_preload_is_useless};
+pub use error::HostError;
+pub use mapped_files::MappedFiles;
+pub use process_image::{
+    RootId, is_overwritten, open_root, privilege_withheld, read_process, watched_variables,
+    working_directory,
 };
 pub use root::{Root, Roots};
+pub use run_for_output::{find_program, run_for_output};
 pub use service::{
-    Cgroups, Service, ServiceKind, ask, cgroup_id, cgroup_mount, find_cgroup, find_container,
-    find_unit, processes_of_cgroup, program,
+    Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
+    is_container_helper, processes_of_cgroup,
 };
 pub use stack::{Module, Stack};
-pub use tzif::{Stored, stored};
-pub use zone::look_up;
+pub use zone::read_zone;

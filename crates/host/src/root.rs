@@ -1,6 +1,7 @@
-//! A file system as one process sees it: files below its root directory, with symbolic links
-//! followed inside that root.
+//! A file system as one process sees it: files below its root directory, with symbolic links followed inside that
+//! root.
 
+use crate::HostError;
 use needless_model::{ProcId, Profile};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -15,8 +16,8 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Root {
     dir: OwnedFd,
-    /// Paths are then left to the kernel, which resolves them as for any program with this root;
-    /// openat2 came only with Linux 5.6.
+    /// Whether it is our own: then the kernel resolves paths as for any program. For others openat2 is needed, which
+    /// came with Linux 5.6.
     own: bool,
 }
 
@@ -24,7 +25,7 @@ impl Root {
     /// The observer's own root.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// When / cannot be opened.
     pub fn own() -> std::io::Result<Root> {
         let dir = fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Root { dir, own: true })
@@ -71,7 +72,7 @@ impl Root {
     /// The text of the symbolic link `path`.
     ///
     /// # Errors
-    /// Those of readlinkat(2): `ENOENT` where it is missing, `EINVAL` where it is no link.
+    /// `ENOENT` where it is missing, `EINVAL` where it is not a link, and others of readlinkat(2).
     pub fn read_link(&self, path: &str) -> std::io::Result<String> {
         let link = self.find(path, OFlags::PATH | OFlags::NOFOLLOW)?;
         match FileType::from_raw_mode(fs::fstat(&link)?.st_mode) {
@@ -108,7 +109,7 @@ impl Root {
             return fs::openat(CWD, path, flags, Mode::empty());
         }
         let found = || fs::openat2(&self.dir, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
-        // EAGAIN: something was renamed meanwhile, and the kernel will not vouch for a "..".
+        // EAGAIN: something was renamed during the lookup, and the kernel cannot guarantee that ".." stays inside.
         let again = |found: &Result<OwnedFd, Errno>| matches!(found, Err(Errno::AGAIN));
         (0..8).map(|_| found()).find(|found| !again(found)).unwrap_or(Err(Errno::AGAIN))
     }
@@ -116,14 +117,14 @@ impl Root {
     /// Whether files below this root can be looked up at all.
     ///
     /// # Errors
-    /// A sentence that says what is missing.
-    pub fn usable(&self) -> Result<(), String> {
+    /// What is missing.
+    pub fn usable(&self) -> Result<(), HostError> {
         match self.find("/", OFlags::PATH | OFlags::DIRECTORY) {
             Ok(_) => Ok(()),
             Err(Errno::NOSYS) => {
                 Err("another root needs openat2, which came with Linux 5.6".into())
             }
-            Err(error) => Err(format!("that root cannot be looked into: {error}")),
+            Err(error) => Err(format!("that root cannot be read: {error}").into()),
         }
     }
 }
@@ -140,7 +141,7 @@ impl Roots {
     /// root opened while it lived.
     ///
     /// # Errors
-    /// Those of opening the own root.
+    /// When our own root cannot be opened.
     pub fn new(others: Vec<(ProcId, OwnedFd)>) -> std::io::Result<Roots> {
         let others = others.into_iter().map(|(id, dir)| (id, Root::of(dir))).collect();
         Ok(Roots { own: Root::own()?, others })
@@ -156,8 +157,7 @@ impl Roots {
         self.others.iter().map(|(id, root)| (*id, root))
     }
 
-    /// The root of process `id`, with a number that tells it from the others; `None` where it is
-    /// neither the own nor known.
+    /// The root of process `id`, with a number that identifies it; `None` where it is neither our own nor known.
     pub fn of(&self, profile: &Profile, id: ProcId) -> Option<(usize, &Root)> {
         if profile.process(id).shares_root {
             return Some((0, &self.own));

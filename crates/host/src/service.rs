@@ -1,18 +1,18 @@
 //! Which service a process belongs to: the systemd unit, container, pod, login session or cron
 //! its cgroup path names, else its executable. cgroups(7), proc_pid_cgroup(5).
 
-mod ask;
-mod choose;
+mod container;
+mod find;
 mod hierarchy;
-mod place;
+mod path_part;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{ask, program};
-pub use choose::{find_cgroup, find_container, find_unit};
+pub use container::is_container_helper;
+pub use find::{find_cgroup, find_container, find_unit};
 pub use hierarchy::{Cgroups, cgroup_id, cgroup_mount, processes_of_cgroup};
 
-use place::Place;
+use path_part::PathPart;
 use std::fmt;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub enum ServiceKind {
     App,
     /// A login session.
     Session,
-    /// A job of cron or at. Its environment is made by cron, not by the unit of cron's daemon.
+    /// A job of cron or at. Cron makes its environment, not the unit of cron's daemon.
     Cron,
     /// A container, with everything that runs in it.
     Container,
@@ -35,9 +35,9 @@ pub enum ServiceKind {
     Pod,
     /// A machine known to systemd-machined: systemd-nspawn, libvirt.
     Machine,
-    /// Nothing of the above: the executable, whoever started it.
+    /// None of the above: the executable, whoever started it.
     Executable,
-    /// Neither cgroup nor executable say anything.
+    /// Neither the cgroup nor the executable shows it.
     Unknown,
 }
 
@@ -45,9 +45,9 @@ pub enum ServiceKind {
 /// people write it: "nginx.service", "container 3f2a9c1b7d4e (docker)", "session 3 of user 1000".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Service {
-    /// What it is; of nested things (a unit in a container) the outermost.
+    /// Its kind; of nested services (a unit in a container) that of the outermost.
     pub kind: ServiceKind,
-    /// What tells it from others of its kind, without control characters.
+    /// What distinguishes it from others of its kind, without control characters.
     pub name: String,
 }
 
@@ -69,6 +69,13 @@ impl fmt::Display for Service {
     }
 }
 
+impl ServiceKind {
+    /// Whether its processes have the environment of a container's configuration.
+    pub fn is_container(self) -> bool {
+        matches!(self, ServiceKind::Container | ServiceKind::Pod)
+    }
+}
+
 impl Service {
     fn new(kind: ServiceKind, name: impl Into<String>) -> Service {
         Service { kind, name: name.into() }
@@ -77,8 +84,8 @@ impl Service {
     /// The service of the process whose `/proc/PID/cgroup`, read on the host, is `text`. `exe`:
     /// its executable, a path or a name; without it a process of cron's unit is taken for a job.
     ///
-    /// Of several hierarchies (cgroup v1, hybrid) the first that names a service is believed: first
-    /// `name=systemd`, then v2, then the longest path.
+    /// With several hierarchies (cgroup v1, hybrid), the first that names a service counts: first `name=systemd`,
+    /// then v2, then the longest path.
     pub fn of_cgroup(text: &str, exe: Option<&str>) -> Service {
         let mut lines: Vec<(&str, &str)> = text.lines().filter_map(controllers_and_path).collect();
         // A stable sort: of paths of one length the first line stays first.
@@ -105,11 +112,11 @@ impl Service {
     /// (Red Hat's crond does) counts as cron.
     ///
     /// # Errors
-    /// Those of reading `/proc/PID/cgroup`: `ENOENT` or `ESRCH` where the process has ended.
+    /// When `/proc/PID/cgroup` cannot be read: `ENOENT` or `ESRCH` where the process has ended.
     pub fn of_pid(pid: u32) -> std::io::Result<Service> {
         let text = std::fs::read(format!("/proc/{pid}/cgroup"))?;
-        // Without the right to follow the link, and for threads of the kernel, there is still a
-        // name; some of those ("kworker/0:1") look like paths.
+        // Without permission to follow the link, and for kernel threads, there is still a name; some ("kworker/0:1")
+        // look like paths.
         let name = std::fs::read(format!("/proc/{pid}/comm")).ok();
         let name = name.as_deref().map(String::from_utf8_lossy);
         let name = name.as_deref().map(|name| name.trim_end_matches('\n'));
@@ -118,7 +125,7 @@ impl Service {
         let exe = link.as_deref().or(name.filter(|name| !name.contains('/')));
         let found = Service::of_cgroup(&String::from_utf8_lossy(&text), exe);
         if let (ServiceKind::Unknown, Some(name)) = (found.kind, name) {
-            return Ok(Service::new(ServiceKind::Executable, place::clean(name)));
+            return Ok(Service::new(ServiceKind::Executable, path_part::clean(name)));
         }
         if found.kind != ServiceKind::Session {
             return Ok(found);
@@ -133,7 +140,7 @@ impl Service {
 fn controllers_and_path(line: &str) -> Option<(&str, &str)> {
     let mut parts = line.splitn(3, ':');
     let (_id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-    // The kernel adds the word where the group was removed and the process is not yet reaped.
+    // The kernel adds this where the group was removed and the process is not yet reaped.
     Some((controllers, path.strip_suffix(" (deleted)").unwrap_or(path)))
 }
 
@@ -141,49 +148,51 @@ fn controllers_and_path(line: &str) -> Option<(&str, &str)> {
 /// `KEY=value` in a line.
 fn of_session_file(text: &str) -> Option<Service> {
     let service = text.lines().find_map(|line| line.strip_prefix("SERVICE="))?;
-    place::launcher(service).map(|name| Service::new(ServiceKind::Cron, name))
+    path_part::launcher(service).map(|name| Service::new(ServiceKind::Cron, name))
 }
 
 fn of_executable(exe: Option<&str>) -> Service {
-    match exe.map(place::base_name) {
-        Some(name) if !name.is_empty() => Service::new(ServiceKind::Executable, place::clean(name)),
+    match exe.map(path_part::base_name) {
+        Some(name) if !name.is_empty() => {
+            Service::new(ServiceKind::Executable, path_part::clean(name))
+        }
         _ => Service::new(ServiceKind::Unknown, "unknown"),
     }
 }
 
-/// The service a cgroup path names; `None` where no part of it is known. From the root to the
-/// leaf: each container or machine starts anew, else the part nearest to the leaf counts.
+/// The service that a cgroup path names; `None` where no part of it is known. From the root to the leaf: each
+/// container or machine starts a new service; otherwise the part nearest to the leaf counts.
 fn named(path: &str, exe: Option<&str>) -> Option<Service> {
     let mut outer: Vec<Service> = Vec::new();
     let mut inner: Option<Service> = None;
     let mut user: Option<&str> = None;
     let mut manager: Option<&str> = None;
-    // "..": the path is seen from a cgroup namespace that does not hold it.
+    // "..": the path is shown from a cgroup namespace that does not contain it.
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "..")).collect();
     for (at, part) in parts.iter().enumerate() {
         let above = if at > 0 { parts[at - 1] } else { "" };
-        match Place::of(part, above, user) {
+        match PathPart::of(part, above, user) {
             None => {}
-            Some(Place::User(uid)) => user = Some(uid),
-            Some(Place::Manager(uid)) => {
+            Some(PathPart::User(uid)) => user = Some(uid),
+            Some(PathPart::Manager(uid)) => {
                 (user, manager) = (Some(uid), Some(uid));
-                let unit = format!("user@{}.service", place::clean(uid));
+                let unit = format!("user@{}.service", path_part::clean(uid));
                 inner = Some(Service::new(ServiceKind::Unit, unit));
             }
-            Some(Place::Inner(service)) => match manager {
+            Some(PathPart::Inner(service)) => match manager {
                 // The user's manager itself runs there.
                 Some(_) if service.name == "init.scope" => {}
                 Some(uid) if service.kind == ServiceKind::Unit => {
-                    let name = format!("user@{} {}", place::clean(uid), service.name);
+                    let name = format!("user@{} {}", path_part::clean(uid), service.name);
                     inner = Some(Service::new(ServiceKind::UserUnit, name));
                 }
                 _ => inner = Some(cron(service, exe)),
             },
-            Some(Place::Outer(service)) => {
+            Some(PathPart::Outer(service)) => {
                 outer.push(service);
                 (inner, user, manager) = (None, None, None);
             }
-            Some(Place::Container(container)) => {
+            Some(PathPart::Container(container)) => {
                 match outer.last_mut().filter(|last| last.kind == ServiceKind::Pod) {
                     Some(pod) => pod.name = format!("{}/{}", pod.name, container.in_pod()),
                     None => outer.push(container.alone()),
@@ -200,13 +209,13 @@ fn named(path: &str, exe: Option<&str>) -> Option<Service> {
     Some(service)
 }
 
-/// A process in the unit of a cron daemon is the daemon only while it runs the daemon's program:
-/// until the job is executed, what it does is cron's own code in the unit's environment; after
-/// that the environment is the one cron made.
+/// A process in the unit of a cron daemon is the daemon only while it runs the daemon's program. Before the job is
+/// executed, the process runs cron's own code in the unit's environment; after that it has the environment that cron
+/// made.
 fn cron(unit: Service, exe: Option<&str>) -> Service {
     let stem = unit.name.strip_suffix(".service");
-    match stem.and_then(place::launcher) {
-        Some(name) if exe.map(place::base_name).and_then(place::launcher).is_none() => {
+    match stem.and_then(path_part::launcher) {
+        Some(name) if exe.map(path_part::base_name).and_then(path_part::launcher).is_none() => {
             Service::new(ServiceKind::Cron, name)
         }
         _ => unit,

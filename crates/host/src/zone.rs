@@ -1,5 +1,4 @@
-//! The time zone that programs without `TZ` get below a root directory, and the name to give them
-//! instead.
+//! The time zone of programs without `TZ` below a root directory, and the name to set instead.
 
 use crate::Root;
 use crate::tzif::{NotTzif, Tzif};
@@ -21,13 +20,12 @@ const NAMES: usize = 4000;
 
 /// What `/etc/localtime` is below `root`, and the IANA name to recommend for `TZ` there.
 ///
-/// The name comes from the link, else from the file whose contents are the same; it is given only
-/// where `/usr/share/zoneinfo/NAME` below that root tells the same local times as `/etc/localtime`
-/// at every transition from 1843 to 2200. The one exception is `UTC`, which every runtime knows
-/// without a file.
-pub fn look_up(root: &Root) -> Zone {
+/// The name comes from the link, else from the file with the same contents; it is given only where
+/// `/usr/share/zoneinfo/NAME` below that root has the same local times as `/etc/localtime` at every transition from
+/// 1843 to 2200. The one exception is `UTC`, which every runtime knows without a file.
+pub fn read_zone(root: &Root) -> Zone {
     if let Err(why) = root.usable() {
-        return unnamed(ZoneFile::NotAZone(why.clone()), why, false);
+        return unnamed(ZoneFile::NotAZone(why.to_string()), why.to_string(), false);
     }
     let tzdata = root.is_dir(ZONEINFO);
     let links = links(root);
@@ -111,7 +109,7 @@ fn links(root: &Root) -> Vec<String> {
     while texts.len() < LINKS {
         let Ok(text) = root.read_link(&at) else { break };
         at = match at.rsplit_once('/') {
-            // ".." is left to the kernel: the directory before it may be a link itself.
+            // The kernel resolves "..": the directory before it may be a link itself.
             Some((dir, _)) if !text.starts_with('/') => format!("{dir}/{text}"),
             _ => text.clone(),
         };
@@ -127,8 +125,8 @@ fn named_in(text: &str) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
-/// Whether `name` can be a zone's name: safe to put after `TZ=`, and not one of the files in the
-/// database that are no zone of their own.
+/// Whether `name` can be a zone's name: safe to put after `TZ=`, and not one of the database's files that are not a
+/// zone of their own.
 fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -137,26 +135,26 @@ fn is_name(name: &str) -> bool {
     name.len() <= 64
         && name.split('/').all(part)
         && !["posix/", "right/"].iter().any(|p| name.starts_with(p))
-        // "localtime" leads back here, "posixrules" is a default for rules, "Factory" is "no zone
-        // was chosen".
+        // "localtime" leads back to /etc/localtime, "posixrules" is a default for rules, "Factory" means that no zone
+        // was chosen.
         && !["localtime", "posixrules", "Factory"].contains(&name)
 }
 
-/// Whether the zone `name` is there and tells the same times.
+/// Whether the zone `name` exists and has the same times.
 fn agrees(root: &Root, name: &str, local: &Tzif) -> bool {
     let Ok(bytes) = root.read(&format!("{ZONEINFO}/{name}")) else { return false };
     Tzif::parse(bytes).is_ok_and(|zone| zone.same_times(local))
 }
 
-/// The name in `/etc/timezone`, which Debian keeps beside the link. Never believed unseen: it is
-/// forgotten when the link is changed by hand.
+/// The name in `/etc/timezone`, which Debian keeps beside the link. It is always verified, since it stays when the
+/// link is changed by hand.
 fn timezone(root: &Root) -> Option<String> {
     let text = String::from_utf8(root.read(TIMEZONE).ok()?).ok()?;
     let name = text.lines().next()?.trim();
     is_name(name).then(|| name.to_owned())
 }
 
-/// A half sentence where `/etc/timezone` names another zone than the one found.
+/// A remark where `/etc/timezone` names another zone than the one found.
 fn stale_timezone(root: &Root, name: &str, local: &Tzif) -> String {
     match timezone(root) {
         Some(other) if other != name && !agrees(root, &other, local) => {
@@ -166,8 +164,8 @@ fn stale_timezone(root: &Root, name: &str, local: &Tzif) -> String {
     }
 }
 
-/// The zone with the same bytes (`true`), else with the same times (`false`). Of several, the one
-/// that the database itself prefers.
+/// The zone with the same bytes (`true`), else with the same times (`false`). With several, the one that the database
+/// itself prefers.
 fn same_contents(root: &Root, local: &Tzif) -> Option<(String, bool)> {
     let mut others = Vec::new();
     for name in names(root) {
@@ -224,7 +222,7 @@ fn walk(root: &Root, prefix: &str, names: &mut Vec<String>) {
     }
 }
 
-/// `/etc/localtime` is there, but holds no zone: the C library then takes UTC.
+/// `/etc/localtime` exists, but is not a zone: the C library then uses UTC.
 fn not_a_zone(links: &[String], what: &str, tzdata: bool) -> Zone {
     let leads = links.first().map_or(String::new(), |text| format!("is a link to {text}, which "));
     let file = ZoneFile::NotAZone(format!("{leads}{what}"));
@@ -232,7 +230,7 @@ fn not_a_zone(links: &[String], what: &str, tzdata: bool) -> Zone {
     Zone { file, name: Some("UTC".into()), how, tzdata }
 }
 
-/// `/etc/localtime` begins as a zone and is none.
+/// `/etc/localtime` begins like a zone and is damaged.
 fn damaged(why: &str, tzdata: bool) -> Zone {
     let what = NotTzif::Damaged(why.into()).to_string();
     let how = format!("{LOCALTIME} {what}; what a program makes of it depends on its C library");

@@ -1,7 +1,7 @@
-//! `inspect` and `fill` on programs compiled here.
+//! `inspect_elf` and `fill_libcs` on programs compiled here.
 
 use needless_fixtures::{needed, skipped};
-use needless_host::{Roots, fill, inspect};
+use needless_host::{Roots, fill_libcs, inspect_elf};
 use needless_model::{Libc, ProcId, Process, Profile, Runtime, Spawn};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn profile_of(exe: &Path) -> Profile {
 
 fn filled(exe: &Path) -> (Libc, Runtime) {
     let mut profile = profile_of(exe);
-    fill(&mut profile, &Roots::new(Vec::new()).unwrap());
+    fill_libcs(&mut profile, &Roots::new(Vec::new()).unwrap());
     let process = profile.processes.remove(0);
     (process.libc, process.runtime)
 }
@@ -35,7 +35,7 @@ fn filled(exe: &Path) -> (Libc, Runtime) {
 fn a_dynamic_program_has_glibc_of_this_version() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = build(&dir, "cc", &[]) else { return };
-    assert_eq!(inspect(&File::open(&program).unwrap()), (Libc::Glibc(None), Runtime::Native));
+    assert_eq!(inspect_elf(&File::open(&program).unwrap()), (Libc::Glibc(None), Runtime::Native));
     // The library says so itself when it is run as a program, and getconf asks it.
     let said = Command::new("getconf").arg("GNU_LIBC_VERSION").output().unwrap().stdout;
     let version = String::from_utf8(said).unwrap().trim().replace("glibc ", "");
@@ -123,11 +123,11 @@ fn a_program_below_another_root_is_found_there() {
     let mut child = profile.processes[0].forked(2, ProcId(0));
     child.exe = Some("/only-inside".into());
     profile.processes.push(child);
-    fill(&mut profile, &Roots::new(vec![(ProcId(0), root.into())]).unwrap());
+    fill_libcs(&mut profile, &Roots::new(vec![(ProcId(0), root.into())]).unwrap());
     assert!(profile.processes.iter().all(|process| process.libc == Libc::Static));
 
     let mut lost = profile_of(Path::new("/only-inside"));
     lost.processes[0].shares_root = false;
-    fill(&mut lost, &Roots::new(Vec::new()).unwrap());
+    fill_libcs(&mut lost, &Roots::new(Vec::new()).unwrap());
     assert_eq!(lost.processes[0].libc, Libc::Unknown, "its root was not opened");
 }

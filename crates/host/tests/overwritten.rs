@@ -25,7 +25,7 @@ fn start(program: &Path, arguments: &[&str], first: &str) -> Child {
 /// What is seen of its TZ, and of the variable that it has not.
 fn seen(mut child: Child, born: Spawn) -> Option<(Option<String>, Option<String>)> {
     let mut process = Process::new(child.id(), None, born);
-    needless_host::look(&mut process, &["TZ", "LANG"]);
+    needless_host::read_process(&mut process, &["TZ", "LANG"].into());
     drop(child.stdin.take());
     child.wait().unwrap();
     let value = |name: &str| process.env.value(name).map(str::to_owned);

@@ -1,7 +1,7 @@
 //! `look_up` in roots built from this machine's tz database.
 
 use needless_fixtures::skipped;
-use needless_host::{Root, look_up};
+use needless_host::{Root, read_zone};
 use needless_model::{Zone, ZoneFile};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -50,7 +50,7 @@ impl FakeRoot {
     }
 
     fn look_up(&self) -> Zone {
-        look_up(&Root::of(fs::File::open(self.0.path()).unwrap().into()))
+        read_zone(&Root::of(fs::File::open(self.0.path()).unwrap().into()))
     }
 }
 
@@ -316,7 +316,7 @@ fn a_fifo_in_its_place_does_not_hang() {
 
 #[test]
 fn the_own_root_is_looked_up() {
-    let zone = look_up(&Root::own().unwrap());
+    let zone = read_zone(&Root::own().unwrap());
     match fs::read_link("/etc/localtime") {
         Ok(text) if Path::new("/etc/localtime").is_file() => {
             assert_eq!(zone.file, ZoneFile::Link(text.to_str().unwrap().into()));

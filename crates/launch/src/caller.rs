@@ -1,5 +1,6 @@
-//! Whose the command is when root starts it: of the user who ran sudo, not root's.
+//! The user of a command that root starts: the one who ran sudo, not root.
 
+use crate::LaunchError;
 use libc::{c_int, gid_t, rlimit, uid_t};
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User};
@@ -27,29 +28,30 @@ pub struct Caller {
 /// Who started this process.
 #[derive(Clone, Debug)]
 pub enum Behind {
-    /// Ourselves: not root, or root that no other user has started.
+    /// The current user: not root, or root that no other user has started.
     Nobody,
-    /// A user, with sudo: directly, or with other programs in between.
+    /// A user with sudo: directly, or with other programs in between.
     User(Caller),
-    /// Somebody at a shell of root's that another user started.
+    /// Someone at a root shell that another user started.
     RootShell,
-    /// It cannot be known; the sentence says why.
+    /// It is not known; the sentence says why.
     Unknown(String),
 }
 
 impl Caller {
-    /// The user of this name or number, with our own umask, limits and environment but for the
+    /// The user with this name or number, with the current umask, limits and environment, except the
     /// variables that name a user.
     ///
     /// # Errors
-    /// When there is no such user, in a sentence.
-    pub fn named(name: &str) -> Result<Caller, String> {
+    /// [`LaunchError::User`], [`LaunchError::Groups`].
+    pub fn named(name: &str) -> Result<Caller, LaunchError> {
         let number = name.parse().ok().map(Uid::from_raw);
         let by_name = User::from_name(name).ok().flatten();
         let user = by_name.or_else(|| User::from_uid(number?).ok().flatten());
-        let user = user.ok_or_else(|| format!("there is no user {name:?}"))?;
+        let user = user.ok_or_else(|| LaunchError::User { name: name.to_owned() })?;
         let groups = nix::unistd::getgrouplist(&c_string(OsStr::new(&user.name)), user.gid);
-        let groups = groups.map_err(|why| format!("the groups of user {name}: {why}"))?;
+        let groups =
+            groups.map_err(|errno| LaunchError::Groups { name: name.to_owned(), errno })?;
         Ok(Caller {
             uid: user.uid.as_raw(),
             gid: user.gid.as_raw(),
@@ -65,7 +67,7 @@ impl Caller {
         self.uid
     }
 
-    /// Becomes the caller, for good. Only system calls: used between fork and exec too.
+    /// Becomes the caller permanently. Only system calls: used between fork and exec, too.
     ///
     /// # Errors
     /// Those of setgroups(2), setresgid(2) and setresuid(2).
@@ -83,8 +85,8 @@ impl Caller {
         Ok(())
     }
 
-    /// Does `act` with the caller's rights to files, so that a report lands where the caller may
-    /// write, and is theirs. To be called while this process has one thread.
+    /// Runs `act` with the caller's rights to files, so that a report is written where the caller may
+    /// write, and belongs to the caller. Call it while this process has one thread.
     ///
     /// # Errors
     /// When the rights cannot be changed; nothing was done then.
@@ -94,7 +96,7 @@ impl Caller {
         let theirs: Vec<Gid> = self.groups.iter().copied().map(Gid::from_raw).collect();
         nix::unistd::setgroups(&theirs)?;
         let back = || {
-            // We were root before, so that neither can be refused.
+            // The process was root before, so this cannot be refused.
             let _ = nix::unistd::seteuid(uid);
             let _ = nix::unistd::setegid(gid);
             let _ = nix::unistd::setgroups(&groups);
@@ -106,7 +108,7 @@ impl Caller {
         done
     }
 
-    /// Sets what else sudo changed: umask and limits. To be called while still root.
+    /// Restores what else sudo changed: umask and limits. Call it while still root.
     pub(crate) fn restore_limits(&self) {
         // SAFETY: integers and structures of ours.
         unsafe {
@@ -121,9 +123,9 @@ impl Caller {
     }
 }
 
-/// Who started this process. Only root asks: nobody else can pass for another user by what is read here.
+/// Who started this process. Only for root: the answer must not let anyone act as another user.
 pub fn behind() -> Behind {
-    // The kernel's answer counts: to the programs below it, fakeroot says that they are root.
+    // The kernel's answer counts: fakeroot reports to its programs that they are root.
     let really = Status::of("self").is_none_or(|status| status.effective == 0);
     if !nix::unistd::geteuid().is_root() || !really {
         return Behind::Nobody;
@@ -142,7 +144,7 @@ pub fn behind() -> Behind {
             "sudo was run by user {uid}, but not as one of the processes that started needless"
         ))
     };
-    // A daemon of root's may have another effective user.
+    // A daemon of root may have another effective user.
     let user = chain.user.filter(|(_, status)| status.uid != 0);
     let Some(link) = chain.sudo else {
         let uid = named.map_or(0, |(uid, _)| uid);
@@ -151,7 +153,7 @@ pub fn behind() -> Behind {
         }
         return match user {
             None if uid == 0 => Behind::Nobody,
-            // sudo became us (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is gone.
+            // sudo became needless by exec (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is lost.
             Some((pid, status)) if status.uid == uid => {
                 let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
                 let ours = variables(std::env::vars_os());
@@ -161,8 +163,8 @@ pub fn behind() -> Behind {
                 };
                 Behind::User(caller(pid, &status, environment))
             }
-            // So it did here, and something removed what sudo says of its caller; or pkexec or doas
-            // became us. A su would be among the ancestors still.
+            // The same, and something removed the variables of sudo about its caller; or pkexec or doas
+            // became needless. A su would still be among the ancestors.
             Some((_, status)) if uid == 0 => Behind::Unknown(format!(
                 "needless runs as root, but user {} started it, and it cannot be seen how",
                 status.uid
@@ -173,7 +175,7 @@ pub fn behind() -> Behind {
     if link.shell {
         return Behind::RootShell;
     }
-    // Root reads it; should that fail, an empty one is better than root's own.
+    // Root reads it; if that fails, an empty environment is better than that of root.
     let before = environ(link.sudo);
     let between = match link.child {
         Some(child) => changes(&environ(child), &variables(std::env::vars_os())),
@@ -194,7 +196,7 @@ pub fn behind() -> Behind {
         }
         (Some((pid, status)), None) => Behind::User(caller(pid, &status, environment)),
         (Some((_, status)), Some((uid, _))) if status.uid != 0 => elsewhere(uid),
-        // Who started it has ended: the variables that sudo set tell who it was.
+        // The process that started it has ended: the variables that sudo set show the user.
         (_, Some((uid, gid))) => {
             let groups = groups_of(gid);
             Behind::User(Caller { uid, gid, groups, environment, umask: None, limits: Vec::new() })
@@ -203,21 +205,21 @@ pub fn behind() -> Behind {
     }
 }
 
-/// The user and the group that sudo says ran it, where both are there.
+/// The user and the group that ran sudo, by its variables, if both are set.
 ///
 /// # Errors
-/// When there is something else than a number of theirs, in a sentence.
+/// When one is not a valid number, in a sentence.
 fn named() -> Result<Option<(uid_t, gid_t)>, String> {
     let number = |name: &str| {
         let Some(text) = std::env::var_os(name) else { return Ok(None) };
         // (uid_t) -1 is "leave it" for setresuid(2).
         let number = text.to_str().and_then(|text| text.parse().ok()).filter(|n| *n != u32::MAX);
-        number.map(Some).ok_or_else(|| format!("{name} is {text:?}, which is no id"))
+        number.map(Some).ok_or_else(|| format!("{name} is {text:?}, which is not an id"))
     };
     Ok(number("SUDO_UID")?.zip(number("SUDO_GID")?))
 }
 
-/// In a user namespace, the number that stands for all users outside it: it says nothing about who
+/// In a user namespace, the number that stands for all users outside it: it does not say who
 /// they are.
 fn hidden() -> Option<uid_t> {
     let map = fs::read_to_string("/proc/self/uid_map").ok()?;
@@ -239,28 +241,28 @@ fn caller(pid: i32, status: &Status, environment: Variables) -> Caller {
     }
 }
 
-/// What our ancestors say about who started us.
+/// What the ancestors of this process show about who started it.
 #[derive(Debug, Default)]
 struct Chain {
     /// The outermost sudo below the user.
     sudo: Option<Link>,
-    /// The nearest ancestor that is not root's.
+    /// The nearest ancestor that does not belong to root.
     user: Option<(i32, Status)>,
-    /// Whether somebody works at a shell between that one and us.
+    /// Whether there is an interactive shell between that one and this process.
     shell: bool,
 }
 
-/// A sudo among our ancestors.
+/// A sudo among the ancestors.
 #[derive(Debug)]
 struct Link {
     sudo: i32,
-    /// Its real user: with the sudo in C, who ran it.
+    /// Its real user; for the sudo in C, the user who ran it.
     uid: uid_t,
     /// What started it.
     above: i32,
-    /// What it started, where that is not us.
+    /// What it started, if that is not this process.
     child: Option<i32>,
-    /// Whether somebody works at a shell between it and us.
+    /// Whether there is an interactive shell between it and this process.
     shell: bool,
 }
 
@@ -270,14 +272,14 @@ impl Chain {
         let mut chain = Chain::default();
         let mut at = nix::unistd::getppid().as_raw();
         let mut below = None;
-        // Longer chains there are not; one that is read while it changes could be a circle.
+        // No chain is longer; one that changes while it is read could be a circle.
         for _ in 0..10_000 {
             let Some((status, program)) = of(at).filter(|_| at > 0) else { break };
             let is_root = status.effective == 0;
             match program {
-                // Its real user is the caller as long as it runs.
+                // While it runs, its real user is the caller.
                 Program::Sudo if is_root => {
-                    // With a terminal of its own (`use_pty`), sudo is two processes.
+                    // With its own terminal (`use_pty`), sudo is two processes.
                     let inner = chain.sudo.take().filter(|link| below == Some(link.sudo));
                     let child = inner.map_or(below, |link| link.child);
                     let shell = chain.shell;
@@ -289,7 +291,7 @@ impl Chain {
                         shell,
                     });
                 }
-                // su and its like: who is behind them has become root by other means.
+                // su and similar programs: the user became root by other means.
                 _ if is_root && status.uid != 0 => break,
                 _ if !is_root => {
                     chain.user = Some((at, status));
@@ -305,11 +307,11 @@ impl Chain {
     }
 }
 
-/// What a process runs, where that matters.
+/// The program of a process, if it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Program {
     Sudo,
-    /// A shell that somebody types commands into.
+    /// An interactive shell.
     Shell,
     Other,
 }
@@ -320,9 +322,9 @@ impl Program {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let input = fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
         let name = exe.file_name().and_then(OsStr::to_str);
-        // So the kernel marks a file that an upgrade has replaced.
+        // The kernel's mark of a file that an upgrade has replaced.
         match name.map(|name| name.strip_suffix(" (deleted)").unwrap_or(name)) {
-            // `sudo.ws` is what Ubuntu calls the one in C beside sudo-rs.
+            // `sudo.ws` is Ubuntu's name of the sudo in C, next to sudo-rs.
             Some("sudo" | "sudo-rs" | "sudo.ws") => Program::Sudo,
             Some(name) if is_shell(name) && asks_for_commands(&words) && is_terminal(&input) => {
                 Program::Shell
@@ -333,7 +335,7 @@ impl Program {
 }
 
 fn is_shell(name: &str) -> bool {
-    // The multi-call binary of Alpine is its shell, too.
+    // On Alpine, the multi-call binary is the shell, too.
     matches!(
         name,
         "sh" | "bash"
@@ -374,7 +376,7 @@ fn is_terminal(input: &Path) -> bool {
     name.starts_with("/dev/pts/") || name.starts_with("/dev/tty") || name == "/dev/console"
 }
 
-/// What /proc/PID/status (proc(5)) tells.
+/// Fields of /proc/PID/status (proc(5)).
 #[derive(Clone, Debug)]
 struct Status {
     parent: i32,
@@ -388,7 +390,7 @@ struct Status {
 
 impl Status {
     fn of(pid: impl std::fmt::Display) -> Option<Status> {
-        // Not as text: the name may hold any bytes.
+        // Not as text: the name may contain any bytes.
         let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
         Status::parse(&String::from_utf8_lossy(&bytes))
     }
@@ -407,7 +409,7 @@ impl Status {
     }
 }
 
-/// The groups of the user that sudo names, as the system's databases have them.
+/// The groups of the user in SUDO_USER, from the system's databases.
 fn groups_of(gid: gid_t) -> Vec<gid_t> {
     let user = c_string(&std::env::var_os("SUDO_USER").unwrap_or_default());
     let groups = nix::unistd::getgrouplist(&user, Gid::from_raw(gid)).unwrap_or_default();
@@ -431,7 +433,7 @@ fn limits_of(pid: i32) -> Vec<(c_int, rlimit)> {
         .collect()
 }
 
-/// The environment that process `pid` was executed with; nothing where it cannot be read.
+/// The environment that process `pid` was executed with; empty if it cannot be read.
 fn environ(pid: i32) -> Variables {
     parse(&fs::read(format!("/proc/{pid}/environ")).unwrap_or_default())
 }
@@ -445,19 +447,19 @@ fn parse(environ: &[u8]) -> Variables {
     variables(pairs)
 }
 
-/// Without our own.
+/// Without the variables of needless.
 fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Variables {
     all.filter(|(name, _)| !name.as_bytes().starts_with(b"NEEDLESS_")).collect()
 }
 
-/// What differs in `after`: the new value of each variable, `None` where it was removed.
+/// The differences in `after`: the new value of each variable, `None` if it was removed.
 fn changes(before: &Variables, after: &Variables) -> Vec<(OsString, Option<OsString>)> {
     let (was, is): (BTreeMap<_, _>, BTreeMap<_, _>) =
         (before.iter().cloned().collect(), after.iter().cloned().collect());
     let set = is.iter().filter(|(name, value)| was.get(*name) != Some(value));
     let set = set.map(|(name, value)| (name.clone(), Some(value.clone())));
     let removed = was.keys().filter(|name| !is.contains_key(*name));
-    // Each program between sudo and us has a `_` of its own.
+    // Each program between sudo and this one sets `_`.
     set.chain(removed.map(|name| (name.clone(), None))).filter(|(name, _)| name != "_").collect()
 }
 
@@ -474,7 +476,7 @@ fn changed(mut all: Variables, changes: Vec<(OsString, Option<OsString>)>) -> Va
     all
 }
 
-/// `all` with another user's name and home, and without what sudo says of its own caller.
+/// `all` with another user's name and home, and without the variables of sudo about its caller.
 fn renamed(all: Variables, user: &User) -> Variables {
     let name = OsString::from(&user.name);
     let theirs = [

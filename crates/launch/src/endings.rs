@@ -1,4 +1,4 @@
-//! Waiting for a descriptor, which the signals that end programs cut short.
+//! Waits for a descriptor or for a signal that ends programs.
 
 use crate::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -7,7 +7,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// SIGINT, SIGTERM, SIGHUP and SIGQUIT, held back while this lives: each asks for an end in good order.
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT, blocked while this exists: each asks for an orderly end.
 #[derive(Debug)]
 pub struct TerminationSignals {
     signals: SignalFd,
@@ -15,7 +15,7 @@ pub struct TerminationSignals {
 }
 
 impl TerminationSignals {
-    /// Holds the signals back from now on.
+    /// Blocks the signals from now on.
     ///
     /// # Errors
     /// Those of sigprocmask(2) and signalfd(2).
@@ -33,7 +33,7 @@ impl TerminationSignals {
         Ok(TerminationSignals { signals, before })
     }
 
-    /// Waits until `other` is readable or `at_most` has passed. `true` if one of the signals came.
+    /// Waits until `other` is readable or `at_most` has passed. Returns whether one of the signals came.
     pub fn wait(&self, other: Option<BorrowedFd<'_>>, at_most: Duration) -> bool {
         let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         watched.extend(other.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));

@@ -1,5 +1,6 @@
 //! Why a command could not be started, in one line each.
 
+use needless_model::status;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use std::fmt;
@@ -7,14 +8,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How low the limit may be with which needless can start a command under ptrace.
+/// needless needs at least so many open files to start a command under ptrace.
 const OPEN_FILES: u32 = 10;
 
 /// Why a command could not be started. [`Display`](fmt::Display) is one line with what to do about
 /// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchError {
-    /// Something of ours failed before the command ran.
+    /// A step of needless failed before the command ran.
     Start {
         /// What ("fork").
         what: &'static str,
@@ -31,12 +32,24 @@ pub enum LaunchError {
         /// Why.
         errno: Errno,
     },
-    /// The command is there, and what is to run it is not.
+    /// The command exists, and the program that runs it does not.
     Interpreter {
         /// The file.
         program: PathBuf,
         /// The interpreter that a script names; `None` for other programs, which name a loader.
         interpreter: Option<Vec<u8>>,
+    },
+    /// There is no such user.
+    User {
+        /// The name or number.
+        name: String,
+    },
+    /// The groups of a user could not be read.
+    Groups {
+        /// The user.
+        name: String,
+        /// Why.
+        errno: Errno,
     },
     /// The command could not be executed.
     Exec {
@@ -54,7 +67,7 @@ impl LaunchError {
         if errno != Errno::ENOENT || !program.exists() {
             return LaunchError::Exec { program, errno };
         }
-        // The kernel does not read more of it either.
+        // The kernel does not read more of it.
         let mut start = Vec::new();
         if let Ok(file) = File::open(&program) {
             let _ = file.take(256).read_to_end(&mut start);
@@ -67,17 +80,18 @@ impl LaunchError {
         LaunchError::Interpreter { program, interpreter }
     }
 
-    /// The exit status for it, as GNU env has them: 127 the command is not there, 126 it is but
-    /// cannot be run, 125 the fault is ours.
+    /// The exit status for it, one of [`status`].
     pub fn status(&self) -> i32 {
         match self {
-            LaunchError::Exec { errno: Errno::ENOENT, .. } => 127,
-            // The kernel says the same of an interpreter that is missing.
-            LaunchError::Interpreter { .. } => 127,
-            LaunchError::Exec { .. } => 126,
-            LaunchError::Start { .. } | LaunchError::Killed { .. } | LaunchError::Filter { .. } => {
-                125
-            }
+            LaunchError::Exec { errno: Errno::ENOENT, .. } => status::NOT_FOUND,
+            // The kernel reports a missing interpreter in the same way.
+            LaunchError::Interpreter { .. } => status::NOT_FOUND,
+            LaunchError::Exec { .. } => status::NOT_EXECUTABLE,
+            LaunchError::Start { .. }
+            | LaunchError::Killed { .. }
+            | LaunchError::Filter { .. }
+            | LaunchError::User { .. }
+            | LaunchError::Groups { .. } => status::OURS,
         }
     }
 }
@@ -121,6 +135,10 @@ impl fmt::Display for LaunchError {
                 "cannot run {0}: the loader that it names is missing; `file {0}` shows which",
                 program.display()
             ),
+            LaunchError::User { name } => write!(f, "there is no user {name:?}"),
+            LaunchError::Groups { name, errno } => {
+                write!(f, "the groups of user {name}: {errno}")
+            }
             LaunchError::Exec { program, errno } => {
                 write!(f, "cannot run {}: {}", program.display(), errno.desc())
             }
@@ -135,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_statuses_are_those_of_env() {
+    fn exit_statuses_are_as_of_env() {
         let exec = |errno| LaunchError::Exec { program: "x".into(), errno }.status();
         assert_eq!(
             (exec(Errno::ENOENT), exec(Errno::EACCES), exec(Errno::ENOEXEC)),
@@ -145,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_lacks_is_its_interpreter() {
+    fn a_missing_interpreter_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("script");
         let says = |text: &str| {

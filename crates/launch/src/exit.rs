@@ -2,7 +2,7 @@
 
 use needless_model::Exit;
 
-/// Ends this process as `exit` says, by the same signal if it was one, without a core file of ours.
+/// Ends this process as `exit` says, by the same signal if it was one, without a core file.
 pub fn exit_like(exit: Exit) -> ! {
     let number = match exit {
         Exit::Code(code) => std::process::exit(code),
@@ -20,6 +20,6 @@ pub fn exit_like(exit: Exit) -> ! {
         libc::sigprocmask(libc::SIG_UNBLOCK, &raw const this, std::ptr::null_mut());
         libc::raise(number);
     }
-    // The signal does not end a process by default: as shells say it.
+    // The signal does not end a process by default: use the status of shells.
     std::process::exit(128 + number)
 }

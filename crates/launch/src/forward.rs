@@ -1,4 +1,4 @@
-//! What a shell does to the process it started, handed on to the command: signals, stop and
+//! Passes on to the command what a shell does to the process it started: signals, stop and
 //! continue.
 
 use libc::pid_t;
@@ -9,32 +9,32 @@ use nix::sys::signalfd::siginfo;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// How long a continued wrapper waits to hear that the command was continued too, milliseconds.
+/// How long a continued wrapper waits for the news that the command was continued, too, milliseconds.
 const CONTINUE_WAIT: u8 = 50;
 
-/// The command, as far as signals go. All signals are to be blocked in the process that has it.
+/// The command, as a receiver of signals. All signals must be blocked in the process that has this.
 #[derive(Debug)]
 pub struct Forward {
     /// A pidfd of the command while it lives.
     command: Option<OwnedFd>,
-    /// Whether we stopped with the command and did not yet hear of its going on.
+    /// Whether this process stopped with the command and did not yet get the news that it goes on.
     stopped: bool,
 }
 
 impl Forward {
-    /// For our child `command`.
+    /// For the child `command`.
     pub fn new(command: Option<pid_t>) -> Forward {
         Forward { command: command.and_then(pidfd), stopped: false }
     }
 
-    /// The command has ended: nothing is handed on any more.
+    /// The command has ended: nothing is passed on any more.
     pub fn ended(&mut self) {
         self.command = None;
     }
 
-    /// Hands on a signal that came to us. What the kernel sends (terminal) goes to the whole group,
-    /// the command included. So does what somebody of the command's own tree (`is_ours`) sends to
-    /// us: to us as members of the group.
+    /// Passes on a signal. The kernel sends signals of the terminal to the whole group,
+    /// with the command. Processes of the command's own tree (`is_ours`) also send to
+    /// the whole group.
     pub fn signal(&self, about: &siginfo, is_ours: impl FnOnce(u32) -> bool) {
         let from_kernel = about.ssi_code > 0;
         if !from_kernel
@@ -45,19 +45,19 @@ impl Forward {
         }
     }
 
-    /// The command was stopped by signal `number`: so are we, in the same way, and our shell gets
-    /// its prompt. `news`: whether something was heard of the command since.
+    /// The command was stopped by signal `number`: this process stops in the same way, and the shell gets
+    /// its prompt. `news`: whether there is news of the command since.
     pub fn stop_too(&mut self, number: i32, news: impl Fn() -> bool) {
         self.stopped = true;
         let Ok(number) = Signal::try_from(number) else { return };
         if news() {
-            // It was continued already.
+            // It was already continued.
             return;
         }
         // SAFETY: no handler.
         let _ = unsafe { signal(number, SigHandler::SigDfl) };
-        // Blocked, hence pending: if the command is continued from here on, SIGCONT removes it.
-        // SIGSTOP cannot be blocked and stops us right here.
+        // Blocked, and so pending: if the command is continued from here on, SIGCONT removes it.
+        // SIGSTOP cannot be blocked and stops this process here.
         let _ = raise(number);
         if number == Signal::SIGSTOP {
             return;
@@ -75,8 +75,8 @@ impl Forward {
         self.stopped = false;
     }
 
-    /// We were continued. A shell continues the whole group; who continues us alone means the
-    /// command. `wait` waits for news of the command, and says whether there are any.
+    /// This process was continued. A shell continues the whole group; a SIGCONT for this process alone is meant for the
+    /// command. `wait` waits for news of the command, and returns whether there is any.
     pub fn continued(&self, wait: impl FnOnce(PollTimeout) -> bool) {
         if !self.stopped || wait(PollTimeout::from(CONTINUE_WAIT)) {
             return;
@@ -87,7 +87,7 @@ impl Forward {
     }
 }
 
-/// A pipe must break when the command closes it: the wrapper holds none of its ends. Puts
+/// A pipe must break when the command closes it, so the wrapper must hold none of its ends. Puts
 /// `/dev/null` in place of these standard descriptors.
 pub fn release_standard_streams(which: std::ops::Range<i32>) {
     let null = File::options().read(true).write(true).open("/dev/null");
@@ -99,8 +99,8 @@ pub fn release_standard_streams(which: std::ops::Range<i32>) {
     }
 }
 
-/// Waits for our child `pid` with these `options` (waitpid(2)); `None` where there is nothing to
-/// tell.
+/// Waits for the child `pid` with these `options` (waitpid(2)); `None` if there is no
+/// news.
 pub fn wait_for(pid: pid_t, options: i32) -> Option<i32> {
     let mut status = 0;
     loop {

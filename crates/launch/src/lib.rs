@@ -1,6 +1,6 @@
-//! Starts the command as if we were not there, and waits for it: what a shell starts, with the
-//! environment, limits, signal mask and dispositions, descriptors and user that it would have without
-//! us.
+//! Starts the command as a shell would without needless, and waits for it: with the
+//! environment, limits, signal mask and dispositions, descriptors and user that it would have
+//! then.
 
 mod caller;
 mod endings;
@@ -27,31 +27,31 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What to run. Everything that is not named here (working directory, limits, umask, signal mask
-/// and dispositions, process group, terminal, open descriptors) is our own caller's.
+/// What to run. Everything else (working directory, limits, umask, signal mask
+/// and dispositions, process group, terminal, open descriptors) is that of the caller of needless.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The file to execute: looked up in `PATH` already.
+    /// The file to execute, already found in `PATH`.
     pub program: PathBuf,
     /// The arguments, the command's name as typed first.
     pub argv: Vec<OsString>,
-    /// Its environment; `None`: ours, to the byte.
+    /// Its environment; `None`: that of this process, byte by byte.
     pub env: Option<Vec<(OsString, OsString)>>,
     /// Its standard streams.
     pub stdio: Stdio,
-    /// The user it runs as, if not our own; its environment is then to be given in `env`.
+    /// The user it runs as, if not the current one; then `env` must hold the environment.
     pub caller: Option<Caller>,
 }
 
 /// The standard streams of a command.
 #[derive(Clone, Debug, Default)]
 pub enum Stdio {
-    /// Ours.
+    /// Those of this process.
     #[default]
     Inherit,
     /// All three `/dev/null`.
     Null,
-    /// stdin and stderr `/dev/null`; stdout kept for [`Child::captured`]. For output that fits in
+    /// stdin and stderr are `/dev/null`; stdout is kept for [`Child::captured`]. For output that fits in
     /// memory.
     Capture,
     /// These descriptors.

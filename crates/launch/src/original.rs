@@ -1,5 +1,5 @@
-//! What a Rust program's runtime and we ourselves change of our own process, as it was before: the
-//! command gets the original.
+//! The state of this process before the Rust runtime and needless changed it: the
+//! command gets the original state.
 
 use libc::{c_char, c_int};
 use nix::errno::Errno;
@@ -12,19 +12,19 @@ static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 /// Bit n: descriptor n was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-/// Where the kernel put our arguments.
+/// Where the kernel put the arguments.
 static COUNT: AtomicI32 = AtomicI32::new(0);
 static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs before the Rust runtime, which sets SIGPIPE to ignored and opens /dev/null on closed
-/// standard descriptors, and never tells how it found them.
+/// standard descriptors, and does not record how it found them.
 #[used]
 // SAFETY: functions in this section are called once, before main, with C linkage; it uses nothing
 // of the runtime that is not yet there.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
     extern "C" fn record(count: c_int, arguments: *mut *mut c_char) {
-        // Only glibc hands them to these functions.
+        // Only glibc passes them to these functions.
         if cfg!(target_env = "gnu") {
             COUNT.store(count, Ordering::Relaxed);
             ARGUMENTS.store(arguments, Ordering::Relaxed);
@@ -42,8 +42,8 @@ static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
     record
 };
 
-/// Puts `name` in place of our command line as `ps` and `pkill -f` see it. Where it does not fit, or
-/// we do not know where it is, it stays.
+/// Replaces the command line that `ps` and `pkill -f` see with `name`. If it does not fit, or
+/// its address is not known, it stays.
 pub fn rename_command_line(name: &CStr) {
     let count = COUNT.swap(0, Ordering::Relaxed);
     let arguments = ARGUMENTS.load(Ordering::Relaxed);
@@ -64,11 +64,11 @@ pub fn rename_command_line(name: &CStr) {
     }
 }
 
-/// From now on a write beyond the limit of a file's size (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
+/// From now on, a write beyond the limit of a file's size (RLIMIT_FSIZE) fails with EFBIG, as on a full disk,
 /// and does not end this process by SIGXFSZ. A command that is executed has the default action again.
 pub fn survive_file_size_limit() {
     extern "C" fn nothing(_: c_int) {}
-    // A handler, which execve(2) resets, and not SIG_IGN, which it would hand on.
+    // A handler, which execve(2) resets, and not SIG_IGN, which it would keep.
     if !ignored(libc::SIGXFSZ) {
         let handler = SigHandler::Handler(nothing);
         // SAFETY: the handler does nothing, so that it may interrupt anything. It fails for no signal
@@ -87,7 +87,7 @@ fn ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// What to give back to the command. All plain data: used between fork and exec.
+/// What to restore for the command. Plain data: used between fork and exec.
 #[derive(Clone, Copy)]
 pub struct Original {
     /// The signal mask.
@@ -101,7 +101,7 @@ pub struct Original {
 }
 
 impl Original {
-    /// The state, for who becomes the command itself and has changed nothing but what the Rust
+    /// The state, for a process that becomes the command itself and changed nothing except what the Rust
     /// runtime did.
     pub fn record() -> Original {
         let mut mask = SigSet::empty();

@@ -1,10 +1,11 @@
-//! Forks the command: what happens between fork and exec.
+//! Forks the command: the steps between fork and exec.
 //!
-//! Everything is prepared first, because who forks the command need not be who observes it: with
-//! ptrace a front process stays its parent, and the tracer seizes it.
+//! Everything is prepared first, because the process that forks the command may not observe it: with
+//! ptrace, the supervisor stays its parent, and the tracer seizes it.
 
 use crate::{Caller, Launch, LaunchError, Original, Stdio};
 use libc::{c_char, c_int, c_ulong, pid_t, sock_filter};
+use needless_model::status;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -15,13 +16,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// A child that waits, not yet traced, before anything of its own: the tracer's hold on it.
+/// A child that waits, not yet traced, before its exec.
 pub struct Child {
     /// Its process id.
     pub pid: pid_t,
-    /// Where the child reads the byte that lets it go.
+    /// Where the child reads the byte that releases it.
     go: File,
-    /// Where it says that it may be seized, then what failed before exec: nothing if exec
+    /// Where it writes that it may be seized, then what failed before exec; nothing if exec
     /// succeeded.
     says: File,
     program: std::path::PathBuf,
@@ -39,7 +40,7 @@ enum Step {
 }
 
 impl Step {
-    /// What to say of it.
+    /// The error for it.
     fn error(self, program: &std::path::Path, errno: Errno) -> LaunchError {
         match self {
             Step::Exec => LaunchError::exec(program, errno),
@@ -58,7 +59,7 @@ pub struct Prepared {
     /// What `argv`, `shell_argv` and `env` point into.
     _texts: (Vec<CString>, Vec<CString>),
     argv: Vec<*const c_char>,
-    /// For a script without `#!`: as execvp(3) and every shell do.
+    /// For a script without `#!`, as execvp(3) and every shell do it.
     shell_argv: Vec<*const c_char>,
     /// `None`: as inherited.
     env: Option<Vec<*const c_char>>,
@@ -67,9 +68,9 @@ pub struct Prepared {
     caller: Option<Caller>,
     null: Option<File>,
     stdout: Option<File>,
-    /// Others' descriptors for the standard streams.
+    /// The given descriptors for the standard streams.
     given: Option<[Arc<OwnedFd>; 3]>,
-    /// Whether the standard streams are ours.
+    /// Whether the standard streams are those of this process.
     inherits: bool,
     go_read: File,
     go: File,
@@ -77,9 +78,9 @@ pub struct Prepared {
     says: File,
 }
 
-/// Becomes the command, in this very process. Returns only if that fails, and why.
+/// Becomes the command, in this process. Returns only the reason if that fails.
 ///
-/// To be called while no other thread runs.
+/// Call it while no other thread runs.
 pub fn become_command(launch: &Launch, original: Original) -> LaunchError {
     let prepared = match Prepared::new(launch, Vec::new(), original) {
         Ok(prepared) => prepared,
@@ -152,7 +153,7 @@ impl Prepared {
         })
     }
 
-    /// Forks the command, which waits for its tracer to let it go. Signals are blocked here and get
+    /// Forks the command, which waits for its tracer to release it. Signals are blocked here and get
     /// their original mask in the child. `tracer`: the process that will seize it, if it is not the
     /// caller.
     pub fn fork(&self, tracer: Option<pid_t>) -> Result<pid_t, LaunchError> {
@@ -166,31 +167,31 @@ impl Prepared {
         }
     }
 
-    /// Whether the command's standard streams are ours.
+    /// Whether the command's standard streams are those of this process.
     pub(crate) fn inherits(&self) -> bool {
         self.inherits
     }
 
-    /// The tracer's hold on the command that was forked as `pid`.
+    /// The command that was forked as `pid`, for its tracer.
     pub fn held(self, pid: pid_t) -> Child {
         Child { pid, go: self.go, says: self.says, program: self.path, stdout: self.stdout }
     }
 }
 
 impl Child {
-    /// Waits until the child waits to be let go: from here on it may be seized.
+    /// Waits until the child waits to be released: from here on it may be seized.
     pub fn ready(&mut self) {
-        // End of file, if it is gone already: whoever seizes it or waits for it is told.
+        // End of file, if it has ended already: the seizing or the wait will fail.
         let _ = self.says.read_exact(&mut [READY]);
     }
 
-    /// Lets the child go on to exec.
+    /// Releases the child, which goes on to exec.
     pub fn release(&mut self) {
-        // Fails only if the child is gone: its exit status will tell.
+        // Fails only if the child has ended: its exit status shows that.
         let _ = self.go.write_all(&[1]);
     }
 
-    /// After the child has exec'd or ended: why it did not exec, if so.
+    /// After the child has exec'd or ended: why it did not exec, if it did not.
     pub fn failure(&mut self) -> Option<LaunchError> {
         let mut report = [0; 5];
         self.says.read_exact(&mut report).ok()?;
@@ -218,18 +219,18 @@ impl Prepared {
         // SAFETY: system calls on integers and on memory of `self`, which outlives them; we are
         // the only thread of this process.
         unsafe {
-            // The tracer is no ancestor of ours: Yama (ptrace_scope 1) wants our leave. Fails where
-            // there is no Yama, and then needs none.
+            // The tracer is not an ancestor: Yama (ptrace_scope 1) requires a permission. Fails if
+            // there is no Yama, and then none is needed.
             if let Some(tracer) = tracer {
                 libc::prctl(libc::PR_SET_PTRACER, tracer as c_ulong, 0, 0, 0);
             }
-            // So that its end of file means that the tracer is gone.
+            // So that an end of file means that the tracer has ended.
             libc::close(self.go.as_raw_fd());
             let mut go = READY;
             libc::write(self.says_write.as_raw_fd(), (&raw const go).cast(), 1);
             // Signals are blocked: not interrupted. End of file: the tracer died.
             if libc::read(self.go_read.as_raw_fd(), (&raw mut go).cast(), 1) != 1 {
-                libc::_exit(125);
+                libc::_exit(status::OURS);
             }
             if tracer.is_some() {
                 libc::prctl(libc::PR_SET_PTRACER, 0 as c_ulong, 0, 0, 0);
@@ -241,7 +242,7 @@ impl Prepared {
         }
     }
 
-    /// Puts back what was changed of the process, and execs. Returns only what failed, with errno set.
+    /// Restores what was changed in the process, and execs. Returns only what failed, with errno set.
     ///
     /// # Safety
     ///
@@ -296,14 +297,14 @@ impl Prepared {
         Ok(())
     }
 
-    /// Without privilege a filter needs `no_new_privs`; with it, set-user-ID programs keep theirs.
+    /// Without privilege, a filter needs `no_new_privs`; with privilege, set-user-ID programs keep theirs.
     ///
     /// # Safety
     ///
     /// To be called by the only thread of a process.
     unsafe fn install_filter(&self) -> bool {
         const SECCOMP_SET_MODE_FILTER: c_int = 1;
-        // We are no sandbox: without this flag, kernels before 5.16 slow the command down with
+        // needless is not a sandbox: without this flag, kernels before 5.16 slow the command down with
         // mitigations against itself.
         const SPEC_ALLOW: c_int = 1 << 2;
         let program = libc::sock_fprog {
@@ -335,7 +336,7 @@ impl Prepared {
             let errno = (*libc::__errno_location()).to_ne_bytes();
             let report = [step as u8, errno[0], errno[1], errno[2], errno[3]];
             libc::write(self.says_write.as_raw_fd(), report.as_ptr().cast(), report.len());
-            libc::_exit(125)
+            libc::_exit(status::OURS)
         }
     }
 }

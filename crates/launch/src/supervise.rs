@@ -1,10 +1,10 @@
-//! Waits for a command that is our own child and runs by itself: an observer that stops nobody need
-//! not stand between.
+//! Waits for a command that is a child of this process and runs by itself: an observer that does not stop
+//! it does not have to stand between.
 
 use crate::forward::{release_standard_streams, wait_for};
 use crate::{Forward, LaunchError, Original, Prepared};
 use libc::pid_t;
-use needless_model::Exit;
+use needless_model::{Exit, status};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::SigSet;
@@ -14,19 +14,19 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// How often the observer is let have a look.
+/// How often the observer looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// After how long somebody at a terminal is told that we wait for what the command left behind.
+/// After so long, a message at a terminal explains that needless waits for processes of the command.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The observer, as the wait needs it.
+/// The observer of a command.
 pub trait Watch {
-    /// The command has been forked, with all rights that it is to have, and waits to be let go: what the observer
-    /// changes of this process from here on does not reach it.
+    /// The command has been forked with all its rights, and waits to be released: what the observer
+    /// changes in this process from here on does not affect it.
     fn forked(&mut self) {}
-    /// Readable when the observer should have a look before its time.
+    /// Readable when the observer should look at once.
     fn readable(&self) -> Option<BorrowedFd<'_>>;
-    /// Has a look: called about ten times a second.
+    /// Looks: called about ten times a second.
     fn look(&mut self);
     /// Whether a process of the command's tree other than the command may still live.
     fn others_live(&mut self) -> bool;
@@ -42,12 +42,12 @@ pub struct Ended {
     /// CPU time of the command and of what it waited for, in user mode and in the kernel,
     /// nanoseconds (getrusage(2)).
     pub cpu_ns: (u64, u64),
-    /// Whether somebody asked for the report before the last of its descendants had ended.
+    /// Whether the user asked for the report before the last of its descendants had ended.
     pub early: bool,
 }
 
-/// Forks the prepared command, and waits for it and what it leaves behind. To be called while this
-/// process has one thread, with the signals blocked that `original` remembers; they are as they were
+/// Forks the prepared command, and waits for it and the processes it started. Call it while this
+/// process has one thread and the signals are blocked as `original` recorded; they are restored
 /// when it returns.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub fn supervise(
     let start = |what| move |errno| LaunchError::Start { what, errno };
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals = SignalFd::with_flags(&SigSet::all(), flags).map_err(start("signalfd"))?;
-    // What this process was before it became needless may have had children.
+    // The program that became needless may have had children.
     let before = cpu_of_children();
     let pid = prepared.fork(None)?;
     let inherits = prepared.inherits();
@@ -84,7 +84,7 @@ pub fn supervise(
         while let Ok(Some(about)) = signals.read_signal() {
             early |= wait.hear(&about, watch);
         }
-        // Several stops or ends may have been one SIGCHLD.
+        // Several stops or ends may have come with one SIGCHLD.
         wait.reap();
         if full || looked.elapsed() >= LOOK_EVERY {
             watch.look();
@@ -95,7 +95,7 @@ pub fn supervise(
             explain();
         }
     }
-    let exit = wait.exit.unwrap_or(Exit::Code(125));
+    let exit = wait.exit.unwrap_or(Exit::Code(status::OURS));
     if let Some(error) = child.failure() {
         original.restore_mask();
         return Err(error);
@@ -107,7 +107,7 @@ pub fn supervise(
     Ok(Ended { exit, cpu_ns, early })
 }
 
-/// Of all children that were waited for, nanoseconds: in user mode and in the kernel.
+/// CPU time of all children that were waited for, nanoseconds: in user mode and in the kernel.
 fn cpu_of_children() -> (u64, u64) {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return (0, 0) };
     let ns = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0) * 1000;
@@ -117,7 +117,7 @@ fn cpu_of_children() -> (u64, u64) {
 fn explain() {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
-        // Nobody may be listening.
+        // An error does not matter: perhaps no one reads it.
         let _ = writeln!(
             stderr,
             "needless: the command has ended, processes that it started have not: waiting for them (Ctrl-C: report now)"
@@ -152,7 +152,7 @@ impl Wait {
         false
     }
 
-    /// Takes what is to be told of the command.
+    /// Takes the news of the command.
     fn reap(&mut self) {
         let options = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
         while self.exit.is_none()
@@ -166,16 +166,17 @@ impl Wait {
             } else {
                 self.forward.ended();
                 self.ended_at = Some(Instant::now());
-                self.exit = Some(match libc::WIFSIGNALED(status) {
-                    true => Exit::Signal(libc::WTERMSIG(status)),
-                    false => Exit::Code(libc::WEXITSTATUS(status)),
+                self.exit = Some(if libc::WIFSIGNALED(status) {
+                    Exit::Signal(libc::WTERMSIG(status))
+                } else {
+                    Exit::Code(libc::WEXITSTATUS(status))
                 });
             }
         }
     }
 }
 
-/// Whether there is something to be told of our child, which stays to be told.
+/// Whether there is news of the child; it stays available.
 fn has_news(pid: pid_t) -> bool {
     let options = libc::WNOHANG | libc::WSTOPPED | libc::WCONTINUED | libc::WEXITED | libc::WNOWAIT;
     // SAFETY: it fills `about`, for which zeros are valid too; si_pid is what waitid(2) fills in.

@@ -1,4 +1,4 @@
-//! A command that runs by itself, and what it used when it has ended.
+//! A command that runs by itself, and the resources that it used.
 
 use crate::forward::{pidfd, send};
 use crate::{Launch, LaunchError, Original, Prepared};
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A command that was started and not yet waited for. Dropped before [`Running::end`] it is killed.
+/// A command that was started and not yet waited for. If dropped before [`Running::end`], it is killed.
 pub struct Running {
     child: crate::Child,
     /// Readable when it has ended.
@@ -19,42 +19,42 @@ pub struct Running {
     waited: bool,
 }
 
-/// Starts the command of `launch`, with what `original` remembers put back.
+/// Starts the command of `launch`, with the state in `original`.
 ///
 /// # Errors
-/// When it cannot be forked; that it could not be executed is told by [`Running::end`].
+/// When it cannot be forked; [`Running::end`] reports that it could not be executed.
 pub fn start(launch: &Launch, original: Original) -> Result<Running, LaunchError> {
     let prepared = Prepared::new(launch, Vec::new(), original)?;
     let pid = prepared.fork(None)?;
     let mut child = prepared.held(pid);
     let Some(process) = pidfd(pid) else {
         let errno = Errno::last();
-        // End of file where it waits to be let go: it ends by itself.
+        // It gets an end of file while it waits to be released, and ends by itself.
         drop(child);
         wait_usage(pid);
         return Err(LaunchError::Start { what: "pidfd_open (Linux 5.3)", errno });
     };
     child.ready();
-    // What it does until then is ours and the same each time; the clock starts with the exec.
+    // Until then it runs needless's code, the same each time; the clock starts with the exec.
     let began = Instant::now();
     child.release();
     Ok(Running { child, process, began, waited: false })
 }
 
-/// The peak memory of a process forked for `launch`, up to its exec, KiB: no command shows less, since
-/// what wait4(2) tells of a process begins before its execve(2). Memory of ours that is not used is
-/// given back first.
+/// The peak memory of a process forked for `launch`, up to its exec, KiB: no command shows less, because
+/// what wait4(2) reports about a process includes the time before its execve(2). Unused memory of this process is
+/// released first.
 ///
 /// # Errors
 /// When it cannot be forked.
 pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, LaunchError> {
-    // A fork has what was freed and kept for later, too. malloc_trim(3) is glibc's.
+    // A fork includes memory that was freed and kept for later. malloc_trim(3) exists in glibc only.
     #[cfg(target_env = "gnu")]
     // SAFETY: it is passed a number, and the allocator locks what it changes.
     unsafe {
         libc::malloc_trim(0);
     }
-    // There is no program of this name: it ends where it would have become the command.
+    // There is no program with this name: it ends where it would have become the command.
     let launch = Launch { program: PathBuf::new(), ..launch.clone() };
     let mut running = start(&launch, original)?;
     running.waited = true;
@@ -75,7 +75,7 @@ impl Running {
         send(&self.process, number);
     }
 
-    /// Waits for its end: how it ended, and what it and the descendants that it waited for used.
+    /// Waits for its end. Returns how it ended, and what it and the descendants that it waited for used.
     ///
     /// # Errors
     /// When it could not be executed.
@@ -107,7 +107,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits for the end of our child `pid`. getrusage(2) of all children cannot tell one's peak memory.
+/// Waits for the end of the child `pid`. getrusage(2) of all children does not show the peak memory of one.
 fn wait_usage(pid: pid_t) -> Option<(Exit, Usage)> {
     let mut status = 0;
     let mut used = MaybeUninit::<libc::rusage>::zeroed();
@@ -121,9 +121,10 @@ fn wait_usage(pid: pid_t) -> Option<(Exit, Usage)> {
     }
     // SAFETY: zeroed, which is a valid value of its integers, and filled by the kernel.
     let used = unsafe { used.assume_init() };
-    let exit = match libc::WIFSIGNALED(status) {
-        true => Exit::Signal(libc::WTERMSIG(status)),
-        false => Exit::Code(libc::WEXITSTATUS(status)),
+    let exit = if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
     };
     let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
     let time = |t: libc::timeval| {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_with_what_was_used() {
+    fn an_end_comes_with_what_was_used() {
         let words = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 7"];
         let running = start(&launch("/bin/sh", &words), Original::record()).unwrap();
         let (exit, usage) = running.end().unwrap();
@@ -168,7 +169,7 @@ mod tests {
         assert!(usage.minor_faults > 0 && usage.peak_kib > 0, "{usage:?}");
     }
 
-    /// Of the launcher's memory, what it has of its own goes along, and files that it maps do not.
+    /// The launcher's private memory is included, and files that it maps are not.
     #[test]
     fn the_floor_of_peak_memory_is_what_a_fork_has() {
         let launch = launch("/bin/true", &["true"]);

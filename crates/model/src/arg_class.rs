@@ -1,13 +1,13 @@
-//! Calls without a path that some rule asks about, told apart by their arguments.
+//! Classes of calls without a path that rules ask about, by their arguments.
 
-/// What the arguments of a call that names no path add to its name.
+/// What the arguments of a call without a path show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ArgClass {
     /// `write` of fewer than [`SMALL_OUTPUT`] bytes to standard output, where that is neither a terminal
     /// nor known to be /dev/null.
-    /// Repeated: written less than a millisecond after another, with no wait, and no read of a
-    /// standard input that may depend on it, in between.
+    /// Repeated: written less than a millisecond after another, with no wait in between, and no read of a
+    /// standard input that may depend on it.
     SmallOutput,
     /// `read` of standard input for fewer than [`TINY_INPUT`] bytes.
     TinyInput,
@@ -27,9 +27,9 @@ pub enum ArgClass {
     DiscardedOutput,
 }
 
-/// More bytes than these are a buffer that was full, or a message of its own.
+/// As many bytes are a full buffer, or a separate message.
 pub const SMALL_OUTPUT: u32 = 1024;
-/// Who asks for fewer bytes has no buffer.
+/// A program that asks for fewer bytes has no buffer.
 pub const TINY_INPUT: u32 = 16;
 /// Descriptors below this one are closed by any program.
 pub const HIGH_DESCRIPTOR: u32 = 256;
@@ -51,7 +51,7 @@ impl ArgClass {
         ArgClass::DiscardedOutput,
     ];
 
-    /// What stands for the path in lists of evidence.
+    /// The text in place of a path in lists of evidence.
     pub fn words(self) -> &'static str {
         match self {
             ArgClass::SmallOutput => "standard output, a few bytes",

@@ -1,29 +1,29 @@
-//! How a backend fills a profile: it says who asked what and what the answer was; the builder
+//! How a backend fills a profile: it reports each question and its answer; the builder
 //! aggregates.
 
 use crate::{
-    ArgClass, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Query, Row,
-    Spawn, Target, Totals, Window,
+    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Query,
+    Row, Spawn, Target, Totals, Window,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
-/// Bounds of a profile.
+/// Limits of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Distinct rows kept apart; more fold into one row per call and outcome, and are counted as
-    /// [`Loss::FOLDED`].
+    /// Distinct rows; more are folded into one row per call and outcome, and are counted as
+    /// [`Loss::FoldedRows`].
     pub rows: usize,
-    /// Distinct processes kept apart; what more of them do is folded, and they are counted as
-    /// [`Loss::FOLDED_PROCESSES`].
+    /// Distinct processes; the rows of more are folded, and they are counted as
+    /// [`Loss::FoldedProcesses`].
     pub processes: usize,
-    /// Bytes kept of what describes processes (executables, variables, directories). Beyond it
+    /// Bytes that describe processes (executables, variables, directories). Beyond this limit
     /// processes are folded, too: one long variable and a million forks are a short log.
     pub process_bytes: usize,
-    /// How soon the same question must be put again to count as repeated, nanoseconds. A program
-    /// that looks every hundredth of a second whether a file has come is waiting for it.
+    /// A question that is asked again within this time counts as repeated, nanoseconds. A program
+    /// that looks for a file every hundredth of a second is waiting for it.
     pub repeat_within_ns: u64,
 }
 
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// A question put to the kernel: call and path. The path is as asked, made absolute where its
+/// A question to the kernel: call and path. The path is as asked, made absolute where its
 /// directory is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
@@ -57,7 +57,7 @@ pub struct Question<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionId(u32);
 
-/// What the kernel said.
+/// The kernel's answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer {
     /// Ok or the error; `None` where it was not seen.
@@ -72,13 +72,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer of which only the outcome is known.
+    /// An answer with a known outcome, and nothing else known.
     pub fn outcome(outcome: Result<(), Errno>) -> Answer {
         Answer { outcome: Some(outcome), ..Answer::default() }
     }
 }
 
-/// Many answers to one question with one outcome, from a backend that aggregates itself.
+/// Many answers to one question with one outcome, from a backend that aggregates them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How many.
@@ -103,7 +103,7 @@ struct Key {
     target: Target,
 }
 
-/// A question that was put. There are as many as rows, or nearly: small.
+/// A question that was asked. There are nearly as many as rows, so this is small.
 struct Asked {
     key: Key,
     /// The rows of this question, one per outcome seen: the newest, which leads to the next.
@@ -115,7 +115,7 @@ struct Last {
     /// When it was given; [`UNKNOWN`] where that is not known.
     at_ns: u64,
     fingerprint: u64,
-    /// Its row, which tells its outcome; [`NONE`] where there was no answer or none was seen.
+    /// Its row, which holds its outcome; [`NONE`] if there was no answer or it was not seen.
     row: u32,
     epoch: u32,
     has_fingerprint: bool,
@@ -145,8 +145,8 @@ impl Last {
         self.has_fingerprint.then_some(self.fingerprint)
     }
 
-    /// Whether `self`, given next, says what `before` said, and nothing in between and no time
-    /// could have changed it. One expression without branches, as it is asked for every call.
+    /// Whether `self`, the next answer, equals `before`, and nothing in between and no time
+    /// could have changed it. One expression without branches, because it runs for every call.
     #[inline]
     fn repeats(&self, before: &Last, within_ns: u64) -> bool {
         let soon = (self.at_ns == UNKNOWN)
@@ -174,14 +174,14 @@ pub struct Builder {
     rows: Vec<Row>,
     /// Beside `rows`: another row of the same question.
     older_row: Vec<u32>,
-    lost: BTreeMap<&'static str, u64>,
+    lost: BTreeMap<Loss, u64>,
     notes: Vec<String>,
     /// Counts the barriers, and starts again after 2^32.
     epoch: u32,
     others: Option<ProcId>,
     /// Bytes kept of what describes processes.
     process_bytes: usize,
-    /// Takes what is said of a process that was folded.
+    /// Takes changes of a process that was folded.
     folded: Process,
 }
 
@@ -222,7 +222,7 @@ impl Builder {
     pub fn process(&mut self, process: Process) -> ProcId {
         self.barrier();
         if self.is_full() || !self.keeps(process.bytes()) {
-            self.lost(Loss::FOLDED_PROCESSES, 1);
+            self.lost(Loss::FoldedProcesses, 1);
             return self.folded_process();
         }
         let id = ProcId(u32::try_from(self.processes.len()).expect("fewer than 2^32 processes"));
@@ -236,13 +236,13 @@ impl Builder {
             || self.process_bytes >= self.limits.process_bytes
     }
 
-    /// Whether this is the process that stands for many: what it does is counted, and no longer
+    /// Whether this is the process that stands for many: its calls are counted, and no longer
     /// distinguished.
     pub fn is_folded(&self, id: ProcId) -> bool {
         self.others == Some(id)
     }
 
-    /// Whether there is room for so many more bytes about processes, which then is taken.
+    /// Takes room for so many more bytes about processes; `false` if there is none.
     pub fn keeps(&mut self, bytes: usize) -> bool {
         let room = self.limits.process_bytes.saturating_sub(self.process_bytes);
         let fits = bytes <= room;
@@ -250,7 +250,7 @@ impl Builder {
         fits
     }
 
-    /// A process, to add what becomes known of it. Of one that stands for many nothing becomes known.
+    /// A process, to add facts to it. Facts about a folded process are dropped.
     pub fn process_mut(&mut self, id: ProcId) -> &mut Process {
         if self.is_folded(id) {
             self.folded = Process::new(0, None, Spawn::Seen);
@@ -279,7 +279,7 @@ impl Builder {
         let full = self.rows.len() >= self.limits.rows;
         let text = match self.strings.find(question.path) {
             Some(text) => text,
-            // A text that will only be folded is not stored: the bound is one of memory.
+            // A text that will be folded is not stored: the limit is for memory.
             None if full => {
                 let Question { call, query, .. } = question;
                 return self.fold(Key { process, call, query, target: Target::Folded });
@@ -298,10 +298,7 @@ impl Builder {
 
     /// The number of a kind of call of `process` that names no path and has these arguments.
     pub fn detail(&mut self, process: ProcId, call: CallId, detail: ArgClass) -> QuestionId {
-        let target = match self.is_folded(process) {
-            true => Target::None,
-            false => Target::ArgClass(detail),
-        };
+        let target = if self.is_folded(process) { Target::None } else { Target::ArgClass(detail) };
         self.find_or_add(Key { process, call, query: Query::NoPath, target })
     }
 
@@ -345,16 +342,16 @@ impl Builder {
         self.epoch = self.epoch.wrapping_add(u32::from(changed));
     }
 
-    /// Counts one answer that was not looked at, taking it to be as the last one seen.
+    /// Counts one answer that was not looked at, and assumes that it equals the last one seen.
     ///
-    /// Sound only where a change would show elsewhere (a changed zone file is opened again); the
+    /// Correct only where a change would show elsewhere (a changed zone file is opened again); the
     /// row says how many of its outcomes were assumed.
     pub fn assume(&mut self, question: QuestionId, at_ns: Option<u64>) -> usize {
         let fingerprint = self.lasts[question.0 as usize].fingerprint();
         self.assume_as(question, Answer { fingerprint, at_ns, ..Answer::default() })
     }
 
-    /// As [`assume`](Builder::assume), with all of the answer but its outcome.
+    /// As [`assume`](Builder::assume), with everything of the answer except its outcome.
     pub fn assume_as(&mut self, question: QuestionId, answer: Answer) -> usize {
         let last = &self.lasts[question.0 as usize];
         let outcome = self.rows.get(last.row as usize).and_then(|row| row.outcome);
@@ -403,8 +400,8 @@ impl Builder {
         row
     }
 
-    /// The question behind calls that name no path or whose path the backend had no room for; of
-    /// nobody in particular where `process` is not known. The backend says how many were folded.
+    /// The question behind calls that name no path, or whose path the backend had no room for;
+    /// without a process if `process` is not known. The backend reports how many were folded.
     pub fn without_path(
         &mut self,
         process: Option<ProcId>,
@@ -427,14 +424,14 @@ impl Builder {
         &mut self.rows[row]
     }
 
-    /// Counts `n` of something not seen.
+    /// Counts `n` of something that was not seen.
     pub fn lost(&mut self, what: Loss, n: u64) {
         if n > 0 {
-            *self.lost.entry(what.0).or_default() += n;
+            *self.lost.entry(what).or_default() += n;
         }
     }
 
-    /// A sentence about what this capture cannot tell. The same sentence is kept once.
+    /// A sentence about what this profile cannot show. The same sentence is kept once.
     pub fn note(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();
         if !self.notes.contains(&sentence) {
@@ -443,7 +440,7 @@ impl Builder {
     }
 
     /// The profile.
-    pub fn finish(self, backend: String, facts: Facts, window: Window) -> Profile {
+    pub fn finish(self, backend: Backend, facts: Facts, window: Window) -> Profile {
         let totals = Totals::of(&self.processes, &self.rows);
         Profile {
             backend,
@@ -475,9 +472,9 @@ impl Builder {
         QuestionId(id)
     }
 
-    /// Beyond the bound: one question per call, of nobody in particular.
+    /// Beyond the limit: one question per call, without a process.
     fn fold(&mut self, key: Key) -> QuestionId {
-        self.lost(Loss::FOLDED, 1);
+        self.lost(Loss::FoldedRows, 1);
         self.of_nobody(key)
     }
 
@@ -487,7 +484,7 @@ impl Builder {
         self.find_or_add(Key { process, target, ..key })
     }
 
-    /// The process that stands for all that are folded, and for calls of nobody in particular.
+    /// The process that stands for all that are folded, and for calls without a process.
     pub fn folded_process(&mut self) -> ProcId {
         *self.others.get_or_insert_with(|| {
             self.processes.push(Process::new(0, None, Spawn::Seen));

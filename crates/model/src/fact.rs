@@ -1,6 +1,6 @@
 //! What a profile knows. A rule asks for facts, never for a backend.
 
-/// Something that a backend may or may not be able to tell.
+/// Something that a backend may or may not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Fact {
@@ -21,7 +21,7 @@ pub enum Fact {
     /// Fingerprints of answers, so that "the same answer" is evidence and not an inference from
     /// the outcome.
     Answers,
-    /// Where in the program hot calls come from.
+    /// Where in the program frequent calls are made.
     CallSites,
     /// The time zone files of the host (or of the observed process's own root).
     HostZone,
@@ -90,7 +90,7 @@ impl Facts {
         self.0 & 1 << fact as u16 != 0
     }
 
-    /// What of `needed` is not in the set.
+    /// The facts of `needed` that are not in the set.
     pub fn missing(self, needed: &[Fact]) -> Vec<Fact> {
         needed.iter().copied().filter(|f| !self.has(*f)).collect()
     }

@@ -1,6 +1,10 @@
-//! A rule's verdict: who, how many calls, why, what to change, how sure.
+//! A rule's verdict: which processes, how many calls, why, what to change, how sure.
 
 use crate::ProcId;
+use std::borrow::Cow;
+
+/// The name of a rule ("tz-unset"): of a built-in one, or of one that needless.toml declares.
+pub type RuleName = Cow<'static, str>;
 
 /// How far a finding has come. Printed with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +31,7 @@ impl Stage {
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Set a variable. `None`: which value is right could not be found out from here.
+    /// Set a variable. `None`: the right value could not be found.
     SetEnv {
         /// Its name.
         variable: String,
@@ -43,12 +47,12 @@ pub enum Change {
     Preload,
     /// An option or setting of the program.
     Option(String),
-    /// Something a person has to decide and do.
+    /// Something that a person has to decide and do.
     Manual(String),
 }
 
 impl Change {
-    /// The word for it in formats that other tools read.
+    /// Its name in formats for other tools.
     pub fn kind(&self) -> &'static str {
         match self {
             Change::SetEnv { .. } => "set_env",
@@ -60,14 +64,14 @@ impl Change {
     }
 }
 
-/// How safe a change is. Cannot be built without the sentence that says so.
+/// How safe a change is, with the sentence that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Safety {
-    /// Changes nothing else; the sentence says why that is known.
+    /// It changes nothing else; the sentence says why that is known.
     Safe(String),
-    /// Right for most; the sentence says when not to.
+    /// It is right for most programs; the sentence says when it is not.
     Caveat(String),
-    /// Not to be applied by a tool; the sentence says why.
+    /// No tool should apply it; the sentence says why.
     Manual(String),
 }
 
@@ -80,7 +84,7 @@ impl Safety {
     }
 }
 
-/// A change with its price.
+/// A change and how safe it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
     /// What to change.
@@ -105,13 +109,13 @@ pub struct Evidence {
 /// A rule's verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The rule's name ("tz-unset").
-    pub rule: &'static str,
+    /// The rule.
+    pub rule: RuleName,
     /// How far it has come.
     pub stage: Stage,
-    /// Whom it concerns; the one with most needless calls first. Never empty.
+    /// The processes it concerns, the one with most needless calls first. Never empty.
     pub processes: Vec<ProcId>,
-    /// The service that all of them belong to, where findings were made service by service; as
+    /// The service that all of them belong to, if findings were made per service; as
     /// [`Process::service`](crate::Process::service).
     pub service: Option<String>,
     /// Calls that could go.
@@ -119,11 +123,11 @@ pub struct Finding {
     /// Calls that go with them, without being counted one by one (a file that is not opened is neither read
     /// nor closed); negative if others come in their place. With `needless` it is what the remedy saves.
     pub besides: i64,
-    /// How often the question was put, the needed first time included.
+    /// How often the question was asked, including the first time, which is needed.
     pub of: u64,
     /// Kernel time of the needless calls, nanoseconds: measured or estimated.
     pub kernel_ns: Option<u64>,
-    /// Whether `kernel_ns` is the host's calibrated cost of a call times the count, not a
+    /// Whether `kernel_ns` is the host's measured cost of a call times the count, not a
     /// measurement of these calls.
     pub estimated: bool,
     /// One line: what was seen.

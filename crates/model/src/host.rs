@@ -1,15 +1,15 @@
-//! What rules need to know of the machine, as data: a backend or `capture` looked, rules read.
+//! What rules need to know about the machine, as data: `host` and `observe` look it up, rules read it.
 
-/// What a name like `/etc/localtime` is on a host.
+/// What a name such as `/etc/localtime` is on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZoneFile {
     /// A symbolic link, with its text.
     Link(String),
     /// A regular file with a valid zone.
     Regular,
-    /// Not there, or a dangling link.
+    /// It does not exist, or is a dangling link.
     Missing,
-    /// There, but not a zone: empty, a directory, garbage.
+    /// It exists, but is not a zone: empty, a directory, other data.
     NotAZone(String),
 }
 
@@ -24,7 +24,7 @@ pub struct Zone {
     /// How the name was found ("the link", "same contents as", "/etc/timezone"), or why none can
     /// be recommended.
     pub how: String,
-    /// Whether the tz database is there at all.
+    /// Whether the tz database is installed.
     pub tzdata: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Spelling {
     pub charmap: String,
 }
 
-/// The host's answer for one requested locale name: each spelling tried.
+/// The result for one requested locale name: each spelling that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocaleProbe {
     /// The value that the program had.
@@ -57,7 +57,7 @@ pub struct LocaleProbe {
 pub struct Costs {
     /// stat of /etc/localtime, or of / where that is missing.
     pub stat_ns: u64,
-    /// open of a file that is not there.
+    /// open of a file that does not exist.
     pub failed_open_ns: u64,
     /// open, read and close of a small file.
     pub open_ns: u64,
@@ -74,9 +74,9 @@ pub struct Host {
     pub other_zones: Vec<(crate::ProcId, Zone)>,
     /// Locale names asked for, and what the host does with them.
     pub locales: Vec<LocaleProbe>,
-    /// The kernel's source of time ("tsc"), where it was looked up: if programs asked for the time by calls.
+    /// The kernel's source of time ("tsc"); looked up only if programs asked for the time by calls.
     pub clock_source: Option<String>,
-    /// Calibrated cost of calls; without it savings are told in calls only.
+    /// Measured cost of calls; without it, savings are given in calls only.
     pub costs: Option<Costs>,
 }
 

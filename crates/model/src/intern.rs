@@ -15,7 +15,7 @@ impl StrId {
     }
 }
 
-/// Texts, each stored once: one behind the other, since a profile may have a hundred thousand.
+/// Texts, each stored once: one after the other, because a profile may have a hundred thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
     all: String,

@@ -1,11 +1,11 @@
 //! Values of TZ as POSIX defines them (XBD 8.3): `std offset [dst [offset] [,start[/time],end[/time]]]`.
 
-/// What a value of TZ is, by its text alone.
+/// The kind of a TZ value, by its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PosixTz {
     /// `JST-9`, `<+03>-3`: a fixed offset.
     Fixed,
-    /// `CET-1CEST`: daylight saving without saying when.
+    /// `CET-1CEST`: daylight saving without its dates.
     NoRule,
     /// `CET-1CEST,M3.5.0,M10.5.0/3`.
     WithRule,
@@ -30,7 +30,7 @@ pub fn posix_tz(value: &str) -> Option<PosixTz> {
     (date(start)? && date(end)?).then_some(PosixTz::WithRule)
 }
 
-/// At least three letters, or `<…>` with letters, digits and signs. Returns what follows.
+/// At least three letters, or `<…>` with letters, digits and signs. Returns the rest.
 fn name(text: &str) -> Option<&str> {
     if let Some(quoted) = text.strip_prefix('<') {
         let (inside, rest) = quoted.split_once('>')?;
@@ -47,7 +47,7 @@ const DAY: u32 = 24;
 /// Most hours of the time of a change, in the extension of RFC 9636.
 const WEEK: u32 = 167;
 
-/// `[+|-]hh[:mm[:ss]]`, at most `hours`. Returns what follows.
+/// `[+|-]hh[:mm[:ss]]`, at most `hours`. Returns the rest.
 fn offset(text: &str, hours: u32) -> Option<&str> {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut rest = digits(text, 3, hours)?;
@@ -58,7 +58,7 @@ fn offset(text: &str, hours: u32) -> Option<&str> {
     Some(rest)
 }
 
-/// A number of at most `length` digits and at most `most`. Returns what follows.
+/// A number of at most `length` digits and at most `most`. Returns the rest.
 fn digits(text: &str, length: usize, most: u32) -> Option<&str> {
     let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let value: u32 = text.get(..end.min(length + 1))?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! Who asked.
+//! The processes.
 
-use crate::Above;
+use crate::{Above, Libc};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A process *between two execs*: a pid that execs another program becomes another [`Process`].
@@ -17,9 +17,9 @@ impl ProcId {
 /// How a process came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spawn {
-    /// First seen as it is: the start of a log, an attached process.
+    /// It ran before the observation: the start of a log, an attached process.
     Seen,
-    /// By fork, vfork or clone: shares its parent's memory image, and so what libc has loaded.
+    /// By fork, vfork or clone: it shares its parent's memory image, and so what libc has loaded.
     Fork,
     /// By exec: a new image.
     Exec,
@@ -56,20 +56,6 @@ impl Env {
     }
 }
 
-/// The C library of a process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Libc {
-    /// Not known.
-    #[default]
-    Unknown,
-    /// GNU libc, with its version ("2.36") where it could be read.
-    Glibc(Option<String>),
-    /// musl.
-    Musl,
-    /// No dynamic linker: static glibc, static musl, Go or other; which one is not known.
-    Static,
-}
-
 /// What interprets the environment besides the C library. It decides which values of TZ are
 /// right: Java and Node lose DST under `:/etc/localtime`, Go takes POSIX strings for UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +73,7 @@ pub enum Runtime {
 
 impl Runtime {
     /// The runtime of a program by the file name of its executable; [`Runtime::Native`] where the
-    /// name tells nothing. Go programs cannot be told by name.
+    /// name does not show it. Go programs cannot be recognized by name.
     pub fn of_exe(path: &str) -> Runtime {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name {
@@ -108,25 +94,25 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// Who asked: one pid between two execs.
+/// A process: one pid between two execs.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Process id (tgid) as the observer saw it.
     pub pid: u32,
-    /// Who forked it, or what it was before exec.
+    /// The process that forked it, or its image before exec.
     pub parent: Option<ProcId>,
-    /// What is above it, where it has no parent here.
+    /// What started it, if it has no parent here.
     pub above: Above,
-    /// Whether what it gives to those it executes comes from a configuration (init, cron, a login shell): a
-    /// change belongs there. Known only of processes that ran before they were observed.
+    /// Whether it passes on an environment from a configuration (init, cron, a login shell): a
+    /// change belongs there. Known only for processes that ran before the observation.
     pub launcher: bool,
     /// How it came to be.
     pub born: Spawn,
     /// The executable's path, as resolved by the kernel where known, else as given to exec.
     pub exe: Option<String>,
     /// The name that the kernel gave it at exec (`comm`, proc(5)): the file name of what was executed, of a
-    /// script its own and not its interpreter's, at most [`COMMAND_BYTES`] bytes. Of a process that ran
-    /// already, the name it had when first seen. Nothing else of its command line is ever read.
+    /// script its own and not its interpreter's, at most [`COMMAND_BYTES`] bytes. For a process that ran
+    /// already, the name when it was first seen. Nothing else of its command line is read.
     pub command: Option<String>,
     /// Watched variables at exec.
     pub env: Env,
@@ -138,7 +124,7 @@ pub struct Process {
     /// Language runtime.
     pub runtime: Runtime,
     /// What runs it, by its control group ("dnsmasq.service", "container 3f2a9c1b7d4e (docker)"),
-    /// else its executable's name. `None` where nobody looked. Children have their parent's.
+    /// else its executable's name. `None`: not looked up. Children have their parent's.
     pub service: Option<String>,
     /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
     /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
@@ -150,23 +136,23 @@ pub struct Process {
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
     pub cpu_sys_ns: Option<u64>,
-    /// The soft limit of open files (`RLIMIT_NOFILE`, getrlimit(2)) that it was started with, at exec; of a
-    /// process that ran already, when it was first seen. What it set itself later is not in it. Never
-    /// without bound: the kernel allows no more than /proc/sys/fs/nr_open.
+    /// The soft limit of open files (`RLIMIT_NOFILE`, getrlimit(2)) at its exec; for a
+    /// process that ran already, when it was first seen. A limit that it sets later does not count. Never
+    /// unlimited: the kernel allows no more than /proc/sys/fs/nr_open.
     pub open_files: Option<u64>,
-    /// Whether its root directory and its mount namespace are the observer's own, both: then the same path
-    /// is the same file to both. Where it is false, what is said of a path is said of the process's own
-    /// tree, and nothing may be looked up or changed under that path in ours. A log does not tell: `true`.
+    /// Whether both its root directory and its mount namespace are the observer's: then the same path
+    /// is the same file for both. If not, a path of the process is a path in its own
+    /// tree, and must not be looked up or changed in ours. For a log, which does not show it: `true`.
     pub shares_root: bool,
-    /// When it was started, in clock ticks since the machine was (field 22 of proc_pid_stat(5)): of a process
-    /// that still ran when the observation ended. With its id it tells a process from a later one.
+    /// When it was started, in clock ticks since the machine started (field 22 of proc_pid_stat(5)); for a process
+    /// that still ran when the observation ended. With the id it identifies a process even if the id is used again.
     pub started: Option<u64>,
     /// How it ended, where seen.
     pub exit: Option<Exit>,
 }
 
 impl Process {
-    /// A process of which nothing but its pid is known.
+    /// A process with a known pid, and nothing else known.
     pub fn new(pid: u32, parent: Option<ProcId>, born: Spawn) -> Process {
         Process {
             pid,
@@ -192,7 +178,7 @@ impl Process {
         }
     }
 
-    /// What fork hands on: same image, same environment, same service.
+    /// A fork of it: same image, same environment, same service.
     pub fn forked(&self, pid: u32, parent: ProcId) -> Process {
         Process {
             pid,
@@ -207,7 +193,7 @@ impl Process {
         }
     }
 
-    /// How many bytes its texts take: roughly, for a bound.
+    /// How many bytes its texts take, roughly, for a limit.
     pub(crate) fn bytes(&self) -> usize {
         let env = match &self.env {
             Env::Unknown => 0,
@@ -223,8 +209,8 @@ impl Process {
         exe.rsplit('/').next().unwrap_or(exe)
     }
 
-    /// The command's name where it tells another program than the executable's does: a script by its own
-    /// name where an interpreter runs it, an applet of busybox. Not where one is the start of the other, as
+    /// The command's name if it names another program than the executable's name does: a script by its own
+    /// name when an interpreter runs it, an applet of busybox. Not if one is the start of the other, as
     /// of `python3` and python3.11 or of a name that was cut.
     pub fn script(&self) -> Option<&str> {
         let (command, name) = (self.command.as_deref()?, self.name());
@@ -242,7 +228,7 @@ impl Process {
     }
 }
 
-/// Most bytes of a command's name that the kernel keeps (`TASK_COMM_LEN` without its NUL).
+/// Most bytes that the kernel keeps of a command's name (`TASK_COMM_LEN` without its NUL).
 pub const COMMAND_BYTES: usize = 15;
 
 /// The name that the kernel gives a process which executes `file`: what follows the last slash, cut.
@@ -261,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_where_it_tells_another_program() {
+    fn a_command_is_shown_where_it_names_another_program() {
         let title = |exe, command| process(exe, command).title();
         assert_eq!(title(Some("/usr/bin/perl"), Some("ts")), "ts (perl)");
         assert_eq!(title(Some("/bin/busybox"), Some("awk")), "awk (busybox)");

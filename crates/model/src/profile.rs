@@ -1,6 +1,9 @@
 //! What a set of processes asked of the kernel in a window of time, aggregated.
 
-use crate::{ArgClass, CallId, Errno, Facts, Host, Interner, ProcId, Process, Query, StrId};
+use crate::{
+    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Query, Spawn,
+    StrId,
+};
 use std::collections::BTreeMap;
 
 /// What a call was about.
@@ -17,7 +20,7 @@ pub enum Target {
     /// A path relative to a directory descriptor that was not known. Two equal rows may be two
     /// different files.
     Dir(StrId),
-    /// Rows beyond the bound on distinct rows, folded together: counted, no longer told apart.
+    /// Rows beyond the limit of distinct rows, folded together: counted, no longer distinguished.
     Folded,
 }
 
@@ -37,7 +40,7 @@ impl Target {
 pub struct CallSite {
     /// File of the module ("/usr/bin/app").
     pub module: String,
-    /// Function of the program that contains the call, where its symbols tell.
+    /// Function of the program that contains the call, if its symbols show it.
     pub function: Option<String>,
     /// Offset of the return address: from the function's start, or from the module's load address
     /// where no function is known.
@@ -58,26 +61,26 @@ impl std::fmt::Display for CallSite {
     }
 }
 
-/// process × system call × target × outcome → how often, and how often needlessly.
+/// process × system call × target × outcome → how often, and how often repeated.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Who.
+    /// The process.
     pub process: ProcId,
     /// The call by its kernel name.
     pub call: CallId,
     /// The question behind it.
     pub query: Query,
-    /// About what.
+    /// What it is about.
     pub target: Target,
     /// Ok, or the error. `None` where it was never seen (unfinished in a log).
     pub outcome: Option<Result<(), Errno>>,
     /// How many calls.
     pub count: u64,
-    /// Of these, how many got the same answer as the last time this process put the question, with
+    /// How many of them got the same answer as the last time this process asked, with
     /// nothing in between that could have changed it (no change to the file system, no waiting, no
     /// new process), less than [`Limits::repeat_within_ns`](crate::Limits) after it.
     pub repeated: u64,
-    /// Of `count`, how many outcomes were not looked at but taken to be as the last one seen.
+    /// How many outcomes of `count` were not looked at but assumed to equal the last one seen.
     pub assumed: u64,
     /// Time in the kernel, nanoseconds, summed over `timed` calls.
     pub kernel_ns: u64,
@@ -92,7 +95,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the call succeeded (as far as seen).
+    /// Whether the call is known to have succeeded.
     pub fn ok(&self) -> bool {
         self.outcome == Some(Ok(()))
     }
@@ -115,7 +118,7 @@ pub struct Window {
 pub struct Totals {
     /// Calls counted. All there were if [`Fact::AllCalls`](crate::Fact) is present.
     pub calls: u64,
-    /// Calls counted that name a path: the same in every backend, hence what shares are taken of.
+    /// Calls counted that name a path: the same in every backend, so shares are computed from it.
     pub path_calls: u64,
     /// CPU time in user mode of all processes, nanoseconds, where known.
     pub cpu_user_ns: Option<u64>,
@@ -147,46 +150,11 @@ impl Totals {
     }
 }
 
-/// Something that was not seen, dropped or folded. Always reported.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Loss(pub &'static str);
-
-impl Loss {
-    /// Rows beyond the bound, folded: still in the totals.
-    pub const FOLDED: Loss = Loss("rows_folded");
-    /// Processes beyond the bound: their calls are in the totals, and in no finding.
-    pub const FOLDED_PROCESSES: Loss = Loss("processes_folded");
-    /// Lines of a log that could not be read.
-    pub const UNPARSED: Loss = Loss("lines_unparsed");
-    /// Calls begun whose end was not seen.
-    pub const UNFINISHED: Loss = Loss("calls_unfinished");
-    /// Calls whose path could not be read from the process, or found no room.
-    pub const NO_PATH: Loss = Loss("paths_unreadable");
-    /// Calls of a log that was filtered when it was written: not counted anywhere.
-    pub const FILTERED: Loss = Loss("log_filtered");
-    /// Set-user-ID programs that ran without their privilege because they were traced.
-    pub const SETUID: Loss = Loss("setuid_ignored");
-    /// Calls that were counted nowhere: the program in the kernel ran into itself, or found no room.
-    pub const UNCOUNTED: Loss = Loss("calls_uncounted");
-    /// Processes that came or exec'd unseen, for lack of room.
-    pub const PROCESSES: Loss = Loss("processes_unseen");
-    /// Calls that were counted but, for lack of room, not timed.
-    pub const UNTIMED: Loss = Loss("calls_untimed");
-    /// Snapshots of stacks that found no room.
-    pub const STACKS: Loss = Loss("stacks_dropped");
-    /// Attempts of the program to trace another, refused because it is traced itself.
-    pub const PTRACE: Loss = Loss("ptrace_refused");
-    /// Requests of the program for seccomp's strict mode, refused because it has our filter.
-    pub const STRICT_MODE: Loss = Loss("strict_mode_refused");
-    /// Starts of processes that a filter of the program's own may have refused because we changed their flags.
-    pub const CLONE: Loss = Loss("clone_refused");
-}
-
 /// What a set of processes asked of the kernel in a window of time.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// The backend in words a report can print ("ptrace (seccomp-assisted)", "strace log").
-    pub backend: String,
+    /// What observed.
+    pub backend: Backend,
     /// What is known.
     pub facts: Facts,
     /// The window.
@@ -195,21 +163,21 @@ pub struct Profile {
     pub host: Host,
     /// Texts of rows.
     pub strings: Interner,
-    /// Who asked, by [`ProcId`].
+    /// The processes, by [`ProcId`].
     pub processes: Vec<Process>,
-    /// What was asked.
+    /// The calls.
     pub rows: Vec<Row>,
-    /// Sums.
+    /// The sums.
     pub totals: Totals,
     /// What was not seen, by name. A name that is absent is 0.
-    pub lost: BTreeMap<&'static str, u64>,
-    /// Sentences about what this capture cannot tell, for the report.
+    pub lost: BTreeMap<Loss, u64>,
+    /// Sentences about what this profile cannot show, for the report.
     pub notes: Vec<String>,
 }
 
 impl Profile {
-    /// Puts the rows of each process next to one another, in the order in which they came. Rules look
-    /// at a process at a time: where rows of many lie mixed, each look would be one at memory far away.
+    /// Sorts the rows of each process next to each other, in their order in time. Rules look
+    /// at one process at a time: with mixed rows, each access would be to distant memory.
     pub fn sort_by_process(&mut self) {
         self.rows.sort_by_key(|row| row.process);
     }
@@ -239,5 +207,3 @@ impl Profile {
         at
     }
 }
-
-use crate::Spawn;

@@ -1,6 +1,6 @@
 //! A change measured: the same command with and without it.
 
-use crate::{Change, RowChange};
+use crate::{Backend, Change, RowChange, RuleName};
 
 /// What a command used, with the descendants that it waited for (wait4(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub struct Usage {
     pub major_faults: u64,
     /// Context switches because it waited.
     pub voluntary: u64,
-    /// Context switches because its time was up.
+    /// Context switches because its time slice ended.
     pub involuntary: u64,
-    /// Most memory resident at a time, KiB. Never less than a fork of its launcher has.
+    /// Peak resident memory, KiB. Never less than that of a fork of its launcher.
     pub peak_kib: u64,
 }
 
@@ -43,7 +43,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All, in the order of a report.
+    /// All quantities, in the order of a report.
     pub const ALL: [Quantity; 7] = [
         Quantity::Cpu,
         Quantity::System,
@@ -71,7 +71,7 @@ impl Quantity {
 /// One quantity in both arms, over all pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// What.
+    /// The quantity.
     pub quantity: Quantity,
     /// Median without the change.
     pub before: f64,
@@ -98,41 +98,41 @@ impl Measure {
 /// System calls of a command: a range where two counts of the same arm were not equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// The least that was counted.
+    /// The lowest count.
     pub least: u64,
-    /// The most.
+    /// The highest count.
     pub most: u64,
 }
 
-/// What a rule predicted of the change, and what was counted.
+/// What a rule predicted for the change, and what was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The rule ("tz-unset").
-    pub rule: &'static str,
-    /// Calls that it said would go: those that it finds needless without the change.
+    pub rule: RuleName,
+    /// Calls that it predicted would go: the needless calls without the change.
     pub predicted: u64,
-    /// By how much the rows that the finding is about fell; negative if they rose. Other calls may
-    /// have gone besides.
+    /// By how much the rows of the finding fell; negative if they rose. Other calls may
+    /// have gone, too.
     pub went: i64,
-    /// Kernel time that the rule put to these calls, nanoseconds, where known: the cost of such a
+    /// Kernel time that the rule predicted for these calls, nanoseconds, where known: the cost of such a
     /// call on this host, measured in a short loop, times their number.
     pub kernel_ns: Option<u64>,
 }
 
-/// What came of a proof.
+/// The result of a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The program did not behave alike with and without the change: nothing is proven. One
+    /// The program did not behave the same with and without the change: nothing is proven. One
     /// sentence says how.
     Differs(String),
     /// The calls fell (`calls`), or the CPU time did (`cpu`), or both, and neither rose.
     Proven {
         /// Fewer system calls, counted.
         calls: bool,
-        /// Less CPU time, beyond chance.
+        /// Less CPU time; chance does not explain it.
         cpu: bool,
     },
-    /// Neither fell, or one rose. One sentence says what stands against it.
+    /// Neither fell, or one rose. One sentence says what is against it.
     NotProven(String),
 }
 
@@ -143,15 +143,15 @@ pub struct Proof {
     pub program: String,
     /// What was changed.
     pub changes: Vec<Change>,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
-    /// How calls were counted ("eBPF", "ptrace").
-    pub backend: String,
+    /// What counted the calls.
+    pub backend: Backend,
     /// System calls before and after, where both were counted.
     pub calls: Option<(Counted, Counted)>,
     /// The questions whose count changed most, largest change first.
     pub rows: Vec<RowChange>,
-    /// What rules predicted; empty where none knows this change.
+    /// What rules predicted; empty if no rule knows this change.
     pub predictions: Vec<Prediction>,
     /// How many pairs of runs were measured.
     pub pairs: usize,
@@ -160,22 +160,22 @@ pub struct Proof {
     /// Memory of a process that needless forked, before it becomes the command, KiB: what a command's
     /// peak never shows less than.
     pub peak_floor_kib: u64,
-    /// Whether it ended before the last pair: somebody asked for the report, or something failed.
+    /// Whether it ended before the last pair: the user asked for the report, or something failed.
     pub early: bool,
-    /// What failed among the pairs; what there is was measured before.
+    /// What failed in a pair; the results are from the pairs before it.
     pub failure: Option<String>,
-    /// Sentences about noise and other doubts, each with what to do.
+    /// Sentences about noise and other doubts, each with a remedy.
     pub warnings: Vec<String>,
 }
 
 impl Proof {
-    /// A proof of which nothing is measured yet.
-    pub fn begun(program: &str, changes: &[Change], backend: &str) -> Proof {
+    /// A proof without any measurement yet.
+    pub fn begun(program: &str, changes: &[Change], backend: Backend) -> Proof {
         Proof {
             program: program.to_owned(),
             changes: changes.to_vec(),
             outcome: Outcome::NotProven("nothing was measured".into()),
-            backend: backend.to_owned(),
+            backend,
             calls: None,
             rows: Vec::new(),
             predictions: Vec::new(),
@@ -193,14 +193,14 @@ impl Proof {
         matches!(self.outcome, Outcome::Proven { .. })
     }
 
-    /// How many calls went, and of how many; negative if there were more. `None` where they were not
+    /// How many calls went, and of how many; negative if there were more. `None` if they were not
     /// counted in both arms.
     pub fn gone(&self) -> Option<(i64, u64)> {
         let (before, after) = self.calls?;
         Some((before.least as i64 - after.least as i64, before.least))
     }
 
-    /// Calls that rules said would go, over all; `None` where none knows this change.
+    /// Sum of the calls that rules predicted would go; `None` if no rule knows this change.
     pub fn predicted(&self) -> Option<u64> {
         let all = self.predictions.iter().map(|prediction| prediction.predicted);
         (!self.predictions.is_empty()).then(|| all.sum())

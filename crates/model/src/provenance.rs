@@ -1,11 +1,11 @@
-//! Where a variable of a process comes from, told step by step.
+//! Where a variable of a process comes from, step by step.
 
-/// A variable's value, as far as it could be read.
+/// A variable's value, if it could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// It was set, to this.
     Set(String),
-    /// It was not there.
+    /// It was not set.
     Unset,
     /// It could not be read; the sentence says why.
     Unknown(String),
@@ -31,14 +31,14 @@ impl Value {
     }
 }
 
-/// One process of a story, from the first ancestor to the process asked about.
+/// One process on the way from the first ancestor to the process in question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Process id, as the observer sees it.
     pub pid: u32,
     /// Its executable's path, or its name where the path is not readable.
     pub program: String,
-    /// What it is, where that is known: "systemd, PID 1", "cron", "a shell".
+    /// Its role, where that is known: "systemd, PID 1", "cron", "a shell".
     pub role: Option<&'static str>,
     /// The value at the process's last exec.
     pub initial: Value,
@@ -55,7 +55,7 @@ pub struct Assignment {
     pub file: String,
     /// The line, from 1; 0 where the file as a whole is the setting.
     pub line: u32,
-    /// The setting as it is understood: "TZ=UTC", "TZ removed".
+    /// The setting: "TZ=UTC", "TZ removed".
     pub says: String,
     /// Whether it reaches the process, with the reason.
     pub reaches: Visibility,
@@ -68,18 +68,18 @@ pub enum Visibility {
     Yes(String),
     /// No; why not.
     No(String),
-    /// Perhaps; on what it depends.
+    /// Perhaps; what it depends on.
     Perhaps(String),
 }
 
-/// How sure it is that a change belongs at a place.
+/// How sure it is that a change belongs in a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// An orphan, or only a guess.
     Low,
-    /// By a rule about its ancestors.
+    /// It follows from a rule about its ancestors.
     Medium,
-    /// By what the process itself or its configuration says.
+    /// The process itself or its configuration shows it.
     High,
 }
 
@@ -114,7 +114,7 @@ pub struct Provenance {
     pub variable: String,
     /// The answer in one sentence.
     pub answer: String,
-    /// Further explanations that fit as well: none is known to be wrong.
+    /// Further explanations that are also possible.
     pub or: Vec<String>,
     /// From the first ancestor to the process.
     pub steps: Vec<Step>,

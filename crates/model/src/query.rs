@@ -1,4 +1,4 @@
-//! What kind of question a system call puts to the kernel, whatever it is called on this
+//! What kind of question a system call is, whatever its name on this
 //! architecture and in this libc version.
 
 use crate::StrId;
@@ -11,6 +11,7 @@ pub struct CallId(pub StrId);
 /// for a file's status with `stat` (x86-64 up to 2.32), `newfstatat` (from 2.33), `stat64`,
 /// `fstatat64` or `statx` (32-bit), and it is one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
 pub enum Query {
     /// Status of what a path leads to, symbolic links followed.
     Stat,
@@ -20,13 +21,13 @@ pub enum Query {
     Open,
     /// Open that may create, truncate or write.
     OpenWrite,
-    /// May I read, write, execute it; is it there.
+    /// May I read, write, execute it; does it exist.
     Access,
-    /// Where does a symbolic link point.
+    /// What does a symbolic link point to.
     Readlink,
     /// Run this program.
     Exec,
-    /// Names a path and changes what other questions would be answered: unlink, rename, mkdir, ….
+    /// Names a path and changes the answers to other questions: unlink, rename, mkdir, ….
     Change,
     /// Names a path, none of the above (statfs, inotify_add_watch, chdir, getxattr, …).
     OtherPath,
@@ -35,7 +36,21 @@ pub enum Query {
 }
 
 impl Query {
-    /// The question of the call `name` when nothing is known of its flags. `open` and `openat`
+    /// All, in declaration order.
+    pub const ALL: [Query; 10] = [
+        Query::Stat,
+        Query::Lstat,
+        Query::Open,
+        Query::OpenWrite,
+        Query::Access,
+        Query::Readlink,
+        Query::Exec,
+        Query::Change,
+        Query::OtherPath,
+        Query::NoPath,
+    ];
+
+    /// The question of the call `name` if its flags are not known. `open` and `openat`
     /// need theirs: see [`Query::open`]; so do the `*at` status calls: see [`Query::status`].
     pub fn of(name: &str) -> Query {
         match name {
@@ -82,7 +97,7 @@ impl Query {
         self != Query::NoPath
     }
 
-    /// Whether the call may change what another question is answered.
+    /// Whether the call may change the answer to another question.
     pub fn changes(self) -> bool {
         matches!(self, Query::OpenWrite | Query::Change | Query::Exec)
     }

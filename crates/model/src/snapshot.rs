@@ -1,6 +1,6 @@
-//! What was counted in a window or a run, without its processes: to be kept, and compared.
+//! What was counted in a window or a run, without its processes: to be saved and compared.
 
-use crate::{Fact, Profile, Row};
+use crate::{Backend, Fact, Profile, Row};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,17 +24,17 @@ pub struct RowChange {
 pub struct Snapshot {
     /// What was observed, in words.
     pub name: String,
-    /// How it was observed.
-    pub backend: String,
+    /// What observed.
+    pub backend: Backend,
     /// Whether every call was counted.
     pub complete: bool,
-    /// Whether `rows` are all there were, and not only those that findings keep.
+    /// Whether `rows` has all rows, and not only those of findings.
     pub all_rows: bool,
     /// Length of the window, nanoseconds, where known.
     pub window_ns: Option<u64>,
     /// CPU time, user and system, nanoseconds, where known and not distorted by a tracer.
     pub cpu_ns: Option<u64>,
-    /// Requests that were served meanwhile, where somebody counts them.
+    /// Requests that were served in that time, if they were counted.
     pub requests: Option<f64>,
     /// Calls counted.
     pub calls: u64,
@@ -55,17 +55,15 @@ impl Snapshot {
         (profile.call(row).to_owned(), profile.path(row).to_owned(), outcome)
     }
 
-    /// What of `profile` is kept.
+    /// The snapshot of `profile`.
     pub fn of(profile: &Profile, name: impl Into<String>) -> Snapshot {
         let mut rows = BTreeMap::new();
         for row in &profile.rows {
             *rows.entry(Snapshot::key(profile, row)).or_default() += row.count;
         }
         let totals = &profile.totals;
-        // A tracer's stops are in the time that a traced program spends in the kernel.
-        let distorted =
-            profile.backend.starts_with("ptrace") || profile.backend.starts_with("strace");
-        let cpu = totals.cpu_user_ns.zip(totals.cpu_sys_ns).filter(|_| !distorted);
+        let cpu = totals.cpu_user_ns.zip(totals.cpu_sys_ns);
+        let cpu = cpu.filter(|_| !profile.backend.distorts_cpu_time());
         Snapshot {
             name: name.into(),
             backend: profile.backend.clone(),
@@ -76,7 +74,7 @@ impl Snapshot {
             requests: None,
             calls: totals.calls,
             rows,
-            lost: profile.lost.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
+            lost: profile.lost.iter().map(|(loss, n)| (loss.name().to_owned(), *n)).collect(),
         }
     }
 }
@@ -97,19 +95,19 @@ pub fn changed_rows(before: &Snapshot, after: &Snapshot) -> Vec<RowChange> {
         })
         .filter(|row| row.before != row.after)
         .collect();
-    // Of two alike the one with a path tells more.
+    // Of two equal ones, the one with a path says more.
     rows.sort_by_key(|row| (Reverse(row.before.abs_diff(row.after)), row.path.is_empty()));
     rows
 }
 
-/// Calls that fell by less than this part are not called proven: there is one window of each, and a
+/// A fall of calls by less than this part is not proof: there is one window of each, and a
 /// service's load is never twice the same.
 pub const PROVEN_FALL: f64 = 0.1;
 
 /// Calls in two windows, by one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Of what: "second", "second of CPU", "request".
+    /// The unit: "second", "second of CPU", "request".
     pub per: &'static str,
     /// Calls before.
     pub before: f64,
@@ -124,7 +122,7 @@ impl Compared {
     }
 }
 
-/// Calls of two windows per second, per second of CPU and per request, as far as both know them.
+/// Calls of two windows per second, per second of CPU and per request, where both know them.
 /// The last is the best measure: it does not depend on the load.
 pub fn compare(before: &Snapshot, after: &Snapshot) -> Vec<Compared> {
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);

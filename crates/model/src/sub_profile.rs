@@ -1,12 +1,12 @@
-//! A part of a profile: what some of its processes asked, as a profile of its own.
+//! A part of a profile: the calls of some of its processes, as a separate profile.
 
 use crate::{CallId, Host, Interner, ProcId, Process, Profile, Row, Spawn, Target, Totals};
 use std::collections::BTreeMap;
 
-/// What some processes of a profile asked, and where it stands in the whole.
+/// The calls of some processes of a profile, and their positions in the whole.
 #[derive(Clone, Debug)]
 pub struct SubProfile {
-    /// The part, as a profile of its own.
+    /// The part, as a separate profile.
     pub profile: Profile,
     /// For each process of the part, its id in the whole; ascending.
     pub processes: Vec<ProcId>,
@@ -14,7 +14,7 @@ pub struct SubProfile {
     pub rows: Vec<usize>,
 }
 
-/// What of a profile goes into one part.
+/// What one part takes from a profile.
 #[derive(Default)]
 struct Share {
     processes: Vec<ProcId>,
@@ -27,7 +27,7 @@ struct Share {
 type Place = Option<(usize, ProcId)>;
 
 impl Profile {
-    /// The profile of the processes that are to be kept, with the id here of each of its
+    /// The profile of the processes to keep, with the id here of each of its
     /// processes. See [`Profile::parts`].
     pub fn part(&self, keep: &dyn Fn(ProcId) -> bool) -> (Profile, Vec<ProcId>) {
         match self.parts(|id| keep(id).then_some(())).next() {
@@ -36,12 +36,12 @@ impl Profile {
         }
     }
 
-    /// The profiles of the processes of one key each, sorted by key; those without a key are in
-    /// none. One pass over all rows, and each part is made only when its turn comes.
+    /// One profile per key, of the processes with that key, sorted by key; processes without a key are in
+    /// none. One pass over all rows, and each part is made only when the iterator reaches it.
     ///
-    /// A part has its own totals and texts; facts, window, host, notes and what was lost are those
+    /// A part has its own totals and texts; facts, window, host, notes and losses are those
     /// of the whole. A process whose parent is not in the same part has no parent there. If it was
-    /// forked from it, it counts as born the way its image was: what that image loaded is not seen.
+    /// forked from it, its start counts as that of its image: what that image loaded is not in the part.
     pub fn parts<K: Ord>(
         &self,
         key: impl Fn(ProcId) -> Option<K>,
@@ -76,7 +76,7 @@ impl Profile {
             .map(move |(part, (key, share))| (key, self.cut(&places, part, share)))
     }
 
-    /// Part number `part`, of which `places` tells who is in it.
+    /// Part number `part`; `places` says which processes are in it.
     fn cut(&self, places: &[Place], part: usize, share: Share) -> SubProfile {
         let here =
             |id: ProcId| places[id.index()].filter(|(other, _)| *other == part).map(|(_, new)| new);

@@ -1,35 +1,38 @@
-//! The one gate to reports of others: a report is evidence, not an order. Whose it is is looked at before it
-//! is read; what it advises is worked out here, by the rule.
+//! Saved reports as a source of changes. Somebody else may have written one, so its owner is checked before it is
+//! read, and the rule itself decides again, here, what it advises.
 
-use crate::{output, settings, whose};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::context::Context;
+use crate::output;
+use anyhow::{Context as _, Result, anyhow, bail};
 use needless_environment::others_write;
 use needless_model::{Change, Profile, Remedy, Safety};
 use needless_prove::can_make;
-use needless_report::{Advice, Saved, clean};
+use needless_report::{Advice, Saved, escape};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A report that nobody else can have written.
+/// Reads a report that no other user can have written.
 ///
 /// # Errors
-/// In one line, with the way out: it is somebody else's, others may write it, or it is no report.
-pub(crate) fn report(path: &Path) -> Result<Saved> {
-    whose::as_them(|| trusted(path))?
+/// When it belongs to another user, others may write it, or it is not a report.
+pub(crate) fn report(context: &Context, path: &Path) -> Result<Saved> {
+    context.user.act(|| trusted(context, path))?
 }
 
-fn trusted(path: &Path) -> Result<Saved> {
+fn trusted(context: &Context, path: &Path) -> Result<Saved> {
     let named = || format!("cannot read {}", path.display());
-    // Before it is opened: a pipe with nobody at its other end would hold us up.
+    // Before it is opened: opening a pipe waits for its writer.
     if !path.metadata().with_context(named)?.is_file() {
-        bail!("{}: no regular file: save the report to one first", path.display());
+        bail!("{}: not a regular file: save the report to one first", path.display());
     }
     let mut file = File::open(path).with_context(named)?;
-    if let Some(others) = others_write(path, &file, &settings::owners()?).with_context(named)? {
+    if let Some(others) =
+        others_write(path, &file, &context.user.trusted_owners()?).with_context(named)?
+    {
         bail!(
-            "{0}: not believed: {others}. A report says what root or you are to run with: look into it, then make it yours: cp {0} FILE, in a directory of yours",
+            "{0}: not trusted: {others}. needless would change your environment, or root's, as this report says: check it, then copy it into a directory of yours: cp {0} FILE",
             path.display()
         );
     }
@@ -44,65 +47,71 @@ pub(crate) fn first(advice: &Advice) -> Option<&Change> {
     changes.find(|(change, manual)| !manual && can_make(change)).map(|(change, _)| change)
 }
 
-/// What a report leaves to a person, for the end of a sentence: the first remedy of each finding.
+/// What a report leaves to a person, as the end of a sentence: the first remedy of each finding.
 pub(crate) fn by_hand(findings: &[Advice], rules: &[String]) -> String {
     let wanted = |advice: &&Advice| rules.is_empty() || rules.contains(&advice.rule);
-    let said =
+    let texts =
         findings.iter().filter(wanted).filter_map(|advice| match advice.changes.first()? {
-            (Change::Manual(text), _) => Some(format!("{}: {}", clean(&advice.rule), clean(text))),
+            (Change::Manual(text), _) => {
+                Some(format!("{}: {}", escape(&advice.rule), escape(text)))
+            }
             _ => None,
         });
-    let said: Vec<String> = said.collect();
-    match said.is_empty() {
+    let texts: Vec<String> = texts.collect();
+    match texts.is_empty() {
         true => String::new(),
-        // A sentence of the file, and so it is named as one.
-        false => format!(" (the report says: {})", said.join("; ")),
+        // The text is from the file, and is quoted as such.
+        false => format!(" (the report says: {})", texts.join("; ")),
     }
 }
 
-/// Works out what `rule` advises where a report says `said`. `here` looks at the process, asked for a
-/// variable. The sentence, if there is one, says that the report has something else.
+/// What `rule` advises here, where a report says `reported`. `here` looks at the process, with the named variable. The
+/// sentence, if there is one, is for the user: the report says something else.
 ///
 /// # Errors
-/// In a sentence, with what to do: the rule advises no such thing, or not here, or leaves it to a person.
+/// When the rule does not advise such a change, or not here, or leaves it to a person.
 pub(crate) fn remedy(
+    context: &Context,
     rule: &str,
-    said: &Change,
+    reported: &Change,
     here: impl FnOnce(&str) -> Result<Profile>,
 ) -> Result<(Remedy, Option<String>)> {
-    let by_hand = || match said {
+    let by_hand = || match reported {
         Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
-        Change::UnsetEnv { variable } => format!("--unset {}", clean(variable)),
-        _ => format!("--set {}=VALUE", clean(variable(said))),
+        Change::UnsetEnv { variable } => format!("--unset {}", escape(variable)),
+        _ => format!("--set {}=VALUE", escape(variable(reported))),
     };
     let refused = |why: &str| {
-        let (rule, why) = (clean(rule), clean(why));
+        let (rule, why) = (escape(rule), escape(why));
         anyhow!(
-            "{rule}: {why}: not taken from a report; if it is right, do it by hand: {}",
+            "{rule}: {why}: needless does not take it from a report; if it is right, do it by hand: {}",
             by_hand()
         )
     };
-    let made = match settings::get().rule(rule) {
-        // As trusted as the needless.toml that is in force here.
+    let made = match context.settings.rule(rule) {
+        // needless.toml is trusted.
         Some(declared) => declared.remedy.clone(),
         None => {
-            needless_rules::can_advise(rule, said).map_err(|why| refused(&why))?;
-            let here = here(variable(said)).with_context(|| clean(rule).into_owned())?;
-            needless_rules::rederive(rule, said, &here).map_err(|why| refused(&why))?
+            needless_rules::can_advise(rule, reported).map_err(|why| refused(&why))?;
+            let here = here(variable(reported)).with_context(|| escape(rule).into_owned())?;
+            needless_rules::rederive(rule, reported, &here).map_err(|why| refused(&why))?
         }
     };
     match &made.change {
         _ if matches!(made.safety, Safety::Manual(_)) => {
-            return Err(refused("that is for a person to decide"));
+            return Err(refused("a person has to decide that"));
         }
         change if !can_make(change) => {
-            return Err(refused("the right value cannot be told from here"));
+            return Err(refused("the right value is not known here"));
         }
         _ => {}
     }
-    let other = (made.change != *said).then(|| {
-        let (said, made) = (words(said), words(&made.change));
-        format!("{}: the report says {said}; what the rule advises here is {made}", clean(rule))
+    let other = (made.change != *reported).then(|| {
+        let (reported, made) = (label(reported), label(&made.change));
+        format!(
+            "{}: the report says {reported}; what the rule advises here is {made}",
+            escape(rule)
+        )
     });
     Ok((made, other))
 }
@@ -110,26 +119,26 @@ pub(crate) fn remedy(
 fn variable(change: &Change) -> &str {
     match change {
         Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable,
-        // Ours are time functions.
+        // Our library has time functions.
         _ => "TZ",
     }
 }
 
-/// A change in words that a terminal may see.
-fn words(change: &Change) -> String {
+/// A change as a text that is safe on a terminal.
+fn label(change: &Change) -> String {
     match change {
         Change::SetEnv { variable, value } => {
-            clean(&format!("{variable}={}", value.as_deref().unwrap_or("?"))).into_owned()
+            escape(&format!("{variable}={}", value.as_deref().unwrap_or("?"))).into_owned()
         }
-        Change::UnsetEnv { variable } => format!("{} removed", clean(variable)),
+        Change::UnsetEnv { variable } => format!("{} removed", escape(variable)),
         _ => "another library".to_owned(),
     }
 }
 
-/// Says each sentence once.
-pub(crate) fn say_once(said: &mut HashSet<String>, sentence: Option<String>) {
-    if let Some(sentence) = sentence.filter(|sentence| !said.contains(sentence)) {
-        output::say(&sentence);
-        said.insert(sentence);
+/// Shows each sentence once.
+pub(crate) fn warn_once(shown: &mut HashSet<String>, sentence: Option<String>) {
+    if let Some(sentence) = sentence.filter(|sentence| !shown.contains(sentence)) {
+        output::warn(&sentence);
+        shown.insert(sentence);
     }
 }

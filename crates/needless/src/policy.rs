@@ -1,50 +1,56 @@
-//! Between the rules and the report: suppressions, the baseline, and whether all is within the budget.
+//! Between the rules and the report: suppressions, the baseline and the budget.
 
-use crate::cli::{self, ColorMode, FailOn};
+use crate::cli::{FailOn, ReportArgs};
+use crate::context::Context;
 use crate::output::{self, Output, Stream};
-use crate::{settings, whose};
-use anyhow::{Context, Result, anyhow};
-use needless_localtime::gmtime;
+use anyhow::{Context as _, Result, anyhow};
 use needless_model::Profile;
-use needless_report::{Format, Report, Source};
-use needless_rules::{CheckOptions, Date, Known, Verdict};
+use needless_report::{Report, ReportFormat, Source, Style};
+use needless_rules::{CheckOptions, Known, Verdict};
 use std::path::Path;
-use std::time::SystemTime;
 
-/// What was asked for, its files looked at before anything runs.
-pub(crate) struct Policy {
+/// What the options say, with their files opened before anything runs.
+pub(crate) struct Policy<'a> {
+    context: &'a Context,
     options: CheckOptions,
     baseline: Option<Vec<Known>>,
-    pub(crate) save: Option<Output>,
+    save: Option<Output<'a>>,
     fail_on: Option<FailOn>,
 }
 
-impl Policy {
+impl<'a> Policy<'a> {
     /// # Errors
-    /// When the baseline cannot be read, or the new one could not be written.
-    pub(crate) fn open(asked: &cli::Report) -> Result<Policy> {
-        let save = asked.save_baseline.as_deref();
+    /// When the baseline cannot be read, or the new one cannot be written.
+    pub(crate) fn open(context: &'a Context, args: &ReportArgs) -> Result<Policy<'a>> {
+        let save = args.save_baseline.as_deref();
+        // A baseline is a JSON report, whatever its file is called.
+        let save = save.map(|path| Output::open(context, Some(path), Stream::Stdout, None));
         Ok(Policy {
-            options: crate::rules(asked),
-            baseline: asked.baseline.as_deref().map(known).transpose()?,
-            // A baseline is a JSON report, whatever its file is called.
-            save: save.map(|path| Output::open(Some(path), Stream::Stdout, None)).transpose()?,
-            fail_on: asked.fail_on,
+            context,
+            options: context.settings.check_options(args),
+            baseline: args.baseline.as_deref().map(|path| known(context, path)).transpose()?,
+            save: save.transpose()?,
+            fail_on: args.fail_on,
         })
     }
 
-    /// Whether somebody relies on the outcome: it is to fail, then, where it cannot be had.
-    pub(crate) fn is_asked(&self) -> bool {
+    /// Whether the user relies on the judgement.
+    pub(crate) fn is_relied_on(&self) -> bool {
         self.fail_on.is_some() || self.save.is_some()
     }
 
-    /// What the rules are to be asked with.
+    /// Whether only root's capabilities let the new baseline be written.
+    pub(crate) fn needs_capabilities(&self) -> bool {
+        self.save.as_ref().is_some_and(Output::needs_capabilities)
+    }
+
+    /// The options for the rules.
     pub(crate) fn options(&self) -> &CheckOptions {
         &self.options
     }
 
-    /// Takes out of the verdict what is suppressed or known, and judges the rest. Nothing is written yet:
-    /// a file that cannot be does not change the judgement.
+    /// Takes out of the verdict what is suppressed or known, and judges the rest. Nothing is written yet, so that
+    /// a file that cannot be written does not change the judgement.
     ///
     /// # Errors
     /// When the new baseline cannot be formed.
@@ -53,8 +59,8 @@ impl Policy {
         verdict: &mut Verdict,
         profile: &Profile,
         source: &Source,
-    ) -> Result<Judgement> {
-        suppress(verdict, profile, &self.options);
+    ) -> Result<Judgement<'a>> {
+        self.context.settings.suppress(verdict, profile, &self.options);
         let mut save = None;
         if let Some(output) = self.save {
             let report = Report {
@@ -63,11 +69,11 @@ impl Policy {
                 source: source.clone(),
                 top: None,
                 proof: None,
-                version: env!("CARGO_PKG_VERSION"),
+                version: crate::VERSION,
             };
             let mut text = Vec::new();
-            let style = output.style(ColorMode::Never);
-            needless_report::write(&mut text, &report, Format::Json, style)
+            let plain = Style { colour: false, width: 100 };
+            needless_report::write(&mut text, &report, ReportFormat::Json, plain)
                 .context("cannot form the baseline")?;
             save = Some((output, text));
         }
@@ -82,54 +88,37 @@ impl Policy {
     }
 }
 
-/// What came of it.
-pub(crate) struct Judgement {
+/// Whether the findings are within the budget.
+pub(crate) struct Judgement<'a> {
     exceeded: Option<FailOn>,
     /// The new baseline, to be written.
-    save: Option<(Output, Vec<u8>)>,
+    save: Option<(Output<'a>, Vec<u8>)>,
 }
 
-impl Judgement {
-    /// Writes the new baseline, and says after the report that the budget is exceeded. Whether it is not.
+impl Judgement<'_> {
+    /// To be called after the report: writes the new baseline, and warns where the budget is exceeded. Returns whether
+    /// the findings are within it.
     ///
     /// # Errors
-    /// When the report, as `reported` says, or the baseline could not be written. Both were tried.
+    /// When the report (see `reported`) or the baseline could not be written. Both were tried.
     pub(crate) fn end(self, reported: Result<()>) -> Result<bool> {
         let saved = self.save.map_or(Ok(()), |(output, text)| output.write(&text));
         if let Some(limit) = self.exceeded {
-            output::say(format_args!("failed: more is needless than --fail-on {limit} allows"));
+            output::warn(format_args!("failed: more is needless than --fail-on {limit} allows"));
         }
         if let (Err(_), Err(error)) = (&reported, &saved) {
-            output::say(format_args!("{error:#}"));
+            output::warn(format_args!("{error:#}"));
         }
         reported.and(saved).map(|()| self.exceeded.is_none())
     }
 }
 
-/// Takes out of the verdict what needless.toml says.
-pub(crate) fn suppress(verdict: &mut Verdict, profile: &Profile, options: &CheckOptions) {
-    let ignores = &settings::get().ignores;
-    needless_rules::suppress(verdict, profile, ignores, options, today());
-}
-
-/// The day in UTC.
-fn today() -> Date {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(since.as_secs()).ok().and_then(gmtime);
-    // `tm_year` counts from 1900, `tm_mon` from 0.
-    now.map_or(Date { year: 1970, month: 1, day: 1 }, |now| Date {
-        year: now.year + 1900,
-        month: now.mon as u8 + 1,
-        day: now.mday as u8,
-    })
-}
-
-fn known(path: &Path) -> Result<Vec<Known>> {
-    let text = whose::text_of(path)?;
+fn known(context: &Context, path: &Path) -> Result<Vec<Known>> {
+    let text = context.user.text_of(path)?;
     let saved = needless_report::read_saved(&text);
     let saved = saved.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     saved.known.with_context(|| {
-        format!("{}: a profile holds no findings: a baseline is a JSON report", path.display())
+        format!("{}: a profile has no findings: pass a JSON report as baseline", path.display())
     })
 }
 

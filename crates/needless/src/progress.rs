@@ -1,85 +1,104 @@
-//! How far a window of observation or an experiment is, for somebody at a terminal.
+//! The progress of an observation or a proof, on one line of the terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use needless_observe::Who;
-use needless_prove::{Arm, Step};
-use std::time::Duration;
+use needless_prove::{ProveStep, Variant};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
-/// A line on standard error; nothing where that is no terminal.
-pub(crate) struct Progress(ProgressBar);
+/// Columns of the bar.
+const BAR: usize = 30;
+/// The least time from one version of the line to the next.
+const PAUSE: Duration = Duration::from_millis(50);
 
-impl Progress {
-    pub(crate) fn new(who: &Who, length: Duration) -> Progress {
-        let milliseconds = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        // Hides itself where standard error is no terminal.
-        let bar = ProgressBar::with_draw_target(Some(milliseconds), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("needless: {msg} [{bar:30}] {prefix}");
-        // The template is a constant.
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        let who = who.to_string();
-        // What a person typed; not to be shown raw nonetheless.
-        bar.set_message(format!("observing {}", who.escape_debug()));
-        bar.set_prefix("Ctrl-C: report now");
-        Progress(bar)
+/// A line on standard error; nothing where that is not a terminal.
+struct Line {
+    terminal: bool,
+    shown: Option<Instant>,
+}
+
+impl Line {
+    fn new() -> Line {
+        let plain = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        Line { terminal: std::io::stderr().is_terminal() && !plain, shown: None }
     }
 
-    /// For what has steps, and no length known before.
-    pub(crate) fn of_steps() -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("needless: {msg} …");
-        Progress(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+    /// Replaces the line. `done`: which part of the whole is done; `None` where that is not known yet.
+    fn show(&mut self, what: &str, done: Option<f64>) {
+        let early = self.shown.is_some_and(|shown| shown.elapsed() < PAUSE);
+        if !self.terminal || (early && done.is_some()) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let bar = "=".repeat((done.unwrap_or(0.0).clamp(0.0, 1.0) * BAR as f64) as usize) + ">";
+        let hint = done.map_or("", |_| " Ctrl-C: report now");
+        let text = format!("needless: {what} [{bar:BAR$.BAR$}]{hint}");
+        // A line that the terminal wraps cannot be erased.
+        let columns = terminal_size::terminal_size().map_or(80, |(width, _)| width.0.max(1));
+        let text: String = text.chars().take(usize::from(columns) - 1).collect();
+        self.write(&text);
     }
 
-    pub(crate) fn step(&self, what: &str) {
-        self.0.set_message(what.to_owned());
-        self.0.tick();
-    }
-
-    pub(crate) fn show(&self, so_far: Duration) {
-        self.0.set_position(u64::try_from(so_far.as_millis()).unwrap_or(u64::MAX));
-    }
-
-    pub(crate) fn end(&self) {
-        self.0.finish_and_clear();
+    /// A terminal that is gone is no reason to stop.
+    fn write(&self, text: &str) {
+        // Back to the first column, and erase to the end of the line (ECMA-48).
+        let _ = std::io::stderr().write_all(format!("\r\x1b[K{text}").as_bytes());
     }
 }
 
-/// How far an experiment is.
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            self.write("");
+        }
+    }
+}
+
+/// The progress of an observation. Dropped, it disappears.
+pub(crate) struct Progress {
+    line: Line,
+    what: String,
+    length: Duration,
+}
+
+impl Progress {
+    pub(crate) fn new(who: &Who, length: Duration) -> Progress {
+        // Escaped, though the user typed it.
+        let what = format!("observing {}", who.to_string().escape_debug());
+        Progress { line: Line::new(), what, length }
+    }
+
+    pub(crate) fn show(&mut self, so_far: Duration) {
+        self.line.show(&self.what, Some(so_far.as_secs_f64() / self.length.as_secs_f64()));
+    }
+}
+
+/// The progress of a proof. Dropped, it disappears.
 pub(crate) struct Pairs {
-    bar: ProgressBar,
+    line: Line,
     runs: Option<usize>,
     budget: Option<Duration>,
 }
 
-/// Of a bar that is full.
-const FULL: u64 = 1000;
-
 impl Pairs {
     pub(crate) fn new(runs: Option<usize>, budget: Option<Duration>) -> Pairs {
-        let bar = ProgressBar::with_draw_target(Some(FULL), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("needless: {msg} [{bar:30}] {prefix}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        Pairs { bar, runs, budget }
+        Pairs { line: Line::new(), runs, budget }
     }
 
-    pub(crate) fn show(&self, step: Step) {
+    pub(crate) fn show(&mut self, step: ProveStep) {
         match step {
-            Step::Counting(Arm::Before) => self.bar.set_message("counting calls as it is"),
-            Step::Counting(Arm::After) => self.bar.set_message("counting calls with the change"),
-            Step::Warming => self.bar.set_message("warming up"),
-            Step::Pairs(done, spent) => {
+            ProveStep::Counting(Variant::Before) => {
+                self.line.show("counting calls without the change", None)
+            }
+            ProveStep::Counting(Variant::After) => {
+                self.line.show("counting calls with the change", None)
+            }
+            ProveStep::Warming => self.line.show("warming up", None),
+            ProveStep::Pairs(done, spent) => {
                 let of = self.runs.map(|runs| done as f64 / runs.max(1) as f64);
                 let budget = self.budget.map(|all| spent.as_secs_f64() / all.as_secs_f64());
-                let part = of.unwrap_or(0.0).max(budget.unwrap_or(0.0)).min(1.0);
-                self.bar.set_prefix("Ctrl-C: report now");
-                self.bar.set_message(format!("{done} pairs measured"));
-                self.bar.set_position((part * FULL as f64) as u64);
+                let part = of.unwrap_or(0.0).max(budget.unwrap_or(0.0));
+                self.line.show(&format!("{done} pairs measured"), Some(part));
             }
         }
-        self.bar.tick();
-    }
-
-    pub(crate) fn end(&self) {
-        self.bar.finish_and_clear();
     }
 }

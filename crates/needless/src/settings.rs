@@ -1,91 +1,106 @@
 //! What `needless.toml` says, read once for the run.
 
-use crate::cli::{self, Action, Cli};
+use crate::caller::User;
+use crate::cli::{self, Action, Cli, ReportArgs};
 use crate::output;
-use crate::whose::{self, as_them};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use needless_config::{Config, find};
 use needless_environment::others_write;
-use needless_rules::{Declared, Ignore};
+use needless_localtime::gmtime;
+use needless_model::{Profile, WatchList};
+use needless_rules::{CheckOptions, Date, Declared, Verdict};
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What was configured.
-#[derive(Default)]
 pub(crate) struct Settings {
+    /// The files' content.
+    pub(crate) config: Config,
     /// Rules of the user.
-    pub(crate) rules: &'static [Declared],
-    /// Suppressions.
-    pub(crate) ignores: Vec<Ignore>,
-    /// Variables that rules read, the built-in ones' too.
-    pub(crate) watched: &'static [&'static str],
-    config: Config,
-}
-
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
-
-/// The settings; those of no file before [`load`].
-pub(crate) fn get() -> &'static Settings {
-    SETTINGS.get_or_init(|| of(Config::default()))
-}
-
-fn of(config: Config) -> Settings {
-    Settings {
-        rules: Vec::leak(config.rules.clone()),
-        ignores: config.ignores.clone(),
-        watched: config.watched(),
-        config,
-    }
+    pub(crate) rules: Arc<[Declared]>,
+    /// Variables that rules read, built-in ones and these: no other is kept of an environment.
+    pub(crate) watched: WatchList,
 }
 
 impl Settings {
-    /// What the files say.
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
+    /// Reads the files, if the command has to do with rules.
+    ///
+    /// # Errors
+    /// When one cannot be read or is wrong.
+    pub(crate) fn load(cli: &Cli, user: &User) -> Result<Settings> {
+        let files = if named(&cli.action).is_some() { files(cli, user)? } else { Vec::new() };
+        let config = user.act(|| needless_config::read(files.iter().map(PathBuf::as_path)))??;
+        Ok(Settings { rules: config.rules.clone().into(), watched: config.watched(), config })
     }
 
     /// A declared rule.
-    pub(crate) fn rule(&self, name: &str) -> Option<&'static Declared> {
+    pub(crate) fn rule(&self, name: &str) -> Option<&Declared> {
         self.rules.iter().find(|rule| rule.name == name)
     }
-}
 
-/// Reads the files that are meant, where the command line asks for something that they are about.
-pub(crate) fn load(cli: &Cli) -> Result<()> {
-    if named(&cli.action).is_none() {
-        return Ok(());
+    /// The options for the rules, as the command line has them.
+    pub(crate) fn check_options(&self, args: &ReportArgs) -> CheckOptions {
+        // Each name once: every finding is compared with all of them.
+        let once = |names: &[String]| {
+            let mut seen = BTreeSet::new();
+            names.iter().filter(|name| seen.insert(*name)).cloned().collect()
+        };
+        CheckOptions {
+            min_saving_percent: args.min_saving,
+            only: once(&args.rules),
+            ignore: once(&args.ignored),
+            pedantic: args.pedantic,
+            declared: self.rules.clone(),
+        }
     }
-    let files = files(cli)?;
-    let config = as_them(|| needless_config::read(files.iter().map(PathBuf::as_path)))??;
-    // Nobody asked for them before.
-    let _ = SETTINGS.set(of(config));
-    Ok(())
+
+    /// Takes out of the verdict what needless.toml suppresses.
+    pub(crate) fn suppress(
+        &self,
+        verdict: &mut Verdict,
+        profile: &Profile,
+        options: &CheckOptions,
+    ) {
+        needless_rules::suppress(verdict, profile, &self.config.ignores, options, today());
+    }
 }
 
-/// Looks that there are rules of the names that the command line mentions, and that some rule is left to
-/// check; a usage error where not.
-pub(crate) fn check_names(cli: &Cli) {
-    let config = get().config();
+/// The day in UTC.
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(since.as_secs()).ok().and_then(gmtime);
+    // `tm_year` counts from 1900, `tm_mon` from 0.
+    now.map_or(Date { year: 1970, month: 1, day: 1 }, |now| Date {
+        year: now.year + 1900,
+        month: now.mon as u8 + 1,
+        day: now.mday as u8,
+    })
+}
+
+/// Checks that the rules that the command line names exist, and that some rule is left to check; ends needless with
+/// a usage error where not.
+pub(crate) fn check_names(cli: &Cli, settings: &Settings) {
     let wrong = |what: String| Cli::command().error(ErrorKind::InvalidValue, what).exit();
     let mut names = named(&cli.action).unwrap_or_default().into_iter();
-    if let Some(unknown) = names.find(|name| !config.knows(name)) {
-        let declared = get().rules.iter().map(|rule| rule.name);
+    if let Some(unknown) = names.find(|name| !settings.config.knows(name)) {
+        let declared = settings.rules.iter().map(|rule| &*rule.name);
         let all: Vec<&str> =
             needless_rules::RULES.iter().map(|rule| rule.name).chain(declared).collect();
         wrong(format!("{unknown}: {}", cli::no_such_rule(unknown, &all)));
     }
-    let selection = report(&cli.action).and_then(|asked| crate::rules(asked).selection());
+    let selection = report(&cli.action).and_then(|args| settings.check_options(args).selection());
     if selection.is_some_and(|selection| selection.wanted == 0) {
-        wrong("no rule is left to check: each --rule is in --ignore, too".to_owned());
+        wrong("no rule is left to check: --ignore names each --rule".to_owned());
     }
 }
 
 /// The options of a report, where an action has them.
-fn report(action: &Action) -> Option<&cli::Report> {
+fn report(action: &Action) -> Option<&ReportArgs> {
     match action {
         Action::Run(run) => Some(&run.report),
         Action::Attach(attach) => Some(&attach.report),
@@ -95,7 +110,7 @@ fn report(action: &Action) -> Option<&cli::Report> {
     }
 }
 
-/// The rules that an action names; `None`: it has nothing to do with rules.
+/// The rules that an action names; `None` where it has nothing to do with rules.
 fn named(action: &Action) -> Option<Vec<&String>> {
     if let Some(report) = report(action) {
         return Some(report.rules.iter().chain(&report.ignored).collect());
@@ -109,29 +124,21 @@ fn named(action: &Action) -> Option<Vec<&String>> {
     })
 }
 
-fn files(cli: &Cli) -> Result<Vec<PathBuf>> {
+fn files(cli: &Cli, user: &User) -> Result<Vec<PathBuf>> {
     if cli.no_config {
         return Ok(Vec::new());
     }
     if !cli.config.is_empty() {
         return Ok(cli.config.clone());
     }
-    // Who works in a directory that is gone has no file there.
+    // A working directory that was removed has no file.
     let Ok(here) = std::env::current_dir() else { return Ok(Vec::new()) };
-    let owners = owners()?;
-    // One that cannot be opened is no danger, and its reader says so.
+    let owners = user.trusted_owners()?;
+    // A file that cannot be opened does no harm; reading it gives the error.
     let doubt = |file: &Path| {
         File::open(file).and_then(|open| others_write(file, &open, &owners)).ok().flatten()
     };
     let found = find(&here, doubt).map_err(|why| anyhow!("{why}"))?;
-    found.refused.iter().for_each(output::say);
+    found.refused.iter().for_each(output::warn);
     Ok(found.files)
-}
-
-/// Whose files are believed: root's, our own, and those of the user who ran sudo.
-pub(crate) fn owners() -> Result<Vec<u32>> {
-    // Of /proc/self the owner is the effective user.
-    let own = Path::new("/proc/self").metadata().context("cannot look at /proc/self")?.uid();
-    let behind_sudo = whose::caller().map(|caller| caller.uid());
-    Ok([0, own].into_iter().chain(behind_sudo).collect())
 }

@@ -172,8 +172,8 @@ fn a_wrong_file_is_refused_in_one_line_before_anything_runs() {
     for (text, said) in [
         ("[[rule".to_owned(), "bad.toml:1:7: "),
         ("a = 1\n".to_owned(), "bad.toml:1:1: unknown field `a`"),
-        (rule.replace("\"missing\"", "\"mising\""), "bad.toml:5:11: \"mising\" is no outcome"),
-        (rule.replace("\"access\"", "\"a b\""), "bad.toml:3:9: \"a b\" is no system call"),
+        (rule.replace("\"missing\"", "\"mising\""), "bad.toml:5:11: \"mising\" is not an outcome"),
+        (rule.replace("\"access\"", "\"a b\""), "bad.toml:3:9: \"a b\" is not a system call"),
         (rule.replace("\"access\"", "\"getppid\""), "bad.toml:1:1: getppid names no path"),
         (rule.replace("git-home-config\"", "tz-unset\""), "bad.toml:2:8: \"tz-unset\" is the name"),
         (rule.replace("env = {", "enf = {"), "bad.toml:7:1: unknown field `enf`"),
@@ -181,7 +181,7 @@ fn a_wrong_file_is_refused_in_one_line_before_anything_runs() {
         (rule.replace("finding = \"nothing\"", "finding = \"x-y: 1 of 1\""), "lacks an example"),
         (format!("{rule}{rule}"), "is declared in bad.toml:1 already"),
         (ignore.to_owned(), "missing field `reason`"),
-        (format!("{ignore}reason = ' '\n"), "bad.toml:3:10: why"),
+        (format!("{ignore}reason = ' '\n"), "bad.toml:3:10: the reason is empty"),
         (format!("{ignore}reason = 'x'\nuntil = 2027-01-01T10:00:00Z\n"), "bad.toml:4:9: `until`"),
         (format!("{ignore}reason = 'x'\n").replace("unset", "unsett"), "bad.toml:1: there is no"),
     ] {
@@ -289,7 +289,7 @@ fn only_what_is_new_or_worse_is_told_beside_a_baseline() {
         ("50", 0, "known: 1 finding, 49 calls"),
         ("109", 0, "known: 1 finding, 108 calls"),
         ("110", 1, "tz-unset: 109 of 110"),
-        ("1", 0, "1 finding of the baseline is not here"),
+        ("1", 0, "1 finding of the baseline is no longer here"),
     ] {
         let (code, text) = run(gated, times);
         assert_eq!(code, Some(status), "{times}: {text}");

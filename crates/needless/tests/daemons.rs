@@ -214,7 +214,7 @@ fn units_with_mounts_of_their_own() {
     machine.ok("systemctl daemon-reload");
     let start = || drop(machine.ok("systemctl restart closed"));
     let find = probe(&machine, "closed");
-    let why = ["systemd, as closed.service, gives it nothing of the kind"];
+    let why = ["systemd, as closed.service, does not give it that variable"];
     let place = "/etc/systemd/system/closed.service.d/zz-needless.conf";
     Cell { name: "closed", start: &start, find: &find, program: "perl", why: &why, place }
         .holds(&machine);
@@ -257,7 +257,7 @@ fn runit_and_s6() {
         [("dir", "/etc/sv/dir/env/TZ"), ("plain", "/etc/sv/plain/run"), ("six", "/etc/six/TZ")]
     {
         let find = probe(&machine, name);
-        let why = ["a supervisor of run scripts gives it nothing of the kind"];
+        let why = ["a supervisor of run scripts does not give it that variable"];
         Cell { name, start: &start, find: &find, program: "perl", why: &why, place }
             .holds(&machine);
     }
@@ -332,9 +332,9 @@ fn a_job_of_at() {
     let story = origin(&machine, &pid);
     assert!(story.starts_with("TZ is not set in perl["), "{story}");
     for why in [
-        "at gives a job what its submitter had, and hands on nothing of its own",
-        "tz.conf:2 does not reach it: atd.service has it, and at gives a job what its",
-        "/etc/environment:1 does not reach it: at gives a job what its submitter had",
+        "at gives a job the environment of the user who submitted it, and passes on nothing of its own",
+        "tz.conf:2 does not reach it: atd.service has it, and at gives a job the environment",
+        "/etc/environment:1 does not reach it: at gives a job the environment of the user who submitted it",
     ] {
         assert!(story.contains(why), "{why:?} in {story}");
     }

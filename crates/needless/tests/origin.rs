@@ -288,7 +288,7 @@ fn what_cannot_be_placed_is_told_to_be_done_by_hand() {
     assert!(ran.status.success(), "{}", stderr(&ran));
     let done = needless(&["fix", report, "--yes"]);
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
-    assert!(stderr(&done).contains("of a command that was run"), "{}", stderr(&done));
+    assert!(stderr(&done).contains("about a command that needless ran"), "{}", stderr(&done));
     // The same of a process whose parent is a shell or a test: nobody's file.
     let Some(perl) = program("perl") else { return };
     let running = start(command(perl).args(["-e", READY]));
@@ -301,14 +301,14 @@ fn what_cannot_be_placed_is_told_to_be_done_by_hand() {
 #[test]
 fn bad_words_are_one_line() {
     for (args, says) in [
-        (&["origin", "T=Z", "1"][..], "no name of a variable"),
+        (&["origin", "T=Z", "1"][..], "not a valid variable name"),
         (&["origin", "TZ", "4294967290"], "there is no process"),
         (&["origin", "TZ", "--unit", "nosuch"], "there is no unit nosuch.service"),
         (&["fix", "--unit", "nosuch", "--set", "TZ=UTC"], "there is no unit nosuch.service"),
         (&["fix", "/nonexistent.json"], "cannot read /nonexistent.json"),
-        (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "no place that is known"),
+        (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "its format is not known"),
         // The value was forgotten: not taken for a wish to remove it.
-        (&["fix", "--unit", "cron", "--set", "TZ"], "wants VAR=VALUE"),
+        (&["fix", "--unit", "cron", "--set", "TZ"], "expected VAR=VALUE"),
     ] {
         let done = needless(args);
         assert_eq!(done.status.code(), Some(2), "{args:?}");
@@ -329,9 +329,9 @@ fn what_is_closed_says_what_would_open_it() {
     let program = folder.path().join("needless");
     copy(NEEDLESS, &program);
     for (words, says) in [
-        (&["origin", "TZ", &pid][..], "is another user's"),
+        (&["origin", "TZ", &pid][..], "belongs to another user"),
         (&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"], "run this with sudo"),
-        (&["undo"], "no right to it"),
+        (&["undo"], "no permission"),
     ] {
         let mut as_other = command(&setpriv);
         as_other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);

@@ -103,7 +103,7 @@ fn su_and_su_with_a_login_shell() {
     let Some(machine) = machine() else { return };
     machine.write("/etc/environment", "644", "# for all\nLANG=C.UTF-8\n");
     let start = || drop(machine.start("exec su -s /bin/sh -c '/usr/local/bin/probe su' daemon"));
-    cell(&machine, "su", &start, &["su gives it nothing of the kind"], "/etc/environment");
+    cell(&machine, "su", &start, &["su does not give it that variable"], "/etc/environment");
     let start =
         || drop(machine.start("TZ=UTC exec su - -s /bin/sh -c '/usr/local/bin/probe su-l' daemon"));
     cell(&machine, "su-l", &start, &["su - starts a new environment"], "/etc/environment");
@@ -143,7 +143,7 @@ fn sudo_which_drops_what_it_does_not_trust() {
         &machine,
         "sudo",
         &start,
-        &["sudo gives it nothing of the kind"],
+        &["sudo does not give it that variable"],
         "/etc/needless/sudo.env",
     );
     machine.ok("visudo -c");
@@ -175,7 +175,7 @@ fn cron_which_hands_on_nothing_of_its_own() {
     machine.ok("systemctl daemon-reload; systemctl restart cron");
     let start = || ();
     let why =
-        ["cron builds a job's environment anew", "tz.sh:1 does not reach it: only login shells"];
+        ["cron builds a new environment for a job", "tz.sh:1 does not reach it: only login shells"];
     cell(&machine, "cron", &start, &why, "/etc/cron.d/probe");
 }
 
@@ -193,7 +193,7 @@ fn ssh_with_a_command() {
     machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
     let ssh = "exec ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -p 2222 root@127.0.0.1";
     let start = || drop(machine.start(&format!("{ssh} /usr/local/bin/probe ssh")));
-    cell(&machine, "ssh", &start, &["sshd gives it nothing of the kind"], "/etc/environment");
+    cell(&machine, "ssh", &start, &["sshd does not give it that variable"], "/etc/environment");
     drop(machine.start(&format!("{ssh} bash -lc \"'/usr/local/bin/probe ssh-l'\"")));
     let pid = machine.pid_of(&format!("{WORDS} ssh-l"), "0");
     let story = origin(&machine, &pid);
@@ -339,10 +339,7 @@ fn a_strangers_report_changes_nothing() {
     let fix = "needless fix /run/r.json --yes --restart 2>&1 || echo rc $?";
     machine.write("/run/r.json", "666", &report("tz-unset", "TZ", "UTC"));
     let told = machine.ok(&format!("chown daemon /run/r.json; {fix}"));
-    assert!(
-        told.contains("not believed: it belongs to user") && told.ends_with("rc 2\n"),
-        "{told}"
-    );
+    assert!(told.contains("not trusted: it belongs to user") && told.ends_with("rc 2\n"), "{told}");
     machine.ok("rm /run/r.json");
     for (rule, variable) in [
         ("tz-unset", "LD_LIBRARY_PATH"),
@@ -353,7 +350,7 @@ fn a_strangers_report_changes_nothing() {
     ] {
         machine.write("/run/r.json", "644", &report(rule, variable, "/tmp/evil"));
         let told = machine.ok(fix);
-        assert!(told.contains("not taken from a report"), "{rule} {variable}: {told}");
+        assert!(told.contains("not take it from a report"), "{rule} {variable}: {told}");
         assert!(!told.contains("evil") && !told.contains(lure), "{rule} {variable}: {told}");
     }
     assert_eq!(machine.etc(), before);

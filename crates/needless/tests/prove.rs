@@ -268,12 +268,12 @@ fn input_is_replayed_and_the_world_put_back() {
 fn what_cannot_be_run_is_said() {
     for (words, says) in [
         (&["prove", "--set", "A=1", "--", "no-such-program"][..], "not found in PATH"),
-        (&["prove", "--set", "A=1"], "it goes behind --"),
+        (&["prove", "--set", "A=1"], "it goes after --"),
         (&["prove", "--", "true"], "no change to measure"),
         (&["prove", "/nonexistent.json", "--", "true"], "cannot read /nonexistent.json"),
-        (&["prove", "--set", "A=1", "date"], "a command goes behind --"),
+        (&["prove", "--set", "A=1", "date"], "a command goes after --"),
         (&["prove", "/etc/passwd", "--", "true"], "not a JSON report"),
-        (&["prove", "--set", "A=1", "--stdin", "/tmp", "--", "cat"], "it is no file"),
+        (&["prove", "--set", "A=1", "--stdin", "/tmp", "--", "cat"], "it is not a file"),
         (&["prove", "--set", "A=1", "--stdin", "/nonexistent", "--", "true"], "--stdin"),
         (&["prove", "--pid", "1"], "--save-before"),
         (&["run", "--prove", "--", "no-such-program"], "not found in PATH"),
@@ -354,7 +354,7 @@ fn what_fails_among_the_pairs_leaves_the_pairs_before() {
         let (done, proof) = prove(&options, &["sh", "-c", &script]);
         assert_eq!(done.status.code(), Some(2), "{}", stderr(&done));
         let says = format!("{option}: the command exits with status 4");
-        assert!(assert_one_line(&done).contains(&format!("{says}; the report is of the 2 pairs")));
+        assert!(assert_one_line(&done).contains(&format!("{says}; the report covers the 2 pairs")));
         assert_eq!((&proof["pairs"], &proof["early"]), (&2.into(), &true.into()), "{proof:#}");
         assert_eq!(proof["failure"], says, "{proof:#}");
         assert_eq!(proof["measures"].as_array().map(Vec::len), Some(7), "{proof:#}");

@@ -30,9 +30,9 @@ fn the_sample_of_the_article() {
     assert!(!sites.is_empty() && sites.iter().all(named), "{sites:?}");
     let zone = advised_zone(&report);
 
-    let mended = [("TZ", zone.as_str())];
-    assert_eq!(found(&run_with(&["--min-saving", "0"], &mended, &[&sample, "10"])), []);
-    let done = command(NEEDLESS).envs(mended).args(["run", "--", &sample, "10"]).output().unwrap();
+    let fixed = [("TZ", zone.as_str())];
+    assert_eq!(found(&run_with(&["--min-saving", "0"], &fixed, &[&sample, "10"])), []);
+    let done = command(NEEDLESS).envs(fixed).args(["run", "--", &sample, "10"]).output().unwrap();
     assert!(assert_one_line(&done).contains("nothing needless found"));
 }
 
@@ -151,8 +151,8 @@ fn a_locale_that_is_not_installed() {
         let names = std::process::Command::new("locale").arg("-a").output().unwrap();
         let known = stdout(&names).lines().any(|name| name == value);
         assert!(known, "advises {value}, which is not installed either");
-        let mended = run(&[("LC_ALL", value)], &["ls", "/"]);
-        assert_eq!(needless_of(&mended, "locale-not-installed"), 0, "{value}");
+        let fixed = run(&[("LC_ALL", value)], &["ls", "/"]);
+        assert_eq!(needless_of(&fixed, "locale-not-installed"), 0, "{value}");
     }
 }
 
@@ -165,8 +165,8 @@ fn the_spelling_of_the_c_locale() {
     let report = run_with(&all, &[("LANG", "C.UTF-8")], &["ls", "-z"]);
     assert_eq!(needless_of(&report, "locale-spelling"), 12, "{report:#}");
     assert_eq!(advised(finding(&report, "locale-spelling"), "LANG"), ["C.utf8"]);
-    let mended = run_with(&all, &[("LANG", "C.utf8")], &["ls", "-z"]);
-    assert_eq!(needless_of(&mended, "locale-spelling"), 0);
+    let fixed = run_with(&all, &[("LANG", "C.utf8")], &["ls", "-z"]);
+    assert_eq!(needless_of(&fixed, "locale-spelling"), 0);
     // At one start nobody would change anything for it, nor for what the advice leaves.
     for value in ["C.UTF-8", "C.utf8"] {
         assert_eq!(found(&run(&[("LANG", value)], &["ls", "-z"])), [], "{value}");

@@ -114,7 +114,7 @@ fn no_variable_is_set_as_a_report_says() {
         for done in [&fix, &prove] {
             let told = all_of(done);
             assert_eq!(done.status.code(), Some(2), "{rule} {variable}: {told}");
-            assert!(told.contains("not taken from a report"), "{rule} {variable}: {told}");
+            assert!(told.contains("not take it from a report"), "{rule} {variable}: {told}");
             assert!(told.contains(&format!("--set {variable}=VALUE")), "{variable}: {told}");
             assert!(!told.contains("evil") && !told.contains(LURE), "{rule} {variable}: {told}");
         }
@@ -206,12 +206,12 @@ fn the_report_of_another_is_not_believed() {
     // As /tmp is.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     let (fix, ..) = both(folder.path(), &report, &[]);
-    assert!(!stderr(&fix).contains("not believed"), "{}", stderr(&fix));
+    assert!(!stderr(&fix).contains("not trusted"), "{}", stderr(&fix));
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
     let pipe = folder.path().join("pipe");
     let made = command("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    refused(&pipe, "no regular file");
+    refused(&pipe, "not a regular file");
     let given = chown(&report, Some(65534), None);
     if needless_fixtures::needed(given.map_err(|_| "only root can give a file away".into()))
         .is_none()
@@ -228,7 +228,7 @@ fn the_report_of_another_is_not_believed() {
     let own = folder.path().join("own.json");
     std::fs::copy(&report, &own).unwrap();
     let (fix, ..) = both(folder.path(), &own, &[]);
-    assert!(!stderr(&fix).contains("not believed"), "{}", stderr(&fix));
+    assert!(!stderr(&fix).contains("not trusted"), "{}", stderr(&fix));
 }
 
 /// With a list, the bits of the group say what anybody in it may do, whoever the group is.
@@ -241,7 +241,7 @@ fn access_control_lists_are_read() {
     // A group of the owner alone may.
     std::fs::set_permissions(&report, PermissionsExt::from_mode(0o664)).unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o775)).unwrap();
-    assert!(!said().contains("not believed"), "{}", said());
+    assert!(!said().contains("not trusted"), "{}", said());
     if needed(let_nobody_write(folder.path())).is_none() {
         return;
     }
@@ -251,10 +251,10 @@ fn access_control_lists_are_read() {
     let report = written(closed.path(), &[finding("tz-unset", "set_env", "TZ", "UTC", &running)]);
     let_nobody_write(&report).unwrap();
     let said = || stderr(&needless(&["fix", report.to_str().unwrap(), "--yes"]));
-    assert!(said().contains("not believed: others may write to it. "), "{}", said());
+    assert!(said().contains("not trusted: others may write to it. "), "{}", said());
     // What the list gives is limited by its mask.
     std::fs::set_permissions(&report, PermissionsExt::from_mode(0o644)).unwrap();
-    assert!(!said().contains("not believed"), "{}", said());
+    assert!(!said().contains("not trusted"), "{}", said());
 }
 
 /// An id is given to another process in time, also one of the same program.

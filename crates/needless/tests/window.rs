@@ -263,7 +263,7 @@ fn who_is_above_says_where_a_variable_was_removed() {
         let set = advised(finding, "TZ").len();
         assert_eq!(set == 0, removed, "{finding:#}");
         let why = finding["why"].as_str().unwrap();
-        assert_eq!(why.contains("TZ=Etc/UTC was removed by /"), removed, "{why}");
+        assert_eq!(why.contains("TZ=Etc/UTC was removed by a command line of /"), removed, "{why}");
         let first = finding["remedies"][0]["text"].as_str().unwrap();
         assert_eq!(first.contains("sh, which removes TZ"), removed, "{first}");
     }

@@ -285,13 +285,13 @@ fn the_command_keeps_the_capabilities_that_needless_gives_up() {
 fn a_mistake_on_the_command_line_gets_the_advice_that_fits() {
     for (words, says, not) in [
         (&["attach", "nginx"][..], "$(pidof NAME)", "invalid digit"),
-        (&["attach", "1,2"], "wants a process id", "invalid digit"),
+        (&["attach", "1,2"], "expected a process id", "invalid digit"),
         (&["-p", "1"], "needless attach PID", "-- -p"),
         (&["attach", "-p", "1"], "needless attach PID", "-- -p"),
         (&["run", "-c", "ls"], "--all counts every call", "-- -c"),
         (&["rnu", "--", "ls"], "'run'", "panic"),
-        (&["ls"], "goes behind run", "similar"),
-        (&["lab", "nonsense"], "nonsense", "goes behind run"),
+        (&["ls"], "put run before it", "similar"),
+        (&["help", "nonsense"], "nonsense", "put run before it"),
         (&["explain", "tzunset"], "perhaps tz-unset", "panic"),
         (&["run", "--rule", "tz-unser", "--", "true"], "perhaps tz-unset", "panic"),
         (&["run", "--rule", "locale", "--", "true"], "locale-alias", "panic"),

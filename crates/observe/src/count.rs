@@ -1,15 +1,15 @@
-//! Counting the calls of a small command of our own, for experiments.
+//! Counting the calls of a small command, for experiments.
 
-use crate::run::{Backend, Failure, ObserveOptions, count};
+use crate::run::{BackendChoice, Failure, ObserveOptions, count};
 use needless_launch::{Launch, Stdio};
-use needless_model::Profile;
+use needless_model::{Profile, WatchList};
 use std::ffi::OsString;
 use std::path::Path;
 
 /// Runs `program` under ptrace with these arguments (its own name first) and this environment, without
 /// input and output, and counts each of its calls.
 ///
-/// `watch`: the variables that the profile may hold.
+/// `watch`: the variables that may be read from the environment.
 ///
 /// # Errors
 /// When it cannot be run, or not be traced.
@@ -17,7 +17,7 @@ pub fn count_command(
     program: &Path,
     argv: &[OsString],
     env: Vec<(OsString, OsString)>,
-    watch: &'static [&'static str],
+    watch: WatchList,
 ) -> Result<Profile, Failure> {
     let launch = Launch {
         program: program.to_owned(),
@@ -26,6 +26,7 @@ pub fn count_command(
         stdio: Stdio::Null,
         caller: None,
     };
-    let options = ObserveOptions { backend: Backend::Ptrace, watch, ..ObserveOptions::default() };
+    let options =
+        ObserveOptions { backend: BackendChoice::Ptrace, watch, ..ObserveOptions::default() };
     count(launch, &options).map(|captured| captured.profile)
 }

@@ -1,5 +1,5 @@
-//! The few machine instructions that lie between a program and a library function: the call, and
-//! the stub in the procedure linkage table (PLT) that it goes through.
+//! The machine instructions between a program and a library function: the call, and
+//! the stub in the procedure linkage table (PLT).
 
 use object::Architecture;
 
@@ -20,8 +20,8 @@ pub(crate) enum Call {
     Computed,
 }
 
-/// The call instruction that ends at `end`, whose last bytes are `code`. `None` where these are
-/// not the bytes of a call, so that `end` is no return address.
+/// The call instruction that ends at `end`, whose last bytes are `code`. `None` where `code` does not end with a call:
+/// `end` is not a return address then.
 pub(crate) fn call_before(machine: Architecture, code: &[u8], end: u64) -> Option<Call> {
     match machine {
         Architecture::X86_64 => x86_64_call(code, end),

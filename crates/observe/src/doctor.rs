@@ -1,4 +1,4 @@
-//! What stands between this machine and a full report, each with the command that changes it.
+//! What keeps this machine from a full report, each with the command that changes it.
 
 mod counting;
 mod machine;
@@ -7,50 +7,50 @@ mod tracing;
 use std::fs;
 use std::path::PathBuf;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CheckState {
     /// As it should be.
     Good,
-    /// Needless cannot do something; the remedy says what to change.
+    /// needless cannot do something; the remedy says what to change.
     Bad,
     /// A fact, neither good nor bad.
-    Told,
+    Info,
 }
 
-/// One thing looked at.
+/// One check of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What: a word or two ("ptrace").
+pub struct HostCheck {
+    /// What was checked, in a word or two ("ptrace").
     pub name: &'static str,
-    /// How it came out.
-    pub state: State,
+    /// The result.
+    pub state: CheckState,
     /// What was found, in one sentence.
     pub says: String,
     /// The command, or the setting, that would change it.
     pub remedy: Option<String>,
 }
 
-impl Check {
+impl HostCheck {
     /// Whether nothing needs to be done about it.
     pub fn ok(&self) -> bool {
-        self.state != State::Bad
+        self.state != CheckState::Bad
     }
 
-    fn new(name: &'static str, state: State, says: impl Into<String>) -> Check {
-        Check { name, state, says: says.into(), remedy: None }
+    fn new(name: &'static str, state: CheckState, says: impl Into<String>) -> HostCheck {
+        HostCheck { name, state, says: says.into(), remedy: None }
     }
 
-    fn remedy(self, command: impl Into<String>) -> Check {
-        Check { remedy: Some(command.into()), ..self }
+    fn remedy(self, command: impl Into<String>) -> HostCheck {
+        HostCheck { remedy: Some(command.into()), ..self }
     }
 }
 
-/// Looks at everything that decides what needless can see here. Starts three short programs
+/// Checks everything that decides what needless can observe here. Starts three short programs
 /// (`true` under our tracers, `strace -V` and `locale -a`) and changes nothing.
 ///
-/// No other thread may fork meanwhile: what is counted is the next process that ours forks.
-pub fn doctor() -> Vec<Check> {
+/// No other thread may fork meanwhile: the next process that this one forks is counted.
+pub fn doctor() -> Vec<HostCheck> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut checks = vec![machine::kernel()];
     checks.extend(counting::checks(&status));
@@ -65,7 +65,7 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(after_name).map(str::trim)
 }
 
-/// A program that does next to nothing.
+/// A program that does almost nothing.
 fn true_program() -> Option<PathBuf> {
     ["/bin/true", "/usr/bin/true"].map(PathBuf::from).into_iter().find(|path| path.exists())
 }

@@ -1,20 +1,20 @@
-//! Starting again with root's rights.
+//! `--elevate`: needless starts itself again with root's rights.
 
 use crate::Failure;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Becomes `sudo needless …` with the same arguments but `--elevate`; sudo asks for the password if it
-/// wants one. The command is then run as who we are now: see
-/// [`behind`](needless_launch::behind). `None` for root, who needs no sudo.
+/// Becomes `sudo needless …` with the same arguments without `--elevate`; sudo asks for the password if it
+/// needs one. The command then runs as the current user: see
+/// [`behind`](needless_launch::behind). Returns `None` for root, and the error if sudo cannot be started.
 ///
-/// Settings made by `NEEDLESS_…` variables do not pass sudo; options do.
+/// sudo keeps options and drops settings in `NEEDLESS_…` variables.
 pub fn elevate() -> Option<Failure> {
     if rustix::process::geteuid().is_root() {
         return None;
     }
-    let ours = |message: String| Some(Failure::new(Failure::OURS, message));
+    let ours = |message: String| Some(Failure::new(needless_model::status::OURS, message));
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return ours(format!("cannot find our own program: {error}")),
@@ -28,7 +28,7 @@ pub fn elevate() -> Option<Failure> {
     })
 }
 
-/// Our own arguments without the first `--elevate`: a later one is the command's.
+/// Our own arguments without the first `--elevate`: a later one belongs to the command.
 fn without_elevate() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--elevate") {

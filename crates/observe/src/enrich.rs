@@ -1,32 +1,32 @@
-//! What rules need to know of the host, looked up after the run for what the run asked about.
+//! Facts of the host that rules need, looked up after the run and only if the run has to do with them.
 
 use crate::{assigned, locale};
-use needless_host::{Roots, calibrate, fill, look_up};
+use needless_host::{Roots, fill_libcs, measure_call_costs, read_zone};
 use needless_model::{ArgClass, Env, Fact, ProcId, Profile, Query, Row, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most names of locales that are tried on the host. Each takes a tenth of a second.
+/// At most this many names of locales are tried on the host. Each takes a tenth of a second.
 const LOCALES: usize = 4;
 
-/// Completes `profile` with facts of the host it was taken on: C libraries and runtimes of its programs, and facts of the
-/// machine.
+/// Adds facts of this host to `profile`, which was observed here: C libraries and runtimes of its programs, and facts
+/// of the machine.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
-    fill(profile, roots);
+    fill_libcs(profile, roots);
     machine(profile, roots);
 }
 
-/// Adds what scripts assign, the time zone if any program asked for one, locales that were searched for and not found,
-/// the source of time if any asked the kernel for it, and the cost of calls.
+/// Adds variables that scripts assign, the time zone if any program read one, locales that were searched for and not
+/// found, the clock source if any program asked the kernel for the time, and the cost of calls.
 pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
     assigned::fill(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);
     locales(profile);
     profile.host.clock_source = clock_source(profile);
-    profile.host.costs = Some(calibrate());
+    profile.host.costs = Some(measure_call_costs());
 }
 
-/// The kernel's source of time, if any program asked the kernel for it.
+/// The kernel's clock source, if any program asked the kernel for the time.
 fn clock_source(profile: &Profile) -> Option<String> {
     let asked = |row: &Row| row.target == Target::ArgClass(ArgClass::Clock);
     if !profile.rows.iter().any(asked) {
@@ -46,16 +46,16 @@ fn zones(profile: &mut Profile, roots: &Roots) {
     if asking.is_empty() {
         return;
     }
-    // Several processes have one root: it is looked at once.
+    // Several processes share a root, which is looked at once.
     let mut known = BTreeMap::new();
     let mut others = Vec::new();
     for id in asking.into_iter().filter(|id| !profile.process(*id).shares_root) {
         let Some((number, root)) = roots.of(profile, id) else { continue };
-        let zone = known.entry(number).or_insert_with(|| look_up(root));
+        let zone = known.entry(number).or_insert_with(|| read_zone(root));
         others.push((id, zone.clone()));
     }
     profile.host.other_zones = others;
-    profile.host.zone = Some(look_up(roots.own()));
+    profile.host.zone = Some(read_zone(roots.own()));
     profile.facts = profile.facts.with(Fact::HostZone);
 }
 
@@ -71,7 +71,7 @@ fn locales(profile: &mut Profile) {
     }
     if names.len() > LOCALES {
         profile.notes.push(format!(
-            "{} names of locales were asked for; only the first {LOCALES} were tried on this host.",
+            "{} names of locales were requested; only the first {LOCALES} were tried on this host.",
             names.len()
         ));
     }
@@ -79,8 +79,8 @@ fn locales(profile: &mut Profile) {
     profile.facts = profile.facts.with(Fact::HostLocales);
 }
 
-/// The names of locales that processes with failed searches asked for: by variable, and the one
-/// that they tried first, which is the program's own choice or the only trace of the variable.
+/// The names of locales that processes searched for and did not find: those in variables, and the first one
+/// that they tried, which is the program's own choice or the only trace of a variable.
 fn requested(profile: &Profile) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -99,7 +99,7 @@ fn requested(profile: &Profile) -> Vec<String> {
         if !seen.insert(row.process) {
             continue;
         }
-        // LOCPATH replaces the places that are tried on the host.
+        // LOCPATH replaces the directories that are tried on the host.
         if process.shares_root && process.env.value("LOCPATH").is_none_or(str::is_empty) {
             from_variables(&process.env).into_iter().chain([tried]).for_each(&mut add);
         }
@@ -114,7 +114,7 @@ fn searched_name(path: &str) -> Option<&str> {
     (category.starts_with("LC_") && directory.ends_with("/locale")).then_some(name)
 }
 
-/// The values in force (locale(7)): LC_ALL alone, else each category's own and LANG.
+/// The values that apply (locale(7)): LC_ALL alone, else LANG and those of the categories.
 fn from_variables(env: &Env) -> Vec<&str> {
     let set = |name: &str| env.value(name).filter(|value| !value.is_empty());
     if let Some(all) = set("LC_ALL") {
@@ -129,7 +129,9 @@ fn from_variables(env: &Env) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use needless_model::{Answer, Builder, Errno, Facts, Limits, Process, Question, Spawn, Window};
+    use needless_model::{
+        Answer, Backend, Builder, Errno, Facts, Limits, Process, Question, Spawn, Window,
+    };
 
     /// A profile of one process with these variables that failed to open these paths.
     fn failing(variables: &[(&str, &str)], paths: &[&str]) -> Profile {
@@ -144,7 +146,7 @@ mod tests {
             let question = builder.question(process, question);
             builder.answer(question, Answer::outcome(Err(Errno(2))));
         }
-        builder.finish("test".into(), Facts::default(), Window::default())
+        builder.finish(Backend::Ebpf, Facts::default(), Window::default())
     }
 
     const SEARCH: [&str; 2] =

@@ -1,14 +1,18 @@
 //! Observing with eBPF: a command, chosen processes, or the whole machine.
 
-use crate::run::{Captured, Failure, ObserveOptions};
-use needless_launch::Launch;
+use crate::rights::{self, Rights};
+use crate::run::{Captured, Failure, ObserveOptions, complete};
+use needless_ebpf::{Scope, Session, SessionError};
+use needless_launch::{Launch, LaunchError, Original, Prepared, Watch, supervise};
+use needless_model::status;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
-/// Why eBPF cannot be used here: nothing was run then; or what failed.
+/// Why there is no profile made with eBPF.
 pub(crate) enum Refused {
     /// For lack of rights, as for most users.
-    #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing asks for rights"))]
     Rights,
-    /// For this reason.
+    /// It does not work, for this reason; the command was not run.
     Because(String),
     /// It was used, and the command could not be run or observed.
     Failed(Failure),
@@ -21,104 +25,80 @@ impl From<Failure> for Refused {
 }
 
 impl Refused {
-    /// For whoever insists.
+    /// The error for a user who insists on eBPF.
     pub(crate) fn failure(self) -> Failure {
         let needs = "eBPF needs CAP_BPF and CAP_PERFMON: run it with sudo (`needless run --elevate` does), or see `needless doctor`";
         match self {
-            Refused::Rights => Failure::new(Failure::OURS, needs),
-            Refused::Because(why) => Failure::new(Failure::OURS, why),
+            Refused::Rights => Failure::new(status::OURS, needs),
+            Refused::Because(why) => Failure::new(status::OURS, why),
             Refused::Failed(failure) => failure,
         }
     }
 }
 
-/// Without the feature there is nothing to try.
-#[cfg(not(feature = "ebpf"))]
-pub(crate) fn run(_: &Launch, _: &ObserveOptions) -> Result<Captured, Refused> {
-    Err(Refused::Because("eBPF was not used: this needless was built without it".into()))
+/// Runs and observes the command.
+pub(crate) fn run(launch: &Launch, options: &ObserveOptions) -> Result<Captured, Refused> {
+    let session =
+        Session::start(&Scope::Launched, &for_session(options)).map_err(|error| match error {
+            SessionError::NoRights => Refused::Rights,
+            error => Refused::Because(format!("eBPF was not used: {error}")),
+        })?;
+    let failed = |error: LaunchError| Failure::new(error.status(), error.to_string());
+    let start = |errno| failed(LaunchError::Start { what: "sigprocmask", errno });
+    let original = Original::record_and_block().map_err(start)?;
+    let prepared = Prepared::new(launch, Vec::new(), original).map_err(failed)?;
+    let mut observing = Observing { session, rights: options.rights, given_up: Ok(()) };
+    let ended = supervise(prepared, original, &mut observing).map_err(failed)?;
+    let observed = observing.session.finish();
+    let mut profile = complete(observed.profile, &observed.stacks, observed.roots, options.rights)?;
+    rights::note(observing.given_up, &mut profile.notes);
+    let (user, system) = ended.cpu_ns;
+    profile.totals.cpu_user_ns = Some(user);
+    profile.totals.cpu_sys_ns = Some(system);
+    if ended.early {
+        profile.notes.push(
+            "The report was requested before the last process had ended: it covers the time until then."
+                .into(),
+        );
+    }
+    Ok(Captured { profile, exit: ended.exit })
 }
 
-#[cfg(feature = "ebpf")]
-pub(crate) use with::{for_session, run};
+pub(crate) fn for_session(options: &ObserveOptions) -> needless_ebpf::SessionOptions {
+    needless_ebpf::SessionOptions {
+        all: options.all,
+        latency: options.latency,
+        stacks: true,
+        watch: options.watch.clone(),
+        limits: options.limits,
+        room: needless_ebpf::Room::default(),
+    }
+}
 
-#[cfg(feature = "ebpf")]
-mod with {
-    use super::{Captured, Failure, Launch, ObserveOptions, Refused};
-    use crate::rights::{self, Rights};
-    use crate::run::complete;
-    use needless_ebpf::{Scope, Session};
-    use needless_launch::{Original, Prepared, Watch, supervise};
-    use std::os::fd::BorrowedFd;
-    use std::time::Duration;
+struct Observing {
+    session: Session,
+    rights: Rights,
+    given_up: rustix::io::Result<()>,
+}
 
-    /// Runs and observes the command.
-    pub(crate) fn run(launch: &Launch, options: &ObserveOptions) -> Result<Captured, Refused> {
-        // An ordinary user is not made to wait for the kernel's answer.
-        if needless_ebpf::BUILT && !needless_ebpf::allowed() {
-            return Err(Refused::Rights);
-        }
-        let session = Session::start(&Scope::Launched, &for_session(options))
-            .map_err(|error| Refused::Because(format!("eBPF was not used: {error}")))?;
-        let failed =
-            |error: needless_launch::LaunchError| Failure::new(error.status(), error.to_string());
-        let start =
-            |errno| failed(needless_launch::LaunchError::Start { what: "sigprocmask", errno });
-        let original = Original::record_and_block().map_err(start)?;
-        let prepared = Prepared::new(launch, Vec::new(), original).map_err(failed)?;
-        let mut observing = Observing { session, rights: options.rights, given_up: Ok(()) };
-        let ended = supervise(prepared, original, &mut observing).map_err(failed)?;
-        let observed = observing.session.finish();
-        let mut profile =
-            complete(observed.profile, &observed.stacks, observed.roots, options.rights)?;
-        rights::note(observing.given_up, &mut profile.notes);
-        let (user, system) = ended.cpu_ns;
-        profile.totals.cpu_user_ns = Some(user);
-        profile.totals.cpu_sys_ns = Some(system);
-        if ended.early {
-            profile.notes.push(
-                "The report was asked for before the last process had ended: it tells what was seen until then."
-                    .into(),
-            );
-        }
-        Ok(Captured { profile, exit: ended.exit })
+impl Watch for Observing {
+    fn forked(&mut self) {
+        self.given_up = self.rights.observe();
     }
 
-    pub(crate) fn for_session(options: &ObserveOptions) -> needless_ebpf::SessionOptions {
-        needless_ebpf::SessionOptions {
-            all: options.all,
-            latency: options.latency,
-            stacks: true,
-            watch: options.watch,
-            limits: options.limits,
-            room: needless_ebpf::Room::default(),
-        }
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.session.readable()
     }
 
-    struct Observing {
-        session: Session,
-        rights: Rights,
-        given_up: rustix::io::Result<()>,
+    fn look(&mut self) {
+        self.session.drain(Duration::ZERO);
     }
 
-    impl Watch for Observing {
-        fn forked(&mut self) {
-            self.given_up = self.rights.observe();
-        }
+    fn others_live(&mut self) -> bool {
+        self.session.live() > 0
+    }
 
-        fn readable(&self) -> Option<BorrowedFd<'_>> {
-            self.session.readable()
-        }
-
-        fn look(&mut self) {
-            self.session.drain(Duration::ZERO);
-        }
-
-        fn others_live(&mut self) -> bool {
-            self.session.live() > 0
-        }
-
-        fn is_ours(&self, pid: u32) -> bool {
-            self.session.observes(pid)
-        }
+    fn is_ours(&self, pid: u32) -> bool {
+        self.session.observes(pid)
     }
 }

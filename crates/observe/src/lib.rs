@@ -1,4 +1,5 @@
-//! Chooses a backend, launches, looks up the host facts and call sites.
+//! Observes a command or what runs already: chooses the backend, starts the command, then looks up call sites and
+//! facts of the host.
 
 mod assigned;
 mod count;
@@ -18,14 +19,14 @@ mod unwind;
 mod window;
 
 pub use count::count_command;
-pub use doctor::{Check, State, doctor};
+pub use doctor::{CheckState, HostCheck, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
 pub use locale::probe;
-pub use needless_launch::{Behind, Caller, behind, survive_file_size_limit};
+pub use needless_launch::{Behind, Caller, behind, exit_like, survive_file_size_limit};
 pub use now::Now;
 pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};
-pub use run::{Backend, Captured, Failure, ObserveOptions, count, launch, run};
+pub use run::{BackendChoice, Captured, Failure, ObserveOptions, count, launch, run};
 pub use sites::resolve;
 pub use window::{Who, window};

@@ -1,5 +1,5 @@
-//! What the host's C library does with a locale's name, by asking it: the program `locale` is run
-//! under our own tracer, once for each spelling.
+//! What the host's C library does with the name of a locale: the program `locale` is run under our own
+//! tracer, once for each spelling.
 
 use needless_launch::{Launch, Stdio};
 use needless_model::{LocaleProbe, Spelling};
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most spellings tried of one name.
+/// At most this many spellings of a name are tried.
 const SPELLINGS: usize = 8;
 
 /// No further spelling is tried after this time; one takes some 20 ms.
@@ -18,16 +18,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOCALES: &str = "/usr/lib/locale";
 const ALIASES: &str = "/usr/share/locale/locale.alias";
 
-/// What `locale charmap` prints for the C locale, which is also what it falls back to.
+/// What `locale charmap` prints for the C locale, to which it also falls back.
 const ASCII: &str = "ANSI_X3.4-1968";
 
 /// Tries `requested` and its other spellings on this host, each in a run of `locale charmap` with
-/// nothing but `LC_ALL` in its environment. `None` where that program is missing or cannot be
+/// only `LC_ALL` in its environment. `None` where that program is missing or cannot be
 /// traced.
 ///
-/// [`Spelling::failed_opens`] is what `setlocale(LC_ALL, "")` makes. For a name that is not
-/// accepted these are the ones for the first category, where it stops;
-/// [`Spelling::total_calls`] then still has the messages in which `locale` complains.
+/// [`Spelling::failed_opens`] counts the failed opens of `setlocale(LC_ALL, "")`. For a name that is not
+/// accepted these are the opens for the first category, where it stops;
+/// [`Spelling::total_calls`] then includes the warnings that `locale` writes.
 pub fn probe(requested: &str) -> Option<LocaleProbe> {
     let program = program()?;
     let started = Instant::now();
@@ -69,7 +69,7 @@ fn measure(program: &Path, name: &str) -> Option<Spelling> {
     let counts = failed.filter(|row| match category(profile, row) {
         Some(Category::Archive) => true,
         // setlocale goes through the categories from this one down and stops at the first that
-        // fails; `locale` also asks for two of the others one by one.
+        // fails; `locale` also requests two of the others one by one.
         Some(Category::File(name)) => accepted || name == "LC_IDENTIFICATION",
         None => false,
     });
@@ -87,7 +87,7 @@ enum Category<'a> {
     File(&'a str),
 }
 
-/// What file of a locale an open is about.
+/// Which file of a locale a row is about.
 fn category<'a>(profile: &'a Profile, row: &Row) -> Option<Category<'a>> {
     let path = profile.path(row);
     let (directory, file) = path.rsplit_once('/')?;
@@ -99,7 +99,7 @@ fn category<'a>(profile: &'a Profile, row: &Row) -> Option<Category<'a>> {
     (is_file && file.starts_with("LC_")).then_some(Category::File(file))
 }
 
-/// What the host has, as far as its files tell.
+/// The locales that are installed on the host, from the names of its files.
 #[derive(Default)]
 struct Installed {
     directories: Vec<String>,
@@ -123,7 +123,7 @@ impl Installed {
         }
     }
 
-    /// What an alias stands for (locale.alias: a name, blanks, its meaning).
+    /// The meaning of an alias (locale.alias: a name, blanks, its meaning).
     fn alias(&self, name: &str) -> Option<&str> {
         let lines = self.aliases.lines().filter(|line| !line.starts_with('#'));
         let mut pairs = lines.filter_map(|line| {
@@ -161,7 +161,7 @@ fn candidates(requested: &str, c_too: bool, host: &Installed) -> Vec<String> {
             }
         }
     };
-    // Room is kept for the locales that are there without being installed.
+    // Two entries are kept for the locales that glibc has without being installed.
     unique(names, SPELLINGS - 2);
     if c_too {
         unique(vec!["C.utf8".into(), "C.UTF-8".into()], SPELLINGS);
@@ -194,8 +194,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// As glibc writes a codeset in a directory's name: letters and digits, lower case, `iso` before
-/// digits alone.
+/// A codeset as glibc writes it in a directory's name: letters and digits, lower case, `iso` before
+/// a name of digits only.
 fn normal_codeset(codeset: &str) -> String {
     let kept = codeset.chars().filter(char::is_ascii_alphanumeric);
     let kept: String = kept.map(|c| c.to_ascii_lowercase()).collect();

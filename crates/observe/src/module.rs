@@ -1,4 +1,4 @@
-//! One ELF file that was mapped into a process: what unwinding and naming need of it.
+//! An ELF file that was mapped into a process, with what unwinding and symbol lookup need.
 
 use crate::decode::{self, Call};
 use object::elf::{R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
@@ -12,14 +12,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// A section that unwinding reads, with the address the file states for it.
+/// A section that unwinding reads, with its address in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) address: u64,
     pub(crate) data: Arc<[u8]>,
 }
 
-/// What is known of an ELF file. All addresses are those stated in the file.
+/// An ELF file. All addresses are the ones in the file.
 #[derive(Debug)]
 pub(crate) struct Elf {
     file: Arc<File>,
@@ -41,14 +41,14 @@ struct Load {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// Start, end and name of functions, by start.
+    /// Start, end and name of functions, sorted by start.
     functions: Vec<(u64, u64, String)>,
-    /// Pointers that the loader fills in, and with which library function.
+    /// Pointers that the loader fills in, with the library function they then point to.
     slots: HashMap<u64, String>,
 }
 
 impl Elf {
-    /// Reads the head of a file of this machine's architecture; `None` for any other.
+    /// Reads the headers of a file of this machine's architecture; `None` for any other file.
     pub(crate) fn read(file: Arc<File>) -> Option<Elf> {
         let cache = ReadCache::new(&*file);
         let elf = object::File::parse(&cache).ok()?;
@@ -73,22 +73,22 @@ impl Elf {
         Some(Elf { file, machine, loads, eh_frame, eh_frame_hdr, names: OnceCell::new() })
     }
 
-    /// The address stated for the code at this offset in the file.
+    /// The address of the code at this offset in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let load = self.loads.iter().find(|load| {
-            // Mappings begin at page boundaries, segments need not: lld lets the last page of the
-            // constants be the first of the code as well, which one mapping shows as the former.
+            // Mappings begin at page boundaries, segments need not: with lld, the last page of the
+            // constants is also the first page of the code, and one mapping shows it as constants.
             load.code && offset >= load.offset & !0xfff && offset < load.offset + load.length
         })?;
         Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 
-    /// The lowest address stated.
+    /// The lowest address.
     pub(crate) fn base(&self) -> u64 {
         self.loads.iter().map(|load| load.address & !0xfff).min().unwrap_or(0)
     }
 
-    /// The function that contains `address`, by a symbol with a size: its name and start.
+    /// The function that contains `address`, from a symbol with a size: its name and start.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let functions = &self.names().functions;
         let behind = functions.partition_point(|(start, ..)| *start <= address);
@@ -98,13 +98,13 @@ impl Elf {
         containing.next().map(|(start, _, name)| (name.as_str(), *start))
     }
 
-    /// The call that returns to `address`; `None` where the bytes there are no call.
+    /// The call that returns to `address`; `None` where the bytes before it are not a call.
     pub(crate) fn call_before(&self, address: u64) -> Option<Call> {
         let code = self.code(address.checked_sub(decode::CALL)?, decode::CALL)?;
         decode::call_before(self.machine, &code, address)
     }
 
-    /// The library function that a call leads to through the PLT or a pointer of the loader's.
+    /// The library function that a call reaches through the PLT or through a pointer that the loader fills in.
     pub(crate) fn callee(&self, call: Call) -> Option<&str> {
         let slot = match call {
             Call::Through(slot) => slot,
@@ -115,13 +115,13 @@ impl Elf {
     }
 
     /// Whether the unwinding table has an entry for `address`. Without one an unwinder can only
-    /// suppose a frame pointer.
+    /// assume a frame pointer.
     pub(crate) fn unwinds(&self, address: u64) -> bool {
         self.unwind_entry(address).is_some_and(|entry| entry.contains(&address))
     }
 
-    /// The addresses that the entry nearest below `address` is for. Read by the layout that every
-    /// linker writes: a sorted table of 32-bit distances from its own section's start (LSB Core,
+    /// The addresses that the nearest entry below `address` covers. Only the layout that every
+    /// linker writes is read: a sorted table of 32-bit distances from the start of its section (LSB Core,
     /// "The .eh_frame_hdr section"). Any other layout gives `None`.
     fn unwind_entry(&self, address: u64) -> Option<std::ops::Range<u64>> {
         const VERSION_AND_ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
@@ -138,7 +138,7 @@ impl Elf {
         });
         let row = rows.get(behind.checked_sub(1)?)?;
         let (start, entry) = (state(number(row, 0)?), state(number(row, 4)?));
-        // Length, distance to the common part, start of the code relative to here, its length.
+        // Length, distance to the common part, start of the code relative to here, length of the code.
         let entry = usize::try_from(entry.checked_sub(frames.address)?).ok()?;
         let stated = number(&frames.data, entry + 8)?;
         let here = frames.address + entry as u64 + 8;
@@ -182,7 +182,7 @@ impl Names {
             .filter(|symbol| symbol.size() > 0)
             .filter_map(|symbol| {
                 let (start, name) = (symbol.address(), symbol.name().ok()?);
-                // As people write it, without the hash; names of other languages stay as they are.
+                // Demangled without the hash, if it is a Rust name; other names stay as they are.
                 let name = format!("{:#}", rustc_demangle::demangle(name));
                 Some((start, start.checked_add(symbol.size())?, name))
             })

@@ -1,37 +1,38 @@
-//! What rules must know of a process as it is now, and of its machine, to advise it: a profile of one
+//! What rules must know of a process as it is now, and of its machine, to derive a remedy: a profile of one
 //! process, without calls.
 
 use crate::run::Failure;
 use crate::{Caller, launch, locale};
-use needless_host::{Roots, ancestry, fill, look_up};
-use needless_model::{Env, LocaleProbe, ProcId, Process, Profile, Spawn, Value};
+use needless_host::{Roots, ancestry, fill_libcs, read_zone};
+use needless_model::{Env, LocaleProbe, ProcId, Process, Profile, Spawn, Value, WatchList, status};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
-/// Looks at processes, and at what is the same for all of them once.
+/// Looks at processes; what is the same for all of them is looked up once.
 #[derive(Debug)]
 pub struct Now {
-    watch: &'static [&'static str],
+    watch: WatchList,
     /// Names of locales that were tried on this machine.
     tried: HashMap<String, Option<LocaleProbe>>,
 }
 
 impl Now {
     /// `watch` names the only variables that are kept.
-    pub fn new(watch: &'static [&'static str]) -> Now {
+    pub fn new(watch: WatchList) -> Now {
         Now { watch, tried: HashMap::new() }
     }
 
-    /// The process `pid`, asked about `variable`.
+    /// The process `pid`, with its `variable`.
     ///
     /// # Errors
     /// One line where there is no such process, or its root cannot be opened.
     pub fn running(&mut self, pid: u32, variable: &str) -> Result<Profile, String> {
         let mut process = Process::new(pid, None, Spawn::Seen);
-        needless_host::look(&mut process, self.watch);
+        needless_host::read_process(&mut process, &self.watch);
         let chain = ancestry(pid, variable)?;
         let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
-        // What it was started with; a program may have written over the block that says so.
+        // The value at its start; a program may have written over the block that holds it.
         let value = if me.initial.is_known() { &me.initial } else { &me.live };
         process.env = with(process.env, variable, value);
         process.shares_root = me.shares_root;
@@ -43,10 +44,10 @@ impl Now {
         self.look(process, variable, &roots.map_err(|error| format!("/: {error}"))?)
     }
 
-    /// What would run for the command `words`, with the environment that it would get.
+    /// The program that would run for the command `words`, with the environment that it would get.
     ///
     /// # Errors
-    /// As of a run: there is no such command.
+    /// As for a run: there is no such command.
     pub fn command(
         &mut self,
         words: &[OsString],
@@ -57,19 +58,21 @@ impl Now {
         let mut process = Process::new(0, None, Spawn::Exec);
         let program = std::fs::canonicalize(&launch.program).unwrap_or(launch.program);
         process.exe = Some(program.to_string_lossy().into_owned());
-        let text = |word: OsString| word.to_string_lossy().into_owned();
         let all = launch.env.unwrap_or_else(|| std::env::vars_os().collect());
-        let watched = all.into_iter().filter(|(name, _)| self.watch.iter().any(|w| name == w));
-        process.env = Env::Known(watched.map(|(name, value)| (text(name), text(value))).collect());
-        let failed = |why: String| Failure::new(Failure::OURS, why);
+        let watched = all.iter().filter_map(|(name, value)| {
+            let name = self.watch.find(name.as_bytes())?;
+            Some((name.to_owned(), value.to_string_lossy().into_owned()))
+        });
+        process.env = Env::Known(watched.collect());
+        let failed = |why: String| Failure::new(status::OURS, why);
         let roots = Roots::new(Vec::new()).map_err(|error| failed(format!("/: {error}")))?;
         self.look(process, variable, &roots).map_err(failed)
     }
 
-    /// A program that does not run, of whose environment only `variable` is known, if at all.
+    /// A program that is not running. At most one variable of its environment is known.
     ///
     /// # Errors
-    /// Those of opening the root.
+    /// When the root directory cannot be opened.
     pub fn stopped(&mut self, variable: &str, value: Option<String>) -> Result<Profile, String> {
         let mut process = Process::new(0, None, Spawn::Exec);
         if let Some(value) = value {
@@ -82,11 +85,11 @@ impl Now {
     fn look(&mut self, process: Process, variable: &str, roots: &Roots) -> Result<Profile, String> {
         let value = process.env.value(variable).map(str::to_owned);
         let mut now = Profile { processes: vec![process], ..Profile::default() };
-        fill(&mut now, roots);
+        fill_libcs(&mut now, roots);
         let (_, root) =
             roots.of(&now, ProcId(0)).ok_or("its root directory is closed to this user")?;
         if variable == "TZ" {
-            let zone = look_up(root);
+            let zone = read_zone(root);
             match now.processes[0].shares_root {
                 true => now.host.zone = Some(zone),
                 false => now.host.other_zones.push((ProcId(0), zone)),
@@ -103,7 +106,7 @@ impl Now {
     }
 }
 
-/// `env` with one variable as it was read otherwise.
+/// `env` with one variable replaced by what another source says.
 fn with(env: Env, variable: &str, value: &Value) -> Env {
     let Env::Known(mut all) = env else { return Env::Unknown };
     match value {
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_process_and_a_command_as_they_are() {
-        let mut now = Now::new(&["PATH", "TZ"]);
+        let mut now = Now::new(["PATH", "TZ"].into());
         let path = std::env::var("PATH").unwrap();
         let me = now.running(std::process::id(), "PATH").unwrap();
         assert_eq!(me.processes[0].env.value("PATH"), Some(&*path));
@@ -139,7 +142,7 @@ mod tests {
         assert_eq!(with(known(), "A", &Value::Unknown(String::new())), Env::Unknown);
         assert!(with(known(), "A", &Value::Unset).is_unset("A"));
         assert_eq!(with(known(), "A", &Value::Set("2".into())).value("A"), Some("2"));
-        let mut now = Now::new(&[]);
+        let mut now = Now::new(WatchList::default());
         assert_eq!(now.stopped("A", None).unwrap().processes[0].env, Env::Unknown);
         let set = now.stopped("A", Some("x".into())).unwrap();
         assert_eq!(set.processes[0].env.value("A"), Some("x"));

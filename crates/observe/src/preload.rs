@@ -1,7 +1,8 @@
-//! Running a command with our time functions before those of its C library.
+//! Running a command with our time functions in front of those of its C library.
 
 use crate::run::{self, Failure};
 use needless_launch::{Caller, Launch, Original};
+use needless_model::status;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -12,12 +13,12 @@ use std::path::{Path, PathBuf};
 const LIBRARY: &str = "libneedless_localtime.so";
 const VARIABLE: &str = "LD_PRELOAD";
 
-/// The library: beside our own program, where a build puts it, or below `../lib`, where packages do.
+/// The library: beside our own program, where a build puts it, or below `../lib`, where packages put it.
 ///
 /// # Errors
-/// Where it should be.
+/// When it is in neither place, or where LD_PRELOAD cannot name it.
 pub fn preload_library() -> Result<PathBuf, Failure> {
-    let ours = |message: String| Failure::new(Failure::OURS, message);
+    let ours = |message: String| Failure::new(status::OURS, message);
     let program = std::env::current_exe()
         .map_err(|error| ours(format!("cannot find our own program: {error}")))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
@@ -29,7 +30,7 @@ pub fn preload_library() -> Result<PathBuf, Failure> {
             if text.iter().any(|byte| matches!(byte, b' ' | b':')) {
                 let place = found.display();
                 return Err(ours(format!(
-                    "{place}: LD_PRELOAD cannot name a path with a blank or a colon; put it elsewhere"
+                    "{place}: LD_PRELOAD cannot name a path with a space or a colon: move it to another directory"
                 )));
             }
             return Ok(found);
@@ -37,28 +38,28 @@ pub fn preload_library() -> Result<PathBuf, Failure> {
     }
     let [beside, below] = places.map(|place| place.display().to_string());
     Err(ours(format!(
-        "{LIBRARY} is not there (looked for {beside} and {below}): make it with \
+        "{LIBRARY} is missing (looked for {beside} and {below}): build it with \
          libneedless/preload/build-so {}",
         folder.display()
     )))
 }
 
-/// Becomes `words` with the library preloaded, or as they are where it can change nothing: `say` is
-/// then told why. Returns only if that fails.
+/// Becomes the command `words` with the library preloaded. Where the library has no effect, `warn` gets the reason
+/// and the command runs without it. Returns only if that fails.
 ///
-/// `caller`: whose the command is, if not our own user's. `once`: children of the command do not get
+/// `caller`: the user the command belongs to, if not our own user. `once`: children of the command do not get
 /// the library.
 pub fn preload(
     words: &[OsString],
     caller: Option<Caller>,
     once: bool,
-    say: impl FnOnce(&str),
+    warn: impl FnOnce(&str),
 ) -> Failure {
     let prepared = (|| {
         let library = preload_library()?;
         let mut launch = run::launch(words, caller)?;
         match preloaded(&launch, library) {
-            Err(why) => say(&format!("{why}; it is run as it is")),
+            Err(why) => warn(&format!("{why}; it runs without")),
             Ok(mut env) => {
                 if once {
                     env.push(("NEEDLESS_PRELOAD_ONCE".into(), "1".into()));
@@ -80,11 +81,11 @@ pub fn preload(
 /// The environment of `launch` with `library` preloaded before what was there.
 ///
 /// # Errors
-/// Where the library would change nothing: why.
+/// When the library has no effect: why.
 pub fn preloaded(launch: &Launch, library: PathBuf) -> Result<Vec<(OsString, OsString)>, String> {
     if let Some(why) = why_preload_is_useless(&launch.program, &library, 0) {
         let program = launch.program.display();
-        return Err(format!("preloading changes nothing for {program}: {why}"));
+        return Err(format!("preloading has no effect on {program}: {why}"));
     }
     let mut env = launch.env.clone().unwrap_or_else(|| std::env::vars_os().collect());
     let before = env.iter().position(|(name, _)| name == VARIABLE);
@@ -102,10 +103,10 @@ fn joined(library: PathBuf, before: Option<OsString>) -> OsString {
     OsString::from_vec(value)
 }
 
-/// Interpreters of interpreters that are followed; the kernel follows 5.
+/// How many interpreters of interpreters are followed; the kernel follows 5.
 const DEPTH: usize = 5;
 
-/// Why the library would change nothing for `program`, if that can be told from its file.
+/// Why the library has no effect on `program`, if its file shows that.
 fn why_preload_is_useless(program: &Path, library: &Path, depth: usize) -> Option<String> {
     let mut file = File::open(program).ok()?;
     if file.metadata().ok()?.permissions().mode() & 0o6000 != 0 {

@@ -1,5 +1,5 @@
-//! Which of root's capabilities needless keeps (capabilities(7)): those that the step at hand still needs. What it reads
-//! from then on was made by others: environments, programs, libraries, zone files.
+//! Which of root's capabilities needless keeps (capabilities(7)): at each step only those that it still needs, because
+//! it then reads files that others made: environments, programs, libraries, zone files.
 
 use rustix::io::Result;
 use rustix::thread::{
@@ -7,19 +7,19 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// Which capabilities an observation leaves this process. The default is all of them, for whoever goes on to do something
-/// else.
+/// Which capabilities this process keeps during and after an observation. The default is all of them, for a caller that
+/// still needs them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rights {
-    /// Those that it takes to write the report at the end, where all others are given up step by step.
+    /// Those that writing the report needs, if all others are to be given up step by step.
     report: Option<CapabilitySet>,
 }
 
 impl Rights {
-    /// For this process to end with a report. Then it must have one thread: capabilities are each thread's own.
+    /// For a process that ends with a report. It must have one thread, because each thread has its own capabilities.
     ///
-    /// `as_caller`: the report is written as the user who ran sudo. `anywhere`: it is written into a directory where root
-    /// may write by its capabilities alone.
+    /// `as_caller`: the report is written as the user who ran sudo. `anywhere`: it is written to a directory where root
+    /// needs capabilities to write.
     pub fn for_report(as_caller: bool, anywhere: bool) -> Rights {
         let mut report = CapabilitySet::empty();
         if as_caller {
@@ -32,10 +32,9 @@ impl Rights {
     }
 
     /// The programs are in the kernel, and the command has been forked: it keeps all that it is to have.
-    #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "nothing is observed so"))]
     pub(crate) fn observe(self) -> Result<()> {
-        // Before Linux 5.19 the kernel asks for one of the first two at each look into a map. Then: what /proc shows of
-        // others, their files, and signals that are handed on to a command of another user.
+        // Before Linux 5.19 each read of a map needs CAP_BPF or CAP_SYS_ADMIN. The others are for /proc and files of
+        // other users' processes, and for signals that are passed on to a command of another user.
         let bpf = match capabilities(None)?.permitted.contains(CapabilitySet::BPF) {
             true => CapabilitySet::BPF,
             false => CapabilitySet::SYS_ADMIN,
@@ -44,12 +43,12 @@ impl Rights {
         self.keep(bpf | others | CapabilitySet::KILL)
     }
 
-    /// Nothing is observed any more: programs, libraries and zone files are read.
+    /// For the time after observing: programs, libraries and zone files are read.
     pub(crate) fn read(self) -> Result<()> {
         self.keep(CapabilitySet::DAC_READ_SEARCH)
     }
 
-    /// All that was to be read was read.
+    /// For writing the report: everything else was read.
     pub(crate) fn write(self) -> Result<()> {
         self.keep(CapabilitySet::empty())
     }
@@ -59,7 +58,7 @@ impl Rights {
     }
 }
 
-/// Gives up all but these, also for programs that we start (`locale`).
+/// Gives up all but these, also for programs that this process starts (`locale`).
 fn keep(these: CapabilitySet) -> Result<()> {
     let now = capabilities(None)?;
     if these.contains(now.permitted) {
@@ -68,7 +67,7 @@ fn keep(these: CapabilitySet) -> Result<()> {
     let permitted = now.permitted & these;
     if now.effective.contains(CapabilitySet::SETPCAP) {
         for one in (0..u64::BITS).map(|bit| CapabilitySet::from_bits_retain(1 << bit)) {
-            // An error: the kernel has no such capability.
+            // An error means that the kernel has no such capability.
             if !these.contains(one) && capability_is_in_bounding_set(one).unwrap_or(false) {
                 remove_capability_from_bounding_set(one)?;
             }
@@ -79,11 +78,11 @@ fn keep(these: CapabilitySet) -> Result<()> {
     set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
 }
 
-/// Does `act` without the privilege that capabilities give, as it will be when the report is written. To be called while
+/// Calls `act` without capabilities, which are also missing when the report is written. To be called while
 /// this process has one thread.
 ///
 /// # Errors
-/// Those of capset(2).
+/// When the capabilities cannot be changed (capset(2)).
 pub fn without_capabilities<T>(act: impl FnOnce() -> T) -> std::io::Result<T> {
     let now = capabilities(None)?;
     set_capabilities(None, CapabilitySets { effective: CapabilitySet::empty(), ..now })?;
@@ -92,7 +91,7 @@ pub fn without_capabilities<T>(act: impl FnOnce() -> T) -> std::io::Result<T> {
     Ok(done)
 }
 
-/// What the report says where they could not be given up.
+/// Notes in the report that capabilities could not be given up.
 pub(crate) fn note(done: Result<()>, notes: &mut Vec<String>) {
     if let Err(error) = done {
         notes.push(format!(

@@ -1,11 +1,12 @@
-//! From the words of a command line to a profile with all its facts.
+//! From a command line to a profile with all its facts.
 
 use crate::kernel::Refused;
 use crate::rights::{self, Rights};
 use crate::{enrich, kernel, sites};
-use needless_host::{Roots, Stack, fill};
+use needless_host::{Roots, Stack, fill_libcs};
 use needless_launch::{Caller, Launch, Stdio};
-use needless_model::{Exit, Limits, ProcId, Profile};
+use needless_model::{Backend, Exit, Limits, NoEbpf, ProcId, Profile, WatchList, status};
+use needless_ptrace::{TraceOptions, Traced};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -14,12 +15,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What observes.
+/// Which backend the user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
+pub enum BackendChoice {
     /// eBPF where it is allowed, else ptrace.
     #[default]
-    Best,
+    Auto,
     /// eBPF.
     Ebpf,
     /// ptrace.
@@ -27,44 +28,43 @@ pub enum Backend {
 }
 
 /// How to observe.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ObserveOptions {
-    /// What observes.
-    pub backend: Backend,
+    /// Which backend.
+    pub backend: BackendChoice,
     /// Measure the kernel time of each call: eBPF only.
     pub latency: bool,
     /// Count every call, not only those that rules need.
     pub all: bool,
     /// Variables that may be read from an environment; no other is.
-    pub watch: &'static [&'static str],
-    /// Bounds of the profile.
+    pub watch: WatchList,
+    /// Limits of the profile.
     pub limits: Limits,
-    /// Which capabilities this process gives up on the way.
+    /// Which capabilities this process gives up, step by step.
     pub rights: Rights,
-    /// Looks at who is above what was observed in a window, given `watch`. Environments of others may be read
-    /// then, and no longer when the profile is returned.
-    pub above: Option<fn(&mut Profile, &[&str])>,
+    /// For a window: adds the ancestors of the observed processes to the profile. It is called while this process
+    /// may still read the environments of other users' processes.
+    pub above: Option<fn(&mut Profile, &WatchList)>,
 }
 
-/// Why a command was not observed: one line, and the exit status that says it, as GNU env's.
+/// Why something was not observed: one line, and the exit status for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// One of the constants.
+    /// One of [`status`].
     pub status: i32,
-    /// What, where, what to do.
+    /// What failed, where, and what to do.
     pub message: String,
 }
 
-impl Failure {
-    /// needless itself failed.
-    pub const OURS: i32 = 125;
-    /// There is nobody to observe.
-    pub const BAD: i32 = 2;
-    /// The command was found but cannot be executed.
-    pub const NOT_EXECUTABLE: i32 = 126;
-    /// The command was not found.
-    pub const NOT_FOUND: i32 = 127;
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
 
+impl std::error::Error for Failure {}
+
+impl Failure {
     pub(crate) fn new(status: i32, message: impl Into<String>) -> Failure {
         Failure { status, message: message.into() }
     }
@@ -72,25 +72,14 @@ impl Failure {
 
 /// What was observed, and how the command ended.
 pub struct Captured {
-    /// What it asked.
+    /// The calls.
     pub profile: Profile,
-    pub(crate) exit: Exit,
-}
-
-impl Captured {
     /// How the command ended.
-    pub fn exit(&self) -> Exit {
-        self.exit
-    }
-
-    /// Ends this process as the command ended: with its exit status, or by its signal.
-    pub fn exit_like(self) -> ! {
-        needless_launch::exit_like(self.exit)
-    }
+    pub exit: Exit,
 }
 
-/// Runs `words` and observes it. The process that calls this may wait for the command and then end
-/// as the command did; what returns is then another process, which observed.
+/// Runs the command `words` and observes it. With ptrace, the process that calls this waits for the command and
+/// then exits as the command did; a child, which observed the command, returns from this function.
 ///
 /// `caller`: the user who ran sudo, if any; the command is run as that user, with that user's
 /// environment.
@@ -104,25 +93,27 @@ pub fn run(
 ) -> Result<Captured, Failure> {
     let launch = launch(words, caller)?;
     let refused = match options.backend {
-        Backend::Ptrace if options.latency => {
-            let message = "--latency needs eBPF, which measures the kernel's time; ptrace cannot";
-            return Err(Failure::new(Failure::OURS, message));
+        BackendChoice::Ptrace if options.latency => {
+            let message = "--latency needs eBPF: ptrace cannot measure the kernel's time";
+            return Err(Failure::new(status::OURS, message));
         }
-        Backend::Ptrace => None,
-        Backend::Best | Backend::Ebpf => match kernel::run(&launch, options) {
+        BackendChoice::Ptrace => None,
+        BackendChoice::Auto | BackendChoice::Ebpf => match kernel::run(&launch, options) {
             Ok(captured) => return Ok(captured),
             Err(Refused::Failed(failure)) => return Err(failure),
-            Err(refused) if options.backend == Backend::Ebpf || options.latency => {
+            Err(refused) if options.backend == BackendChoice::Ebpf || options.latency => {
                 return Err(refused.failure());
             }
             Err(refused) => Some(refused),
         },
     };
-    let mut captured = ptrace(launch, options)?;
+    let traced = needless_ptrace::run(launch, &for_tracer(options)).map_err(not_traced)?;
+    let mut captured = captured(traced, options.rights)?;
     match refused {
         Some(Refused::Rights) => {
-            let backend = captured.profile.backend.trim_end_matches(')');
-            captured.profile.backend = format!("{backend}, no rights for eBPF)");
+            if let Backend::Ptrace { instead, .. } = &mut captured.profile.backend {
+                *instead = Some(NoEbpf::Rights);
+            }
         }
         Some(refused) => captured.profile.notes.push(refused.failure().message),
         None => {}
@@ -130,49 +121,44 @@ pub fn run(
     Ok(captured)
 }
 
-fn ptrace(launch: Launch, options: &ObserveOptions) -> Result<Captured, Failure> {
-    let traced = needless_ptrace::run(
-        launch,
-        &needless_ptrace::TraceOptions {
-            all: options.all,
-            watch: options.watch,
-            limits: options.limits,
-            stacks: true,
-        },
-    )
-    .map_err(|e| Failure::new(e.status(), e.to_string()))?;
-    let profile = complete(traced.profile, &traced.stacks, traced.roots, options.rights)?;
+fn for_tracer(options: &ObserveOptions) -> TraceOptions {
+    TraceOptions {
+        all: options.all,
+        watch: options.watch.clone(),
+        limits: options.limits,
+        stacks: true,
+    }
+}
+
+fn not_traced(error: needless_ptrace::TraceError) -> Failure {
+    Failure::new(error.status(), error.to_string())
+}
+
+fn captured(traced: Traced, rights: Rights) -> Result<Captured, Failure> {
+    let profile = complete(traced.profile, &traced.stacks, traced.roots, rights)?;
     Ok(Captured { profile, exit: traced.exit })
 }
 
-/// Runs `launch` and counts every call of it, in this very process: eBPF where it is allowed and asked
-/// for, else ptrace. If this process is killed the command goes on, unobserved.
+/// Runs `launch` and counts every call of it, without a process in between. If this process is killed, the command
+/// goes on, unobserved.
 ///
 /// # Errors
 /// When the command cannot be executed or observed.
 pub fn count(launch: Launch, options: &ObserveOptions) -> Result<Captured, Failure> {
-    let options = ObserveOptions { all: true, ..*options };
-    if options.backend != Backend::Ptrace {
+    let options = ObserveOptions { all: true, ..options.clone() };
+    if options.backend != BackendChoice::Ptrace {
         match kernel::run(&launch, &options) {
             Ok(captured) => return Ok(captured),
             Err(Refused::Failed(failure)) => return Err(failure),
-            Err(refused) if options.backend == Backend::Ebpf => return Err(refused.failure()),
+            Err(refused) if options.backend == BackendChoice::Ebpf => return Err(refused.failure()),
             Err(_) => {}
         }
     }
-    let how = needless_ptrace::TraceOptions {
-        all: true,
-        watch: options.watch,
-        limits: options.limits,
-        stacks: true,
-    };
-    let traced = needless_ptrace::trace(launch, &how)
-        .map_err(|e| Failure::new(e.status(), e.to_string()))?;
-    let profile = complete(traced.profile, &traced.stacks, traced.roots, options.rights)?;
-    Ok(Captured { profile, exit: traced.exit })
+    let traced = needless_ptrace::trace(launch, &for_tracer(&options)).map_err(not_traced)?;
+    captured(traced, options.rights)
 }
 
-/// Adds what is looked up after the run, with the rights that takes.
+/// Adds what is looked up after the run, and gives up the rights for that afterwards.
 pub(crate) fn complete(
     mut profile: Profile,
     stacks: &[Stack],
@@ -180,25 +166,25 @@ pub(crate) fn complete(
     rights: Rights,
 ) -> Result<Profile, Failure> {
     rights::note(rights.read(), &mut profile.notes);
-    let roots = Roots::new(roots)
-        .map_err(|e| Failure::new(Failure::OURS, format!("cannot open /: {e}")))?;
+    let roots =
+        Roots::new(roots).map_err(|e| Failure::new(status::OURS, format!("cannot open /: {e}")))?;
     // Which frames are the C library's depends on what it is.
-    fill(&mut profile, &roots);
+    fill_libcs(&mut profile, &roots);
     sites::resolve(stacks, &mut profile);
-    // Stacks know their rows by position: only now may these move.
+    // Stacks refer to rows by position, so rows are sorted after them.
     profile.sort_by_process();
     enrich::machine(&mut profile, &roots);
     rights::note(rights.write(), &mut profile.notes);
     Ok(profile)
 }
 
-/// What `execvp(3)` would run for `words`, with our own settings taken out of the environment.
+/// What `execvp(3)` would run for `words`, in an environment without our own settings (`NEEDLESS_…`).
 ///
 /// # Errors
 /// When there is no such command, or it cannot be executed.
 pub fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Failure> {
     let Some(name) = words.first().filter(|w| !w.is_empty()) else {
-        return Err(Failure::new(Failure::OURS, "no command to run: needless run -- CMD [ARG…]"));
+        return Err(Failure::new(status::OURS, "no command to run: needless run -- CMD [ARG…]"));
     };
     let ours = |(name, _): &(OsString, OsString)| name.as_bytes().starts_with(b"NEEDLESS_");
     let env: Option<Vec<(OsString, OsString)>> = match &caller {
@@ -229,7 +215,7 @@ pub fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Fail
     Ok(Launch { program: "/bin/sh".into(), argv, env, stdio: Stdio::Inherit, caller })
 }
 
-/// The file that `name` means: itself if it has a slash, else the first executable of that name in
+/// The file for `name`: `name` itself if it has a slash, else the first executable file of that name in
 /// `path`.
 pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failure> {
     let shown = name.to_string_lossy();
@@ -238,10 +224,10 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failur
         return match executable(&file) {
             Ok(()) => Ok(file),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
-                Err(Failure::new(Failure::NOT_FOUND, format!("{shown}: no such file")))
+                Err(Failure::new(status::NOT_FOUND, format!("{shown}: no such file")))
             }
             Err(why) => Err(Failure::new(
-                Failure::NOT_EXECUTABLE,
+                status::NOT_EXECUTABLE,
                 format!("{shown}: cannot execute it: {why}"),
             )),
         };
@@ -262,18 +248,18 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Failur
     }
     match refused {
         Some(file) => Err(Failure::new(
-            Failure::NOT_EXECUTABLE,
+            status::NOT_EXECUTABLE,
             format!("{shown}: found as {} but not executable", file.display()),
         )),
         None => {
-            let why = format!("{shown}: not found in PATH{}", perhaps(&shown));
-            Err(Failure::new(Failure::NOT_FOUND, why))
+            let why = format!("{shown}: not found in PATH{}", hint(&shown));
+            Err(Failure::new(status::NOT_FOUND, why))
         }
     }
 }
 
-/// What may have been meant by a word that is no command.
-fn perhaps(word: &str) -> &'static str {
+/// What the user may have meant by a word that is not a command.
+fn hint(word: &str) -> &'static str {
     let variable = word.split_once('=').is_some_and(|(name, _)| {
         let mut letters = name.chars();
         letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -283,8 +269,8 @@ fn perhaps(word: &str) -> &'static str {
         return "; to set a variable for the command, put `env` before it: env NAME=VALUE CMD";
     }
     if word.contains(char::is_whitespace) {
-        return "; it is one word with a space in it: give the command and its arguments as words of their own, or a \
-                shell's text as sh -c 'TEXT'";
+        return "; it is one word with a space in it: pass the command and its arguments as separate words, or a \
+                shell command as sh -c 'TEXT'";
     }
     ""
 }
@@ -307,8 +293,8 @@ fn executable(file: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether the kernel knows what to do with `file`: ELF, `#!`, or anything binary it may have a
-/// handler for. A file that may be executed but not read is left to the kernel.
+/// Whether the kernel can execute `file` itself: ELF, `#!`, or another binary file, for which it may have a
+/// handler. A file that may be executed but not read is left to the kernel.
 fn is_program(file: &Path) -> Result<bool, Failure> {
     let mut start = [0u8; 128];
     let read = match File::open(file).and_then(|mut f| f.read(&mut start)) {
@@ -342,11 +328,11 @@ mod tests {
         let path = std::env::join_paths([one.path(), two.path()]).unwrap();
         let look = |name: &str| find(OsStr::new(name), Some(&path));
         assert_eq!(look("plain"), Ok(two.path().join("plain")));
-        assert_eq!(look("only-plain").unwrap_err().status, Failure::NOT_EXECUTABLE);
-        assert_eq!(look("folder").unwrap_err().status, Failure::NOT_FOUND);
-        assert_eq!(look("nowhere").unwrap_err().status, Failure::NOT_FOUND);
-        assert_eq!(look("/nowhere/x").unwrap_err().status, Failure::NOT_FOUND);
-        assert_eq!(look("/").unwrap_err().status, Failure::NOT_EXECUTABLE);
+        assert_eq!(look("only-plain").unwrap_err().status, status::NOT_EXECUTABLE);
+        assert_eq!(look("folder").unwrap_err().status, status::NOT_FOUND);
+        assert_eq!(look("nowhere").unwrap_err().status, status::NOT_FOUND);
+        assert_eq!(look("/nowhere/x").unwrap_err().status, status::NOT_FOUND);
+        assert_eq!(look("/").unwrap_err().status, status::NOT_EXECUTABLE);
     }
 
     #[test]

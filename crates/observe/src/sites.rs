@@ -1,4 +1,4 @@
-//! Where in the program hot calls come from, by unwinding snapshots of stacks after the run.
+//! Which places in the program make frequent calls: snapshots of stacks are unwound after the run.
 //!
 //! `localtime` jumps into another function of libc and libc has no symbols: the name of the
 //! library function is read from the call instruction in the program, and never guessed.
@@ -13,22 +13,22 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Most frames of the C runtime above a system call.
+/// At most this many frames of the C runtime above a system call.
 const FRAMES: usize = 64;
 
-/// A snapshot that stands for fewer calls than this is of no row worth a remark.
+/// A snapshot of a row with fewer calls than this is not resolved: the row is in no finding.
 const REMARK: u64 = 10;
 
-/// Names the call sites of the rows that `stacks` were taken for, in `profile`.
+/// Adds call sites to the rows of `profile` for which `stacks` were taken.
 ///
 /// A site is the first frame that is not in the C runtime; in a Go program, the first function
-/// outside its standard library. It is left out where the way there is not certain: a library
-/// without unwinding tables, a deleted file, code made at run time, a static program (the C
+/// outside its standard library. There is none where the way to it is not certain: a library
+/// without unwinding tables, a deleted file, code generated at run time, a static program (the C
 /// runtime is part of it) or one of another architecture.
 pub fn resolve(stacks: &[Stack], profile: &mut Profile) {
     let mut sites = Sites::default();
     let mut any = false;
-    // Those of one image together: an unwinder remembers much, and one at a time is enough.
+    // Sorted by image: an unwinder uses much memory, so there is one at a time.
     let mut images: HashMap<*const Vec<Module>, Vec<&Stack>> = HashMap::new();
     let mut order = Vec::new();
     for stack in stacks {
@@ -48,8 +48,8 @@ pub fn resolve(stacks: &[Stack], profile: &mut Profile) {
         if process.libc == Libc::Static && !go {
             if stack.weight >= REMARK {
                 let note = format!(
-                    "The places in {} that make calls are not named: it is linked statically, and \
-                     its own functions cannot be told from the C library's.",
+                    "Call sites in {} are not named: it is linked statically, so its own functions \
+                     and those of the C library cannot be distinguished.",
                     process.name()
                 );
                 if !profile.notes.contains(&note) {
@@ -89,10 +89,10 @@ fn is_c_runtime(path: &Path) -> bool {
     libraries.into_iter().any(library) || prefixes.iter().any(|p| name.starts_with(p))
 }
 
-/// Whether a Go function (`path/package.Type.Method`) is of the standard library: the first part
-/// of any other package's path is a host name, and the program's own is `main`. A local module
-/// whose name has no dot is taken for library too: the site is then in the function of `main` that
-/// led there.
+/// Whether a Go function (`path/package.Type.Method`) belongs to the standard library: the path of any other
+/// package starts with a host name, and the program's own package is `main`. A local module
+/// whose name has no dot counts as standard library too: the site is then the function of `main` that
+/// called it.
 fn is_go_library(function: &str) -> bool {
     let function = function.split('[').next().unwrap_or(function);
     let last = function.rfind('/').map_or(0, |slash| slash + 1);
@@ -102,7 +102,7 @@ fn is_go_library(function: &str) -> bool {
     package != "main" && !(host.contains('.') && package.contains('/'))
 }
 
-/// Files and unwinders that stacks have in common.
+/// Files and unwinders that stacks share.
 #[derive(Default)]
 struct Sites {
     files: HashMap<*const File, Option<Rc<Elf>>>,
@@ -132,7 +132,7 @@ impl Sites {
         let mut frames = unwinding.start(stack);
         let mut address = stack.pc;
         for depth in 0..FRAMES {
-            // A return address may be the first of the next function: look at the call itself.
+            // A return address may be the start of the next function, so the call before it is looked up.
             let lookup = if depth == 0 { address } else { address.checked_sub(1)? };
             let module = modules.iter().find(|m| (m.start..m.end).contains(&lookup))?;
             let elf = self.elf(module)?;
@@ -140,13 +140,13 @@ impl Sites {
             let (stated, lookup) = (address.wrapping_sub(bias), lookup.wrapping_sub(bias));
             let call = if depth == 0 { None } else { Some(elf.call_before(stated)?) };
             let c_runtime = is_c_runtime(&module.path);
-            // Without a name there is no telling where the library of Go ends.
+            // Without a name, it is not known where Go's standard library ends.
             let go_runtime = go && !c_runtime && is_go_library(elf.function(lookup)?.0);
             if !c_runtime && !go_runtime {
                 let callee = call.and_then(|call| elf.callee(call));
                 return Some(site(module, &elf, stated, lookup, callee));
             }
-            // Go keeps frame pointers instead of tables.
+            // Go uses frame pointers instead of tables.
             if !go_runtime && !elf.unwinds(lookup) {
                 return None;
             }
@@ -157,7 +157,7 @@ impl Sites {
 
     fn elf(&mut self, module: &Module) -> Option<Rc<Elf>> {
         let file = module.file.as_ref()?;
-        // The profile's stacks hold every file open, so its address is its own.
+        // The profile's stacks keep every file open, so no two files have the same address.
         let known = self.files.entry(Arc::as_ptr(file));
         known.or_insert_with(|| Elf::read(file.clone()).map(Rc::new)).clone()
     }

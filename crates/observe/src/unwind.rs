@@ -22,7 +22,7 @@ pub(crate) struct Unwinding {
     added: HashSet<u64>,
 }
 
-/// Where unwinding of one stack has come to.
+/// The current frame of a stack that is being unwound.
 pub(crate) struct Frames<'a> {
     stack: &'a Stack,
     registers: UnwindRegsNative,

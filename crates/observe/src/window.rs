@@ -1,11 +1,22 @@
-//! Observing what runs already, for a while.
+//! Observing what runs already, for a window of time.
 
-use crate::run::{Failure, ObserveOptions};
-use needless_model::Profile;
+use crate::rights;
+use crate::run::{Failure, ObserveOptions, complete};
+use needless_ebpf::{Observed, Scope, Session, SessionError};
+use needless_host::{
+    Cgroups, Service, find_cgroup, find_container, find_unit, processes_of_cgroup,
+};
+use needless_launch::TerminationSignals;
+use needless_model::{ProcId, Profile, status};
+use std::collections::HashMap;
 use std::fmt;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-/// Whom to observe.
+/// How often the kernel's messages are taken.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     /// These processes.
@@ -37,24 +48,137 @@ impl fmt::Display for Who {
 }
 
 /// Observes for `length`, or until Ctrl-C or, for chosen processes, until the last of them has ended.
-/// `tick` is told ten times a second how long it has been.
+/// `tick` gets the time so far, ten times a second.
 ///
 /// # Errors
-/// When there is nobody to observe, or observing is not allowed.
+/// When there is nothing to observe, or observing is not allowed.
 pub fn window(
     who: &Who,
     length: Duration,
     options: &ObserveOptions,
     tick: &mut dyn FnMut(Duration),
 ) -> Result<Profile, Failure> {
-    #[cfg(feature = "ebpf")]
-    return observe::window(who, length, options, tick);
-    #[cfg(not(feature = "ebpf"))]
-    {
-        let _ = (who, length, options, tick);
-        Err(Failure::new(Failure::BAD, "this needless was built without eBPF"))
+    let ours = |message: String| Failure::new(status::FAILED, message);
+    needless_ebpf::usable().map_err(|error| match error {
+        SessionError::NoRights => ours(
+            "to observe what runs already needs CAP_BPF and CAP_PERFMON: run it with sudo".into(),
+        ),
+        error => ours(error.to_string()),
+    })?;
+    let chosen = choose(who).map_err(ours)?;
+    let target = if *who == Who::Everyone { Scope::Everyone } else { Scope::Chosen };
+    let endings = TerminationSignals::hold().map_err(|error| ours(error.to_string()))?;
+    let mut session = Session::start(&target, &crate::kernel::for_session(options))
+        .map_err(|error| ours(error.to_string()))?;
+    let given_up = options.rights.observe();
+    follow(&mut session, &chosen)?;
+    let begun = Instant::now();
+    while let Some(left) = length.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
+        let ended = endings.wait(session.readable(), left.min(LOOK_EVERY));
+        session.drain(Duration::ZERO);
+        tick(begun.elapsed());
+        if let Chosen::Group(_) = chosen {
+            follow(&mut session, &chosen)?;
+        }
+        if ended || (target == Scope::Chosen && session.live() == 0) {
+            break;
+        }
+    }
+    // A second Ctrl-C is for whoever does not want to wait for the report either.
+    drop(endings);
+    let mut observed = session.finish();
+    rights::note(given_up, &mut observed.profile.notes);
+    finish(observed, options)
+}
+
+/// Whom to follow.
+enum Chosen {
+    Everyone,
+    Processes(Vec<u32>),
+    /// Whoever is in this control group: asked again and again, for processes join.
+    Group(PathBuf),
+}
+
+fn choose(who: &Who) -> Result<Chosen, String> {
+    let group = match who {
+        Who::Everyone => return Ok(Chosen::Everyone),
+        Who::Processes(pids) => {
+            let leaders: Result<Vec<u32>, String> = pids.iter().map(|pid| leader(*pid)).collect();
+            return leaders.map(Chosen::Processes);
+        }
+        Who::Unit(name) => find_unit(name)?,
+        Who::Container(name) => find_container(name)?,
+        Who::Cgroup(path) => find_cgroup(path)?,
+    };
+    match processes_of_cgroup(&group) {
+        Ok(pids) if pids.is_empty() => Err(format!("{who} has no processes now")),
+        Ok(_) => Ok(Chosen::Group(group)),
+        Err(error) => Err(format!("cannot list the processes of {who}: {error}")),
     }
 }
 
-#[cfg(feature = "ebpf")]
-mod observe;
+/// The process that thread or process `pid` belongs to.
+fn leader(pid: u32) -> Result<u32, String> {
+    if pid == std::process::id() {
+        return Err(format!("process {pid} is needless itself"));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .map_err(|_| format!("there is no process {pid}"))?;
+    let tgid = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    tgid.and_then(|tgid| tgid.trim().parse().ok()).ok_or(format!("there is no process {pid}"))
+}
+
+/// Observes those who are to be and are not yet. A process may fork between being listed and being
+/// observed: hence again until there are no new ones.
+fn follow(session: &mut Session, chosen: &Chosen) -> Result<(), Failure> {
+    loop {
+        let listed;
+        let pids = match chosen {
+            Chosen::Everyone => return Ok(()),
+            Chosen::Processes(pids) => pids,
+            Chosen::Group(group) => {
+                listed = processes_of_cgroup(group).unwrap_or_default();
+                &listed
+            }
+        };
+        let mut more = false;
+        for pid in pids {
+            let failed = |error: SessionError| Failure::new(status::FAILED, error.to_string());
+            more |= lives(*pid) && session.observe(*pid).map_err(failed)?;
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether process `pid` runs, and has not ended and only waits for its parent to take notice.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, Failure> {
+    let mut groups = Cgroups::new().ok();
+    let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
+    for (at, process) in observed.profile.processes.iter_mut().enumerate() {
+        let exe = process.exe.as_deref();
+        let lives = process.exit.is_none();
+        let service = match Service::of_pid(process.pid) {
+            Ok(service) if lives => Some(service),
+            _ => {
+                let number = by_number.get(&ProcId(at as u32));
+                let path = number.and_then(|id| groups.as_mut()?.path_of(*id));
+                path.map(|path| Service::of_path(path, exe))
+            }
+        };
+        let name = service.map(|service| service.to_string());
+        process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
+        process.started = needless_host::start_time(process.pid).filter(|_| lives);
+    }
+    if let Some(above) = options.above {
+        above(&mut observed.profile, &options.watch);
+    }
+    complete(observed.profile, &observed.stacks, observed.roots, options.rights)
+}

@@ -1,7 +1,7 @@
 //! Call sites of programs compiled here, by real traces.
 
 use needless_fixtures::skipped;
-use needless_host::{Roots, fill};
+use needless_host::{Roots, fill_libcs};
 use needless_launch::{Launch, Stdio};
 use needless_model::{CallSite, Fact, Profile};
 use needless_observe::resolve;
@@ -63,7 +63,7 @@ fn run(program: &Path, arguments: &[&str]) -> Profile {
     };
     let traced = trace(launch, &TraceOptions { stacks: true, ..TraceOptions::default() }).unwrap();
     let mut profile = traced.profile;
-    fill(&mut profile, &Roots::new(traced.roots).unwrap());
+    fill_libcs(&mut profile, &Roots::new(traced.roots).unwrap());
     resolve(&traced.stacks, &mut profile);
     profile
 }

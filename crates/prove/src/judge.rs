@@ -3,22 +3,22 @@
 use crate::stats::{interval, median, outliers, spread};
 use needless_model::{Counted, Exit, Measure, Outcome, Proof, Quantity, Usage};
 
-/// With fewer pairs no 95 % interval can exclude zero: all of five differences fall on one side in one
-/// experiment of sixteen by chance alone.
+/// With fewer pairs no 95 % interval can exclude zero: by chance alone, five differences all fall on one side in
+/// one measurement of sixteen.
 const LEAST_PAIRS: usize = 6;
-/// A first run that took so many median deviations longer than the others found cold caches.
+/// The caches were cold if the first run took this many median deviations longer than the others.
 const COLD: f64 = 10.0;
-/// Below this median CPU time, seconds, starting is most of what is measured.
+/// Below this median CPU time, in seconds, most of what is measured is the start of the program.
 const SHORT: f64 = 0.003;
 
 /// What was measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// Calls of the first run of all, without the change, where it was counted.
+    /// Calls of the very first run, without the change, if it was counted.
     pub(crate) first: Option<u64>,
-    /// Calls of each further count of the arm without the change: the last after all with it.
+    /// Calls of each further count of the variant without the change; the last was made after those with it.
     pub(crate) before: Vec<u64>,
-    /// The same with it.
+    /// The same with the change.
     pub(crate) after: Vec<u64>,
     /// Pairs of runs: without and with the change.
     pub(crate) pairs: Vec<[Usage; 2]>,
@@ -26,15 +26,15 @@ pub(crate) struct Evidence {
     pub(crate) early: bool,
     /// What failed after the first pair.
     pub(crate) failure: Option<String>,
-    /// Whether no pairs were to be run.
+    /// Whether the user wanted no pairs.
     pub(crate) count_only: bool,
     /// How every run ended.
     pub(crate) first_exit: Option<Exit>,
 }
 
 impl Evidence {
-    /// Whether the change outlasts the runs with it: before them each run without it made more calls, after
-    /// them it makes as few. Bytecode that was cached is used by whoever comes.
+    /// Whether the effect of the change stays after the runs with it: before them each run without it made more
+    /// calls, after them it makes as few. Cached bytecode, for example, is used by all later runs.
     pub(crate) fn stays(&self) -> bool {
         let ([before @ .., last], Some(first)) = (&self.before[..], self.first) else {
             return false;
@@ -47,12 +47,10 @@ impl Evidence {
         calls_fell(untouched, after) && !calls_fell(last, after) && calls_fell(untouched, last)
     }
 
-    /// The counts of the two arms; without those of an arm that is no longer what it was.
+    /// The counts of the two variants; without the last count of the first where the effect of the change stays.
     fn calls(&self) -> Option<(Counted, Counted)> {
-        let before = match self.stays() {
-            true => &self.before[..self.before.len() - 1],
-            false => &self.before,
-        };
+        let last = usize::from(self.stays());
+        let before = &self.before[..self.before.len() - last];
         counted(before).zip(counted(&self.after))
     }
 }
@@ -66,23 +64,24 @@ pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
     proof.failure.clone_from(&evidence.failure);
     proof.measures = measures(&evidence.pairs);
     let fell = calls.is_some_and(|(before, after)| calls_fell(before, after));
-    proof.outcome = match evidence.count_only || evidence.stays() {
-        true => counts_only(fell),
-        false => outcome(fell, calls, proof),
+    proof.outcome = if evidence.count_only || evidence.stays() {
+        counts_only(fell)
+    } else {
+        outcome(fell, calls, proof)
     };
     proof.warnings = warnings(evidence, proof);
 }
 
-/// The range of the counts of one arm.
+/// The range of the counts of one variant.
 pub(crate) fn counted(counts: &[u64]) -> Option<Counted> {
     Some(Counted { least: *counts.iter().min()?, most: *counts.iter().max()? })
 }
 
-/// Two counts tell little of how far a third may lie: calls must fall by more than this many times
-/// the ranges of both arms together.
+/// Two counts say little about a third one: calls must fall by more than this many times the ranges of both
+/// variants together.
 const RANGES: u64 = 3;
 
-/// Whether fewer calls were made, beyond what counts of the same arm differ.
+/// Whether calls fell by more than the difference between counts of the same variant.
 pub(crate) fn calls_fell(before: Counted, after: Counted) -> bool {
     let ranges = (before.most - before.least) + (after.most - after.least);
     before.least.checked_sub(after.most).is_some_and(|gap| gap > RANGES * ranges)
@@ -93,7 +92,7 @@ fn measures(pairs: &[[Usage; 2]]) -> Vec<Measure> {
         return Vec::new();
     }
     let measure = |quantity: Quantity| {
-        let values = |arm: usize| pairs.iter().map(move |pair| quantity.of(&pair[arm]));
+        let values = |variant: usize| pairs.iter().map(move |pair| quantity.of(&pair[variant]));
         let (before, after): (Vec<f64>, Vec<f64>) = (values(0).collect(), values(1).collect());
         let differences: Vec<f64> = before.iter().zip(&after).map(|(b, a)| a - b).collect();
         Measure {
@@ -108,17 +107,16 @@ fn measures(pairs: &[[Usage; 2]]) -> Vec<Measure> {
 }
 
 fn counts_only(fell: bool) -> Outcome {
-    match fell {
-        true => Outcome::Proven { calls: true, cpu: false },
-        false => Outcome::NotProven(
-            "no calls went beyond what counts differ; CPU time was not measured".into(),
-        ),
+    if fell {
+        return Outcome::Proven { calls: true, cpu: false };
     }
+    let why = "no calls went beyond what counts differ; CPU time was not measured";
+    Outcome::NotProven(why.into())
 }
 
 fn outcome(fell: bool, calls: Option<(Counted, Counted)>, proof: &Proof) -> Outcome {
     let Some(cpu) = proof.measure(Quantity::Cpu) else {
-        return Outcome::NotProven("not one pair of runs was measured".into());
+        return Outcome::NotProven("no pair of runs was measured".into());
     };
     let enough = proof.pairs >= LEAST_PAIRS;
     let (cpu_fell, cpu_rose) = (enough && cpu.fell(), enough && cpu.rose());
@@ -129,14 +127,14 @@ fn outcome(fell: bool, calls: Option<(Counted, Counted)>, proof: &Proof) -> Outc
         _ if fell => "calls went, but it takes more CPU time".into(),
         _ if cpu_rose => "no calls went, and it takes more CPU time".into(),
         Some((before, after)) if after.most < before.least => {
-            "counts of the same arm differ as much as those of the two".into()
+            "the counts with the change differ from those without it no more than counts of one variant differ".into()
         }
-        _ if !enough => format!("no calls went, and CPU time needs {LEAST_PAIRS} pairs"),
+        _ if !enough => format!("no calls went, and a statement on CPU time needs {LEAST_PAIRS} pairs"),
         _ => "no calls went, and CPU time differs no more than by chance".into(),
     })
 }
 
-/// Sentences for a user who wants a better answer.
+/// Doubts, and how to get a better answer.
 fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
     let mut warnings = Vec::new();
     match evidence.first_exit {
@@ -150,10 +148,12 @@ fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
     if let Some((before, after)) = proof.calls
         && (before.least != before.most || after.least != after.most)
     {
-        warnings.push("It does not make the same calls in each run: counts are ranges.".into());
+        warnings.push(
+            "The command does not make the same calls in each run: counts are ranges.".into(),
+        );
     }
     if evidence.stays() {
-        warnings.push("What the runs with the change left behind serves those without it as well, which now make as few calls. The counts are from before and after; pairs of runs, and another proof, would show no difference.".into());
+        warnings.push("What the runs with the change left behind is used by the runs without it too, which now make as few calls. The counts are from before and after that; pairs of runs, and another proof, would show no difference.".into());
     }
     let pairs = evidence.pairs.len();
     if pairs == 0 {
@@ -165,18 +165,18 @@ fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
         ));
         return warnings;
     }
-    let cpu = |arm: usize| -> Vec<f64> {
-        evidence.pairs.iter().map(|pair| Quantity::Cpu.of(&pair[arm])).collect()
+    let cpu = |variant: usize| -> Vec<f64> {
+        evidence.pairs.iter().map(|pair| Quantity::Cpu.of(&pair[variant])).collect()
     };
     let (before, after) = (cpu(0), cpu(1));
     let first = before[0].max(after[0]);
     if first - median(&before).max(median(&after)) > COLD * spread(&before).max(spread(&after)) {
-        warnings.push("The first runs took longer than all others: caches were cold; --warmup 3 runs each arm three times before.".into());
+        warnings.push("The first runs took longer than all others, because caches were cold: --warmup 3 runs the command three times before, with and without the change.".into());
     }
     let far = outliers(&before) + outliers(&after);
     if far * 20 > 2 * pairs {
         warnings.push(format!(
-            "{far} of {} runs took far more CPU time than the others: something else disturbs them. Close other programs, or choose one processor (taskset).",
+            "{far} of {} runs took far more CPU time than the others: something else disturbs them. Close other programs, or use one processor (taskset).",
             2 * pairs
         ));
     }
@@ -187,7 +187,7 @@ fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
     warnings
 }
 
-/// How many pairs would do, where the interval holds zero.
+/// How many pairs would show a difference, where the interval holds zero.
 fn more_pairs(proof: &Proof) -> Option<String> {
     let cpu = proof.measure(Quantity::Cpu)?;
     if cpu.fell() || cpu.rose() || cpu.before == 0.0 {
@@ -202,16 +202,16 @@ fn more_pairs(proof: &Proof) -> Option<String> {
     // An interval narrows with the root of the number of pairs.
     let factor = (half / cpu.difference).powi(2);
     let wanted = factor * proof.pairs as f64 * 1.5;
-    Some(match cpu.difference < 0.0 && wanted < 10_000.0 {
-        true => format!(
+    Some(if cpu.difference < 0.0 && wanted < 10_000.0 {
+        format!(
             "{sentence}; if it is {:.1} %, some {:.0} pairs would show it (--runs).",
             -cpu.difference / cpu.before * 100.0,
             (wanted / 10.0).ceil() * 10.0
-        ),
-        false if proof.pairs >= crate::experiment::MOST_PAIRS => {
-            format!("{sentence}; a longer input may show more.")
-        }
-        false => format!("{sentence}; more do with --runs or --budget, on a quiet machine."),
+        )
+    } else if proof.pairs >= crate::experiment::MOST_PAIRS {
+        format!("{sentence}; a longer input may show more.")
+    } else {
+        format!("{sentence}; more pairs (--runs or --budget) on a quiet machine may show it.")
     })
 }
 

@@ -1,22 +1,22 @@
-//! What a command writes to its standard output, as far as a comparison needs it: never kept.
+//! Fingerprints of what a command writes to its standard output; the output itself is never kept.
 
 use regex::bytes::Regex;
 use std::io::{PipeReader, Read};
 
-/// A line that is longer is taken in pieces, each with or without what is to be ignored.
+/// A longer line is split; the ignored parts of each piece are left out.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// How much was written, and what, as a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Bytes, those that are ignored included: for a sentence only.
+    /// Bytes, with those that are ignored: for a message only.
     pub(crate) bytes: u64,
-    /// FNV-1a of 128 bits over the rest.
+    /// FNV-1a of 128 bits over the bytes that are not ignored.
     pub(crate) print: u128,
 }
 
 impl Written {
-    /// Whether both are the same but for what is ignored.
+    /// Whether both are the same, except for what is ignored.
     pub(crate) fn same(&self, other: &Written) -> bool {
         self.print == other.print
     }
@@ -37,7 +37,7 @@ impl Print {
     }
 }
 
-/// Reads to the end. Of each line what matches `ignored` is left out.
+/// Reads to the end. Parts of lines that match `ignored` are left out.
 pub(crate) fn read(mut pipe: PipeReader, ignored: Option<&Regex>) -> Written {
     let mut written = Written { bytes: 0, print: 0 };
     let mut print = Print::new();

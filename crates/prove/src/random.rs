@@ -1,11 +1,11 @@
-//! Random numbers that a seed repeats. Not for secrets.
+//! Random numbers, the same for the same seed. Not for secrets.
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a counter, mixed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of this seed.
+    /// The sequence for this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -24,7 +24,7 @@ impl Random {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// A number from 0 to 1, 1 excluded.
+    /// A number from 0 to 1, without 1.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

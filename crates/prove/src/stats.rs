@@ -1,4 +1,4 @@
-//! Medians, and how sure they are.
+//! Medians and their confidence intervals.
 
 use crate::Random;
 
@@ -6,10 +6,10 @@ use crate::Random;
 const RESAMPLES: usize = 4_000;
 /// The same data give the same interval.
 const SEED: u64 = 20_170_221;
-/// A value farther from the median than this many (scaled) median deviations is an outlier.
+/// A value this many (scaled) median deviations above the median is an outlier.
 const FAR: f64 = 10.0;
 
-/// The middle value, the mean of the two middle ones of an even number; NaN of none.
+/// The middle value, or the mean of the two middle values; NaN if there are none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     middle(&mut sorted)
@@ -29,7 +29,7 @@ fn middle(values: &mut [f64]) -> f64 {
 }
 
 /// The 95 % interval of the median by the percentile bootstrap (Efron 1979): the data are drawn
-/// again with replacement, and the middle 95 % of the medians are kept. `(NaN, NaN)` of none.
+/// again with replacement, and the middle 95 % of the medians are kept. `(NaN, NaN)` if there are none.
 pub fn interval(values: &[f64]) -> (f64, f64) {
     if values.is_empty() {
         return (f64::NAN, f64::NAN);
@@ -62,7 +62,7 @@ pub fn spread(values: &[f64]) -> f64 {
     1.4826 * median(&distances)
 }
 
-/// How many values lie so far above the median that something else must have been running.
+/// How many values are so far above the median that another program must have disturbed the run.
 pub fn outliers(values: &[f64]) -> usize {
     let (centre, spread) = (median(values), spread(values));
     values.iter().filter(|value| **value - centre > FAR * spread && spread > 0.0).count()

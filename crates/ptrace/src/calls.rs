@@ -1,38 +1,38 @@
 //! From a stop at a system call to a row of the profile.
 
-use crate::detail::Seen;
+use crate::arg_class::Classified;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{SyscallInfo, Tid};
-use crate::tree::{Count, Effect, Group, Pending};
+use crate::tree::{Count, Effect, Group, InFlight};
 use crate::untraced::{self, Changed};
 use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
-use needless_syscalls::{Abi, Classifier, Decider, Kind, Shape, X32_BIT, is_strict_mode};
+use needless_syscalls::{Abi, CallKind, Classifier, Decider, Shape, X32_BIT, is_strict_mode};
 
-/// How many of the first answers to a question are looked at, each at the cost of a second stop.
+/// How many of the first answers to a question are read, each at the cost of a second stop.
 const LOOK_FIRST: u64 = 8;
-/// After these, one in so many is.
+/// After these, one in so many is read.
 const LOOK_EVERY: u64 = 64;
 
-/// What became of a call at its entry.
-pub(crate) struct Begun {
-    /// What its exit matters for; `None`: not at all.
-    pub(crate) pending: Option<Pending>,
-    /// A row it was counted in already, and how many calls a snapshot taken now stands for.
+/// The result of the entry of a call.
+pub(crate) struct Entered {
+    /// Why its exit matters; `None`: it does not.
+    pub(crate) in_flight: Option<InFlight>,
+    /// The row that it was already counted in, and how many calls a snapshot taken now stands for.
     pub(crate) sampled: (usize, u64),
-    /// What of it is to be put back when it has started a process.
+    /// What to restore when it has started a process.
     pub(crate) changed: Option<Changed>,
 }
 
-impl Begun {
+impl Entered {
     /// It was counted, if at all, and its exit does not matter.
-    fn over() -> Begun {
-        Begun { pending: None, sampled: (0, 0), changed: None }
+    fn over() -> Entered {
+        Entered { in_flight: None, sampled: (0, 0), changed: None }
     }
 
     /// It is counted when it returns.
-    fn then(count: Count, effect: Effect) -> Begun {
-        let pending = Some(Pending { count, effect, sample: 0 });
-        Begun { pending, ..Begun::over() }
+    fn then(count: Count, effect: Effect) -> Entered {
+        let in_flight = Some(InFlight { count, effect, sample: 0 });
+        Entered { in_flight, ..Entered::over() }
     }
 }
 
@@ -45,18 +45,18 @@ struct Entry<'a> {
     /// Whether its pointers have 64 bits.
     is_64bit: bool,
     at_ns: u64,
-    /// Whether its answer is looked at in any case.
+    /// Whether its answer is read in any case.
     look: bool,
 }
 
 /// Interprets calls.
 pub(crate) struct Calls {
     abis: Vec<Abi>,
-    /// Beside the calls of each ABI: their numbers in the profile, given at first use.
+    /// The ids in the profile of the calls of each ABI, set at first use.
     ids: Vec<Vec<Option<CallId>>>,
     all: bool,
     path: PathBuffer,
-    /// Scratch for paths made absolute.
+    /// Buffer for absolute paths.
     absolute: String,
 }
 
@@ -84,58 +84,60 @@ impl Calls {
         tid: Tid,
         info: &SyscallInfo,
         at_ns: u64,
-    ) -> Begun {
+    ) -> Entered {
         let (call, kind, is_64bit) = self.look_up(builder, info);
         let args = info.args();
-        // What a filter of its own refuses, it may refuse by the arguments, and not the next time.
+        // A filter of the command may refuse a call by its arguments, and allow the next one.
         group.refuses |= info.is_for_another_tracer();
         let look = self.all || group.refuses;
         let entry = Entry { tid, call, args: &args, is_64bit, at_ns, look };
         let plain = if self.all { Count::Call(call) } else { Count::Nothing };
         let effect = match kind {
-            Kind::Path(shape) => {
+            CallKind::Path(shape) => {
                 return self.begin_path(builder, group, &entry, shape);
             }
-            Kind::Plain => Effect::None,
-            Kind::ArgClass(when, told) if when.holds(&args) => {
-                if let Some(begun) = begin_detail(builder, group, &entry, told) {
-                    return begun;
+            CallKind::Plain => Effect::None,
+            CallKind::Classify(when, by) if when.holds(&args) => {
+                if let Some(entered) = begin_classified(builder, group, &entry, by) {
+                    return entered;
                 }
                 Effect::None
             }
-            Kind::ArgClass(..) => Effect::None,
-            Kind::Wait(when) if when.holds(&args) => {
+            CallKind::Classify(..) => Effect::None,
+            CallKind::Wait(when) if when.holds(&args) => {
                 if !self.all {
                     builder.barrier();
-                    return Begun::over();
+                    return Entered::over();
                 }
                 Effect::Barrier
             }
-            Kind::Wait(_) => Effect::None,
-            Kind::Moves => Effect::Root,
-            Kind::Ptrace => Effect::Tracing,
-            Kind::Uring => {
+            CallKind::Wait(_) => Effect::None,
+            CallKind::Moves => Effect::Root,
+            CallKind::Ptrace => Effect::Tracing,
+            CallKind::Uring => {
                 builder.note(
-                    "io_uring was used: calls put through it are seen by no tracer of system calls",
+                    "io_uring was used: tracers of system calls do not see the calls made through it",
                 );
                 Effect::None
             }
-            Kind::Clone(flags) => {
+            CallKind::Clone(flags) => {
                 let (effect, changed) = untraced::clear(tid, flags, info, self.all);
                 if self.all || changed.is_some() || effect != Effect::None {
-                    return Begun { changed, ..Begun::then(plain, effect) };
+                    return Entered { changed, ..Entered::then(plain, effect) };
                 }
                 Effect::None
             }
-            Kind::StrictMode(when) if !self.all && when.holds(&args) && is_strict_mode(&args) => {
+            CallKind::StrictMode(when)
+                if !self.all && when.holds(&args) && is_strict_mode(&args) =>
+            {
                 Effect::StrictMode
             }
-            Kind::StrictMode(_) => Effect::None,
+            CallKind::StrictMode(_) => Effect::None,
         };
         if self.all || effect != Effect::None {
-            return Begun::then(plain, effect);
+            return Entered::then(plain, effect);
         }
-        Begun::over()
+        Entered::over()
     }
 
     /// A thread of process `image` leaves a call. The row it was counted in, if it was.
@@ -163,7 +165,7 @@ impl Calls {
             Count::ArgClass { question, epoch } => {
                 Some(builder.answer(question, Answer { fingerprint: epoch, ..answer }))
             }
-            // One that succeeded was counted when the new image appeared.
+            // A successful one was counted when the new image appeared.
             Count::Exec { call, path, from_dir_fd } => {
                 let question = Question { call, query: Query::Exec, path: &path, from_dir_fd };
                 let question = builder.question(image, question);
@@ -172,7 +174,7 @@ impl Calls {
         }
     }
 
-    fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, Kind, bool) {
+    fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, CallKind, bool) {
         let nr = (info.nr() & !X32_BIT) as usize;
         let at = self.abis.iter().position(|abi| abi.audit == info.arch);
         let is_64bit = at.is_none_or(|at| self.abis[at].is_64bit);
@@ -181,7 +183,7 @@ impl Calls {
             let id = *self.ids[at][nr].get_or_insert_with(|| builder.call(call.name));
             return (id, call.kind, is_64bit);
         }
-        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), Kind::Plain, is_64bit)
+        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), CallKind::Plain, is_64bit)
     }
 
     fn begin_path(
@@ -190,67 +192,68 @@ impl Calls {
         group: &mut Group,
         entry: &Entry<'_>,
         shape: Shape,
-    ) -> Begun {
+    ) -> Entered {
         let Entry { tid, call, args, is_64bit, at_ns, look } = *entry;
         let query = decide(shape, tid, args);
         let effect = Effect::from(shape.moves);
         let address = args[shape.path as usize];
-        // A null pointer where the descriptor alone is meant (futimens), or a mistake: no path.
+        // A null pointer, which means only the descriptor (futimens), or a mistake: no path.
         let text = if address == 0 { Some(&b""[..]) } else { self.path.read(tid, address) };
         let Some(text) = text else {
-            builder.lost(Loss::NO_PATH, 1);
-            return Begun::then(Count::Call(call), effect);
+            builder.lost(Loss::NoPath, 1);
+            return Entered::then(Count::Call(call), effect);
         };
         const AT_EMPTY_PATH: u32 = 0x1000;
         let descriptor_itself = text.is_empty()
             && shape.at_flags.is_some_and(|at| args[at as usize] as u32 & AT_EMPTY_PATH != 0);
         if address == 0 || descriptor_itself {
             if self.all {
-                return Begun::then(Count::Call(call), effect);
+                return Entered::then(Count::Call(call), effect);
             }
-            return Begun::over();
+            return Entered::over();
         }
         let text = String::from_utf8_lossy(text);
         let from_dir_fd = shape.dir.is_some_and(|at| args[at as usize] as i32 != libc::AT_FDCWD);
-        let path = match text.starts_with('/') || from_dir_fd || text.is_empty() {
-            true => &text,
-            false => make_absolute(&mut self.absolute, builder, group, tid, &text),
+        let path = if text.starts_with('/') || from_dir_fd || text.is_empty() {
+            &text
+        } else {
+            make_absolute(&mut self.absolute, builder, group, tid, &text)
         };
         if query == Query::Exec {
             let count = Count::Exec { call, path: path.to_owned(), from_dir_fd };
-            return Begun::then(count, effect);
+            return Entered::then(count, effect);
         }
-        // Only the command's exec is of interest before it has happened.
-        let Some(image) = group.image else { return Begun::then(Count::Nothing, effect) };
+        // Before the command's exec, only this exec matters.
+        let Some(image) = group.image else { return Entered::then(Count::Nothing, effect) };
         let question = builder.question(image, Question { call, query, path, from_dir_fd });
         let hits = builder.hits(question);
         let sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
         if !look && effect == Effect::None && assumable(query) && !looks(hits) {
             let row = builder.assume(question, Some(at_ns));
-            return Begun { sampled: (row, sample), ..Begun::over() };
+            return Entered { sampled: (row, sample), ..Entered::over() };
         }
         let count = Count::Answer { question, reply: shape.reply, args: *args, is_64bit };
-        let pending = Some(Pending { count, effect, sample });
-        Begun { pending, ..Begun::over() }
+        let in_flight = Some(InFlight { count, effect, sample });
+        Entered { in_flight, ..Entered::over() }
     }
 }
 
-/// A call whose arguments rules ask about. `None`: it is none of those after all.
-fn begin_detail(
+/// A call whose arguments rules may ask about. `None`: they do not ask about this one.
+fn begin_classified(
     builder: &mut Builder,
     group: &mut Group,
     entry: &Entry<'_>,
-    told: Classifier,
-) -> Option<Begun> {
+    by: Classifier,
+) -> Option<Entered> {
     let image = group.image?;
-    let Seen { detail, epoch } = group.details.see(entry.tid, told, entry.args)?;
-    let question = builder.detail(image, entry.call, detail);
+    let Classified { class, epoch } = group.arg_state.classify(entry.tid, by, entry.args)?;
+    let question = builder.detail(image, entry.call, class);
     if !entry.look && !looks(builder.hits(question)) {
         let at_ns = Some(entry.at_ns);
         builder.assume_as(question, Answer { fingerprint: epoch, at_ns, ..Answer::default() });
-        return Some(Begun::over());
+        return Some(Entered::over());
     }
-    Some(Begun::then(Count::ArgClass { question, epoch }, Effect::None))
+    Some(Entered::then(Count::ArgClass { question, epoch }, Effect::None))
 }
 
 /// The question by its flags.
@@ -263,7 +266,7 @@ fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Query {
     }
 }
 
-/// `relative` below the working directory of `tid`; unchanged where that is not known.
+/// `relative` below the working directory of `tid`; unchanged if that is not known.
 fn make_absolute<'a>(
     absolute: &'a mut String,
     builder: &Builder,
@@ -272,7 +275,7 @@ fn make_absolute<'a>(
     relative: &str,
 ) -> &'a str {
     absolute.clear();
-    // From another root the kernel tells the directory's name below ours.
+    // For a process with another root, the kernel shows the directory's name below ours.
     let shares_root = group.image.is_none_or(|image| builder.process_ref(image).shares_root);
     if shares_root {
         let directory =
@@ -286,27 +289,27 @@ fn make_absolute<'a>(
     absolute
 }
 
-/// Questions of which an unseen answer may be taken to be as the last one: what changes their
-/// answer shows elsewhere, or does no harm. Opens are not among them: a zone file that is read
+/// Questions whose unseen answer may be assumed to equal the last one: what changes their
+/// answer shows elsewhere, or does no harm. Opens are different: a zone file that is read
 /// again must be seen.
 fn assumable(query: Query) -> bool {
     matches!(query, Query::Stat | Query::Lstat | Query::Access | Query::Readlink)
 }
 
-/// Whether the answer after `hits` others is looked at.
+/// Whether the answer after `hits` others is read.
 fn looks(hits: u64) -> bool {
     hits < LOOK_FIRST || hits.is_multiple_of(LOOK_EVERY)
 }
 
-/// Questions whose repetition calls for a culprit.
+/// Questions whose repetition needs the place of the call.
 fn samples(query: Query) -> bool {
     assumable(query) || query == Query::Open
 }
 
-/// Snapshots in a row: a program that asks from two or three places in turn shows them all.
+/// Snapshots in sequence: a program that asks from two or three places in turn shows all of them.
 const IN_A_ROW: u64 = 4;
 
-/// How many calls a snapshot at the `hit`th stands for: taken at the second, and at the 8th, the
+/// How many calls a snapshot at the `hit`th call stands for: taken at the second, and at the 8th, the
 /// 64th and each further power of 8 with the three that follow. 0: none is taken.
 fn sample_weight(hit: u64) -> u64 {
     if hit == 2 {
@@ -318,7 +321,7 @@ fn sample_weight(hit: u64) -> u64 {
     if at >= IN_A_ROW {
         return 0;
     }
-    // The last call that the snapshots before stand for.
+    // The last call that the earlier snapshots stand for.
     let before = if exponent == 1 { 2 } else { first / 8 + IN_A_ROW - 1 };
     let calls = first + IN_A_ROW - 1 - before;
     calls / IN_A_ROW + u64::from(at < calls % IN_A_ROW)

@@ -1,9 +1,9 @@
-//! The line between the tracer and the front process, and the tracer's end of it.
+//! The channel between the tracer and the supervisor, and the tracer's end of it.
 
 use crate::error::TraceError;
-use crate::front::Waiting;
+use crate::priority::OomScore;
 use crate::roster::Roster;
-use crate::standing::OomScore;
+use crate::supervisor::Supervisor;
 use crate::sys::Tid;
 use needless_launch::{Child, Original, Prepared, rename_command_line};
 use needless_model::Exit;
@@ -20,7 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// The tracer's name in `ps`: `killall needless` must not hit it.
 const TRACER_NAME: &std::ffi::CStr = c"nl-tracer";
 
-/// What front and tracer tell each other.
+/// The messages between supervisor and tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// To the tracer: the command waits, with this pid.
@@ -31,9 +31,9 @@ pub(crate) enum Message {
     Stopped(i32),
     /// It was continued.
     Continued,
-    /// It has ended; others that it started may go on.
+    /// It has ended; processes that it started may go on.
     Ended(Exit),
-    /// They have ended too, and the report is being made: signals are for the tracer.
+    /// They have ended, too, and the report is being made: signals are for the tracer.
     Done,
     /// The report was made early, by a process that ended with this wait status: that is the end.
     Reported(i32),
@@ -72,27 +72,27 @@ impl Message {
     }
 }
 
-/// What the front writes when it wants the report now. It also sends [`WAKE`], again and again
-/// until it hears something.
+/// What the supervisor writes when it wants the report now. It also sends [`WAKE`], repeatedly
+/// until it gets an answer.
 pub(crate) const REPORT_NOW: &[u8] = b"report";
 /// Interrupts the tracer's wait.
 pub(crate) const WAKE: Signal = Signal::SIGUSR1;
 
-/// The tracer's end of the line to the front.
-pub(crate) struct Supervisor {
+/// The tracer's end of the channel to the supervisor.
+pub(crate) struct ToSupervisor {
     socket: OwnedFd,
     pid: Pid,
     score: OomScore,
 }
 
 /// Forks twice. Returns in a new process, which is to trace the command; the old one forks the
-/// command too, so that it stays its parent, becomes the front and ends with it. `filtered`: whether
-/// calls fail without a tracer. The list is for the threads that will be traced.
+/// command too, so that it stays its parent, becomes the supervisor and ends with it. `filtered`: whether
+/// calls fail without a tracer. The roster is for the threads that will be traced.
 pub(crate) fn split(
     prepared: Prepared,
     original: Original,
     filtered: bool,
-) -> Result<(Supervisor, Child, Roster), TraceError> {
+) -> Result<(ToSupervisor, Child, Roster), TraceError> {
     let start = |what| move |errno| TraceError::start(what, errno);
     let roster = Roster::new().map_err(start("mmap"))?;
     let (ours, tracers) =
@@ -104,10 +104,10 @@ pub(crate) fn split(
     match unsafe { fork() }.map_err(start("fork"))? {
         ForkResult::Child => {
             drop(ours);
-            let front = Supervisor { socket: tracers, pid, score: OomScore::lower() };
-            let command = front.command()?;
-            front.take_leave();
-            Ok((front, prepared.held(command), roster))
+            let supervisor = ToSupervisor { socket: tracers, pid, score: OomScore::lower() };
+            let command = supervisor.command()?;
+            supervisor.take_leave();
+            Ok((supervisor, prepared.held(command), roster))
         }
         ForkResult::Parent { child: tracer } => {
             drop(tracers);
@@ -122,13 +122,13 @@ pub(crate) fn split(
                 Err(_) => (Message::NoCommand(0), None),
             };
             let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
-            Waiting::new(tracer, ours, command, roster, filtered).wait(original)
+            Supervisor::new(tracer, ours, command, roster, filtered).wait(original)
         }
     }
 }
 
-impl Supervisor {
-    /// The command's pid, as the front tells it.
+impl ToSupervisor {
+    /// The command's pid, from the supervisor.
     fn command(&self) -> Result<Tid, TraceError> {
         let mut bytes = [0; 5];
         let heard = recv(self.socket.as_raw_fd(), &mut bytes, MsgFlags::empty());
@@ -141,12 +141,12 @@ impl Supervisor {
         Err(TraceError::start("fork", errno))
     }
 
-    /// Leaves the front's process group, so that what is typed at the terminal or sent to the group
-    /// is not for us, and its name, so that what is meant for it by name is not for us either.
+    /// Leaves the supervisor's process group, so that signals from the terminal or to the group
+    /// do not reach the tracer, and changes the name, so that signals by name do not, either.
     fn take_leave(&self) {
-        // Neither can fail in a way that matters: then we stay in the group.
+        // A failure does not matter: the tracer then stays in the group.
         let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
-        // Each stop would also queue a SIGCHLD for us.
+        // Each stop would also queue a SIGCHLD for the tracer.
         let quiet = SigAction::new(SigHandler::SigDfl, SaFlags::SA_NOCLDSTOP, SigSet::empty());
         let wake = SigAction::new(SigHandler::Handler(woken), SaFlags::empty(), SigSet::empty());
         let mut awake = SigSet::empty();
@@ -166,21 +166,21 @@ impl Supervisor {
     }
 
     pub(crate) fn command_stopped(&self, signal: i32) {
-        self.tell(Message::Stopped(signal));
+        self.send(Message::Stopped(signal));
     }
 
     pub(crate) fn command_continued(&self) {
-        self.tell(Message::Continued);
+        self.send(Message::Continued);
         if self.alive() {
             let _ = kill(self.pid, Signal::SIGCONT);
         }
     }
 
     pub(crate) fn command_ended(&self, exit: Exit) {
-        self.tell(Message::Ended(exit));
+        self.send(Message::Ended(exit));
     }
 
-    /// Whether the front asked for the report since the last call. To be looked at when the wait
+    /// Whether the supervisor asked for the report since the last call. Check it when the wait
     /// was interrupted.
     pub(crate) fn wants_report(&self) -> bool {
         let mut wish = [0; 16];
@@ -188,12 +188,12 @@ impl Supervisor {
             .is_ok_and(|length| &wish[..length] == REPORT_NOW)
     }
 
-    /// The early report was made, by a child of ours that ended with `status`.
+    /// The early report was made, by a child of the tracer that ended with `status`.
     pub(crate) fn reported(&self, status: i32) {
-        self.tell(Message::Reported(status));
+        self.send(Message::Reported(status));
     }
 
-    /// After the last process has ended. Does not return if there is nobody left to report to.
+    /// After the last process has ended. Does not return if the supervisor is gone: then no one waits for a report.
     pub(crate) fn finish(&self, original: Original) {
         if !self.alive() {
             std::process::exit(0);
@@ -201,13 +201,13 @@ impl Supervisor {
         self.give_up(original);
     }
 
-    /// Nothing is traced any more, or ever was: what follows is a report or an error message.
+    /// Nothing is traced any more, or was traced at all: a report or an error message follows.
     pub(crate) fn give_up(&self, original: Original) {
-        self.tell(Message::Done);
+        self.send(Message::Done);
         self.be_reporter(original);
     }
 
-    /// This process makes the report and is no tracer any more.
+    /// This process makes the report and is not a tracer any more.
     pub(crate) fn be_reporter(&self, original: Original) {
         self.score.restore();
         forget_signals(original);
@@ -217,16 +217,16 @@ impl Supervisor {
         getppid() == self.pid
     }
 
-    fn tell(&self, message: Message) {
-        // The front may be gone; then nobody needs to know.
+    fn send(&self, message: Message) {
+        // The supervisor may be gone; then the message is not needed.
         let _ = send(self.socket.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
     }
 }
 
-/// From here on a signal means us.
+/// From here on, signals are for this process.
 fn forget_signals(original: Original) {
-    // What came for us meanwhile, such as a signal to all children of the front, meant the command,
-    // which had its own.
+    // A signal that came in the meantime, such as one to all children of the supervisor, was meant for the
+    // command, which got it, too.
     for number in Signal::iterator().filter(|s| !matches!(s, Signal::SIGKILL | Signal::SIGSTOP)) {
         // SAFETY: no handler; ignoring a signal discards it where it is pending.
         unsafe {

@@ -1,15 +1,15 @@
-//! The last resort: lets traced threads run without looking at what they do.
+//! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
 
-/// Resumes `stopped` and everything that stops later, until all have ended. How `command` ended, if
-/// it did now. After a fault of ours: to just end would leave the command with calls that fail.
+/// Resumes `stopped` and every thread that stops later, until all have ended. Returns how `command` ended, if
+/// it ended here. For a bug in needless: without this, calls of the command would fail.
 pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Option<Exit> {
     for tid in stopped {
-        // Fails for those that run.
+        // Fails for threads that run.
         sys::resume(tid, Resume::Run, 0);
     }
     let mut ended = None;
@@ -19,7 +19,7 @@ pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Opt
                 if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP
                     && sys::event_message(waited.tid).is_ok_and(|said| said != u64::from(OURS))
                 {
-                    // A filter of the command's own wants its tracer, and there is none.
+                    // A filter of the command asks for a tracer of its own, and there is none.
                     let _ = sys::refuse_call(waited.tid);
                 }
                 let (how, signal) = answer(waited.status);

@@ -23,7 +23,7 @@ impl From<needless_launch::LaunchError> for TraceError {
 }
 
 impl TraceError {
-    /// Something of ours failed before the command ran.
+    /// A step of needless failed before the command ran.
     pub(crate) fn start(what: &'static str, errno: Errno) -> TraceError {
         TraceError::Launch(needless_launch::LaunchError::Start { what, errno })
     }
@@ -32,11 +32,11 @@ impl TraceError {
     pub fn status(&self) -> i32 {
         match self {
             TraceError::Launch(error) => error.status(),
-            TraceError::Forbidden(_) | TraceError::Architecture => 125,
+            TraceError::Forbidden(_) | TraceError::Architecture => needless_model::status::OURS,
         }
     }
 
-    /// `PTRACE_SEIZE` of our own child failed with `errno`: looks up who forbids it.
+    /// `PTRACE_SEIZE` of our own child failed with `errno`: finds what forbids it.
     pub(crate) fn forbidden(errno: Errno) -> TraceError {
         let tracer = status_field("TracerPid:").filter(|pid| pid != "0");
         let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");

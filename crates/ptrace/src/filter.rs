@@ -6,8 +6,8 @@ use libc::{
 };
 use needless_syscalls::{Abi, Condition, X32_BIT};
 
-/// What our filter says when a call is to stop, in the lower 16 bits ("NL"): a filter of the command's
-/// own may ask for its tracer too, and it has none.
+/// What the filter returns in the lower 16 bits if a call must stop ("NL"): a filter of the command's
+/// own may ask for its tracer, too, and it has none.
 pub(crate) const OURS: u32 = 0x4e4c;
 const STOP: u32 = SECCOMP_RET_TRACE | OURS;
 
@@ -16,11 +16,11 @@ const NR: u32 = 0;
 const ARCH: u32 = 4;
 const ARGS: u32 = 16;
 
-/// The filter program for `abis`: the calls that rules need stop, all others run untouched, those
+/// The filter program for `abis`: the calls that rules need stop, all others run untouched, calls
 /// of an unknown ABI too.
 ///
-/// A binary search, made only of instructions that the kernel's cache of always-allowed calls
-/// understands (Linux 5.11): for most calls the filter then is not even run.
+/// A binary search, with only the instructions that the kernel's cache of always-allowed calls
+/// understands (Linux 5.11): for most calls the filter does not run.
 pub(crate) fn program(abis: &[Abi]) -> Vec<sock_filter> {
     let mut code = vec![load(ARCH)];
     for abi in abis {
@@ -41,13 +41,13 @@ fn of_abi(abi: &Abi) -> Vec<sock_filter> {
         .filter_map(|(nr, call)| Some((nr as u32, call.as_ref()?.kind.stops()?)))
         .collect();
     stops.sort_by_key(|(nr, _)| *nr);
-    // x32 differs from x86-64 by a bit; ABIs without it have no numbers that large.
+    // x32 differs from x86-64 by one bit; other ABIs have no numbers that large.
     let mut code = vec![load(NR), instruction(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(X32_BIT as u32))];
     code.extend(search(&stops));
     code
 }
 
-/// Code that stops the calls in `stops` and allows the others. Ends in a return on every way.
+/// Code that stops the calls in `stops` and allows the others. Every path ends in a return.
 fn search(stops: &[(u32, Condition)]) -> Vec<sock_filter> {
     if stops.len() > 4 {
         let (below, above) = stops.split_at(stops.len() / 2);
@@ -133,7 +133,7 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use needless_syscalls::{CLONE_UNTRACED, Kind, abis};
+    use needless_syscalls::{CLONE_UNTRACED, CallKind, abis};
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
@@ -185,7 +185,8 @@ mod tests {
                     [CLONE_UNTRACED; 6],
                     [u64::MAX; 6],
                 ] {
-                    let expected = kind.and_then(Kind::stops).is_some_and(|when| when.holds(&args));
+                    let expected =
+                        kind.and_then(CallKind::stops).is_some_and(|when| when.holds(&args));
                     let action = run(&code, abi.audit, nr, args);
                     assert_eq!(action == STOP, expected, "{nr} of {:#x}", abi.audit);
                     assert!(matches!(action, STOP | SECCOMP_RET_ALLOW));

@@ -1,16 +1,16 @@
-//! Processes come, exec and go.
+//! The start, exec and end of processes.
 
-use crate::detail::Details;
+use crate::arg_class::ArgState;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
-use crate::tree::{Count, Effect, Pending};
+use crate::tree::{Count, Effect, InFlight};
 use needless_model::{Answer, Exit, Loss, ProcId, Process, Query, Question, Spawn};
 
 /// Most descriptors of foreign roots kept.
 const MAX_ROOTS: usize = 256;
 
 impl Tracer<'_> {
-    /// Compares root and mount namespace of `tid` with ours and keeps a foreign one.
+    /// Compares root and mount namespace of `tid` with ours, and keeps its root if they differ.
     pub(crate) fn look_at_root(&mut self, tid: Tid, image: ProcId) {
         let own = needless_host::RootId::of(&tid.to_string()) == self.shares_root;
         self.builder.process_mut(image).shares_root = own;
@@ -19,7 +19,7 @@ impl Tracer<'_> {
         }
         if self.roots.len() >= MAX_ROOTS {
             self.builder.note(format!(
-                "more than {MAX_ROOTS} processes have another root directory: those beyond were not looked into"
+                "more than {MAX_ROOTS} processes have another root directory: the others were not looked at"
             ));
             return;
         }
@@ -41,10 +41,10 @@ impl Tracer<'_> {
             self.add_process(child, at);
         }
         if let Some(thread) = self.tree.threads.get_mut(&parent)
-            && let Some(pending) = &mut thread.pending
-            && pending.effect == Effect::Refiltered
+            && let Some(call) = &mut thread.in_flight
+            && call.effect == Effect::Refiltered
         {
-            pending.effect = Effect::None;
+            call.effect = Effect::None;
         }
         if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
             changed.put_memory_back(parent);
@@ -65,8 +65,8 @@ impl Tracer<'_> {
         self.tree.add_group(tgid, image, Some(parent));
     }
 
-    /// Threads that nobody told of because their parent was killed in the middle of fork: /proc
-    /// tells whose they are.
+    /// Threads without a report of their fork, because their parent was killed in it: /proc
+    /// shows their process.
     pub(crate) fn adopt(&mut self) {
         let waiting: Vec<Tid> = self.early.keys().copied().collect();
         for tid in waiting {
@@ -82,11 +82,11 @@ impl Tracer<'_> {
                 (Some(group), _) => {
                     self.tree.add_thread(tid, group);
                 }
-                // The parent lives: it will tell.
+                // The parent lives: its fork will be reported.
                 (None, Some(_)) => continue,
                 (None, None) if tgid == tid => {
                     let mut process = Process::new(tid as u32, None, Spawn::Seen);
-                    needless_host::look(&mut process, self.options.watch);
+                    needless_host::read_process(&mut process, &self.options.watch);
                     let image = self.builder.process(process);
                     self.tree.add_group(tid, Some(image), None);
                 }
@@ -99,19 +99,19 @@ impl Tracer<'_> {
     }
 
     pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {
-        // The thread that called exec takes the leader's id; what the leader was in is gone.
+        // The thread that called exec takes the leader's id; the leader's call has ended.
         if former != tid {
             self.tree.replace_thread(tid, former);
         }
         let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
         let at = thread.group;
-        let pending = thread.pending.take();
+        let in_flight = thread.in_flight.take();
         let group = self.tree.group(at);
         let before = group.image;
         let mut process = Process::new(tid as u32, before, Spawn::Exec);
-        needless_host::look(&mut process, self.options.watch);
+        needless_host::read_process(&mut process, &self.options.watch);
         if needless_host::privilege_withheld(&process) {
-            self.builder.lost(Loss::SETUID, 1);
+            self.builder.lost(Loss::Setuid, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
             self.builder.note(format!(
                 "{file} ran without the privilege of its set-user-ID, set-group-ID or capability bits, because it is traced: what it did may differ; run needless as root to keep them"
@@ -122,7 +122,7 @@ impl Tracer<'_> {
         }
         group.directory = None;
         group.modules = None;
-        group.details = Details::default();
+        group.arg_state = ArgState::default();
         self.book_time(at);
         self.tree.group(at).earlier = sys::cpu_time(tid).unwrap_or_default();
         let image = self.builder.process(process);
@@ -134,10 +134,10 @@ impl Tracer<'_> {
         if arch.is_ok_and(|arch| !self.calls.knows(arch)) {
             let name = self.builder.process_ref(image).name().to_owned();
             self.builder.note(format!(
-                "{name} is a program for another kind of machine: its calls were not seen"
+                "{name} is a program for another architecture: its calls were not seen"
             ));
         }
-        if let Some(Pending { count: Count::Exec { call, path, from_dir_fd }, .. }) = pending {
+        if let Some(InFlight { count: Count::Exec { call, path, from_dir_fd }, .. }) = in_flight {
             let query = Query::Exec;
             let question = Question { call, query, path: &path, from_dir_fd };
             let question = self.builder.question(image, question);
@@ -146,8 +146,8 @@ impl Tracer<'_> {
         }
     }
 
-    /// Books the CPU time of a process up to now to the image it runs. Each of its threads does so
-    /// as it ends; one that is killed by SIGKILL may not, then the time stays unknown.
+    /// Adds the CPU time of a process up to now to its image. Each of its threads does so
+    /// when it ends; after a SIGKILL the time may stay unknown.
     pub(crate) fn book_time(&mut self, group: usize) {
         let group = self.tree.group(group);
         let (Some(image), Some(total)) = (group.image, sys::cpu_time(group.tgid)) else { return };
@@ -160,19 +160,19 @@ impl Tracer<'_> {
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
         self.early.remove(&tid);
         let Some(thread) = self.tree.remove_thread(tid) else { return };
-        if let Some(Pending { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
-            &thread.pending
+        if let Some(InFlight { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
+            &thread.in_flight
         {
-            self.builder.lost(Loss::UNFINISHED, 1);
+            self.builder.lost(Loss::Unfinished, 1);
         }
-        if thread.pending.is_some_and(|pending| pending.effect == Effect::Refiltered)
+        if thread.in_flight.is_some_and(|call| call.effect == Effect::Refiltered)
             && exit == Exit::Signal(libc::SIGSYS)
             && self.tree.is_live(thread.group)
             && let Some(image) = self.tree.group(thread.group).image
         {
             self.clone_refused(image);
         }
-        // The leader's end is reported last and is the process's.
+        // The leader's end is reported last, and is the end of the process.
         if !self.tree.is_live(thread.group) || self.tree.group(thread.group).tgid != tid {
             return;
         }
@@ -187,12 +187,12 @@ impl Tracer<'_> {
             }
             None => self.unborn = Some(exit),
         }
-        // Of an exit before its exec the status is ours: why it could not be executed.
-        if let Some(front) = self.front
+        // The status of an exit before exec is set by needless: why it could not be executed.
+        if let Some(supervisor) = self.supervisor
             && tid == self.command
             && (group.image.is_some() || signalled)
         {
-            front.command_ended(exit);
+            supervisor.command_ended(exit);
         }
     }
 }

@@ -18,7 +18,7 @@ impl PathBuffer {
     /// The text at `address` of `tid` without its NUL; `None` if it cannot be read or does not
     /// end within `PATH_MAX` bytes.
     pub(crate) fn read(&mut self, tid: Tid, address: u64) -> Option<&[u8]> {
-        // Nearly all paths are short; a whole PATH_MAX would touch a second page each time.
+        // Nearly all paths are short; reading PATH_MAX bytes would touch a second page each time.
         const SHORT: usize = 256;
         let mut filled = 0;
         for upto in [SHORT, PATH_MAX] {
@@ -43,7 +43,7 @@ pub(crate) fn read_u64(tid: Tid, address: u64) -> Option<u64> {
     (read_memory(tid, address, &mut bytes) == 8).then(|| u64::from_ne_bytes(bytes))
 }
 
-/// A hash of what matters in the answer of a successful call: for a file's status device, inode,
+/// A hash of what matters in the answer of a successful call: for a file's status: device, inode,
 /// size and modification time; for a link its text. `is_64bit`: the structures of a 64-bit ABI.
 pub(crate) fn fingerprint(
     tid: Tid,

@@ -1,10 +1,10 @@
-//! What the front does when somebody killed the tracer.
+//! What the supervisor does when the tracer was killed.
 //!
 //! A thread whose filter says "ask the tracer" gets ENOSYS from the kernel when there is none. So the
-//! front seizes the threads that the tracer had, by their list, then what it finds besides in the command's
+//! supervisor seizes the threads that the tracer had, by their list, then others that it finds in the command's
 //! process tree, and lets every call run, unobserved, until the last process has ended. Calls made
 //! between the tracer's death and the seizing did fail: how long that takes depends on how soon the
-//! scheduler lets the front run.
+//! scheduler lets the supervisor run.
 
 use crate::drain::drain;
 use crate::roster::Roster;
@@ -13,18 +13,18 @@ use needless_model::Exit;
 use std::collections::HashSet;
 use std::fs;
 
-/// Threads that the front has taken over.
+/// Threads that the supervisor has taken over.
 pub(crate) struct Taken(HashSet<Tid>);
 
 /// Seizes every thread that is left. To be called when the tracer has died, at once.
 pub(crate) fn take_over(roster: &Roster, command: Tid) -> Taken {
     let mut taken = Taken(HashSet::new());
-    // A number is not given to another process so soon after its own has ended.
+    // The kernel does not use a number again so soon after its process has ended.
     for thread in roster.threads() {
         taken.seize(thread);
     }
-    // Those that the tracer had not yet heard of. Who was forked while we looked is followed if its
-    // parent was seized by then; else the next look finds it.
+    // Threads that the tracer did not know yet. A process that is forked now is followed if its
+    // parent is seized already; if not, the next search finds it.
     while taken.seize_tree(command) {}
     taken
 }
@@ -35,13 +35,13 @@ impl Taken {
         !self.0.is_empty()
     }
 
-    /// Lets them go on to their end. How `command` ended, if it lived.
+    /// Lets them run to their end. Returns how `command` ended, if it lived.
     pub(crate) fn carry_on(self, command: Tid) -> Option<Exit> {
         drain([], command)
     }
 
-    /// Seizes a thread if it is not yet; fails for the dead, and for those that follow their parents'
-    /// seizing.
+    /// Seizes a thread if it is not seized; fails for ended threads, and for those seized with their
+    /// parents.
     fn seize(&mut self, thread: Tid) -> bool {
         const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
             | libc::PTRACE_O_TRACEFORK
@@ -51,7 +51,7 @@ impl Taken {
         !self.0.contains(&thread) && sys::seize(thread, OPTIONS).is_ok() && self.0.insert(thread)
     }
 
-    /// Seizes the threads of `root` and its descendants that are not yet; whether there were any.
+    /// Seizes the threads of `root` and its descendants; returns whether there were new ones.
     fn seize_tree(&mut self, root: Tid) -> bool {
         let mut found = false;
         let mut processes = vec![root];

@@ -1,23 +1,23 @@
-//! The threads that are traced, in memory that the front shares: when the tracer has died, every
-//! moment that the front spends on looking for them costs the command calls that fail.
+//! The threads that are traced, in memory shared with the supervisor: when the tracer has died, the
+//! calls of the command fail until the supervisor has found them.
 
 use crate::sys::Tid;
 use nix::errno::Errno;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Most threads listed; the front finds others in /proc, which takes longer.
+/// Most threads listed; the supervisor finds others in /proc, which takes longer.
 const SLOTS: usize = 65_536;
-/// The first word says how many slots behind it were ever used.
+/// The first word is the number of slots that were ever used.
 const WORDS: usize = 1 + SLOTS;
 const BYTES: usize = WORDS * size_of::<AtomicI32>();
 
-/// The list. The tracer writes, the front reads, each through its own mapping of the same memory.
+/// The list. The tracer writes, the supervisor reads, each through its own mapping of the same memory.
 pub(crate) struct Roster {
     words: NonNull<AtomicI32>,
-    /// Slots that were used and are free again.
+    /// Slots that are free again.
     free: Vec<u32>,
-    /// How many were ever used.
+    /// How many slots were ever used.
     used: usize,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Roster {
 pub(crate) struct Slot(Option<u32>);
 
 impl Roster {
-    /// An empty list. To be made before the fork that parts front and tracer.
+    /// An empty list. Create it before the fork that separates supervisor and tracer.
     pub(crate) fn new() -> Result<Roster, Errno> {
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -61,7 +61,7 @@ impl Roster {
         Slot(slot)
     }
 
-    /// Takes it from the list.
+    /// Removes it from the list.
     pub(crate) fn remove(&mut self, Slot(slot): Slot) {
         if let Some(slot) = slot {
             self.words()[slot as usize].store(0, Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl Roster {
         }
     }
 
-    /// Those that are listed, in the process that does not write.
+    /// The listed threads, for the process that does not write.
     pub(crate) fn threads(&self) -> impl Iterator<Item = Tid> {
         let (used, slots) = self.words().split_at(1);
         let used = used[0].load(Ordering::Relaxed) as usize;

@@ -1,9 +1,9 @@
-//! Snapshots of user stacks, to be unwound after the run.
+//! Snapshots of user stacks, which are unwound after the run.
 
 use crate::sys::{self, SyscallInfo, Tid};
 use crate::tree::Group;
 use foldhash::fast::FixedState;
-use needless_host::{Files, Module, Stack};
+use needless_host::{MappedFiles, Module, Stack};
 use needless_model::{Builder, Loss};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ const MAX_STACKS: usize = 16_384;
 const MAX_BYTES: usize = 16 * 1024;
 /// Most bytes of all stacks that differ.
 const MAX_TOTAL: usize = 8 << 20;
-/// How long what is mapped is taken to stay so, nanoseconds.
+/// How long a list of mapped files is used, nanoseconds.
 const MODULES_LAST_NS: u64 = 10_000_000;
-/// How many lists of what is mapped are compared with a new one: children that were forked from one
+/// How many lists of mapped files are compared with a new one: children that were forked from one
 /// image have the same.
 const RECENT_MODULES: usize = 32;
 
@@ -24,12 +24,12 @@ const RECENT_MODULES: usize = 32;
 pub(crate) struct Stacks {
     wanted: bool,
     pub(crate) taken: Vec<Stack>,
-    /// The contents of stacks, each once: forked children mostly have the same.
+    /// The contents of stacks, each stored once: forked children mostly have the same.
     contents: HashSet<Arc<[u8]>, FixedState>,
     /// How many bytes they are.
     total: usize,
     recent: VecDeque<Arc<Vec<Module>>>,
-    files: Files,
+    files: MappedFiles,
 }
 
 impl Stacks {
@@ -40,11 +40,11 @@ impl Stacks {
             contents: HashSet::default(),
             total: 0,
             recent: VecDeque::new(),
-            files: Files::default(),
+            files: MappedFiles::default(),
         }
     }
 
-    /// Takes one of `tid`, which is stopped in a call counted in `row`.
+    /// Takes a snapshot of `tid`, which is stopped in a call counted in `row`.
     pub(crate) fn take(
         &mut self,
         builder: &mut Builder,
@@ -57,7 +57,7 @@ impl Stacks {
             return;
         }
         if self.taken.len() >= MAX_STACKS || self.total >= MAX_TOTAL {
-            builder.lost(Loss::STACKS, 1);
+            builder.lost(Loss::Stacks, 1);
             return;
         }
         let Ok((fp, lr)) = sys::frame_registers(tid) else { return };
@@ -68,13 +68,13 @@ impl Stacks {
         self.taken.push(Stack { row, weight, pc: info.ip, sp: info.sp, fp, lr, bytes, modules });
     }
 
-    /// What `tid` has mapped executable.
+    /// The files that `tid` has mapped executable.
     fn modules(&mut self, tid: Tid, group: &mut Group, pc: u64) -> Arc<Vec<Module>> {
         let covers = |modules: &[Module]| {
             modules.iter().any(|module| (module.start..module.end).contains(&pc))
         };
-        // A library that was loaded since is not where the call is made, but its frames are on the
-        // stack all the same.
+        // The call may be made through a library that was loaded since: its frames are on the
+        // stack.
         let now = sys::now();
         if let Some((known, as_of)) = &group.modules
             && covers(known)
@@ -94,7 +94,7 @@ impl Stacks {
         modules
     }
 
-    /// `bytes`, kept once.
+    /// `bytes`, stored once.
     fn share(&mut self, bytes: &[u8]) -> Arc<[u8]> {
         if let Some(known) = self.contents.get(bytes) {
             return known.clone();
@@ -113,11 +113,11 @@ fn same(one: &[Module], other: &[Module]) -> bool {
         && one.iter().zip(other).all(|(a, b)| place(a) == place(b) && a.path == b.path)
 }
 
-/// Of a stack from `sp` upwards what unwinding reads: the addresses of code and of the stack itself.
-/// The rest becomes 0, and zeros at the end are left out. So stacks of the same calls are equal
-/// whatever the program's variables are, and none of these is kept.
+/// The part of a stack from `sp` upwards that unwinding reads: addresses of code and of the stack itself.
+/// The rest becomes 0, and zeros at the end are dropped. So stacks of the same calls are equal
+/// for all values of the program's variables, and no value is kept.
 fn addresses<'a>(stack: &'a mut [u8], sp: u64, modules: &[Module]) -> &'a [u8] {
-    // The bits of a user's address; where the machine signs return addresses, it does so above them.
+    // The bits of a user-space address; signatures of return addresses are above them.
     const ADDRESS: u64 = (1 << 48) - 1;
     let code = modules.iter().map(|module| module.start).min().unwrap_or(0)
         ..modules.iter().map(|module| module.end).max().unwrap_or(0);

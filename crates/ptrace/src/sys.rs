@@ -1,4 +1,4 @@
-//! The system calls of a tracer, as safe functions: what nix does not wrap, or wraps without
+//! The system calls of a tracer as safe functions, which nix does not wrap, or wraps without
 //! real-time signals.
 
 use needless_model::Exit;
@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 /// A thread id as the kernel counts it.
 pub(crate) type Tid = libc::pid_t;
 
-/// The type of the first argument of ptrace(2), and of `PTRACE_*`, which C libraries do not agree on.
+/// The type of the first argument of ptrace(2) and of `PTRACE_*`, which differs between C libraries.
 #[cfg(target_env = "musl")]
 type Request = libc::c_int;
 #[cfg(not(target_env = "musl"))]
@@ -47,12 +47,12 @@ impl SyscallInfo {
         [a, b, c, d, e, f]
     }
 
-    /// Whether a filter of the command's own stopped the call for a tracer of the command's own.
+    /// Whether a filter of the command stopped the call for a tracer of the command.
     pub(crate) fn is_for_another_tracer(&self) -> bool {
         self.op == OP_SECCOMP && self.data[7] as u32 & libc::SECCOMP_RET_DATA != crate::filter::OURS
     }
 
-    /// The return value, at exit: an error as the kernel's number.
+    /// The return value, at exit; an error as the kernel's number.
     pub(crate) fn result(&self) -> Result<u64, u16> {
         let is_error = self.data[1] as u8 != 0;
         if is_error { Err((self.data[0] as i64).unsigned_abs() as u16) } else { Ok(self.data[0]) }
@@ -69,7 +69,7 @@ unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Re
     if result == -1 { Err(Errno::last()) } else { Ok(()) }
 }
 
-/// What every tracee is followed through.
+/// The events that are reported for every tracee.
 pub(crate) const FOLLOW: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEFORK
@@ -96,12 +96,12 @@ pub(crate) enum Resume {
     Run,
     /// To the next entry or exit of any call.
     ToSyscall,
-    /// Stay stopped, as job control wants it, but hear of SIGCONT.
+    /// Stay stopped, for job control, but report SIGCONT.
     Listen,
 }
 
-/// Lets a stopped thread go on, delivering `signal` if it is not 0. A thread that was killed
-/// meanwhile tells so by its exit status, not here.
+/// Lets a stopped thread go on, and delivers `signal` if it is not 0. A thread that was killed
+/// in the meantime shows it by its exit status, not here.
 pub(crate) fn resume(tid: Tid, how: Resume, signal: i32) {
     let how = match how {
         Resume::Run => libc::PTRACE_CONT,
@@ -121,7 +121,7 @@ pub(crate) fn event_message(tid: Tid) -> Result<u64, Errno> {
     Ok(message as u64)
 }
 
-/// What the system call that `tid` is stopped in is about.
+/// The system call that `tid` is stopped in.
 pub(crate) fn syscall_info(tid: Tid) -> Result<SyscallInfo, Errno> {
     let mut info = SyscallInfo::default();
     // SAFETY: it writes at most as many bytes as are given, which are those of `info`, all integers.
@@ -168,8 +168,8 @@ fn general_registers(tid: Tid) -> Result<(libc::user_regs_struct, usize), Errno>
     Ok((unsafe { registers.assume_init() }, part.iov_len))
 }
 
-/// Makes the call that `tid` is stopped at the entry of fail with ENOSYS, unmade, as the kernel does it
-/// where a filter asks for a tracer and there is none.
+/// Makes the call whose entry `tid` is stopped at fail with ENOSYS, without executing it, as the kernel does
+/// if a filter asks for a tracer and there is none.
 pub(crate) fn refuse_call(tid: Tid) -> Result<(), Errno> {
     const NO_CALL: i64 = -1;
     #[cfg(target_arch = "x86_64")]
@@ -197,9 +197,9 @@ pub(crate) fn refuse_call(tid: Tid) -> Result<(), Errno> {
     }
 }
 
-/// Clears `bits` of the first argument of the call that `tid` is stopped at the entry of. What the
-/// register held, to be put back with [`restore_register`]; `None` where the call's end needs no such
-/// thing, since its result takes the register.
+/// Clears `bits` of the first argument of the call whose entry `tid` is stopped at. Returns what the
+/// register held, for [`restore_register`]; `None` if that is not needed,
+/// because the call's result overwrites the register.
 pub(crate) fn clear_in_first_argument(
     tid: Tid,
     info: &SyscallInfo,
@@ -233,14 +233,14 @@ pub(crate) fn clear_in_first_argument(
     }
 }
 
-/// A register of a tracee and what it held.
+/// A register of a tracee and its old value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Register {
     offset: usize,
     value: u64,
 }
 
-/// Puts a register of the stopped thread `tid` back.
+/// Restores a register of the stopped thread `tid`.
 pub(crate) fn restore_register(tid: Tid, register: Register) {
     // ESRCH: killed while stopped; wait4 reports its end.
     let _ = poke_register(tid, register.offset, register.value);
@@ -251,16 +251,17 @@ fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
     unsafe { request(libc::PTRACE_POKEUSER, tid, offset, value as usize) }
 }
 
-/// Changes the register that is a call's first argument and its result, of 64 bits or, in a 32-bit
-/// tracee, of 32.
+/// Changes the register that holds a call's first argument and its result, 64 bits or, in a 32-bit
+/// tracee, 32.
 #[cfg(target_arch = "aarch64")]
 fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), Errno> {
     let (mut registers, filled) = general_registers(tid)?;
     let first = &mut registers.regs[0];
-    *first = match filled == size_of::<libc::user_regs_struct>() {
-        true => change(*first),
+    *first = if filled == size_of::<libc::user_regs_struct>() {
+        change(*first)
+    } else {
         // The second register is the upper half.
-        false => *first & !0xffff_ffff | change(*first & 0xffff_ffff) & 0xffff_ffff,
+        *first & !0xffff_ffff | change(*first & 0xffff_ffff) & 0xffff_ffff
     };
     let part = libc::iovec { iov_base: (&raw mut registers).cast(), iov_len: filled };
     let kind = libc::NT_PRSTATUS as usize;
@@ -268,8 +269,8 @@ fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), E
     unsafe { request(libc::PTRACE_SETREGSET, tid, kind, &raw const part as usize) }
 }
 
-/// Writes a word into the memory of the stopped thread `tid`, also where its pages are private and
-/// may not be written.
+/// Writes a word into the memory of the stopped thread `tid`, also if its pages are private and
+/// not writable.
 pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> Result<(), Errno> {
     // SAFETY: integers only; the kernel checks the address, which is in the tracee.
     unsafe { request(libc::PTRACE_POKEDATA, tid, address as usize, value as usize) }
@@ -285,20 +286,21 @@ pub(crate) struct Waited {
 impl Waited {
     /// How it ended, if it did not stop.
     pub(crate) fn exit(self) -> Exit {
-        match libc::WIFSIGNALED(self.status) {
-            true => Exit::Signal(libc::WTERMSIG(self.status)),
-            false => Exit::Code(libc::WEXITSTATUS(self.status)),
+        if libc::WIFSIGNALED(self.status) {
+            Exit::Signal(libc::WTERMSIG(self.status))
+        } else {
+            Exit::Code(libc::WEXITSTATUS(self.status))
         }
     }
 }
 
-/// Waits for a child or tracee of this very thread: `which`, or any if -1. `ECHILD`: there is none
+/// Waits for a child or tracee of this thread: `which`, or any if -1. `ECHILD`: there is none
 /// left; `EINTR`: a signal came.
 pub(crate) fn wait(which: Tid) -> Result<Waited, Errno> {
     wait_with(which, 0)
 }
 
-/// Whoever has something to report right now.
+/// A thread that has something to report now.
 pub(crate) fn poll_any() -> Option<Waited> {
     wait_with(-1, libc::WNOHANG).ok()
 }
@@ -306,7 +308,7 @@ pub(crate) fn poll_any() -> Option<Waited> {
 fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {
     let mut status = 0;
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
-    // No resource usage: asking for it costs 5 % of a stop.
+    // Without resource usage, which costs 5 % of a stop.
     // SAFETY: writes one integer of ours.
     let tid = unsafe { libc::wait4(which, &raw mut status, flags, std::ptr::null_mut()) };
     match tid {
@@ -326,7 +328,7 @@ pub(crate) fn cpu_time(tgid: Tid) -> Option<(u64, u64)> {
     const SCHED: i32 = 2;
     let [ticks, user_ticks, precise] = [PROF, VIRT, SCHED].map(|kind| clock((!tgid) << 3 | kind));
     let (ticks, user_ticks, precise) = (ticks?, user_ticks?, precise?);
-    // As the kernel itself does for getrusage(2): the precise time, divided as the ticks fell.
+    // As the kernel does for getrusage(2): the precise time, divided in the ratio of the ticks.
     let system_ticks = ticks.saturating_sub(user_ticks);
     let system = match ticks {
         0 => 0,
@@ -359,7 +361,7 @@ pub(crate) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> usize {
     const PAGE: u64 = 4096;
     let length = into.len();
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: length };
-    // The kernel transfers whole pieces: cut where a page ends, so that an unmapped page behind the
+    // The kernel transfers whole pieces: cut at the ends of pages, so that an unmapped page after the
     // text does not hide the text.
     let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 8];
     let (mut at, mut left, mut used) = (address, length, 0);

@@ -1,22 +1,22 @@
-//! The tracer's loop: what threads report, and the processes they make up.
+//! The tracer's loop: the stops of threads, and their processes.
 
-use crate::calls::{Begun, Calls};
-use crate::channel::Supervisor;
+use crate::calls::{Calls, Entered};
+use crate::channel::ToSupervisor;
 use crate::drain::drain;
 use crate::error::TraceError;
 use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
-use crate::tree::{Effect, Pending, Tree};
+use crate::tree::{Effect, InFlight, Tree};
 use crate::{TraceOptions, Traced, filter};
 use needless_launch::{Child, Launch, Original, Prepared};
-use needless_model::{Builder, Exit, Fact, Facts, Loss, ProcId, Window};
+use needless_model::{Backend, Builder, Exit, Fact, Facts, Loss, ProcId, Stops, Window};
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Most stops taken before the first of them is handled.
+/// Most stops collected before the first of them is handled.
 const MAX_BATCH: usize = 64;
 
 /// Prepares the command, with the filter for `options`.
@@ -33,14 +33,14 @@ pub(crate) fn prepare(
     Ok(Prepared::new(launch, code, original)?)
 }
 
-/// Traces the waiting command to its end and its descendants' end.
+/// Traces the waiting command and its descendants until all have ended.
 pub(crate) fn trace(
     mut child: Child,
     options: &TraceOptions,
     original: Original,
-    front: Option<(&Supervisor, Roster)>,
+    supervisor: Option<(&ToSupervisor, Roster)>,
 ) -> Result<Traced, TraceError> {
-    let (front, roster) = front.unzip();
+    let (supervisor, roster) = supervisor.unzip();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, sys::FOLLOW | filtered, options.all)?;
@@ -52,7 +52,7 @@ pub(crate) fn trace(
         tree: Tree::new(roster),
         stacks: Stacks::new(options.stacks),
         options,
-        front,
+        supervisor,
         command: child.pid,
         command_stopped: false,
         exit: None,
@@ -69,16 +69,16 @@ pub(crate) fn trace(
         Ok(reporter) => reporter,
         Err(panic) => {
             let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
-            // The front, its parent, mirrors how it ended.
+            // The supervisor, its parent, mirrors how it ended.
             drain(threads, tracer.command);
             resume_unwind(panic)
         }
     };
-    match (reporter, front) {
-        (true, Some(front)) => front.be_reporter(original),
+    match (reporter, supervisor) {
+        (true, Some(supervisor)) => supervisor.be_reporter(original),
         // Reported already.
-        (false, Some(_)) if tracer.front.is_none() => std::process::exit(0),
-        (false, Some(front)) => front.finish(original),
+        (false, Some(_)) if tracer.supervisor.is_none() => std::process::exit(0),
+        (false, Some(supervisor)) => supervisor.finish(original),
         (_, None) => {}
     }
     if tracer.exit.is_none() {
@@ -91,8 +91,8 @@ pub(crate) fn trace(
     Ok(tracer.finish(child.captured()))
 }
 
-/// Starts tracing the waiting child and, with `stop`, leaves a stop to wait for behind; else the
-/// child can be let go.
+/// Starts tracing the waiting child and, with `stop`, interrupts it; without, the
+/// child can be released.
 pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Result<(), TraceError> {
     child.ready();
     sys::seize(child.pid, options).map_err(TraceError::forbidden)?;
@@ -102,35 +102,35 @@ pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Resu
     Ok(())
 }
 
-/// What is known of the run so far.
+/// The state of a run.
 pub(crate) struct Tracer<'a> {
     pub(crate) builder: Builder,
     pub(crate) calls: Calls,
     pub(crate) tree: Tree,
     pub(crate) stacks: Stacks,
     pub(crate) options: &'a TraceOptions,
-    pub(crate) front: Option<&'a Supervisor>,
+    pub(crate) supervisor: Option<&'a ToSupervisor>,
     /// Process id of the command.
     pub(crate) command: Tid,
-    /// Whether the front was told that the command is stopped.
+    /// Whether the supervisor knows that the command is stopped.
     pub(crate) command_stopped: bool,
     pub(crate) exit: Option<Exit>,
-    /// How the command ended if it did before its exec.
+    /// How the command ended, if it ended before its exec.
     pub(crate) unborn: Option<Exit>,
     /// The process that reports early, which is not traced.
     pub(crate) reporter: Option<Tid>,
-    /// Who reported a stop last; -1 if somebody has ended since.
+    /// The thread that stopped last; -1 if a thread has ended since.
     pub(crate) last: Tid,
     pub(crate) shares_root: Option<needless_host::RootId>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
-    /// New threads that stopped before their parent told of them, with the stop's status.
+    /// New threads that stopped before their parent's fork was reported, with the stop's status.
     pub(crate) early: HashMap<Tid, i32>,
     pub(crate) started: u64,
 }
 
 impl Tracer<'_> {
-    /// Handles what threads report until there are none left. `true`: in a process of its own that
-    /// is to report early, while the tracer goes on.
+    /// Handles the stops of threads until all have ended. `true`: this is a separate process that
+    /// reports early, while the tracer goes on.
     fn run(&mut self) -> bool {
         let mut waiting = VecDeque::new();
         loop {
@@ -138,19 +138,21 @@ impl Tracer<'_> {
                 self.handle(waited);
                 continue;
             }
-            let whom = self.next();
-            match sys::wait(whom) {
+            let which = self.next();
+            match sys::wait(which) {
                 Ok(waited) => {
                     waiting.push_back(waited);
-                    // Those that have just stopped are dearer to handle than those that have come
-                    // to rest: with several threads, take all that there are.
+                    // Threads that have just stopped cost more to handle than threads that have
+                    // settled: with several threads, take all stops that are available.
                     while self.tree.threads.len() > 1 && waiting.len() < MAX_BATCH {
                         let Some(waited) = sys::poll_any() else { break };
                         waiting.push_back(waited);
                     }
                 }
                 Err(Errno::EINTR) => {
-                    if self.reporter.is_none() && self.front.is_some_and(Supervisor::wants_report) {
+                    if self.reporter.is_none()
+                        && self.supervisor.is_some_and(ToSupervisor::wants_report)
+                    {
                         // SAFETY: the tracer has one thread; both processes go on with their copy.
                         match unsafe { libc::fork() } {
                             0 => {
@@ -162,8 +164,8 @@ impl Tracer<'_> {
                         }
                     }
                 }
-                // To end while somebody is traced would leave calls that fail: ask for anybody.
-                Err(_) if whom != -1 => self.last = -1,
+                // An end while a thread is traced would let its calls fail: wait for any thread.
+                Err(_) if which != -1 => self.last = -1,
                 Err(_) => return false,
             }
         }
@@ -176,7 +178,7 @@ impl Tracer<'_> {
         ));
     }
 
-    /// Whom to wait for: the kernel finds a single thread faster than any of one.
+    /// The thread to wait for: the kernel finds one given thread faster than any thread.
     fn next(&self) -> Tid {
         let alone =
             self.tree.threads.len() == 1 && self.early.is_empty() && self.reporter.is_none();
@@ -193,13 +195,14 @@ impl Tracer<'_> {
             Fact::Answers,
         ];
         let facts = Facts::of(&facts);
-        let (backend, facts) = match self.options.all {
-            true => ("ptrace (every call)", facts.with(Fact::AllCalls)),
-            false => ("ptrace (seccomp-assisted)", facts),
+        let (stops, facts) = if self.options.all {
+            (Stops::All, facts.with(Fact::AllCalls))
+        } else {
+            (Stops::Seccomp, facts)
         };
         let window = Window { length_ns: Some(sys::now() - self.started) };
         Traced {
-            profile: self.builder.finish(backend.to_owned(), facts, window),
+            profile: self.builder.finish(Backend::ptrace(stops), facts, window),
             exit: self.exit.unwrap_or(Exit::Code(0)),
             stacks: self.stacks.taken,
             roots: self.roots,
@@ -219,8 +222,8 @@ impl Tracer<'_> {
             return;
         }
         if self.reporter == Some(tid) {
-            if let Some(front) = self.front.take() {
-                front.reported(status);
+            if let Some(supervisor) = self.supervisor.take() {
+                supervisor.reported(status);
             }
             return;
         }
@@ -272,7 +275,7 @@ impl Tracer<'_> {
 
     /// Resumes a thread, to the exit of the call it is in if that matters.
     fn go_on(&mut self, tid: Tid, signal: i32) {
-        let inside = self.tree.threads.get(&tid).is_some_and(|t| t.pending.is_some());
+        let inside = self.tree.threads.get(&tid).is_some_and(|t| t.in_flight.is_some());
         let how = if self.options.all || inside { Resume::ToSyscall } else { Resume::Run };
         sys::resume(tid, how, signal);
     }
@@ -280,30 +283,30 @@ impl Tracer<'_> {
     fn syscall(&mut self, tid: Tid) {
         let Ok(info) = sys::syscall_info(tid) else { return };
         let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
-        let pending = thread.pending.take();
+        let in_flight = thread.in_flight.take();
         let group = thread.group;
         let at_ns = sys::now() - self.started;
         if info.is_for_another_tracer() {
-            // Fails for the dead.
+            // Fails if the thread was killed.
             let _ = sys::refuse_call(tid);
         }
         match info.op {
             sys::OP_ENTRY | sys::OP_SECCOMP => {
                 let group = self.tree.group(group);
-                let begun = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
-                if begun.sampled.1 > 0 {
-                    self.stacks.take(&mut self.builder, tid, group, &info, begun.sampled);
+                let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
+                if entered.sampled.1 > 0 {
+                    self.stacks.take(&mut self.builder, tid, group, &info, entered.sampled);
                 }
-                let Begun { pending, changed, .. } = begun;
+                let Entered { in_flight, changed, .. } = entered;
                 if let Some(thread) = self.tree.threads.get_mut(&tid) {
-                    thread.pending = pending;
+                    thread.in_flight = in_flight;
                     thread.changed = changed;
                 }
             }
             sys::OP_EXIT => {
                 self.put_back(tid);
-                if let Some(pending) = pending {
-                    self.returned(tid, group, pending, &info, at_ns);
+                if let Some(in_flight) = in_flight {
+                    self.returned(tid, group, in_flight, &info, at_ns);
                 }
             }
             _ => {}
@@ -311,7 +314,7 @@ impl Tracer<'_> {
         self.go_on(tid, 0);
     }
 
-    /// Puts back what was changed of the call that `tid` returns from, into its child or out of it.
+    /// Restores what was changed in the call that `tid` returns from, in parent or child.
     fn put_back(&mut self, tid: Tid) {
         let thread = self.tree.threads.get_mut(&tid);
         if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
@@ -323,20 +326,20 @@ impl Tracer<'_> {
         &mut self,
         tid: Tid,
         group: usize,
-        pending: Pending,
+        in_flight: InFlight,
         info: &sys::SyscallInfo,
         at_ns: u64,
     ) {
         let result = info.result();
         let group = self.tree.group(group);
-        // Before its exec the command does not exist; what we do in its place is not its doing.
+        // Before its exec the command does not exist; these calls are needless's.
         let Some(image) = group.image else { return };
-        let sample = pending.sample;
-        let row = self.calls.end(&mut self.builder, image, tid, pending.count, result, at_ns);
+        let sample = in_flight.sample;
+        let row = self.calls.end(&mut self.builder, image, tid, in_flight.count, result, at_ns);
         if let (Some(row), 1..) = (row, sample) {
             self.stacks.take(&mut self.builder, tid, group, info, (row, sample));
         }
-        match pending.effect {
+        match in_flight.effect {
             Effect::None => {}
             Effect::Barrier => self.builder.barrier(),
             Effect::Directory if result.is_ok() => group.directory = None,
@@ -347,7 +350,7 @@ impl Tracer<'_> {
             Effect::Directory | Effect::Root => {}
             Effect::StrictMode => {
                 if result == Err(libc::EINVAL as u16) {
-                    self.builder.lost(Loss::STRICT_MODE, 1);
+                    self.builder.lost(Loss::StrictMode, 1);
                     let name = self.builder.process_ref(image).name().to_owned();
                     self.builder.note(format!(
                         "{name} asked for seccomp's strict mode and was refused, because needless has a filter in it: it may have gone on without its sandbox; --all has no filter"
@@ -356,7 +359,7 @@ impl Tracer<'_> {
             }
             Effect::Untraced => {
                 if result.is_ok() {
-                    self.builder.lost(Loss::PROCESSES, 1);
+                    self.builder.lost(Loss::UnseenProcesses, 1);
                     let name = self.builder.process_ref(image).name().to_owned();
                     let harm = match self.options.all {
                         true => "",
@@ -372,7 +375,7 @@ impl Tracer<'_> {
             Effect::Refiltered => self.clone_refused(image),
             Effect::Tracing => {
                 if result == Err(libc::EPERM as u16) {
-                    self.builder.lost(Loss::PTRACE, 1);
+                    self.builder.lost(Loss::Ptrace, 1);
                     let name = self.builder.process_ref(image).name().to_owned();
                     self.builder.note(format!(
                         "{name} tried to trace (ptrace) and was refused: a process has one tracer, and that is needless"
@@ -384,7 +387,7 @@ impl Tracer<'_> {
 
     /// No process came of a call of `image` to start one, from which we took a flag.
     pub(crate) fn clone_refused(&mut self, image: ProcId) {
-        self.builder.lost(Loss::CLONE, 1);
+        self.builder.lost(Loss::Clone, 1);
         let name = self.builder.process_ref(image).name().to_owned();
         self.builder.note(format!(
             "{name} has a seccomp filter besides needless's, and could not start a process that must not be traced (CLONE_UNTRACED): its filter saw the call without that flag and may have refused it or ended the process for that; --all leaves the flag"
@@ -392,20 +395,20 @@ impl Tracer<'_> {
     }
 
     fn command_stops(&mut self, tid: Tid, signal: i32) {
-        let Some(front) = self.front else { return };
+        let Some(supervisor) = self.supervisor else { return };
         let of_command = self.tree.threads.get(&tid).map(|t| t.group)
             == self.tree.threads.get(&self.command).map(|t| t.group);
         if of_command && !self.command_stopped {
             self.command_stopped = true;
-            front.command_stopped(signal);
+            supervisor.command_stopped(signal);
         }
     }
 
     fn command_continues(&mut self, tid: Tid) {
-        let Some(front) = self.front else { return };
+        let Some(supervisor) = self.supervisor else { return };
         if tid == self.command && self.command_stopped {
             self.command_stopped = false;
-            front.command_continued();
+            supervisor.command_continued();
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The traced threads and the processes they belong to.
+//! The traced threads and their processes.
 
-use crate::detail::Details;
+use crate::arg_class::ArgState;
 use crate::roster::{Roster, Slot};
 use crate::sys::Tid;
 use crate::untraced::Changed;
@@ -11,10 +11,10 @@ use needless_syscalls::{Moves, Reply};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a thread that is inside a system call is counted as when it comes out.
+/// What to count when a thread returns from its system call.
 #[derive(Debug)]
 pub(crate) enum Count {
-    /// Not at all.
+    /// Nothing.
     Nothing,
     /// A call without a path.
     Call(CallId),
@@ -22,24 +22,24 @@ pub(crate) enum Count {
     Answer { question: QuestionId, reply: Reply, args: [u64; 6], is_64bit: bool },
     /// A call without a path that rules ask about.
     ArgClass { question: QuestionId, epoch: Option<u64> },
-    /// An exec, of this process image or the next. Absolute or not; whether relative to a
+    /// An exec, of this process image or the next. The path may be relative, also to a
     /// descriptor.
     Exec { call: CallId, path: String, from_dir_fd: bool },
 }
 
-/// What else happens when it comes out.
+/// What else happens when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     None,
-    /// It waited: others had time to change things.
+    /// It waited: other processes had time for changes.
     Barrier,
-    /// If it succeeded, the working directory is another.
+    /// If it succeeded, the working directory differs.
     Directory,
-    /// If it succeeded, the root or the mount namespace may be another.
+    /// If it succeeded, the root or the mount namespace may differ.
     Root,
-    /// If it failed, somebody wanted to trace.
+    /// If it failed, the program wanted to trace.
     Tracing,
-    /// If it failed, somebody wanted seccomp's strict mode.
+    /// If it failed, the program wanted the strict mode of seccomp.
     StrictMode,
     /// If it succeeded, there is a process that nobody traces.
     Untraced,
@@ -57,12 +57,12 @@ impl From<Moves> for Effect {
     }
 }
 
-/// A system call under way.
+/// A system call that has not returned.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct InFlight {
     pub(crate) count: Count,
     pub(crate) effect: Effect,
-    /// Take a snapshot of the stack that stands for so many calls; 0: none.
+    /// Take a snapshot of the stack that stands for so many calls; 0: take none.
     pub(crate) sample: u64,
 }
 
@@ -71,10 +71,10 @@ pub(crate) struct Thread {
     /// Position in [`Tree::groups`].
     pub(crate) group: usize,
     /// The call it is in, if its exit matters.
-    pub(crate) pending: Option<Pending>,
-    /// What of the call that started it, or of the call of the kind that it is in, is to be put back.
+    pub(crate) in_flight: Option<InFlight>,
+    /// What to restore of the call that started it, or of such a call that it is in.
     pub(crate) changed: Option<Changed>,
-    /// Where the front finds it.
+    /// Where the supervisor finds it.
     slot: Option<Slot>,
 }
 
@@ -85,24 +85,24 @@ pub(crate) struct Group {
     pub(crate) image: Option<ProcId>,
     /// The group that forked it, while that lives.
     pub(crate) parent: Option<usize>,
-    /// Working directory, where looked up; `Some(None)` if it has no name.
+    /// Working directory, if looked up; `Some(None)`: it has no name.
     pub(crate) directory: Option<Option<String>>,
-    /// Executable mappings, where looked up, and when (`CLOCK_MONOTONIC`).
+    /// Executable mappings, if looked up, and when (`CLOCK_MONOTONIC`).
     pub(crate) modules: Option<(Arc<Vec<Module>>, u64)>,
-    /// What calls without a path told so far.
-    pub(crate) details: Details,
-    /// Whether a filter of its own has refused it a call: no answer is taken for granted then.
+    /// What is needed to classify its calls without a path.
+    pub(crate) arg_state: ArgState,
+    /// Whether a filter of the command has refused a call: no answer is assumed then.
     pub(crate) refuses: bool,
-    /// Time that earlier images of this process took, in user mode and in the kernel, nanoseconds.
+    /// CPU time of earlier images of this process, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
 }
 
-/// All of them.
+/// All threads and processes.
 pub(crate) struct Tree {
     pub(crate) threads: HashMap<Tid, Thread, FixedState>,
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
-    /// For the front, if there is one.
+    /// For the supervisor, if there is one.
     roster: Option<Roster>,
 }
 
@@ -114,7 +114,7 @@ impl Tree {
     /// A new thread of the process at `group`.
     pub(crate) fn add_thread(&mut self, tid: Tid, group: usize) {
         let slot = self.roster.as_mut().map(|roster| roster.add(tid));
-        self.threads.insert(tid, Thread { group, pending: None, changed: None, slot });
+        self.threads.insert(tid, Thread { group, in_flight: None, changed: None, slot });
     }
 
     /// A thread has ended.
@@ -129,11 +129,11 @@ impl Tree {
     /// Thread `former` has taken the place of its process's first thread, `tid`.
     pub(crate) fn replace_thread(&mut self, tid: Tid, former: Tid) {
         let Some(thread) = self.remove_thread(former) else { return };
-        let Thread { group, pending, .. } = thread;
+        let Thread { group, in_flight, .. } = thread;
         self.remove_thread(tid);
         self.add_thread(tid, group);
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.pending = pending;
+            thread.in_flight = in_flight;
         }
     }
 
@@ -155,7 +155,7 @@ impl Tree {
             parent,
             directory: from.and_then(|p| p.directory.clone()),
             modules: from.and_then(|p| p.modules.clone()),
-            details: Details::default(),
+            arg_state: ArgState::default(),
             refuses: from.is_some_and(|p| p.refuses),
             earlier: (0, 0),
         };
@@ -173,7 +173,7 @@ impl Tree {
         at
     }
 
-    /// A process has ended; its children, if any live, have no parent that we know.
+    /// A process has ended; from now on its living children have no known parent.
     pub(crate) fn remove_group(&mut self, at: usize) -> Option<Group> {
         let gone = self.groups[at].take()?;
         self.free.push(at);

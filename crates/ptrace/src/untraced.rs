@@ -1,7 +1,7 @@
 //! Children that ask not to be traced (`CLONE_UNTRACED`).
 //!
 //! They inherit the filter, and without a tracer every call that it stops fails with ENOSYS. So the flag
-//! is taken out of the call, and what was changed for that is put back before the program can look: in
+//! is removed from the call, and the change is undone before the program can see it: in
 //! the parent as soon as the child exists or the call has failed, in the child before its first
 //! instruction.
 //!
@@ -16,17 +16,17 @@ use crate::sys::{self, Register, SyscallInfo, Tid};
 use crate::tree::Effect;
 use needless_syscalls::{CLONE_UNTRACED, Flags};
 
-/// What was changed to take the flag out.
+/// What was changed to remove the flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Changed {
-    /// A register, which held this.
+    /// A register, with its old value.
     Register(Register),
     /// The word of memory at this address.
     Memory { address: u64, before: u64 },
 }
 
-/// Takes the flag out of the call that `tid` is stopped at the entry of. What its end then matters for, and
-/// what is to be put back.
+/// Removes the flag from the call whose entry `tid` is stopped at. Returns why its exit then matters, and
+/// what to restore.
 pub(crate) fn clear(
     tid: Tid,
     flags: Flags,
@@ -49,7 +49,7 @@ pub(crate) fn clear(
             }
         }
         Flags::Argument => (Effect::None, None),
-        // Not readable: not for the kernel either.
+        // Not readable, so the kernel cannot read it either.
         Flags::Structure => match read_u64(tid, first) {
             Some(before) if before & CLONE_UNTRACED != 0 => {
                 match sys::write_u64(tid, first, before & !CLONE_UNTRACED) {
@@ -80,17 +80,17 @@ fn other_filter_in(status: &str, ours: u32) -> bool {
 }
 
 impl Changed {
-    /// Puts memory back, in the stopped parent `tid` when its child exists, or in the stopped child.
+    /// Restores memory, in the stopped parent `tid` when its child exists, or in the stopped child.
     pub(crate) fn put_memory_back(self, tid: Tid) {
         if let Changed::Memory { address, before } = self
             && read_u64(tid, address) == Some(before & !CLONE_UNTRACED)
         {
-            // It could be written a moment ago; if it no longer can, nobody reads it there either.
+            // It was writable a moment ago; if it is not now, no one can read it.
             let _ = sys::write_u64(tid, address, before);
         }
     }
 
-    /// What of it the child has, too: not memory that it shares, where the parent may go on writing.
+    /// The part that is in the child, too: not shared memory, which the parent may write.
     pub(crate) fn of_child(self) -> Option<Changed> {
         const CLONE_VM: u64 = 0x100;
         match self {
@@ -99,7 +99,7 @@ impl Changed {
         }
     }
 
-    /// Puts everything back, in the stopped child or in the parent at the call's end.
+    /// Restores everything, in the stopped child or in the parent at the call's end.
     pub(crate) fn put_back(self, tid: Tid) {
         match self {
             Changed::Register(register) => sys::restore_register(tid, register),

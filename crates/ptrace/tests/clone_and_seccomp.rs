@@ -13,7 +13,7 @@ fn ran(argv: &[&OsStr], folder: &Path) -> (ExitStatus, String) {
     (output.status, String::from_utf8(output.stdout).unwrap())
 }
 
-/// The same without us and, with these options, under us.
+/// The same without ptrace-run and, with these options, with it.
 fn twice(options: &[&str], program: &Path, how: &str) -> [(ExitStatus, String); 2] {
     let folder = tempfile::tempdir().unwrap();
     let argv = [program.as_os_str(), OsStr::new(how)];
@@ -87,7 +87,7 @@ fn a_program_that_does_not_get_its_strict_mode_is_named() {
     let (_, comments) = ours(&[], &[program.as_os_str(), "strict".as_ref()], folder.path());
     assert!(comments.iter().any(|c| c == "lost strict_mode_refused 2"), "{comments:?}");
     assert!(comments.iter().any(|c| c.contains("own_filter asked for seccomp's strict mode")));
-    // Without a filter of ours it gets it.
+    // Without our filter, it gets strict mode.
     let [without, with] = twice(&["--all"], &program, "strict");
     assert_eq!(without, with);
 }

@@ -1,10 +1,10 @@
-//! Who asked: processes, images, environments, roots, and what was lost; through the library.
+//! Who made the calls: processes, images, environments, roots, and what was lost; through the library.
 
 mod common;
 
 use common::*;
 use needless_launch::{Launch, Stdio};
-use needless_model::{ArgClass, Env, Exit, Fact, Limits, Profile, Query, Spawn, Target};
+use needless_model::{Backend, Env, Exit, Fact, Limits, Loss, Profile, Query, Spawn, Stops};
 use needless_ptrace::{TraceError, TraceOptions, Traced, trace};
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn launch(program: &Path, arguments: &[&str]) -> Launch {
 }
 
 fn options() -> TraceOptions {
-    TraceOptions { watch: &["TZ", "NEEDLESS_TEST"], stacks: true, ..TraceOptions::default() }
+    TraceOptions { watch: ["TZ", "NEEDLESS_TEST"].into(), stacks: true, ..TraceOptions::default() }
 }
 
 fn traced(program: &Path, arguments: &[&str]) -> Traced {
@@ -48,7 +48,7 @@ fn a_probe_gives_its_output_exit_and_environment() {
     assert_eq!((command.secure, command.shares_root), (Some(false), true));
     assert_eq!((command.born, command.parent), (Spawn::Exec, None));
     assert!(command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap() > 0);
-    assert_eq!(traced.profile.backend, "ptrace (seccomp-assisted)");
+    assert_eq!(traced.profile.backend, Backend::ptrace(Stops::Seccomp));
     assert!(!traced.profile.facts.has(Fact::AllCalls));
 }
 
@@ -66,50 +66,7 @@ fn what_cannot_be_executed_is_an_error() {
 }
 
 #[test]
-fn images_and_children_are_processes_of_their_own() {
-    let Some(testee) = testee("vfork_exec") else { return };
-    let traced = traced(&testee, &["2"]);
-    let processes = &traced.profile.processes;
-    let born = |how| processes.iter().filter(|p| p.born == how).count();
-    assert_eq!((born(Spawn::Exec), born(Spawn::Fork)), (5, 4));
-    for row in &traced.profile.rows {
-        let process = traced.profile.process(row.process);
-        // A successful exec belongs to the image that it made, a failed one to who tried.
-        match (row.query, row.ok()) {
-            (Query::Exec, true) => assert_eq!((process.born, row.count), (Spawn::Exec, 1)),
-            (Query::Exec, false) => assert_eq!(process.born, Spawn::Fork),
-            _ => {}
-        }
-    }
-    let ends = processes.iter().filter(|p| p.exit == Some(Exit::Code(0))).count();
-    assert_eq!(ends, 5, "images that were replaced have no end of their own");
-    assert!(traced.profile.lost.is_empty());
-}
-
-#[test]
-fn a_thread_that_execs_becomes_the_process() {
-    let Some(testee) = testee("exec_from_thread") else { return };
-    for all in [false, true] {
-        let options = TraceOptions { all, ..options() };
-        for _ in 0..10 {
-            let traced = trace(launch(&testee, &[]), &options).unwrap();
-            let processes = &traced.profile.processes;
-            assert_eq!(processes.len(), 2, "threads are no processes");
-            assert_eq!(processes[0].pid, processes[1].pid);
-            assert_eq!(processes[1].parent, Some(needless_model::ProcId(0)));
-            assert_eq!((processes[0].exit, processes[1].exit), (None, Some(Exit::Code(3))));
-            assert_eq!(traced.exit, Exit::Code(3));
-            let of = |path: &str| {
-                let row = traced.profile.rows.iter().find(|r| traced.profile.path(r) == path);
-                row.unwrap().process.0
-            };
-            assert_eq!((of("/missing/first_image"), of("/missing/after_exec")), (0, 1));
-        }
-    }
-}
-
-#[test]
-fn repetition_is_told_from_polling() {
+fn repetition_is_distinguished_from_polling() {
     let Some(watcher) = testee("watcher") else { return };
     let Some(poller) = testee("poller") else { return };
     let repeated = |profile: &Profile, path: &str| {
@@ -121,7 +78,7 @@ fn repetition_is_told_from_polling() {
         panic!("{:?}", watched.rows)
     };
     assert_eq!(count, 1000);
-    // All but the first, save where the machine paused for a millisecond in between.
+    // All except the first, if the machine did not pause for a millisecond in between.
     assert!(again > 500, "{again}");
     // The first 8 and then one in 64 were looked at.
     assert_eq!(assumed, 1000 - 8 - 15);
@@ -184,7 +141,7 @@ fn snapshots_of_children_of_one_image_have_their_memory_in_common() {
 fn a_program_that_wants_to_be_traced_is_refused_and_that_is_said() {
     let Some(testee) = testee("self_ptrace") else { return };
     let traced = traced(&testee, &[]);
-    assert_eq!(traced.profile.lost["ptrace_refused"], 1);
+    assert_eq!(traced.profile.lost[&Loss::Ptrace], 1);
     assert!(traced.profile.notes[0].contains("self_ptrace tried to trace"));
     assert!(String::from_utf8_lossy(&traced.stdout).contains("not permitted"));
 }
@@ -194,7 +151,7 @@ fn paths_that_cannot_be_read_are_counted_as_lost() {
     let Some(testee) = testee("every_path_call") else { return };
     for all in [false, true] {
         let traced = trace(launch(&testee, &[]), &TraceOptions { all, ..options() }).unwrap();
-        assert_eq!(traced.profile.lost["paths_unreadable"], 1);
+        assert_eq!(traced.profile.lost[&Loss::NoPath], 1);
         assert_eq!(sum(&traced.profile, Query::Stat, "/usr/missing/relative"), 1);
         assert_eq!(sum(&traced.profile, Query::Lstat, "missing/relative"), 1, "of a descriptor");
         // open, creat and openat2 with flags to write; open and openat2 without.
@@ -210,41 +167,7 @@ fn a_bound_on_rows_folds_and_keeps_the_totals() {
     let bounded = trace(launch(&testee, &[]), &options).unwrap().profile;
     let whole = traced(&testee, &[]).profile;
     assert_eq!(bounded.totals.calls, whole.totals.calls);
-    assert!(bounded.lost["rows_folded"] > 10);
-}
-
-#[test]
-fn a_32_bit_child_of_a_64_bit_program_is_counted() {
-    let Some(testee) = testee("watcher-i386") else { return };
-    let Some(sh) = needed(program("sh")) else { return };
-    let script = format!("{} 100; exit 3", testee.display());
-    let traced = traced(&sh, &["-c", &script]);
-    assert_eq!(sum(&traced.profile, Query::Stat, "/etc/localtime"), 100);
-    let row =
-        traced.profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 100).unwrap();
-    let child = traced.profile.process(row.process);
-    assert!(child.name().contains("watcher-i386"));
-    assert_eq!((child.is_64bit, child.secure), (Some(false), Some(false)));
-    assert!(row.assumed > 0 && row.repeated > 0);
-    assert_eq!(traced.exit, Exit::Code(3));
-}
-
-#[test]
-fn another_root_is_noticed_and_kept_and_a_zone_that_changes_is_read_again() {
-    let Some(()) = needed(is_root()) else { return };
-    let Some(testee) = testee("zone_switch") else { return };
-    let zone = "/usr/share/zoneinfo/Asia/Tokyo";
-    if needed(std::fs::metadata(zone).map_err(|_| format!("{zone} is missing"))).is_none() {
-        return;
-    }
-    let traced = traced(&testee, &[zone]);
-    assert_eq!(traced.exit, Exit::Code(0));
-    assert_eq!(sum(&traced.profile, Query::Open, "/etc/localtime"), 2);
-    assert_eq!(sum(&traced.profile, Query::Stat, "/etc/localtime"), 3);
-    assert!(!traced.profile.processes[0].shares_root);
-    assert_eq!(traced.roots.len(), 1);
-    let row = traced.profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 3).unwrap();
-    assert!(row.repeated < 3, "the answer changed once: {row:?}");
+    assert!(bounded.lost[&Loss::FoldedRows] > 10);
 }
 
 #[test]
@@ -252,7 +175,7 @@ fn a_privilege_that_tracing_takes_away_is_said() {
     let Some(()) = needed(is_root()) else { return };
     let Some(testee) = testee("set_user") else { return };
     let Some(setpriv) = needed(program("setpriv")) else { return };
-    // Reachable for nobody, and on a file system that honours the bit.
+    // In a folder that user `nobody` can reach, on a file system that honours the bit.
     let folder = tempfile::Builder::new().prefix("needless").tempdir_in("/var/tmp").unwrap();
     let copy = folder.path().join("set_user");
     std::fs::copy(&testee, &copy).unwrap();
@@ -275,7 +198,7 @@ fn a_privilege_that_tracing_takes_away_is_said() {
     assert_eq!(String::from_utf8_lossy(&unprivileged.stdout), "effective user 65534\n", "{said}");
     assert!(said.contains("# lost setuid_ignored 1"), "{said}");
     assert!(said.contains("set_user ran without the privilege"), "{said}");
-    // With our privilege it keeps its own.
+    // With privilege, needless lets it keep its own.
     assert!(
         std::process::Command::new("chown").arg("65534").arg(&copy).status().unwrap().success()
     );
@@ -287,15 +210,6 @@ fn a_privilege_that_tracing_takes_away_is_said() {
 }
 
 #[test]
-fn a_child_that_outlives_the_command_is_counted() {
-    let Some(sh) = needed(program("sh")) else { return };
-    let script = "(sleep 0.2; test -e /missing/late) >/dev/null & exit 2";
-    let traced = traced(&sh, &["-c", script]);
-    assert_eq!(traced.exit, Exit::Code(2));
-    assert_eq!(sum(&traced.profile, Query::Stat, "/missing/late"), 1);
-}
-
-#[test]
 fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
     let Some(sh) = needed(program("sh")) else { return };
     // Opening a pipe without a writer blocks for ever.
@@ -304,36 +218,71 @@ fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let script = format!("sh -c 'read x <{0}' & sleep 0.3; kill -9 $!", pipe.display());
     let traced = traced(&sh, &["-c", &script]);
-    assert_eq!(traced.profile.lost["calls_unfinished"], 1);
+    assert_eq!(traced.profile.lost[&Loss::Unfinished], 1);
     let killed = traced.profile.processes.iter().filter(|p| p.exit == Some(Exit::Signal(9)));
     assert_eq!(killed.count(), 1);
 }
 
-#[test]
-fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
-    let Some(sh) = needed(program("sh")) else { return };
-    let profile = traced(&sh, &["-c", needless_fixtures::NAMED_SCRIPT]).profile;
-    let exe = sh.canonicalize().unwrap();
-    let named = |name| profile.processes.iter().rfind(|p| p.command.as_deref() == Some(name));
-    let script = named("a-script-of-a-l").unwrap();
-    assert_eq!((script.born, script.open_files), (Spawn::Exec, Some(300)));
-    assert_eq!(script.exe.as_deref(), exe.to_str());
-    assert_eq!(script.script(), Some("a-script-of-a-l"));
-    // It went down to 300 itself, after its exec.
-    let shell = named("sh").unwrap();
-    assert_eq!((shell.born, shell.open_files), (Spawn::Fork, Some(400)));
-    assert_eq!(profile.process(shell.parent.unwrap()).open_files, Some(400));
-    assert_ne!(profile.processes[0].open_files, Some(400));
-    assert!(profile.processes.iter().all(|p| p.command.is_some() && p.open_files.is_some()));
+struct Ptrace;
+
+impl needless_fixtures::backend::processes::Observes for Ptrace {
+    type Observed = Traced;
+
+    fn observe(all: bool, program: &Path, arguments: &[&str]) -> Traced {
+        let traced = trace(launch(program, arguments), &TraceOptions { all, ..options() }).unwrap();
+        assert_eq!(traced.profile.processes[0].exit.or(Some(traced.exit)), Some(traced.exit));
+        traced
+    }
+
+    fn profile(traced: &Traced) -> &Profile {
+        &traced.profile
+    }
 }
 
-#[test]
-fn output_to_dev_null_is_told_from_output_to_a_file_and_a_pipe() {
-    let Some(sh) = needed(program("sh")) else { return };
-    let profile = traced(&sh, &["-c", needless_fixtures::THREE_OUTPUTS]).profile;
-    let of = |detail| {
-        let rows = profile.rows.iter().filter(|row| row.target == Target::ArgClass(detail));
-        rows.filter(|row| row.count == 50).count()
-    };
-    assert_eq!((of(ArgClass::DiscardedOutput), of(ArgClass::SmallOutput)), (1, 2));
+/// The tests that all backends pass.
+mod shared {
+    use super::*;
+    use needless_fixtures::backend::processes as shared;
+
+    #[test]
+    fn images_and_children_are_processes_of_their_own() {
+        shared::images_and_children_are_processes_of_their_own::<Ptrace>();
+    }
+
+    #[test]
+    fn a_thread_that_execs_becomes_the_process() {
+        shared::a_thread_that_execs_becomes_the_process::<Ptrace>();
+    }
+
+    #[test]
+    fn a_32_bit_child_of_a_64_bit_program_is_counted() {
+        let traced = shared::a_32_bit_child_of_a_64_bit_program_is_counted::<Ptrace>();
+        let Some(Traced { profile, .. }) = traced else { return };
+        let row = profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 100).unwrap();
+        assert!(row.assumed > 0 && row.repeated > 0);
+    }
+
+    #[test]
+    fn another_mount_namespace_is_noticed() {
+        let traced = shared::another_mount_namespace_is_noticed::<Ptrace>(is_root());
+        let Some(Traced { profile, roots, .. }) = traced else { return };
+        assert_eq!(roots.len(), 1);
+        let row = profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 3).unwrap();
+        assert!(row.repeated < 3, "the answer changed once: {row:?}");
+    }
+
+    #[test]
+    fn a_child_that_outlives_the_command_is_counted() {
+        shared::a_child_that_outlives_the_command_is_counted::<Ptrace>();
+    }
+
+    #[test]
+    fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
+        shared::a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with::<Ptrace>();
+    }
+
+    #[test]
+    fn output_to_dev_null_is_distinguished_from_a_file_and_a_pipe() {
+        shared::output_to_dev_null_is_distinguished_from_a_file_and_a_pipe::<Ptrace>();
+    }
 }

@@ -89,7 +89,7 @@ fn a_signal_at_any_moment_of_the_start_ends_us_as_it_ends_the_command() {
     }
 }
 
-/// Starts `signals` under us and waits until it is ready.
+/// Starts `signals` with ptrace-run and waits until it is ready.
 fn receiver(folder: &Path) -> Option<(Child, BufReader<ChildStdout>)> {
     let testee = testee("signals")?;
     let mut child = command(RUN, folder)
@@ -239,7 +239,7 @@ fn an_interactive_shell_has_job_control_under_us() {
     };
     dialogue("", "prompt> ");
     dialogue("cat\n", "cat\r\n");
-    // Until cat runs, what is typed is for the shell, which ignores it.
+    // Until cat runs, input goes to the shell, which ignores it.
     dialogue("before\n", "before\r\nbefore\r\n");
     dialogue("\x1a", "Stopped");
     dialogue("", "prompt> ");
@@ -252,7 +252,7 @@ fn an_interactive_shell_has_job_control_under_us() {
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
-/// Starts `stat_loop` under us; the front, the command's pid, and the file with its counts.
+/// Starts `stat_loop` with ptrace-run; returns the supervisor, the command's pid, and the file with its counts.
 fn loop_under_us(options: &[&str], folder: &Path) -> Option<(Child, u32, std::path::PathBuf)> {
     let testee = testee("stat_loop")?;
     let file = folder.join("counts");
@@ -281,14 +281,14 @@ fn stopping_and_continuing_works_from_either_side() {
     for options in [&[][..], &["--all"]] {
         let folder = tempfile::tempdir().unwrap();
         let Some((mut child, pid, file)) = loop_under_us(options, folder.path()) else { return };
-        // The command is stopped: so are we. We are continued: so is the command.
+        // The command stops: the supervisor stops, too. The supervisor is continued: the command, too.
         send(pid, libc::SIGSTOP);
         let status = change(&child);
         assert!(libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGSTOP);
         send(child.id(), libc::SIGCONT);
         assert!(libc::WIFCONTINUED(change(&child)));
         goes_on(&file);
-        // The command is continued by somebody else: so are we.
+        // Another process continues the command: the supervisor continues, too.
         send(pid, libc::SIGSTOP);
         assert!(libc::WIFSTOPPED(change(&child)));
         send(pid, libc::SIGCONT);
@@ -328,10 +328,10 @@ fn what_the_command_leaves_behind_is_waited_for_until_ctrl_c_asks_for_the_report
     let file = folder.path().join("counts");
     let (mut typing, side) = terminal();
     let script = format!("trap '' HUP; {} {} & exit 3", testee.display(), file.display());
-    let mut front = command(RUN, folder.path());
-    front.args(["-o", "report", "sh", "-c", &script]);
-    let mut child = on_terminal(&mut front, &side);
-    drop((front, side));
+    let mut supervisor = command(RUN, folder.path());
+    supervisor.args(["-o", "report", "sh", "-c", &script]);
+    let mut child = on_terminal(&mut supervisor, &side);
+    drop((supervisor, side));
     read_until(&mut typing, "Ctrl-C: report now)");
     typing.write_all(b"\x03").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
@@ -358,7 +358,7 @@ fn killing_the_tracer_leaves_the_command_alive_and_us_in_its_place() {
             (status_field(pid, "TracerPid:")? == child.id().to_string()).then_some(())
         });
         goes_on(&file);
-        // Calls of the first moment may have failed; from here on none does.
+        // The first calls may have failed; from here on none fails.
         let (_, failed, _) = counts(&file).unwrap();
         goes_on(&file);
         assert_eq!(counts(&file).unwrap().1, failed);
@@ -373,10 +373,10 @@ fn killing_the_tracer_leaves_processes_alive_whose_parent_has_ended() {
     let Some(testee) = testee("stat_loop") else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("counts");
-    // Its parent, a shell of its own, ends at once.
+    // Its parent, a separate shell, ends at once.
     let script = format!("({} {} &); exec sleep 600", testee.display(), file.display());
-    let mut front = command(RUN, folder.path());
-    let mut child = front.args(["-o", "report", "sh", "-c", &script]).spawn().unwrap();
+    let mut supervisor = command(RUN, folder.path());
+    let mut child = supervisor.args(["-o", "report", "sh", "-c", &script]).spawn().unwrap();
     let pid = eventually("the loop runs", || counts(&file)).2;
     let parent = || status_field(pid, "PPid:").and_then(|pid| pid.parse::<u32>().ok());
     let command = |tracer: u32| {

@@ -1,4 +1,4 @@
-//! Nothing that a program can see of how it was started differs with us.
+//! A program that is traced sees the same start as without needless.
 
 mod common;
 
@@ -53,10 +53,10 @@ fn a_program_sees_the_same_surroundings_with_and_without_us() {
             let mut alone = started_by(script, &native, folder.path());
             let mut with_us = started_by(script, &traced, folder.path());
             if script.contains("-a another") {
-                // Then that is our name, and the command's is its own.
+                // Then the name is that of needless, and the command has another one.
                 alone.0 = alone.0.replacen("another-name", testee.to_str().unwrap(), 1);
             }
-            // A session of its own has the number of the process that leads it.
+            // A new session has the number of its leader.
             if script.contains("setsid") {
                 for text in [&mut alone.0, &mut with_us.0] {
                     let lines = text.lines().filter(|l| !l.starts_with("group "));

@@ -1,38 +1,47 @@
-//! For other tools: a versioned schema, derived from the structures that are printed.
-
-mod document;
+//! What all JSON documents share: how they are written, their schemas, and enums that mirror the model's.
 
 use crate::text::harmful;
-use crate::{Report, Source, Style, tell, window};
-use document::{
-    Below, Checked, Document, Evidence, Exe, FindingOut, Kind, Level, NotChecked, Origin, OriginKind,
-    Process, Remedy, Stage, Suppressed, Totals,
-};
-use needless_model as model;
-use needless_model::{Change, Fact, Finding, Safety};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-pub(crate) use document::Need;
+/// Declares an enum of a document: the variants of an enum of the model, with the texts of the schema. Its `Other`
+/// is read, and never written.
+macro_rules! mirror {
+    (
+        $(#[doc = $doc:literal])*
+        $name:ident as $title:literal of $($model:ident)::+ {
+            $($(#[$meta:meta])* $variant:ident),+ $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[schemars(rename = $title)]
+        pub(crate) enum $name {
+            $($(#[$meta])* $variant,)+
+            /// What a document of another version has, or nothing.
+            #[default]
+            #[serde(other, skip_serializing)]
+            Other,
+        }
 
-/// The schema that reports name in their field `schema`. Fields are only added under one number.
-pub const SCHEMA: &str = "needless.report/1";
-
-pub(crate) const NAME: &str = "json";
-pub(crate) const ENDING: Option<&str> = Some("json");
-
-pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    print(out, &document(report))
+        impl From<$($model)::+> for $name {
+            fn from(from: $($model)::+) -> $name {
+                type Model = $($model)::+;
+                match from {
+                    $(Model::$variant => $name::$variant),+
+                }
+            }
+        }
+    };
 }
 
-/// The JSON schema of a report, with a newline at its end.
-pub fn schema() -> String {
-    schema_of::<Document<'_>>()
-}
+pub(crate) use mirror;
 
-/// The schema of any of our documents.
-pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
+/// The schema of a document, with a newline at its end.
+pub(crate) fn schema_of<T: JsonSchema>() -> String {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
@@ -40,17 +49,17 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
     text.replacen("{\n", comment, 1) + "\n"
 }
 
-/// Indented, with a newline at its end. What a terminal could take for a command, and JSON allows
-/// unescaped, is escaped.
-pub(crate) fn print(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
+/// Writes a document, indented, with a newline at its end. Characters that a terminal could take for a
+/// command are escaped, also where JSON allows them.
+pub(crate) fn print(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
     let mut safe = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         if c == '\n' || !harmful(c) {
             safe.push(c);
             continue;
         }
-        // Outside strings JSON has no such characters.
+        // JSON has such characters only inside strings.
         for unit in c.encode_utf16(&mut [0; 2]) {
             let _ = write!(safe, "\\u{unit:04x}");
         }
@@ -59,161 +68,116 @@ pub(crate) fn print(out: &mut dyn Write, value: &impl Serialize) -> io::Result<(
     out.write_all(safe.as_bytes())
 }
 
-fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
-    let (profile, verdict) = (report.profile, report.verdict);
-    let (kind, name) = match &report.source {
-        Source::Run(program) => (OriginKind::Run, program.as_str()),
-        Source::Log(file) => (OriginKind::Read, file.as_str()),
-        Source::Attach(what) => (OriginKind::Attach, what.as_str()),
-        Source::Host => (OriginKind::Host, "host"),
-    };
-    Document {
-        schema: SCHEMA,
-        needless_version: report.version,
-        backend: &profile.backend,
-        source: Origin { kind, name },
-        complete: profile.facts.has(Fact::AllCalls),
-        lost: profile.lost.iter().filter(|(_, n)| **n > 0).map(|(name, n)| (*name, *n)).collect(),
-        window_s: profile.window.length_ns.map(seconds),
-        totals: Totals {
-            calls: profile.totals.calls,
-            path_calls: profile.totals.path_calls,
-            needless: tell::needless(&verdict.findings),
-            cpu_user_s: profile.totals.cpu_user_ns.map(seconds),
-            cpu_sys_s: profile.totals.cpu_sys_ns.map(seconds),
-        },
-        processes: profile.processes.len() as u64,
-        findings: verdict.findings.iter().map(|f| finding(f, report)).collect(),
-        not_checked: verdict
-            .not_checked
-            .iter()
-            .map(|skipped| NotChecked {
-                rule: skipped.rule,
-                needs: skipped.missing.iter().map(|fact| Need::from(*fact)).collect(),
-            })
-            .collect(),
-        checked: tell::checked(verdict).zip(verdict.selection.as_ref()).map(
-            |((rules, of), selection)| Checked {
-                rules: rules as u64,
-                of: of as u64,
-                ignored: &selection.ignored,
-            },
-        ),
-        below_threshold: Below {
-            findings: verdict.below.len() as u64,
-            calls: tell::needless(&verdict.below),
-        },
-        suppressed: verdict.suppressed.iter().map(|one| suppressed(one, profile)).collect(),
-        known: (!verdict.known.is_empty()).then(|| Below {
-            findings: verdict.known.len() as u64,
-            calls: tell::needless(&verdict.known),
-        }),
-        notices: &verdict.notices,
-        notes: &profile.notes,
-        proof: report.proof.map(crate::proof::ProofOut::from),
-    }
-}
-
-fn suppressed<'a>(one: &'a needless_rules::Suppressed, profile: &'a model::Profile) -> Suppressed<'a> {
-    let first = profile.process(one.finding.processes[0]);
-    Suppressed {
-        rule: one.finding.rule,
-        service: one.finding.service.as_deref(),
-        process: process(first),
-        needless: one.finding.needless,
-        reason: &one.reason,
-        until: one.until.map(|day| day.to_string()),
-        place: &one.place,
-    }
-}
-
-fn finding<'a>(finding: &'a Finding, report: &Report<'a>) -> FindingOut<'a> {
-    let profile = report.profile;
-    let first = profile.process(finding.processes[0]);
-    let exes = tell::exes(finding, profile);
-    FindingOut {
-        rule: finding.rule,
-        stage: match finding.stage {
-            model::Stage::Seen => Stage::Seen,
-            model::Stage::Explained => Stage::Explained,
-            model::Stage::Proven => Stage::Proven,
-        },
-        service: finding.service.as_deref(),
-        needless: finding.needless,
-        besides: finding.besides,
-        of: finding.of,
-        per_second: window::length(report).map(|ns| finding.needless as f64 / seconds(ns)),
-        share: tell::share(finding, profile.totals.path_calls),
-        kernel_us: finding.kernel_ns.map(|ns| ns as f64 / 1e3),
-        estimated: finding.estimated && finding.kernel_ns.is_some(),
-        process: process(first),
-        whom: whom(finding, profile),
-        processes: finding.processes.len() as u64,
-        exes: exes.into_iter().map(exe).collect(),
-        what: &finding.what,
-        why: &finding.why,
-        sites: &finding.sites,
-        evidence: finding
-            .evidence
-            .iter()
-            .map(|model::Evidence { call, path, outcome, count }| Evidence {
-                call,
-                path,
-                outcome,
-                count: *count,
-            })
-            .collect(),
-        remedies: finding.remedies.iter().map(remedy).collect(),
-    }
-}
-
-fn exe<'a>((program, processes): (tell::Program<'a>, u64)) -> Exe<'a> {
-    Exe { exe: program.exe, script: program.script, processes }
-}
-
-/// How many processes of a finding are listed.
-const LISTED: usize = 256;
-
-fn whom<'a>(finding: &Finding, profile: &'a model::Profile) -> Vec<Process<'a>> {
-    // A pid that executed several programs is several processes to a profile.
-    let mut seen = std::collections::BTreeSet::new();
-    let all = finding.processes.iter().map(|id| profile.process(*id));
-    let once = all.filter(|process| seen.insert(process.pid)).take(LISTED);
-    once.map(process).collect()
-}
-
-fn process(process: &model::Process) -> Process<'_> {
-    Process {
-        pid: process.pid,
-        exe: process.exe.as_deref(),
-        command: process.command.as_deref(),
-        open_files: process.open_files,
-        started: process.started,
-    }
-}
-
-fn remedy(remedy: &model::Remedy) -> Remedy<'_> {
-    let (kind, variable, value) = match &remedy.change {
-        Change::SetEnv { variable, value } => (Kind::SetEnv, Some(variable), value.as_deref()),
-        Change::UnsetEnv { variable } => (Kind::UnsetEnv, Some(variable), None),
-        Change::Preload => (Kind::Preload, None, None),
-        Change::Option(_) => (Kind::Option, None, None),
-        Change::Manual(_) => (Kind::Manual, None, None),
-    };
-    Remedy {
-        kind,
-        variable: variable.map(String::as_str),
-        value,
-        text: tell::change(&remedy.change),
-        caveat: remedy.safety.sentence(),
-        safety: match remedy.safety {
-            Safety::Safe(_) => Level::Safe,
-            Safety::Caveat(_) => Level::Caveat,
-            Safety::Manual(_) => Level::Manual,
-        },
-    }
-}
-
-fn seconds(ns: u64) -> f64 {
+pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+/// As [`seconds`], back. Never negative, and never more than 64 bits.
+pub(crate) fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diff::json::DiffDocument;
+    use crate::origin::json::OriginDocument;
+    use crate::proof::json::ProofDocument;
+    use crate::{Difference, OriginFormat, ProofFormat, Style};
+    use needless_model::{
+        Assignment, Backend, Confidence, Location, Measure, Outcome, Prediction, Proof, Provenance,
+        Quantity, Snapshot, Step, Value, Visibility,
+    };
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    const PLAIN: Style = Style { colour: false, width: 80 };
+
+    /// What is read is what was written.
+    fn comes_back<T: Serialize + DeserializeOwned>(text: &[u8]) {
+        let document: T = serde_json::from_slice(text).unwrap();
+        let written: serde_json::Value = serde_json::from_slice(text).unwrap();
+        assert_eq!(serde_json::to_value(document).unwrap(), written);
+    }
+
+    #[test]
+    fn a_proof_comes_back() {
+        let measure = |quantity| Measure {
+            quantity,
+            before: 2.0,
+            after: 1.5,
+            difference: -0.5,
+            interval: (-1.0, 0.0),
+        };
+        let prediction =
+            Prediction { rule: "tz-unset".into(), predicted: 9, went: -1, kernel_ns: Some(2_000) };
+        let proof = Proof {
+            outcome: Outcome::Differs("it fails".into()),
+            predictions: vec![prediction],
+            measures: Quantity::ALL.into_iter().map(measure).collect(),
+            failure: Some("a signal".into()),
+            ..Proof::begun("true", &[], Backend::Ebpf)
+        };
+        let mut text = Vec::new();
+        crate::write_proof(&mut text, &proof, "1", ProofFormat::Json, PLAIN).unwrap();
+        comes_back::<ProofDocument>(&text);
+    }
+
+    #[test]
+    fn a_comparison_comes_back() {
+        let side = |calls| Snapshot {
+            name: "a".into(),
+            calls,
+            complete: true,
+            window_ns: Some(2_000_000_000),
+            rows: [(("stat".into(), "/x".into(), "ok".into()), calls)].into(),
+            ..Snapshot::default()
+        };
+        let difference = Difference { before: &side(7), after: &side(3), service: true };
+        let mut text = Vec::new();
+        crate::write_diff(&mut text, &difference, "1", ProofFormat::Json, PLAIN).unwrap();
+        comes_back::<DiffDocument>(&text);
+    }
+
+    #[test]
+    fn an_origin_comes_back() {
+        let step = |initial, live| Step {
+            pid: 1,
+            program: "init".into(),
+            role: Some("systemd"),
+            initial,
+            live,
+            says: vec!["It sets TZ.".into()],
+        };
+        let file = |line, reaches| Assignment {
+            file: "/etc/environment".into(),
+            line,
+            says: "TZ=UTC".into(),
+            reaches,
+        };
+        let place = |confidence| Location {
+            place: "a unit".into(),
+            file: None,
+            why: "it is".into(),
+            confidence,
+        };
+        let origin = Provenance {
+            variable: "TZ".into(),
+            answer: "From a file.".into(),
+            or: vec!["Or not.".into()],
+            steps: vec![
+                step(Value::Set("UTC".into()), Value::Unset),
+                step(Value::Unknown("ended".into()), Value::Unset),
+            ],
+            mentions: vec![
+                file(0, Visibility::Yes("a".into())),
+                file(1, Visibility::No("b".into())),
+                file(2, Visibility::Perhaps("c".into())),
+            ],
+            belongs: [Confidence::Low, Confidence::Medium, Confidence::High].map(place).into(),
+            unread: Vec::new(),
+        };
+        let mut text = Vec::new();
+        crate::write_origin(&mut text, &origin, "1", OriginFormat::Json, PLAIN).unwrap();
+        comes_back::<OriginDocument>(&text);
+    }
 }

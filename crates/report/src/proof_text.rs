@@ -1,12 +1,12 @@
-//! What the formats of a proof tell alike.
+//! What several formats of a proof share.
 
-use crate::proof::signed_percent;
-use crate::text::{count, duration, number};
-use needless_model::{Counted, Measure, Proof, Quantity};
+use crate::summary;
+use crate::text::{count, duration, escape, number, percent};
+use needless_model::{Counted, Measure, Outcome, Proof, Quantity, RowChange};
 
-/// With fewer pairs nothing is said of the quantities.
+/// With fewer pairs there is no statement about the quantities.
 const LEAST_PAIRS: usize = 6;
-/// Rows of calls that a person is shown.
+/// How many rows of calls are shown to a person.
 pub(crate) const SHOWN: usize = 6;
 
 /// One line of the table of measures.
@@ -17,6 +17,74 @@ pub(crate) struct Figure {
     pub(crate) change: String,
     pub(crate) interval: String,
     pub(crate) so: &'static str,
+}
+
+/// The proof in one line, for a concise report.
+pub(crate) fn line(proof: &Proof) -> String {
+    let calls = calls(proof).map_or_else(String::new, |calls| format!("; calls {calls}"));
+    format!(
+        "needless prove: {} with {}: {}{calls}",
+        verdict(proof).0,
+        changes(proof),
+        escape(&proof.program)
+    )
+}
+
+/// The verdict in a word or two, and why.
+pub(crate) fn verdict(proof: &Proof) -> (String, String) {
+    let so = |text: &str| text.to_owned();
+    match &proof.outcome {
+        Outcome::Differs(how) => (
+            so("the program behaves differently: nothing is proven"),
+            format!(
+                "{how}. Output that always differs can be left out of the comparison with --ignore-output REGEX."
+            ),
+        ),
+        Outcome::Proven { calls: true, cpu: true } => (
+            so("proven"),
+            so(
+                "calls fell, counted, and CPU time fell, beyond chance; output and exit status are the same",
+            ),
+        ),
+        Outcome::Proven { calls: true, cpu: false } => (
+            so("proven in calls; not proven in CPU time"),
+            so(
+                "calls fell, counted; CPU time shows no difference beyond chance; output and exit status are the same",
+            ),
+        ),
+        Outcome::Proven { calls: false, .. } => (
+            so("proven in CPU time"),
+            so(
+                "CPU time fell, beyond chance, though calls did not; output and exit status are the same",
+            ),
+        ),
+        Outcome::NotProven(why) => (so("not proven"), why.clone()),
+    }
+}
+
+/// `TZ=UTC and unset LANG`.
+pub(crate) fn changes(proof: &Proof) -> String {
+    if proof.changes.is_empty() {
+        return "none".to_owned();
+    }
+    let all: Vec<String> = proof.changes.iter().map(summary::change).collect();
+    crate::text::list(&all.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+}
+
+/// `9 → 0  newfstatat("/etc/localtime") ok`.
+pub(crate) fn changed(row: &RowChange) -> String {
+    let about = match row.path.as_str() {
+        "" => String::new(),
+        path => format!("(\"{}\")", escape(path)),
+    };
+    let line = format!(
+        "{} → {}  {}{about} {}",
+        number(row.before),
+        number(row.after),
+        escape(&row.call),
+        escape(&row.outcome)
+    );
+    line.trim_end().to_owned()
 }
 
 /// `71 → 62, 9 gone (12.7 %)`.
@@ -32,24 +100,24 @@ pub(crate) fn calls(proof: &Proof) -> Option<String> {
 }
 
 fn range(counted: Counted) -> String {
-    match counted.least == counted.most {
-        true => number(counted.least),
-        false => format!("{} to {}", number(counted.least), number(counted.most)),
+    if counted.least == counted.most {
+        return number(counted.least);
     }
+    format!("{} to {}", number(counted.least), number(counted.most))
 }
 
 fn share(part: i64, of: u64) -> String {
     signed_percent(part as f64 / of.max(1) as f64)
 }
 
-/// What rules said would go beside what went; one sentence for all, then one for each rule of several,
-/// then what they said of time.
+/// The predictions of the rules beside what was counted: one sentence for all, one for each rule if there are
+/// several, and one about time.
 pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
     let (Some(predicted), Some((gone, _))) = (proof.predicted(), proof.gone()) else {
         return Vec::new();
     };
     let went: i64 = proof.predictions.iter().map(|p| p.went).sum();
-    let rules: Vec<&str> = proof.predictions.iter().map(|p| p.rule).collect();
+    let rules: Vec<&str> = proof.predictions.iter().map(|p| &*p.rule).collect();
     let others = match gone - went {
         0 => String::new(),
         1.. => format!("; {} others went with them", number((gone - went).unsigned_abs())),
@@ -84,6 +152,15 @@ pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
     all
 }
 
+/// A part of a whole that may be negative.
+fn signed_percent(part: f64) -> String {
+    match part {
+        0.0 => percent(0.0),
+        p if p < 0.0 => format!("-{}", percent(-p)),
+        p => percent(p),
+    }
+}
+
 fn signed(n: i64) -> String {
     let sign = if n < 0 { "-" } else { "" };
     format!("{sign}{}", number(n.unsigned_abs()))
@@ -97,7 +174,7 @@ fn agreement(predicted: u64, went: i64) -> String {
     }
 }
 
-/// What ended it too early, then its doubts.
+/// Why it ended early, if it did, then the warnings.
 pub(crate) fn notes(proof: &Proof) -> Vec<String> {
     let failure =
         proof.failure.iter().map(|why| format!("It could not be measured to its end: {why}."));
@@ -127,12 +204,13 @@ fn figure(measure: &Measure, proof: &Proof) -> Figure {
         before: unit(measure.before),
         after: unit(measure.after),
         change: if known { format!("{:+.1} %", relative(measure.difference)) } else { "-".into() },
-        interval: match known {
-            true => format!("{:+.1} to {:+.1} %", relative(low), relative(high)),
-            false => format!("{low:+.0} to {high:+.0}"),
+        interval: if known {
+            format!("{:+.1} to {:+.1} %", relative(low), relative(high))
+        } else {
+            format!("{low:+.0} to {high:+.0}")
         },
         so: match () {
-            // Within a tenth: what is resident varies a little.
+            // Within a tenth, since resident memory varies a little.
             () if measure.quantity == Quantity::Peak
                 && measure.before.max(measure.after) < proof.peak_floor_kib as f64 * 1.1 =>
             {

@@ -1,32 +1,32 @@
-//! Words and numbers for people: escaped, wrapped, counted.
+//! Text and numbers for people: escaped, wrapped, counted.
 
 use crate::Style;
 use anstyle::{AnsiColor, Style as Ansi};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` as a terminal may see it: control characters and those that reorder or hide others are
+/// `text` without effect on a terminal: control characters, and characters that reorder or hide others, are
 /// written as escapes (`\x1b`, `\n`, `\u{202e}`).
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(harmful) {
         return Cow::Borrowed(text);
     }
-    let mut clean = String::with_capacity(text.len() + 8);
+    let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
-            '\n' => clean.push_str("\\n"),
-            '\r' => clean.push_str("\\r"),
-            '\t' => clean.push_str("\\t"),
+            '\n' => safe.push_str("\\n"),
+            '\r' => safe.push_str("\\r"),
+            '\t' => safe.push_str("\\t"),
             c if harmful(c) && c.is_ascii() => {
-                let _ = write!(clean, "\\x{:02x}", c as u32);
+                let _ = write!(safe, "\\x{:02x}", c as u32);
             }
             c if harmful(c) => {
-                let _ = write!(clean, "\\u{{{:x}}}", c as u32);
+                let _ = write!(safe, "\\u{{{:x}}}", c as u32);
             }
-            c => clean.push(c),
+            c => safe.push(c),
         }
     }
-    Cow::Owned(clean)
+    Cow::Owned(safe)
 }
 
 /// Controls (C0, DEL, C1) and the invisible characters that change how others are shown:
@@ -38,7 +38,7 @@ pub(crate) fn harmful(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `value` as a word of a POSIX shell; of bash where it holds control characters.
+/// `value` quoted for a POSIX shell; for bash, if it has control characters.
 pub(crate) fn shell_word(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_/.:,+@%=-".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
@@ -64,7 +64,7 @@ pub(crate) fn shell_word(value: &str) -> String {
 }
 
 /// `n` with a comma between thousands.
-pub(crate) fn number(n: u64) -> String {
+pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -103,7 +103,7 @@ pub(crate) fn duration(ns: u64) -> String {
     if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
-/// `a`, `a and b`, `a, b and c`, with the word that joins the last.
+/// `a`, `a and b`, `a, b and c`; `join` is the word before the last.
 pub(crate) fn list(items: &[&str], join: &str) -> String {
     match items {
         [] => String::new(),
@@ -113,7 +113,7 @@ pub(crate) fn list(items: &[&str], join: &str) -> String {
 }
 
 /// `text` broken between words into lines of at most `width` columns, at least one.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut columns = 0;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -133,21 +133,21 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What a piece of a report is, for its colour.
+/// What a part of a report is, which selects its colour.
 #[derive(Clone, Copy)]
 pub(crate) enum Tint {
     /// The name of a rule, a heading.
     Name,
     /// What to do.
     Fix,
-    /// What asks for care.
+    /// A warning.
     Care,
-    /// Labels and what is read last.
+    /// Labels and other secondary text.
     Faint,
 }
 
 impl Style {
-    /// `text`, which must be clean, in its colour.
+    /// `text`, which must be escaped already, in its colour.
     pub(crate) fn paint(self, tint: Tint, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
@@ -168,15 +168,15 @@ mod tests {
 
     #[test]
     fn nothing_harmful_stays() {
-        assert_eq!(clean("/etc/κώδικας"), "/etc/κώδικας");
-        assert_eq!(clean("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
-        assert_eq!(clean("\u{9b}2J\u{202e}"), "\\u{9b}2J\\u{202e}");
+        assert_eq!(escape("/etc/κώδικας"), "/etc/κώδικας");
+        assert_eq!(escape("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
+        assert_eq!(escape("\u{9b}2J\u{202e}"), "\\u{9b}2J\\u{202e}");
         let all: String = (0..=0x2_ffff).filter_map(char::from_u32).collect();
-        assert!(!clean(&all).chars().any(harmful));
+        assert!(!escape(&all).chars().any(harmful));
     }
 
     #[test]
-    fn words_for_a_shell() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(shell_word("Europe/Athens"), "Europe/Athens");
         assert_eq!(shell_word(""), "''");
         assert_eq!(shell_word("a b's"), r"'a b'\''s'");

@@ -1,8 +1,8 @@
-//! What is told of a window over many processes (`attach`, `host`) and not of one program: its
-//! length, rates per second, and services ranked by what their needless calls cost.
+//! Reports of a window over many processes (`attach`, `host`): its length, rates per second, and services ranked
+//! by the cost of their needless calls.
 
-use crate::text::{clean, count, duration, number, percent};
-use crate::{Report, Source, tell};
+use crate::text::{count, duration, escape, number, percent};
+use crate::{Report, Source, summary};
 use needless_model::{Evidence, Finding, Process, Profile, Query, Spawn, Totals};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Group<'a> {
     /// Its name; `None` where no service is known.
     pub(crate) service: Option<&'a str>,
-    /// Never empty; as ranked in the verdict.
+    /// Never empty; in the order of the verdict.
     pub(crate) findings: Vec<&'a Finding>,
 }
 
-/// Whether the source is a window of time over processes that were there before and go on after.
+/// Whether the source is a window of time over processes that run before and after it.
 pub(crate) fn is_window(source: &Source) -> bool {
     match source {
         Source::Attach(_) | Source::Host => true,
@@ -24,15 +24,14 @@ pub(crate) fn is_window(source: &Source) -> bool {
     }
 }
 
-/// Length of the window in nanoseconds; `None` where rates mean nothing: the source is no window,
-/// or its length is not known or zero.
+/// Length of the window in nanoseconds; `None` if there are no rates: the source is not a window, or its length is
+/// not known or zero.
 pub(crate) fn length(report: &Report<'_>) -> Option<u64> {
     let length = is_window(&report.source).then_some(report.profile.window.length_ns)?;
     length.filter(|ns| *ns > 0)
 }
 
-/// `497 per second`: `n` in a window of `length` nanoseconds. Not rounded up: it is at least so
-/// many.
+/// `497 per second`: `n` in a window of `length` nanoseconds. Never rounded up.
 pub(crate) fn rate(n: u64, length: u64) -> String {
     let tenths = u128::from(n) * 10_000_000_000 / u128::from(length);
     match u64::try_from(tenths).unwrap_or(u64::MAX) {
@@ -42,8 +41,8 @@ pub(crate) fn rate(n: u64, length: u64) -> String {
     }
 }
 
-/// Findings by service: first the service whose needless calls cost most kernel time, then the one
-/// with most of them; and how many services more there are than the report is to show.
+/// Findings by service, and how many services the report does not show. The service whose needless calls cost
+/// most kernel time comes first; of equal ones, the service with most needless calls.
 pub(crate) fn groups<'a>(report: &Report<'a>) -> (Vec<Group<'a>>, usize) {
     let mut by_service: BTreeMap<Option<&str>, Vec<&Finding>> = BTreeMap::new();
     for finding in &report.verdict.findings {
@@ -58,7 +57,7 @@ pub(crate) fn groups<'a>(report: &Report<'a>) -> (Vec<Group<'a>>, usize) {
     (groups, left_out)
 }
 
-/// What is said of services with findings that are not shown; `None` where all are.
+/// How many services with findings are not shown; `None` if all are.
 pub(crate) fn left_out(report: &Report<'_>) -> Option<String> {
     let services = if is_window(&report.source) { groups(report).1 } else { 0 };
     let more = count(services as u64, "more service", "more services");
@@ -70,7 +69,7 @@ impl Group<'_> {
         self.findings.iter().map(|finding| finding.needless).sum()
     }
 
-    /// Kernel time of the needless calls, as far as it is known.
+    /// Kernel time of those needless calls for which it is known.
     fn kernel_ns(&self) -> Option<u64> {
         self.findings.iter().filter_map(|finding| finding.kernel_ns).reduce(|a, b| a + b)
     }
@@ -78,21 +77,22 @@ impl Group<'_> {
     /// `dnsmasq.service`.
     pub(crate) fn name(&self, profile: &Profile) -> String {
         if let Some(name) = self.service {
-            return clean(name).into_owned();
+            return escape(name).into_owned();
         }
-        match profile.processes.iter().any(|process| process.service.is_some()) {
-            true => "processes of no known service".to_owned(),
-            false => "all processes".to_owned(),
+        if profile.processes.iter().any(|process| process.service.is_some()) {
+            "processes of no known service".to_owned()
+        } else {
+            "all processes".to_owned()
         }
     }
 
-    /// Whose calls its shares are taken of.
+    /// The owner of the calls that its shares refer to.
     pub(crate) fn whose(&self) -> &'static str {
         if self.service.is_some() { "this service's" } else { "these processes'" }
     }
 
     /// `4,975 needless calls, 497 per second, about 0.5 % of a core`.
-    pub(crate) fn toll(&self, length: Option<u64>) -> String {
+    pub(crate) fn cost(&self, length: Option<u64>) -> String {
         let needless = self.needless();
         let calls = count(needless, "needless call", "needless calls");
         let calls = match length {
@@ -123,17 +123,17 @@ fn cores(cores: f64) -> String {
     }
 }
 
-/// `14,925 stats of /etc/localtime in 30 s, 497 per second`: a finding's most frequent question,
-/// of several the first.
-pub(crate) fn sentence(finding: &Finding, length: u64) -> Option<String> {
+/// `14,925 stats of /etc/localtime in 30 s, 497 per second`: the most frequent call of a
+/// finding; the first of several.
+pub(crate) fn frequency(finding: &Finding, length: u64) -> Option<String> {
     let evidence = finding.evidence.iter().rev().max_by_key(|evidence| evidence.count)?;
     let rate = rate(evidence.count, length);
-    Some(format!("{} in {}, {rate}", asked(evidence), duration(length)))
+    Some(format!("{} in {}, {rate}", calls_of(evidence), duration(length)))
 }
 
 /// `14,925 stats of /etc/localtime`, `24 failed opens of /x`, `2,000 fstat calls`.
-fn asked(evidence: &Evidence) -> String {
-    let call = clean(&evidence.call);
+fn calls_of(evidence: &Evidence) -> String {
+    let call = escape(&evidence.call);
     let (one, many) = match Query::of(&evidence.call) {
         query @ (Query::Stat | Query::Lstat | Query::Open | Query::Readlink | Query::Exec) => {
             (query.verb().to_owned(), query.verb().to_owned() + "s")
@@ -151,14 +151,14 @@ fn asked(evidence: &Evidence) -> String {
     };
     let of = match evidence.path.as_str() {
         "" => String::new(),
-        path => format!(" of {}", clean(path)),
+        path => format!(" of {}", escape(path)),
     };
     format!("{} {failed}{word}{of}", number(evidence.count))
 }
 
 /// `214 processes`.
 fn processes(profile: &Profile) -> String {
-    // One that execs is the same process to everybody but us; pid 0 is nobody in particular.
+    // A process that execs is one process to users, and two to a profile; pid 0 stands for no process.
     let execs = |process: &Process| {
         let before = process.parent.map(|id| profile.process(id).pid);
         process.born == Spawn::Exec && before == Some(process.pid)
@@ -167,7 +167,7 @@ fn processes(profile: &Profile) -> String {
     count(all.count() as u64, "process", "processes")
 }
 
-/// `214 processes in 31 services`; without services where none is known.
+/// `214 processes in 31 services`; without services if none is known.
 fn in_services(profile: &Profile) -> String {
     let services: BTreeSet<&str> =
         profile.processes.iter().filter_map(|process| process.service.as_deref()).collect();
@@ -206,13 +206,13 @@ pub(crate) fn found(report: &Report<'_>) -> String {
         None => format!("in {processes}, {calls}"),
     };
     if findings.is_empty() {
-        return format!("{} {within}", tell::nothing_found(report.verdict));
+        return format!("{} {within}", summary::nothing_found(report.verdict));
     }
     let found = count(findings.len() as u64, "finding", "findings");
-    format!("{found} {within}, {} needless", number(tell::needless(findings)))
+    format!("{found} {within}, {} needless", number(summary::needless(findings)))
 }
 
-/// How many calls each service made: what shares within a service are taken of.
+/// How many calls each service made, for the shares within a service.
 pub(crate) fn totals_by_service(profile: &Profile) -> BTreeMap<Option<&str>, Totals> {
     let mut sums: BTreeMap<Option<&str>, Totals> = BTreeMap::new();
     for row in &profile.rows {

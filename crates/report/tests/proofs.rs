@@ -1,7 +1,8 @@
-//! Proofs and comparisons, told in each format.
+//! Proofs and comparisons in each format.
 
 use needless_model::{
-    Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot,
+    Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot,
+    Stops,
 };
 use needless_report::{Difference, ProofFormat, Style, write_diff, write_proof};
 use serde_json::Value;
@@ -21,7 +22,7 @@ fn proof(outcome: Outcome) -> Proof {
         program: "target/ten-times".into(),
         changes: vec![Change::SetEnv { variable: "TZ".into(), value: Some("UTC".into()) }],
         outcome,
-        backend: "ptrace (seccomp-assisted)".into(),
+        backend: Backend::ptrace(Stops::Seccomp),
         calls: Some((counted(48), counted(39))),
         rows: vec![RowChange {
             call: "newfstatat".into(),
@@ -31,7 +32,7 @@ fn proof(outcome: Outcome) -> Proof {
             after: 0,
         }],
         predictions: vec![Prediction {
-            rule: "tz-unset",
+            rule: "tz-unset".into(),
             predicted: 9,
             went: 9,
             kernel_ns: Some(8_200),
@@ -45,7 +46,7 @@ fn proof(outcome: Outcome) -> Proof {
     }
 }
 
-fn told(proof: &Proof, format: ProofFormat) -> String {
+fn rendered(proof: &Proof, format: ProofFormat) -> String {
     let mut out = Vec::new();
     write_proof(&mut out, proof, "0.1.0", format, PLAIN).unwrap();
     String::from_utf8(out).unwrap()
@@ -66,7 +67,7 @@ fn the_checked_in_schemas_are_current() {
     }
 }
 
-/// The fields that the schema requires are those that are written.
+/// The fields that the schema requires are written, and no others.
 fn assert_fields(document: &str, schema: &str) {
     let document: Value = serde_json::from_str(document).unwrap();
     let schema: Value = serde_json::from_str(schema).unwrap();
@@ -83,7 +84,7 @@ fn assert_fields(document: &str, schema: &str) {
 #[test]
 fn json_keeps_to_its_schema() {
     let proof = proof(Outcome::Proven { calls: true, cpu: true });
-    let text = told(&proof, ProofFormat::Json);
+    let text = rendered(&proof, ProofFormat::Json);
     assert_fields(&text, &needless_report::proof_schema());
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["outcome"], "proven");
@@ -93,7 +94,7 @@ fn json_keeps_to_its_schema() {
 
 #[test]
 fn a_person_reads_counts_then_times() {
-    let text = told(&proof(Outcome::Proven { calls: true, cpu: false }), ProofFormat::Full);
+    let text = rendered(&proof(Outcome::Proven { calls: true, cpu: false }), ProofFormat::Full);
     let first = text.lines().next().unwrap();
     assert_eq!(first, "needless prove: proven in calls; not proven in CPU time");
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
@@ -107,9 +108,9 @@ fn a_person_reads_counts_then_times() {
 #[test]
 fn a_difference_is_said_first() {
     let differs = proof(Outcome::Differs("with the change it exits with status 1".into()));
-    let text = told(&differs, ProofFormat::Full);
+    let text = rendered(&differs, ProofFormat::Full);
     assert!(text.lines().next().unwrap().contains("nothing is proven"), "{text}");
-    let markdown = told(&differs, ProofFormat::Markdown);
+    let markdown = rendered(&differs, ProofFormat::Markdown);
     assert!(markdown.lines().next().unwrap().contains("nothing is proven"), "{markdown}");
 }
 
@@ -120,10 +121,10 @@ fn nothing_from_outside_reaches_a_terminal_or_a_page_raw() {
     hostile.rows[0].path = "/x\u{202e}```\n# y".into();
     let forbidden = ["\u{1b}", "\u{202e}"];
     for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Json] {
-        let text = told(&hostile, format);
+        let text = rendered(&hostile, format);
         assert!(forbidden.iter().all(|bad| !text.contains(bad)), "{text}");
     }
-    let markdown = told(&hostile, ProofFormat::Markdown);
+    let markdown = rendered(&hostile, ProofFormat::Markdown);
     assert!(markdown.contains("`` a`b"), "{markdown}");
     assert_eq!(markdown.matches("```").count(), 2, "{markdown}");
 }
@@ -145,26 +146,26 @@ fn snapshot(calls: u64, seconds: u64, path: &str) -> Snapshot {
 fn windows_over_a_service_are_rates() {
     let (before, after) = (snapshot(14_925, 30, "/etc/localtime"), snapshot(8, 30, "/x"));
     let difference = Difference { before: &before, after: &after, service: true };
-    let told = |format| {
+    let rendered = |format| {
         let mut out = Vec::new();
         write_diff(&mut out, &difference, "0.1.0", format, PLAIN).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let text = told(ProofFormat::Full);
+    let text = rendered(ProofFormat::Full);
     assert!(text.starts_with("needless prove: proven"), "{text}");
     assert!(text.contains("497.50 → 0.27 calls per second (-99.9 %)"), "{text}");
     assert!(text.contains("went: 1 row") && text.contains("came: 1 row"), "{text}");
-    assert!(told(ProofFormat::Markdown).contains("| per second | 497.50 | 0.27 |"));
-    assert_fields(&told(ProofFormat::Json), &needless_report::diff_schema());
-    // Counted in another way: no verdict.
+    assert!(rendered(ProofFormat::Markdown).contains("| per second | 497.50 | 0.27 |"));
+    assert_fields(&rendered(ProofFormat::Json), &needless_report::diff_schema());
+    // Counted in different ways: no verdict.
     let partial = Snapshot { complete: false, ..after.clone() };
     assert!(!Difference { after: &partial, ..difference }.proven());
 }
 
 /// Two runs of a program that fell from fifteen calls to six made as many per second.
 #[test]
-fn short_runs_are_told_by_their_sums() {
-    let told = |seconds: u64| {
+fn short_runs_are_compared_by_their_sums() {
+    let rendered = |seconds: u64| {
         let run = |calls| Snapshot {
             window_ns: Some(13_000_000 + seconds * 1_000_000_000),
             ..snapshot(calls, 0, "/x")
@@ -177,12 +178,12 @@ fn short_runs_are_told_by_their_sums() {
             String::from_utf8(out).unwrap()
         })
     };
-    let [full, markdown] = told(0);
+    let [full, markdown] = rendered(0);
     assert!(
         full.contains("15 → 6 calls (-60.0 %)") && full.contains("15 calls in 13 ms"),
         "{full}"
     );
     assert!(!full.contains("per second") && !markdown.contains("per second"), "{full}{markdown}");
     assert!(markdown.contains("| in all | 15 | 6 |"), "{markdown}");
-    assert!(told(2)[0].contains("7.45 → 2.98 calls per second"), "{}", told(2)[0]);
+    assert!(rendered(2)[0].contains("7.45 → 2.98 calls per second"), "{}", rendered(2)[0]);
 }

@@ -1,7 +1,7 @@
-//! The rules and the doctor, told.
+//! The list and the pages of rules, and the doctor.
 
 use insta::assert_snapshot;
-use needless_report::{Check, Style};
+use needless_report::{DoctorCheck, RulesFormat, Style};
 use needless_rules::RULES;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 
 #[test]
 fn the_table_has_every_rule_and_fits() {
-    let table = text(|out| needless_report::rules_table(out, &[], PLAIN));
+    let table = text(|out| needless_report::write_rules(out, &[], RulesFormat::Full, PLAIN));
     let mut lines = table.lines().filter(|line| !line.starts_with(' '));
     for rule in RULES {
         let line = lines.next().expect("a line for each rule");
@@ -29,8 +29,10 @@ fn the_table_has_every_rule_and_fits() {
 
 #[test]
 fn the_list_for_tools_has_every_rule() {
-    let json: Value =
-        serde_json::from_str(&text(|out| needless_report::rules_json(out, &[]))).unwrap();
+    let json: Value = serde_json::from_str(&text(|out| {
+        needless_report::write_rules(out, &[], RulesFormat::Json, PLAIN)
+    }))
+    .unwrap();
     assert_eq!(json["schema"], "needless.rules/1");
     let listed = json["rules"].as_array().unwrap();
     assert_eq!(listed.len(), RULES.len());
@@ -46,11 +48,11 @@ fn the_list_for_tools_has_every_rule() {
 fn explain_prints_the_page_as_it_is() {
     for rule in RULES {
         let page = needless_rules::page(rule).markdown();
-        let told = text(|out| needless_report::explain(out, &page, PLAIN));
-        assert_eq!(told.trim_end(), page.trim_end());
+        let rendered = text(|out| needless_report::explain(out, &page, PLAIN));
+        assert_eq!(rendered.trim_end(), page.trim_end());
         let coloured = Style { colour: true, ..PLAIN };
         let coloured = text(|out| needless_report::explain(out, &page, coloured));
-        assert_eq!(coloured.replace("\x1b[1m", "").replace("\x1b[0m", ""), told);
+        assert_eq!(coloured.replace("\x1b[1m", "").replace("\x1b[0m", ""), rendered);
         let headings = page.lines().filter(|line| line.starts_with("## ")).count();
         assert_eq!(coloured.matches("\x1b[1m## ").count(), headings);
     }
@@ -58,7 +60,7 @@ fn explain_prints_the_page_as_it_is() {
 
 #[test]
 fn the_doctor_says_what_to_do() {
-    let check = |name: &str, ok, says: &str, remedy: Option<&str>| Check {
+    let check = |name: &str, ok, says: &str, remedy: Option<&str>| DoctorCheck {
         name: name.to_owned(),
         ok,
         says: says.to_owned(),

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use needless_report::Format;
+use needless_report::ReportFormat;
 use samples::Sample;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn the_checked_in_schema_is_current() {
 fn reports_keep_to_the_schema() {
     let schema = schema();
     for sample in Sample::all() {
-        let report = serde_json::from_str(&sample.told(Format::Json)).unwrap();
+        let report = serde_json::from_str(&sample.rendered(ReportFormat::Json)).unwrap();
         check(&schema, &schema, &report, "report").unwrap();
     }
 }
@@ -28,7 +28,7 @@ fn reports_keep_to_the_schema() {
 #[test]
 fn a_report_that_breaks_the_schema_is_noticed() {
     let schema = schema();
-    let good: Value = serde_json::from_str(&samples::tree().told(Format::Json)).unwrap();
+    let good: Value = serde_json::from_str(&samples::tree().rendered(ReportFormat::Json)).unwrap();
     let broken = |at: &str, value: Value| {
         let mut report = good.clone();
         *report.pointer_mut(at).unwrap() = value;
@@ -49,10 +49,11 @@ fn a_report_that_breaks_the_schema_is_noticed() {
     assert!(check(&schema, &schema, &report, "report").unwrap_err().contains("new"));
 }
 
-/// What other tools were promised, by name.
+/// The fields that other tools may rely on, by name.
 #[test]
 fn the_fields_that_other_tools_rely_on_are_there() {
-    let report: Value = serde_json::from_str(&samples::localtime().told(Format::Json)).unwrap();
+    let report: Value =
+        serde_json::from_str(&samples::localtime().rendered(ReportFormat::Json)).unwrap();
     let is = |at: &str, value: Value| assert_eq!(report.pointer(at), Some(&value), "{at}");
     is("/schema", "needless.report/1".into());
     is("/backend", "ptrace (seccomp-assisted)".into());
@@ -74,14 +75,15 @@ fn the_fields_that_other_tools_rely_on_are_there() {
 
 #[test]
 fn a_time_that_is_not_known_is_not_estimated_either() {
-    let report: Value = serde_json::from_str(&samples::tree().told(Format::Json)).unwrap();
+    let report: Value =
+        serde_json::from_str(&samples::tree().rendered(ReportFormat::Json)).unwrap();
     assert_eq!(report["findings"][0]["estimated"], true);
     assert_eq!(report["findings"][1]["kernel_us"], Value::Null);
     assert_eq!(report["findings"][1]["estimated"], false);
 }
 
-/// Holds `value` against `schema`: the keywords that our schema uses, and no unknown field; an
-/// unknown keyword is an error, so that none is passed over.
+/// Checks `value` against `schema`: the keywords that our schema uses, and no unknown field; an
+/// unknown keyword is an error, so that none is ignored.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let schema = schema.as_object().ok_or(format!("{at}: schema is no object"))?;
     let fails = |what: &str| Err(format!("{at}: {what}: {value}"));

@@ -4,19 +4,19 @@ mod samples;
 
 use insta::assert_snapshot;
 use needless_model::{Evidence, Fact, Loss, ProcId};
-use needless_report::{Format, Source, Style};
+use needless_report::{ReportFormat, Source, Style};
 use needless_rules::NotChecked;
 use samples::Sample;
 use samples::windows::{attached, healthy_host, host, hostile_services, no_time};
 use serde_json::Value;
 
 fn json(sample: &Sample) -> Value {
-    serde_json::from_str(&sample.told(Format::Json)).unwrap()
+    serde_json::from_str(&sample.rendered(ReportFormat::Json)).unwrap()
 }
 
 #[test]
 fn full_for_a_host() {
-    assert_snapshot!(host().told(Format::Full), @r#"
+    assert_snapshot!(host().rendered(ReportFormat::Full), @r#"
     needless: eBPF; not known: the kernel time of calls
     host: 30 s, 5 processes in 3 services, 51,305 calls that name a path (1,710 per second), 4 findings
 
@@ -89,7 +89,7 @@ fn full_for_a_host() {
 
 #[test]
 fn full_for_a_daemon_attached_to() {
-    assert_snapshot!(attached().told(Format::Full), @r#"
+    assert_snapshot!(attached().rendered(ReportFormat::Full), @r#"
     needless: eBPF; not known: the kernel time of calls
     dnsmasq.service: 30 s, 1 process in 1 service, 14,925 calls that name a path (497 per second), 1
     finding
@@ -116,7 +116,7 @@ fn full_for_a_daemon_attached_to() {
 
 #[test]
 fn without_time_there_are_no_rates_and_without_services_no_names() {
-    assert_snapshot!(no_time().told(Format::Full), @r#"
+    assert_snapshot!(no_time().rendered(ReportFormat::Full), @r#"
     needless: eBPF; not known: the kernel time of calls
     5 and 6: 2 processes, 90 calls that name a path, 1 finding
 
@@ -137,14 +137,14 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
     lost:         nothing
     not checked:  nothing
     "#);
-    assert_snapshot!(no_time().told(Format::Concise), @r#"
+    assert_snapshot!(no_time().rendered(ReportFormat::Concise), @r#"
     app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
     needless: 1 finding in 2 processes, 90 calls that name a path, 44 needless (eBPF; lost: nothing)
     "#);
     let mut unknown = no_time();
     unknown.profile.window.length_ns = None;
-    for format in [Format::Full, Format::Concise] {
-        assert_eq!(unknown.told(format), no_time().told(format));
+    for format in [ReportFormat::Full, ReportFormat::Concise] {
+        assert_eq!(unknown.rendered(format), no_time().rendered(format));
     }
     for sample in [unknown, no_time()] {
         assert_eq!(json(&sample)["findings"][0]["per_second"], Value::Null);
@@ -154,27 +154,30 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
 
 #[test]
 fn a_healthy_host_is_one_line() {
-    assert_snapshot!(healthy_host().told(Format::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls that name a path (eBPF; lost: nothing)");
-    assert_eq!(healthy_host().told(Format::Full).lines().count(), 1);
-    assert_eq!(healthy_host().told(Format::Concise), healthy_host().told(Format::Full));
+    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls that name a path (eBPF; lost: nothing)");
+    assert_eq!(healthy_host().rendered(ReportFormat::Full).lines().count(), 1);
+    assert_eq!(
+        healthy_host().rendered(ReportFormat::Concise),
+        healthy_host().rendered(ReportFormat::Full)
+    );
 }
 
 #[test]
 fn what_was_lost_and_not_checked_is_said_of_a_healthy_host_too() {
     let mut sample = healthy_host();
-    let lost = [(Loss::UNCOUNTED, 1), (Loss::PROCESSES, 2), (Loss::STACKS, 1)];
-    sample.profile.lost = lost.map(|(what, n)| (what.0, n)).into();
+    let lost = [(Loss::Uncounted, 1), (Loss::UnseenProcesses, 2), (Loss::Stacks, 1)];
+    sample.profile.lost = lost.map(|(what, n)| (what, n)).into();
     let missing = vec![Fact::KernelTime];
-    sample.verdict.not_checked = vec![NotChecked { rule: "tz-unset", missing }];
-    let told = sample.told(Format::Full);
+    sample.verdict.not_checked = vec![NotChecked { rule: "tz-unset".into(), missing }];
+    let rendered = sample.rendered(ReportFormat::Full);
     let end = "(eBPF; lost: 1 call counted nowhere, 2 processes unseen and 1 stack dropped; \
                not checked: tz-unset (needs the kernel time of calls))\n";
-    assert!(told.ends_with(end), "{told}");
+    assert!(rendered.ends_with(end), "{rendered}");
 }
 
 #[test]
 fn concise_has_the_service_in_front_and_the_rate() {
-    assert_snapshot!(host().told(Format::Concise), @r#"
+    assert_snapshot!(host().rendered(ReportFormat::Concise), @r#"
     dnsmasq.service: dnsmasq[812]: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens
     container 3f2a9c1b7d4e (docker): app[2001]: tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens
     container 3f2a9c1b7d4e (docker): app[2002]: locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR
@@ -205,11 +208,14 @@ fn what_is_no_window_has_no_rates() {
         Source::Attach(_) | Source::Host => false,
     });
     for mut sample in others {
-        // A log of a long run has a length all the same.
+        // A log of a long run has a length too.
         sample.profile.window.length_ns = Some(30_000_000_000);
-        for format in [Format::Full, Format::Concise] {
-            let told = sample.told(format);
-            assert!(!told.contains("per second") && !told.contains("\n  rate "), "{told}");
+        for format in [ReportFormat::Full, ReportFormat::Concise] {
+            let rendered = sample.rendered(format);
+            assert!(
+                !rendered.contains("per second") && !rendered.contains("\n  rate "),
+                "{rendered}"
+            );
         }
         for finding in json(&sample)["findings"].as_array().unwrap() {
             assert_eq!(finding["per_second"], Value::Null);
@@ -221,43 +227,49 @@ fn what_is_no_window_has_no_rates() {
 fn no_command_is_advised_that_would_run_it_again() {
     for sample in Sample::all() {
         let run = matches!(sample.source, Source::Run(_));
-        let told = sample.told(Format::Full);
-        assert!(run || !(told.contains("needless run") || told.contains("try:")), "{told}");
+        let rendered = sample.rendered(ReportFormat::Full);
+        assert!(
+            run || !(rendered.contains("needless run") || rendered.contains("try:")),
+            "{rendered}"
+        );
     }
 }
 
 #[test]
-fn the_dearest_services_are_shown_and_the_others_counted() {
+fn the_most_expensive_services_are_shown_and_the_others_counted() {
     let mut sample = host();
     sample.top = Some(1);
-    let full = sample.told(Format::Full);
+    let full = sample.rendered(ReportFormat::Full);
     assert!(full.contains("\n\n2 more services with findings: --top 0 shows all\n\n"), "{full}");
     assert!(full.contains("dnsmasq.service: ") && !full.contains("docker"), "{full}");
     assert!(full.contains(", 4 findings\n"), "what is not shown is counted: {full}");
-    let concise = sample.told(Format::Concise);
+    let concise = sample.rendered(ReportFormat::Concise);
     assert_eq!(concise.lines().count(), 2);
     assert!(concise.contains("; 2 more services with findings: --top 0 shows all)"), "{concise}");
     assert_eq!(json(&sample), json(&host()));
     sample.top = Some(2);
-    let told = sample.told(Format::Full);
-    assert!(told.contains("\n1 more service with findings: --top 0 shows all\n"), "{told}");
+    let rendered = sample.rendered(ReportFormat::Full);
+    assert!(rendered.contains("\n1 more service with findings: --top 0 shows all\n"), "{rendered}");
     for all in [Some(0), Some(3), Some(usize::MAX)] {
         sample.top = all;
-        assert_eq!(sample.told(Format::Full), host().told(Format::Full));
-        assert_eq!(sample.told(Format::Concise), host().told(Format::Concise));
+        assert_eq!(sample.rendered(ReportFormat::Full), host().rendered(ReportFormat::Full));
+        assert_eq!(sample.rendered(ReportFormat::Concise), host().rendered(ReportFormat::Concise));
     }
     // One command is one program.
     let mut run = samples::tree();
     run.top = Some(1);
-    assert_eq!(run.told(Format::Full), samples::tree().told(Format::Full));
-    assert_eq!(run.told(Format::Concise), samples::tree().told(Format::Concise));
+    assert_eq!(run.rendered(ReportFormat::Full), samples::tree().rendered(ReportFormat::Full));
+    assert_eq!(
+        run.rendered(ReportFormat::Concise),
+        samples::tree().rendered(ReportFormat::Concise)
+    );
 }
 
 #[test]
 fn services_are_ranked_by_the_time_their_needless_calls_cost() {
     let names = |sample: &Sample| -> Vec<String> {
-        let told = sample.told(Format::Full);
-        let headings = told.lines().filter(|line| line.contains(" needless calls, "));
+        let rendered = sample.rendered(ReportFormat::Full);
+        let headings = rendered.lines().filter(|line| line.contains(" needless calls, "));
         headings.map(|line| line.split(':').next().unwrap().to_owned()).collect()
     };
     let docker = "container 3f2a9c1b7d4e (docker)";
@@ -268,7 +280,7 @@ fn services_are_ranked_by_the_time_their_needless_calls_cost() {
     sample.verdict.findings[1].kernel_ns = Some(600);
     sample.verdict.findings[3].kernel_ns = Some(600);
     assert_eq!(names(&sample), ["processes of no known service", docker, "dnsmasq.service"]);
-    // Where no time is known: most calls.
+    // If no time is known, the one with most calls is first.
     sample.verdict.findings.iter_mut().for_each(|finding| finding.kernel_ns = None);
     assert_eq!(names(&sample), ["dnsmasq.service", docker, "processes of no known service"]);
 }
@@ -279,13 +291,13 @@ fn heading(needless: u64, kernel_ns: Option<u64>, estimated: bool) -> String {
     sample.profile.window.length_ns = Some(1_000_000_000);
     let finding = &mut sample.verdict.findings[0];
     (finding.needless, finding.kernel_ns, finding.estimated) = (needless, kernel_ns, estimated);
-    let told = sample.told(Format::Full);
-    let mut headings = told.lines().filter(|line| line.starts_with("dnsmasq.service: "));
+    let rendered = sample.rendered(ReportFormat::Full);
+    let mut headings = rendered.lines().filter(|line| line.starts_with("dnsmasq.service: "));
     headings.nth(1).unwrap()["dnsmasq.service: ".len()..].to_owned()
 }
 
 #[test]
-fn time_is_told_as_a_part_of_a_core_or_in_cores() {
+fn time_is_shown_as_a_part_of_a_core_or_in_cores() {
     let cost = |ns, estimated| heading(1, Some(ns), estimated);
     assert_eq!(cost(999_999, true), "1 needless call, 1.0 per second, less than 0.1 % of a core");
     assert!(cost(5_000_000, true).ends_with(", about 0.5 % of a core"));
@@ -302,8 +314,8 @@ fn rates_are_at_least_what_they_say() {
         let mut sample = attached();
         sample.profile.window.length_ns = Some(length);
         sample.verdict.findings[0].needless = needless;
-        let told = sample.told(Format::Concise);
-        let (rate, _) = told.split_once(" (explained)").unwrap();
+        let rendered = sample.rendered(ReportFormat::Concise);
+        let (rate, _) = rendered.split_once(" (explained)").unwrap();
         rate.rsplit(", ").find(|part| part.contains("per second")).unwrap().to_owned()
     };
     let second = 1_000_000_000;
@@ -318,7 +330,7 @@ fn rates_are_at_least_what_they_say() {
 }
 
 #[test]
-fn the_most_frequent_question_is_told_in_words() {
+fn the_most_frequent_call_is_shown_in_words() {
     let sentence = |evidence: &[(&str, &str, &str, u64)]| {
         let mut sample = attached();
         let seen = |&(call, path, outcome, count): &(&str, &str, &str, u64)| Evidence {
@@ -328,8 +340,8 @@ fn the_most_frequent_question_is_told_in_words() {
             count,
         };
         sample.verdict.findings[0].evidence = evidence.iter().map(seen).collect();
-        let told = sample.told(Format::Full);
-        told.lines().find_map(|line| line.strip_prefix("    rate    ")).map(str::to_owned)
+        let rendered = sample.rendered(ReportFormat::Full);
+        rendered.lines().find_map(|line| line.strip_prefix("    rate    ")).map(str::to_owned)
     };
     let one = |call, path, outcome, count| sentence(&[(call, path, outcome, count)]).unwrap();
     let stats = one("newfstatat", "/etc/localtime", "ok", 14_925);
@@ -356,30 +368,32 @@ fn a_process_that_execs_is_one_and_nobody_is_none() {
     assert_eq!(sample.profile.processes.len(), 7);
     let pids: Vec<u32> = sample.profile.processes.iter().map(|p| p.pid).collect();
     assert_eq!(pids, [812, 2001, 2002, 99, 70, 70, 0]);
-    assert!(sample.told(Format::Full).contains("host: 30 s, 5 processes in 3 services, "));
-    // The same id without the exec is another process that got it.
+    assert!(
+        sample.rendered(ReportFormat::Full).contains("host: 30 s, 5 processes in 3 services, ")
+    );
+    // The same id without an exec is another process, which reused it.
     let mut again = host();
     again.profile.processes[5].parent = Some(ProcId(0));
-    assert!(again.told(Format::Full).contains("host: 30 s, 6 processes in 3 services, "));
+    assert!(again.rendered(ReportFormat::Full).contains("host: 30 s, 6 processes in 3 services, "));
 }
 
 #[test]
 fn no_name_of_a_service_commands_the_terminal() {
-    for format in [Format::Full, Format::Concise, Format::Json] {
-        let told = hostile_services().told(format);
+    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+        let rendered = hostile_services().rendered(format);
         let bad = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
-        assert_eq!(told.chars().find(bad), None, "{told}");
-        assert!(told.contains("owned"), "{told}");
+        assert_eq!(rendered.chars().find(bad), None, "{rendered}");
+        assert!(rendered.contains("owned"), "{rendered}");
     }
-    // An escaped newline makes no line of its own.
-    assert_eq!(hostile_services().told(Format::Concise).lines().count(), 2);
+    // An escaped newline does not start a line.
+    assert_eq!(hostile_services().rendered(ReportFormat::Concise).lines().count(), 2);
 }
 
 #[test]
 fn full_is_no_wider_than_asked_where_words_are_short() {
     for width in [70, 80, 100] {
-        let told = host().styled(Format::Full, Style { colour: false, width });
-        for line in told.lines() {
+        let rendered = host().styled(ReportFormat::Full, Style { colour: false, width });
+        for line in rendered.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
@@ -387,8 +401,8 @@ fn full_is_no_wider_than_asked_where_words_are_short() {
 
 #[test]
 fn colour_adds_escape_sequences_and_nothing_else() {
-    let plain = host().styled(Format::Full, Style { colour: false, width: 80 });
-    let coloured = host().styled(Format::Full, Style { colour: true, width: 80 });
+    let plain = host().styled(ReportFormat::Full, Style { colour: false, width: 80 });
+    let coloured = host().styled(ReportFormat::Full, Style { colour: true, width: 80 });
     let mut parts = coloured.split('\x1b');
     let mut stripped = parts.next().unwrap().to_owned();
     for part in parts {

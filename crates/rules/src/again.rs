@@ -1,13 +1,14 @@
 //! Directories that a list names and something else names as well: an option, code, another variable, a RUNPATH.
 //!
-//! Take the list's entry away and the other still has the directory searched. What goes with the entry depends
-//! on who searches, and shows in the calls of one process.
+//! If the entry is taken out of the list, the directory is still searched because of the other.
+//! Which calls disappear with the entry depends on the searcher, and can be read from the calls of
+//! one process.
 
 use crate::View;
 use crate::dirs::Dirs;
 use crate::helpers::{absent, file_name};
 use crate::loader::{base, parent};
-use crate::search::{Asker, raw_entries};
+use crate::search::{Searcher, raw_entries};
 use needless_model::{ProcId, Query, Row, Target};
 use std::collections::{HashMap, HashSet};
 
@@ -16,16 +17,16 @@ use std::collections::{HashMap, HashSet};
 pub(crate) enum Again {
     /// Not known, or no other source is likely.
     Unknown,
-    /// It asks for the name of a library again, but looks at the directory only once.
+    /// It asks for the name of a library again, but checks the directory only once.
     Loader,
     /// It asks again for each name.
     Names,
     /// It asks the directory again at each import.
     Imports,
-    /// It looks once at the directory for each mention, and asks again for each name.
+    /// It checks the directory once for each mention, and asks again for each name.
     Looks,
-    /// It looks once at the directory for each mention and drops all but one: those of the user's chain where the
-    /// system's chain has it too, and the later ones within a chain.
+    /// It checks the directory once for each mention and keeps one: it drops the mentions in the
+    /// user's chain if the system's chain has the directory too, and the later ones within a chain.
     Compiler {
         /// Whether the variable belongs to the system's chain, where links are resolved for each name.
         system: bool,
@@ -33,39 +34,43 @@ pub(crate) enum Again {
 }
 
 /// A row of one directory.
-pub(crate) struct Call<'p> {
+pub(crate) struct SearchCall<'p> {
     pub(crate) at: usize,
     pub(crate) row: &'p Row,
     pub(crate) path: &'p str,
     /// The path below the directory; "" is the directory itself.
     pub(crate) rest: &'p str,
-    /// How many of its calls are the searcher's; what goes with the entry of the list, when that is known.
+    /// How many of its calls the searcher made; later, how many of these would disappear with the
+    /// entry of the list.
     pub(crate) count: u64,
 }
 
-/// What a process asked outside of the list, to compare with.
+/// What a process asked in directories outside of the list, for comparison.
 pub(crate) struct Others<'p> {
     again: Again,
-    /// How often the same was asked of a directory that is not of the list, or holds something.
+    /// How often the same was asked in a directory that is not in the list, or that holds
+    /// something.
     asked: HashMap<(Query, &'p str), u64>,
 }
 
 impl<'p> Others<'p> {
-    /// `vain`: the directories of the list that hold nothing.
-    pub(crate) fn of(view: &View<'p>, id: ProcId, again: Again, vain: HashSet<&'p str>) -> Self {
+    /// `empty`: the directories of the list that hold nothing.
+    pub(crate) fn of(view: &View<'p>, id: ProcId, again: Again, empty: HashSet<&'p str>) -> Self {
         let mut asked: HashMap<(Query, &'p str), u64> = HashMap::new();
         let mut most = |key, count: u64| {
             let known = asked.entry(key).or_default();
             *known = count.max(*known);
         };
-        let dirs = Dirs::new(vain.clone());
+        let dirs = Dirs::new(empty.clone());
         for (_, row) in view.rows_of(id).filter(|(_, row)| matches!(row.target, Target::Path(_))) {
             let path = view.profile.path(row);
             match again {
-                Again::Loader if row.query == Query::Open && !vain.contains(base(parent(path))) => {
+                Again::Loader
+                    if row.query == Query::Open && !empty.contains(base(parent(path))) =>
+                {
                     most((Query::Open, file_name(path)), row.count);
                 }
-                Again::Imports if row.query == Query::Stat && !vain.contains(path) => {
+                Again::Imports if row.query == Query::Stat && !empty.contains(path) => {
                     let standard = path.contains("/lib") && file_name(path).starts_with("python3");
                     let key = if standard { "" } else { path };
                     most((Query::Stat, key), row.count);
@@ -83,15 +88,15 @@ impl<'p> Others<'p> {
         Others { again, asked }
     }
 
-    /// Leaves in `calls`, of one directory, only what goes with its entry in `variable`, and tells whether
-    /// something else names it as well.
+    /// Keeps in `calls`, which are about one directory, only the calls that would disappear with
+    /// its entry in `variable`. Returns whether something else names the directory as well.
     pub(crate) fn keep_own(
         &self,
         view: &View<'_>,
         id: ProcId,
         variable: &str,
         dir: &str,
-        calls: &mut [Call<'p>],
+        calls: &mut [SearchCall<'p>],
     ) -> bool {
         let env = &view.process(id).env;
         let mentions = |variable| {
@@ -103,10 +108,10 @@ impl<'p> Others<'p> {
         match self.again {
             Again::Unknown => false,
             Again::Loader => {
-                let direct = |call: &Call<'_>| {
+                let direct = |call: &SearchCall<'_>| {
                     call.row.query == Query::Open && base(parent(call.path)) == parent(call.path)
                 };
-                let own = |call: &Call<'_>| {
+                let own = |call: &SearchCall<'_>| {
                     self.known(Query::Open, file_name(call.path))
                         .map_or(call.count, |n| n.min(call.count))
                 };
@@ -123,7 +128,8 @@ impl<'p> Others<'p> {
                         sums = (sums.0 + call.count, sums.1 + once.min(call.count));
                     }
                 }
-                // As often as each of the names was, for what only this directory is asked for.
+                // How often a name is asked for here for each time elsewhere: the factor for names
+                // that are asked for only here.
                 let times = (sums.0 + sums.1 / 2).checked_div(sums.1).unwrap_or(1);
                 let mine = mentions(variable).clamp(1, times);
                 let mut twice = false;
@@ -147,12 +153,14 @@ impl<'p> Others<'p> {
                 twice
             }
             Again::Imports => {
-                /// Looks at a directory when Python first meets it: they stay, as the listing does.
+                /// Checks of a directory when Python first meets it: they stay, as the listing
+                /// does.
                 const FIRST: u64 = 2;
-                let entries = raw_entries(env.value(variable).unwrap_or_default(), Asker::Program);
+                let entries =
+                    raw_entries(env.value(variable).unwrap_or_default(), Searcher::Program);
                 let kept = entries.filter_map(|entry| self.known(Query::Stat, entry)).max();
                 let once = kept.max(self.known(Query::Stat, "")).unwrap_or(looks);
-                // A second mention in the list itself is dropped, after one look.
+                // Python drops a second mention in the list itself after one check.
                 let twice = looks > once + mentions(variable) && once > FIRST;
                 for call in calls.iter_mut().filter(|_| twice) {
                     call.count = if looks_at(call, dir) { call.count.min(once - FIRST) } else { 0 };
@@ -170,7 +178,8 @@ impl<'p> Others<'p> {
             Again::Compiler { system } => {
                 let mine = mentions(variable);
                 let twice = mine > 0 && looks > mine;
-                // Only where the other is known to be in the user's chain does the work of the system's go.
+                // The work for the system's chain disappears only if the other mention is known to
+                // be in the user's chain.
                 let users = system && looks == mine + mentions("CPATH");
                 let mut left = mine;
                 for call in calls.iter_mut().filter(|_| twice) {
@@ -190,14 +199,14 @@ impl<'p> Others<'p> {
 }
 
 impl Others<'_> {
-    /// How often it was asked of a directory that the list is not about.
+    /// How often the same was asked in a directory outside of the list.
     fn known(&self, query: Query, name: &str) -> Option<u64> {
         self.asked.get(&(query, name)).copied()
     }
 }
 
-/// Whether it is a look at the directory itself.
-fn looks_at(call: &Call<'_>, dir: &str) -> bool {
+/// Whether the call checks the directory itself.
+fn looks_at(call: &SearchCall<'_>, dir: &str) -> bool {
     call.row.query == Query::Stat && call.path.trim_end_matches('/') == dir
 }
 

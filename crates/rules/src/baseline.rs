@@ -10,10 +10,11 @@ use std::mem;
 pub struct Known {
     /// Its rule.
     pub rule: String,
-    /// Its service, where services were told apart.
+    /// Its service, if services were judged separately.
     pub service: Option<String>,
-    /// The programs that it concerned, by their titles ([`Process::title`](needless_model::Process::title));
-    /// of a report from before there were such, by the file names of their executables.
+    /// The programs that it concerned, by their titles
+    /// ([`Process::title`](needless_model::Process::title)); in reports of older versions, the file
+    /// names of their executables.
     pub programs: BTreeSet<String>,
     /// Calls that could have gone.
     pub needless: u64,
@@ -21,12 +22,13 @@ pub struct Known {
     pub per_second: Option<f64>,
 }
 
-/// As much more than before is chance: programs do not always make the same calls.
+/// An increase up to this share is chance: programs do not always make the same calls.
 const CHANCE: f64 = 0.1;
 
-/// Takes the findings that are in `baseline`, and not worse than there, out of the verdict; and says
-/// what of the baseline is gone. Worse: more calls by over a tenth, per second where both know that,
-/// or another program. `window_s`: the length of the window, seconds, where the report is of one.
+/// Takes the findings that are in `baseline`, and not worse than there, out of the verdict, and
+/// reports how many findings of the baseline are gone. Worse means: over a tenth more calls (per
+/// second, if both sides know that), or another program. `window_s` is the length of the window in
+/// seconds, if the report is about one.
 pub fn leave_out_known(
     verdict: &mut Verdict,
     profile: &Profile,
@@ -44,14 +46,15 @@ pub fn leave_out_known(
             _ => verdict.findings.push(finding),
         }
     }
-    // One that was not looked for is not gone, nor is one that became too small to be told.
+    // A finding whose rule was not checked is not gone, nor is one that became too small to be
+    // shown.
     let checked = |known: &&Known| !verdict.not_checked.iter().any(|s| s.rule == known.rule);
     let small = |known: &Known| verdict.below.iter().any(|finding| known.is(finding, profile));
     let gone = left.into_iter().filter(checked).filter(|known| !small(known)).count();
     if gone > 0 {
         let are =
             if gone == 1 { "finding of the baseline is" } else { "findings of the baseline are" };
-        verdict.notices.push(format!("{gone} {are} not here: --save-baseline writes it anew"));
+        verdict.notices.push(format!("{gone} {are} no longer here: --save-baseline updates it"));
     }
 }
 

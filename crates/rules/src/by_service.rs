@@ -1,10 +1,11 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
-use crate::verdict::{ask, rank};
+use crate::verdict::{judge, rank};
 use crate::{CheckOptions, Verdict, check};
 use needless_model::{Finding, Profile, SubProfile};
 
-/// Asks every rule about each service by itself; processes of no known service count as one.
+/// Checks every rule for each service separately; processes without a known service count as one
+/// service.
 ///
 /// The thresholds hold within a service: a busy neighbour hides nothing. Findings name their
 /// service and are ranked over all of them; their processes and rows are those of `profile`.
@@ -14,7 +15,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     }
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
-        let verdict = ask(&part.profile, options);
+        let verdict = judge(&part.profile, options);
         let whole = |finding| of_the_whole(finding, service, &part);
         all.findings.extend(verdict.findings.into_iter().map(whole));
         all.below.extend(verdict.below.into_iter().map(whole));
@@ -30,7 +31,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     all
 }
 
-/// A finding in `part` as one in the whole.
+/// A finding in `part` as a finding in the whole profile.
 fn of_the_whole(finding: Finding, service: Option<&str>, part: &SubProfile) -> Finding {
     Finding {
         service: service.map(str::to_owned),

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that search for message catalogues (`.mo` files) under many names, in vain or before
-//! they come to the one that is installed.
+//! Programs that search for message catalogues (`.mo` files) under many names and find none, or
+//! find one only under a later name.
 //!
 //! ## Why it happens
 //!
@@ -68,33 +68,31 @@
 //!
 //! ## Fix and caveat
 //!
-//! Where no catalogue is found, messages are in English now: `LC_MESSAGES=C` says so and ends the
-//! search. LC_ALL overrides it; where that is set, `LANGUAGE=C` does the same. Where one is found
-//! late, LANGUAGE with just that name finds it at once. The price: catalogues installed later, or
-//! under other names, are not used.
+//! If no catalogue is found, messages are in English now: `LC_MESSAGES=C` keeps them so and ends
+//! the search. LC_ALL overrides it; if LC_ALL is set, `LANGUAGE=C` does the same. If a catalogue is
+//! found late, LANGUAGE with just its name finds it at once. Catalogues that are installed later,
+//! or under other names, are then not used.
 //!
 //! ## References
 //!
 //! * `man 3 gettext`
 //! * <https://www.gnu.org/software/gettext/manual/html_node/The-LANGUAGE-variable.html>
-//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>: C.UTF-8, searched for no longer
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=16621>: glibc no longer searches for C.UTF-8
 
 use crate::locale;
-use crate::select::{About, Case, Merged, Threshold, merge_by};
+use crate::select::{Case, Merged, PathPattern, Threshold, merge_by};
 use crate::text::{count, list, number};
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Fact, Finding, Process, Remedy, Row, Safety, Stage};
+use needless_model::{Change, Env, Finding, Process, Remedy, Row, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "catalogue-search",
     summary: "Message catalogues are searched for under many names at each program start",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: locale::VARIABLES,
-    correctness: false,
-    pedantic: false,
     page: include_str!("catalogue_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// What made a program search for these names.
@@ -112,20 +110,20 @@ struct Catalogue<'p> {
 }
 
 #[derive(Default)]
-struct Group<'p> {
+struct CatalogueGroup<'p> {
     cases: Vec<Case>,
     /// The names under which catalogues were found.
     found: BTreeSet<&'p str>,
-    /// Domains of which none was found.
-    vain: BTreeSet<&'p str>,
+    /// Domains without any catalogue.
+    missing: BTreeSet<&'p str>,
     /// Whether LC_ALL is set in some process.
     lc_all: bool,
-    /// Whether other texts than English ones were looked for.
+    /// Whether the program searched for texts in another language than English.
     foreign: bool,
 }
 
 fn check(view: &View<'_>, sink: &mut Sink) {
-    let mut groups: BTreeMap<Cause<'_>, Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<Cause<'_>, CatalogueGroup<'_>> = BTreeMap::new();
     let opens = view.opens_where(|path| catalogue(path).is_some(), |row| row.outcome.is_some());
     for (id, opens) in opens {
         let parts = |row| catalogue(view.profile.path(row));
@@ -142,7 +140,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let found: BTreeSet<&str> = hits().map(|(_, _, parts)| parts.domain).collect();
         group.found.extend(hits().map(|(_, _, parts)| parts.name));
         let domains = rows.iter().map(|(_, _, parts)| parts.domain);
-        group.vain.extend(domains.filter(|domain| !found.contains(domain)));
+        group.missing.extend(domains.filter(|domain| !found.contains(domain)));
         group.foreign |= rows.iter().any(|(_, _, parts)| !locale::is_english(parts.name));
         group.lc_all |= process.env.value("LC_ALL").is_some_and(|value| !value.is_empty());
         group.cases.push(Case {
@@ -155,13 +153,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (cause, group) in groups {
         let few = group.cases.iter().all(|case| case.needless < FEWEST_ENGLISH);
         let ordinary = few && group.found.is_empty() && !group.foreign;
-        let bar = if ordinary { Threshold::OnDemand } else { Threshold::Usual };
-        sink.find_beyond(bar, finding(view, &cause, group));
+        let threshold = if ordinary { Threshold::OnDemand } else { Threshold::Usual };
+        sink.find_beyond(threshold, finding(view, &cause, group));
     }
 }
 
-/// English texts are in the programs: that no catalogue is found is as it should be, and a few names tried
-/// at a start are nobody's concern. A start that tries more does so for each of many texts.
+/// English texts are built into programs: it is normal that no catalogue is found, and a few failed
+/// names at a start do not matter. A start that tries more names does so for each of many texts.
 const FEWEST_ENGLISH: u64 = 100;
 
 /// `DIRECTORY/NAME/LC_MESSAGES/DOMAIN.mo` in parts.
@@ -183,18 +181,18 @@ fn cause<'p>(process: &'p Process, first: &'p str) -> Cause<'p> {
 }
 
 /// One line of evidence per domain, not per name.
-fn pattern(path: &str) -> About<'_> {
+fn pattern(path: &str) -> PathPattern<'_> {
     let parts = || {
         let (rest, _) = path.rsplit_once('/')?;
         let (rest, _) = rest.rsplit_once('/')?;
         let (directory, _) = rest.rsplit_once('/')?;
-        Some(About(directory, "/*", &path[rest.len()..]))
+        Some(PathPattern(directory, "/*", &path[rest.len()..]))
     };
-    parts().unwrap_or(About::path(path))
+    parts().unwrap_or(PathPattern::path(path))
 }
 
-fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
-    let Group { cases, found, vain, lc_all, .. } = group;
+fn finding(view: &View<'_>, cause: &Cause<'_>, group: CatalogueGroup<'_>) -> Finding {
+    let CatalogueGroup { cases, found, missing, lc_all, .. } = group;
     let merged: Merged = merge_by(view.profile, cases, pattern);
     let starts = merged.processes.len() as u64;
     let known = view.process(merged.processes[0]).env != Env::Unknown;
@@ -209,10 +207,11 @@ fn finding(view: &View<'_>, cause: &Cause<'_>, group: Group<'_>) -> Finding {
         n => format!(" in {} program starts", number(n)),
     };
     let ended = if found.is_empty() { "none is installed" } else { "the right name comes late" };
-    let vain: Vec<&str> = vain.into_iter().take(5).collect();
-    let none = match vain.is_empty() {
-        true => String::new(),
-        false => format!(" No catalogue exists for {}.", list(&vain)),
+    let missing: Vec<&str> = missing.into_iter().take(5).collect();
+    let none = if missing.is_empty() {
+        String::new()
+    } else {
+        format!(" No catalogue exists for {}.", list(&missing))
     };
     Finding {
         stage: match cause {
@@ -252,21 +251,21 @@ pub(crate) fn remedy(found: &BTreeSet<&str>, lc_all: bool, known: bool) -> Remed
                 if known {
                     ""
                 } else {
-                    " Where LC_ALL is set, this has no effect: LANGUAGE=C has."
+                    " If LC_ALL is set, this has no effect: use LANGUAGE=C instead."
                 }
             )),
         },
         (Some(name), None) => Remedy {
             change: set("LANGUAGE", name),
             safety: Safety::Caveat(
-                "The catalogues found here are then found at once. Those that exist only under \
-                 another name, or of another language in the list, are no longer used."
+                "The catalogues found here are then found at once. Catalogues under another name, \
+                 or in another language of the list, are no longer used."
                     .to_owned(),
             ),
         },
         (Some(_), Some(_)) => Remedy {
             change: Change::Manual(format!(
-                "Set LANGUAGE to those languages only that have catalogues here: {}",
+                "Set LANGUAGE to only those languages that have catalogues here: {}",
                 found.iter().copied().collect::<Vec<_>>().join(":")
             )),
             safety: Safety::Manual("Their order decides the language of messages.".to_owned()),

@@ -4,10 +4,10 @@
 //!
 //! ## Why it happens
 //!
-//! The list has some 200 KiB, and each certificate in it is parsed: 15 to 40 ms of CPU time with
-//! OpenSSL 3, less with other versions. A TLS context holds the result. A program that makes a new
-//! context for each connection (by `ssl.create_default_context()` in a loop, or by a library that
-//! does it) reads the list each time.
+//! The list is about 200 KiB long, and each certificate in it is parsed: 15 to 40 ms of CPU time
+//! with OpenSSL 3, less with other versions. A TLS context holds the result. A program that makes a
+//! new context for each connection (by `ssl.create_default_context()` in a loop, or by a library
+//! that does it) reads the list each time.
 //!
 //! ## Example
 //!
@@ -49,25 +49,22 @@
 use crate::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, Stage};
+use needless_model::Stage;
 
 pub(crate) const RULE: Rule = Rule {
     name: "certificate-reread",
-    summary: "The list of trusted certificates is read anew for each connection",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
+    summary: "The list of trusted certificates is read again for each connection",
     page: include_str!("certificate_reread.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Each of a few libraries may read it once.
 const FEWEST: u64 = 6;
 
-/// open, a look, 54 reads and close (some 220 KB, as distributions have them, in blocks of 4 KiB); then a
-/// look at the directory of single certificates, which is opened, looked at, read and closed; and OpenSSL
-/// asks for its own pid four times.
+/// open, fstat, 54 reads and close (distributions ship some 220 KB, read in blocks of 4 KiB); then
+/// stat, open, fstat, read and close of the directory of single certificates; and OpenSSL asks for
+/// its own pid four times.
 const CALLS: u64 = 66;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -85,7 +82,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} times the list of certificates is read anew",
+            "{} of {} reads of the list of certificates repeat an earlier one",
             number(merged.needless),
             number(merged.of)
         );
@@ -97,7 +94,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "Make one TLS context, or one session of the HTTP library, and use it for all connections",
             "A change of code; certificates that are added later are seen only by a new context.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

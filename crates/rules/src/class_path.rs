@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
-//! Java programs whose class path lists archives that are not there, and that look for each at the
-//! start.
+//! Java programs whose class path lists archives that do not exist. They look for each of them at
+//! the start.
 //!
 //! ## Why it happens
 //!
-//! Scripts that start Java build CLASSPATH from lists that nobody prunes. Each entry that does not
-//! exist costs four to ten calls, depending on the version of Java.
+//! Scripts that start Java build CLASSPATH from lists that nobody cleans up. Each entry that does
+//! not exist costs four to ten calls, depending on the version of Java.
 //!
 //! ## Example
 //!
@@ -44,28 +44,25 @@
 //!
 //! ## Fix and caveat
 //!
-//! Take the entries out of CLASSPATH, or out of the script that starts the program. Not those that an
-//! optional package brings: once installed, it would not be used.
+//! Take the entries out of CLASSPATH, or out of the script that starts the program. Keep the
+//! entries of an optional package: without them it would not be used once it is installed.
 //!
 //! ## References
 //!
 //! * `man 1 java`, class path
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
+use needless_model::{ProcId, Query, Row, Runtime, Stage};
 use std::collections::BTreeSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "class-path",
     summary: "The class path of Java names archives that do not exist",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("class_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A few optional archives are usual.
@@ -77,16 +74,15 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let archive = |path: &str| path.ends_with(".jar") && !path.contains("/jvm/");
-    let part = |row: &Row, path: &str| match archive(path) && helpers::absent(row) {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if archive(path) && helpers::absent(row) { RowClass::Needless } else { RowClass::Unrelated }
     };
-    // Java asks of each directory above it whether it is a link, and once more without the last name.
+    // Java checks whether each directory above it is a link, and then again without the last name.
     let calls = |row: &Row, path: &str| match row.query {
         Query::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),
         _ => 1,
     };
-    let mut cases = helpers::cases(view, sink, java, part);
+    let mut cases = helpers::cases(view, sink, java, class);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.collect::<BTreeSet<_>>().len() >= FEWEST_ARCHIVES
@@ -97,13 +93,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "{} calls look for archives of the class path that do not exist",
             number(merged.needless)
         );
-        let why =
-            format!("The class path of {program} names them, and each start asks for all of them.");
+        let why = format!(
+            "The class path of {program} names them, and each start looks for all of them."
+        );
         let remedies = vec![helpers::by_hand(
             "Take the missing archives out of CLASSPATH, or of the script that starts the program",
-            "One that is installed later is then not used.",
+            "An archive that is installed later is then not used.",
         )];
-        let besides = helpers::train(view, &merged, calls);
+        let besides = helpers::accompanying(view, &merged, calls);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

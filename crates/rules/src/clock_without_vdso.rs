@@ -1,14 +1,14 @@
 //! ## What it finds
 //!
-//! Programs that make a system call to get the time. What the kernel provides in each process to get
-//! it without one is several times cheaper: 0.13 instead of 0.9 µs on one virtual machine.
+//! Programs that make a system call to get the time. The kernel offers each process a way without a
+//! call, the vDSO, which is several times cheaper: 0.13 instead of 0.9 µs on one virtual machine.
 //!
 //! ## Why it happens
 //!
 //! The vDSO answers clock_gettime(), gettimeofday() and time() without a call, if the clock source
 //! of the machine can be read from user space (tsc, kvm-clock, hyperv). With xen, hpet or acpi_pm
-//! it cannot, and each question becomes a call. A program that calls by number, past the C library,
-//! pays on every machine.
+//! it cannot, and each request becomes a call. A program that makes the system call itself, without
+//! the C library, pays on every machine.
 //!
 //! ## Example
 //!
@@ -21,7 +21,7 @@
 //! manual
 //! ```
 //!
-//! On a machine whose clock source the vDSO reads, it is the program:
+//! On a machine whose clock source the vDSO can read, the program is the cause:
 //!
 //! ```trace
 //! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -34,7 +34,7 @@
 //! manual
 //! ```
 //!
-//! On one whose clock source it cannot read:
+//! On a machine whose clock source it cannot read:
 //!
 //! ```trace
 //! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -61,10 +61,10 @@
 //!
 //! ## Fix and caveat
 //!
-//! Look at /sys/devices/system/clocksource/clocksource0/current_clocksource. Where that is not tsc
-//! and the machine has a stable one, choose tsc. Not on a virtual machine that is moved from host to
-//! host: its time may jump. Where the clock source is right, it is the program: let it call the C
-//! library.
+//! Read /sys/devices/system/clocksource/clocksource0/current_clocksource. If it is not tsc and the
+//! machine has a stable one, choose tsc. Do not do this on a virtual machine that is moved from
+//! host to host: its time may jump. If the clock source is right, the program is the cause: let it
+//! call the C library.
 //!
 //! ## References
 //!
@@ -80,16 +80,14 @@ use needless_model::{ArgClass, Fact, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "clock-without-vdso",
-    summary: "The time is asked of the kernel, where the vDSO could tell it",
+    summary: "Programs ask the kernel for the time although the vDSO could give it without a call",
     needs: &[Fact::Details, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("clock_without_vdso.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A few are made where the vDSO is not ready, or by the loader.
+/// The loader makes a few, and programs do so before the vDSO is ready.
 const FEWEST: u64 = 1000;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -105,11 +103,11 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} system calls for the time, which the vDSO tells without one",
+            "{} system calls for the time, which the vDSO could give without a call",
             number(merged.needless)
         );
         let source = view.profile.host.clock_source.as_deref();
-        let (stage, why, remedy) = told(&program, source);
+        let (stage, why, remedy) = explanation(&program, source);
         sink.find(helpers::finding(merged, RULE.name, stage, what, why, vec![remedy]));
     }
 }
@@ -126,14 +124,14 @@ const READABLE: [&str; 7] = [
 ];
 
 /// How sure, why, and what to do, by the machine's clock source where it is known.
-fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
+fn explanation(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
     let jumps = "A clock source that is not stable makes time jump, above all where a virtual machine is moved.";
     match source {
         Some(source) if READABLE.contains(&source) => (
             Stage::Explained,
             format!(
-                "The machine's clock source is {source}, which the vDSO reads without a call: {program} \
-                 calls the kernel past the C library."
+                "The machine's clock source is {source}, which the vDSO reads without a call: \
+                 {program} calls the kernel itself, without the C library."
             ),
             helpers::by_hand(
                 "Let the program call clock_gettime() of the C library",
@@ -144,10 +142,10 @@ fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
             Stage::Explained,
             format!(
                 "The machine's clock source is {source}, which cannot be read from user space: each \
-                 question for the time becomes a call."
+                 request for the time becomes a call."
             ),
             helpers::by_hand(
-                "Choose tsc, where the machine has a stable one: \
+                "Choose tsc, if the machine has a stable one: \
                  /sys/devices/system/clocksource/clocksource0/current_clocksource",
                 jumps,
             ),
@@ -155,12 +153,13 @@ fn told(program: &str, source: Option<&str>) -> (Stage, String, Remedy) {
         None => (
             Stage::Seen,
             format!(
-                "Either the machine's clock source cannot be read from user space, or {program} calls the \
-                 kernel past the C library."
+                "Either the machine's clock source cannot be read from user space, or {program} \
+                 calls the kernel itself, without the C library."
             ),
             helpers::by_hand(
-                "Look at /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc where it \
-                 is stable; where it is tsc already, let the program call clock_gettime() of the C library",
+                "Read /sys/devices/system/clocksource/clocksource0/current_clocksource: choose tsc \
+                 if it is stable; if it is tsc already, let the program call clock_gettime() of the \
+                 C library",
                 jumps,
             ),
         ),

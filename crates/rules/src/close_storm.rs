@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
 //! Programs that close every descriptor that could be open before they start another program:
-//! thousands of them, or a thousand million, of which hardly any is open.
+//! thousands of them, or a billion, although hardly any is open.
 //!
 //! ## Why it happens
 //!
@@ -22,7 +22,7 @@
 //! manual
 //! ```
 //!
-//! Where nothing tells the limit:
+//! If the limit is not known:
 //!
 //! ```trace
 //! execve("/usr/bin/python2", ["python2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -186,10 +186,10 @@
 //!
 //! Lower the soft limit where the program is started: `LimitNOFILE=1024:524288`, `--ulimit
 //! nofile=1024:524288`, `ulimit -Sn 1024`; a server that needs more raises it itself, up to the
-//! hard limit. Not for a program that needs more than 1,024 and does not raise the limit itself: it
-//! then runs out of them. Newer versions of most programs use close_range(). Where the limit that the program was
-//! started with is known, and was 1,024 or less, was not reached, or is less than what was closed, only the newer
-//! version is advised.
+//! hard limit. Do not do this for a program that needs more than 1,024 descriptors and does not
+//! raise the limit itself: it would run out of them. Newer versions of most programs use
+//! close_range(). If the limit that the program was started with is known, and was 1,024 or less,
+//! was not reached, or is lower than the number of closes, only the newer version is advised.
 //!
 //! ## References
 //!
@@ -208,20 +208,17 @@ pub(crate) const RULE: Rule = Rule {
     name: "close-storm",
     summary: "Descriptors that were never open are closed one by one",
     needs: &[Fact::Details, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("close_storm.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer are closed in no time.
+/// Fewer cost no noticeable time.
 const FEWEST: u64 = 500;
-/// What is left of one pass where the soft limit is 1,024, the usual one: descriptors from 256 on, for
-/// lower ones are not counted.
+/// One pass under the usual soft limit, 1,024: descriptors from 256 on; lower ones are not counted.
 const USUAL: u64 = 1024 - 256;
 
-/// What the limit of open files that a process was started with says of its closes.
+/// What the limit of open files that a process was started with says about its closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
     Unknown,
@@ -249,7 +246,8 @@ impl Limit {
         }
     }
 
-    /// Why `program` closes what is not open, where the highest limit was `most`, and `since` when.
+    /// Why `program` closes what is not open. `most` is the highest limit, and `since` says when it
+    /// was so.
     fn why(self, program: &str, most: &str, since: &str) -> String {
         match self {
             Limit::Unknown => format!(
@@ -266,8 +264,9 @@ impl Limit {
                  which was {most} {since}, and hardly any is open."
             ),
             Limit::NotReached => format!(
-                "{program} closes descriptors one by one, and hardly any is open. As far as was seen it \
-                 does not go up to the soft limit of open files, which was {most} {since}."
+                "{program} closes descriptors one by one, and hardly any is open. In what was \
+                 observed it does not go up to the soft limit of open files, which was {most} \
+                 {since}."
             ),
             Limit::Exceeded => format!(
                 "{program} closes descriptors one by one, and hardly any is open. They are more than its \
@@ -298,12 +297,12 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for id in view.ids() {
         let rows = details::rows_of(view, id, ArgClass::HighDescriptor);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
-        let vain = rows.into_iter().filter(|(_, row)| row.failed(Errno::of_name("EBADF")));
-        let vain: Vec<(usize, &Row)> = vain.collect();
-        let closes: u64 = vain.iter().map(|(_, row)| row.count).sum();
+        let failed = rows.into_iter().filter(|(_, row)| row.failed(Errno::of_name("EBADF")));
+        let failed: Vec<(usize, &Row)> = failed.collect();
+        let closes: u64 = failed.iter().map(|(_, row)| row.count).sum();
         let needless = closes.saturating_sub(USUAL);
         if needless > 0 {
-            let rows = vain.iter().map(|(at, _)| *at).collect();
+            let rows = failed.iter().map(|(at, _)| *at).collect();
             let case = Case { process: id, needless, of, rows };
             cases.entry(Limit::of(view, &case)).or_default().push(case);
         }
@@ -313,9 +312,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             let processes = cases.iter().map(|case| case.process);
             let most = processes.clone().filter_map(|id| view.process(id).open_files).max();
             let mut images = processes.map(|id| view.process(view.image(id)).born);
-            let since = match images.any(|born| born == Spawn::Seen) {
-                true => "when it was first seen (whether it had raised it itself is not known)",
-                false => "when it was started",
+            let since = if images.any(|born| born == Spawn::Seen) {
+                "when it was first seen (whether it had raised it itself is not known)"
+            } else {
+                "when it was started"
             };
             let merged = helpers::merged(view, cases);
             let closes = number(merged.needless);

@@ -1,7 +1,8 @@
 //! ## What it finds
 //!
-//! Directories of PATH in which every program that is started is looked for, and none is found:
-//! those of version managers, of packages that are gone, of another system (Windows, under WSL).
+//! Directories of PATH that are searched at each start of a program and hold none of these
+//! programs: directories of version managers, of removed packages, of another system (Windows,
+//! under WSL).
 //!
 //! ## Why it happens
 //!
@@ -79,8 +80,8 @@
 //! nothing
 //! ```
 //!
-//! Directories behind those of the system: they are asked for nothing but what is nowhere, as by a
-//! configure script that tries one name after another.
+//! Directories after those of the system: they are searched only for programs that exist nowhere,
+//! as by a configure script that tries one name after another.
 //!
 //! ```trace
 //! env PATH=/usr/bin:/home/me/bin:/opt/rust/bin:/opt/go/bin
@@ -97,7 +98,7 @@
 //! nothing
 //! ```
 //!
-//! A compiler that looks for its own programs, in directories that it worked out from its own:
+//! A compiler that looks for its own programs, in directories that it derives from its own:
 //!
 //! ```trace
 //! execve("/usr/bin/gcc", ["gcc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -114,87 +115,77 @@
 //!
 //! ## Fix and caveat
 //!
-//! Take the directories out of PATH where the program is started, or put them behind those of the
-//! system. A person must do it: the order of PATH decides which of two programs of one name is run,
-//! and what is taken out is no longer found. In a unit or a script, absolute paths end the search
-//! altogether.
+//! Take the directories out of PATH where the program is started, or put them after those of the
+//! system. A person must decide: the order of PATH decides which of two programs with the same name
+//! runs, and programs in a directory that is taken out are no longer found. In a unit or a script,
+//! absolute paths avoid the search.
 //!
 //! ## References
 //!
 //! * `man 3 execvp`
 //! * <https://github.com/microsoft/WSL/issues/5696>: a prompt that took two seconds
 
-use crate::again::Again;
-use crate::search::Found;
-use crate::search::{self, Asker, Infer, Search, Words};
-use std::collections::{HashMap, HashSet};
-
 use crate::helpers;
+use crate::search::{self, Infer, Search, SearchedList, Searcher};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query};
+use needless_model::{ProcId, Query};
+use std::collections::{HashMap, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "command-search",
     summary: "PATH lists directories before the right one that hold none of the programs that are started",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("command_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "PATH",
-    who: |_, _| true,
-    file: |_| true,
-    asker: Asker::Program,
     usual,
-    base: |dir| dir,
     infer: Infer::By(dirs),
-    again: Again::Unknown,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "programs",
-    why: "Each start of a program by its bare name asks all of the list in turn, up to the right directory.",
-    manual: "Find where PATH lists these directories, and drop them or put them behind those of the system",
+    why: "Each start of a program by its bare name tries the directories of the list in turn, up to \
+          the right one.",
+    manual: "Find where PATH lists these directories, and drop them or put them after those of the system",
     caveat: "The order decides which of two programs of one name runs, and what is dropped is no longer found: find out first what these directories are for.",
     by_hand: true,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     for found in search::searches(view, sink, &SEARCH) {
         if worth_it(&found) {
-            sink.find(search::finding(&SEARCH, &WORDS, found));
+            sink.find(search::finding(&SEARCH, found));
         }
     }
 }
 
-/// Where PATH is not seen, fewer directories prove no list.
+/// If PATH is not known, fewer directories do not prove that there is a list.
 const FEWEST_DIRS: usize = 3;
-/// Most programs are found behind one or two directories of one's own. Where PATH is seen, these are
-/// reported from so many misses on.
+/// Most programs are found after one or two directories of the user's own. If PATH is known, these
+/// are reported from this number of misses on.
 const FEWEST_OF_FEW: u64 = 100;
-/// Fewer misses than this in each directory are a shell that remembers what it found.
+/// Fewer misses than this in each directory come from a shell that remembers what it found.
 const FEWEST_EACH: u64 = 10;
 
-fn worth_it(found: &Found<'_>) -> bool {
-    let entries = |value| search::entries(value, Asker::Program);
+fn worth_it(found: &SearchedList<'_>) -> bool {
+    let entries = |value| search::entries(value, Searcher::Program);
     let listed: Vec<&str> = found.value.into_iter().flat_map(entries).collect();
-    let vain = |dir: &&str| found.vain.contains(dir);
-    // Those behind the last that holds something are asked for what is nowhere, wherever they stood.
-    let before = match listed.iter().rposition(|dir| !vain(dir)) {
-        Some(last) => listed[..last].iter().filter(|dir| vain(dir)).count(),
-        None => found.vain.len(),
+    let empty = |dir: &&str| found.empty.contains(dir);
+    // Directories after the last one that holds something are searched only for what exists
+    // nowhere: their place in the list changes nothing.
+    let before = match listed.iter().rposition(|dir| !empty(dir)) {
+        Some(last) => listed[..last].iter().filter(|dir| empty(dir)).count(),
+        None => found.empty.len(),
     };
     let needless = found.merged.needless;
     let many = match found.value {
         Some(_) if before < FEWEST_DIRS => before > 0 && needless >= FEWEST_OF_FEW,
         _ => before >= FEWEST_DIRS,
     };
-    many && needless >= FEWEST_EACH * found.vain.len() as u64
+    many && needless >= FEWEST_EACH * found.empty.len() as u64
 }
 
 fn usual(dir: &str) -> bool {
@@ -222,7 +213,7 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
             }
         }
     }
-    // The child that execs is another process once it did: what it ran has its name.
+    // A child that called exec is another process afterwards; its name shows what it ran.
     let ran = |name: &str| {
         usual_too.contains(name) || view.ids().any(|child| view.process(child).name() == name)
     };

@@ -5,9 +5,9 @@
 //!
 //! ## Why it happens
 //!
-//! glibc has a cache of its converters (`gconv-modules.cache`). It is not used where GCONV_PATH is
-//! set, whatever the value, the usual directory included: the files `gconv-modules` are then read
-//! and parsed by every program that converts.
+//! glibc has a cache of its converters (`gconv-modules.cache`). glibc does not use it if GCONV_PATH
+//! is set, even to the usual directory: every program that converts then reads and parses the files
+//! `gconv-modules`.
 //!
 //! ## Example
 //!
@@ -54,8 +54,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset GCONV_PATH. Not where it names converters of one's own, which are then not found: put them
-//! into the cache with `iconvconfig` first.
+//! Unset GCONV_PATH. If it names converters of your own, put them into the cache with `iconvconfig`
+//! first: without the variable they are not found.
 //!
 //! ## References
 //!
@@ -63,7 +63,7 @@
 //! * `man 1 iconv`, GCONV_PATH
 //! * glibc, `iconv/gconv_cache.c`
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::search;
 use crate::text::number;
 use crate::{Rule, Sink, View};
@@ -72,17 +72,15 @@ use needless_model::{Fact, ProcId, Query, Remedy, Row, Stage};
 pub(crate) const RULE: Rule = Rule {
     name: "converter-path",
     summary: "GCONV_PATH is set, so each program reads the list of character sets as text",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["GCONV_PATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("converter_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A directory or a short list: open, a look, twice a read of it, close.
+/// A directory or a short list: open, fstat, two reads and close.
 const CALLS: u64 = 5;
-/// The long list of glibc has 54 KB, read in blocks of 4 KiB.
+/// glibc's long list is 54 KB long, read in blocks of 4 KiB.
 const CALLS_LONG: u64 = 18;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -97,19 +95,16 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         search::heeds_variables(process)
             && process.env.value("GCONV_PATH").is_some_and(|value| !value.is_empty())
     };
-    let part = |row: &Row, path: &str| {
+    let class = |row: &Row, path: &str| {
         let list = path.ends_with("/gconv-modules") || path.contains("/gconv-modules.d");
-        match list && row.query == Query::Open {
-            true => Part::Needless,
-            false => Part::Not,
-        }
+        if list && row.query == Query::Open { RowClass::Needless } else { RowClass::Unrelated }
     };
     let calls = |row: &Row, path: &str| match path.ends_with(".conf") {
         _ if !row.ok() => 1,
         true => CALLS_LONG,
         false => CALLS,
     };
-    let cases = helpers::cases(view, sink, set, part);
+    let cases = helpers::cases(view, sink, set, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
         let what = format!(
@@ -117,10 +112,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             number(merged.needless)
         );
         let why = format!(
-            "GCONV_PATH is set, so {program} reads the lists as text and leaves glibc's cache alone."
+            "GCONV_PATH is set, so {program} reads the lists as text and does not use glibc's cache."
         );
         let remedies = vec![remedy()];
-        let besides = helpers::train(view, &merged, calls);
+        let besides = helpers::accompanying(view, &merged, calls);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -5,9 +5,9 @@
 //!
 //! ## Why it happens
 //!
-//! Each kind of data is looked for in each directory under several names. Package managers beside
-//! the system's (Flatpak, Snap, Nix, Guix) add theirs to the list, also where nothing is installed
-//! from them.
+//! Programs look for each kind of data in each directory under several names. Package managers
+//! other than the system's (Flatpak, Snap, Nix, Guix) add their directories to the list, even if
+//! nothing is installed from them.
 //!
 //! ## Example
 //!
@@ -53,50 +53,36 @@
 //!
 //! ## Fix and caveat
 //!
-//! Take the directories out of XDG_DATA_DIRS. Not where programs are to be installed there: menus do
-//! not show them until the variable is set again.
+//! Take the directories out of XDG_DATA_DIRS. Keep them if programs will be installed there: menus
+//! do not show those programs until the variable is set again.
 //!
 //! ## References
 //!
 //! * <https://specifications.freedesktop.org/basedir-spec/latest/>
 //! * <https://github.com/NixOS/nixpkgs/issues/131159>: 10,000 opens at one start
 
-use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
+use crate::search::{self, Search};
 use crate::{Rule, Sink, View};
-use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
     name: "data-directories",
     summary: "XDG_DATA_DIRS lists directories that hold nothing of what desktop programs look for",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["XDG_DATA_DIRS"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("data_directories.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "XDG_DATA_DIRS",
-    who: |_, _| true,
-    file: |_| true,
-    asker: Asker::Program,
-    usual: of_the_system,
-    base: |dir| dir,
-    infer: Infer::No,
-    again: Again::Unknown,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "data of the desktop",
-    why: "Each kind of data is looked for in each directory of the list.",
+    why: "Programs look for each kind of data in each directory of the list.",
     manual: "Find where XDG_DATA_DIRS lists these directories, and take them out",
     caveat: "Programs that are installed below these directories later are not found in menus.",
-    by_hand: false,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH);
 }

@@ -1,29 +1,30 @@
-//! Rules that users declare: data instead of code, asked as the built-in ones are.
+//! Rules that users declare: data instead of code, checked like the built-in ones.
 
 use crate::select::Case;
 use crate::{Glob, Sink, View, helpers};
-use needless_model::{Env, Errno, Fact, ProcId, Query, Remedy, Row, Stage};
+use needless_model::{Env, Errno, Fact, ProcId, Query, Remedy, Row, RuleName, Stage};
 
 /// A rule of a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// Its name, as [`Rule::name`](crate::Rule).
-    pub name: &'static str,
+    pub name: RuleName,
     /// Where it was declared ("needless.toml:3").
     pub place: String,
     /// The calls it is about. Never empty.
-    pub calls: Vec<Calls>,
-    /// Absolute paths, of which one has to fit; any, and none at all, where empty.
+    pub calls: Vec<CallPattern>,
+    /// Patterns of absolute paths, one of which has to fit. If empty: any path, and calls without
+    /// one.
     pub paths: Vec<Glob>,
     /// Paths that it is not about.
     pub except: Vec<Glob>,
-    /// Outcomes, of which one has to be; any where empty.
-    pub outcomes: Vec<Outcome>,
-    /// The executable's file name, a script's own, or the executable's path where the pattern has a
-    /// slash; any where empty.
+    /// Outcomes, one of which has to be the call's; any if empty.
+    pub outcomes: Vec<OutcomePattern>,
+    /// The executable's file name, a script's own, or the executable's path if the pattern has a
+    /// slash; any if empty.
     pub programs: Vec<Glob>,
-    /// What variables of the process have to be; all of it.
-    pub env: Vec<(&'static str, Variable)>,
+    /// What the variables of the process have to be; all of these have to hold.
+    pub env: Vec<(String, VariablePattern)>,
     /// Which of the calls could go.
     pub needless: Needless,
     /// Needless calls of one program that are worth a finding, at least 1.
@@ -40,10 +41,10 @@ pub struct Declared {
     pub examples: Vec<Example>,
 }
 
-/// Calls by their question, or by name.
+/// Calls, by what they ask or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Calls {
-    /// Whatever puts this question.
+pub enum CallPattern {
+    /// Every call that asks this.
     Query(Query),
     /// The call of this name, as the kernel's table spells it.
     Named(String),
@@ -51,12 +52,12 @@ pub enum Calls {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OutcomePattern {
     /// It succeeded.
     Ok,
-    /// It failed, however.
+    /// It failed, with any error.
     Failed,
-    /// It failed since nothing is there: ENOENT or ENOTDIR.
+    /// It failed because nothing is there: ENOENT or ENOTDIR.
     Missing,
     /// It failed with this.
     Errno(Errno),
@@ -64,8 +65,8 @@ pub enum Outcome {
 
 /// What a variable has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Variable {
-    /// Set, to whatever.
+pub enum VariablePattern {
+    /// Set, to any value.
     Set,
     /// Not set.
     Unset,
@@ -80,8 +81,8 @@ pub enum Needless {
     All,
     /// All but the first of each process with the same path and outcome.
     Again,
-    /// Those with the answer of the one before, and nothing in between that could have changed it
-    /// ([`Row::repeated`]).
+    /// Calls that got the same answer as the one before, with nothing in between that could have
+    /// changed it ([`Row::repeated`]).
     Repeated,
 }
 
@@ -130,16 +131,17 @@ impl Declared {
         out
     }
 
-    /// Looks for it; one finding for each program.
+    /// Looks for such calls; one finding for each program.
     pub(crate) fn check(&self, view: &View<'_>, sink: &mut Sink) {
         let whose: Vec<bool> = view.ids().map(|id| self.is_of(view, id)).collect();
         let wanted = |path: &str| {
             self.paths.iter().any(|glob| glob.fits(path))
                 && !self.except.iter().any(|glob| glob.fits(path))
         };
-        let rows: Vec<(usize, &Row)> = match self.paths.is_empty() {
-            true => view.profile.rows.iter().enumerate().collect(),
-            false => view.rows_where(wanted),
+        let rows: Vec<(usize, &Row)> = if self.paths.is_empty() {
+            view.profile.rows.iter().enumerate().collect()
+        } else {
+            view.rows_where(wanted)
         };
         let mut cases: Vec<Option<Case>> = vec![None; whose.len()];
         for (at, row) in rows {
@@ -164,12 +166,19 @@ impl Declared {
             let merged = helpers::merged(view, cases);
             let (what, why) = (self.message.clone(), self.why.clone());
             let remedies = vec![self.remedy.clone()];
-            sink.find(helpers::finding(merged, self.name, Stage::Seen, what, why, remedies));
+            sink.find(helpers::finding(
+                merged,
+                self.name.clone(),
+                Stage::Seen,
+                what,
+                why,
+                remedies,
+            ));
         }
     }
 
-    /// The least number of calls that the rate demands of an observation of this length; none is
-    /// enough where the length is not known.
+    /// The least number of calls that the rate demands in an observation of this length; no number
+    /// is enough if the length is not known.
     fn least_in(&self, length_ns: Option<u64>) -> u64 {
         match (self.per_second, length_ns) {
             (None, _) => 0,
@@ -181,36 +190,38 @@ impl Declared {
     fn is_of(&self, view: &View<'_>, id: ProcId) -> bool {
         let process = view.process(id);
         let named = |glob: &Glob| glob.fits_program(process);
-        let is = |(name, wanted): &(&str, Variable)| match (wanted, &process.env) {
+        let is = |(name, wanted): &(String, VariablePattern)| match (wanted, &process.env) {
             (_, Env::Unknown) => false,
-            (Variable::Set, env) => env.value(name).is_some(),
-            (Variable::Unset, env) => env.is_unset(name),
-            (Variable::Fits(glob), env) => env.value(name).is_some_and(|value| glob.fits(value)),
+            (VariablePattern::Set, env) => env.value(name).is_some(),
+            (VariablePattern::Unset, env) => env.is_unset(name),
+            (VariablePattern::Fits(glob), env) => {
+                env.value(name).is_some_and(|value| glob.fits(value))
+            }
         };
         (self.programs.is_empty() || self.programs.iter().any(named)) && self.env.iter().all(is)
     }
 
     fn is_about(&self, view: &View<'_>, row: &Row) -> bool {
-        let call = |calls: &Calls| match calls {
-            Calls::Query(query) => row.query == *query,
-            Calls::Named(name) => view.profile.call(row) == name,
+        let call = |calls: &CallPattern| match calls {
+            CallPattern::Query(query) => row.query == *query,
+            CallPattern::Named(name) => view.profile.call(row) == name,
         };
-        let ended = |outcome: &Outcome| match outcome {
-            Outcome::Ok => row.ok(),
-            Outcome::Failed => matches!(row.outcome, Some(Err(_))),
-            Outcome::Missing => helpers::absent(row),
-            Outcome::Errno(errno) => row.failed(*errno),
+        let ended = |outcome: &OutcomePattern| match outcome {
+            OutcomePattern::Ok => row.ok(),
+            OutcomePattern::Failed => matches!(row.outcome, Some(Err(_))),
+            OutcomePattern::Missing => helpers::absent(row),
+            OutcomePattern::Errno(errno) => row.failed(*errno),
         };
         self.calls.iter().any(call) && (self.outcomes.is_empty() || self.outcomes.iter().any(ended))
     }
 }
 
-impl Calls {
+impl CallPattern {
     /// Whether these calls name a path.
     pub fn names_path(&self) -> bool {
         match self {
-            Calls::Query(query) => query.names_path(),
-            Calls::Named(name) => Query::of(name).names_path(),
+            CallPattern::Query(query) => query.names_path(),
+            CallPattern::Named(name) => Query::of(name).names_path(),
         }
     }
 }

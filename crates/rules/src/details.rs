@@ -1,16 +1,16 @@
-//! For rules about calls without a path: the rows of one detail, by process.
+//! For rules about calls without a path: the rows of one class of arguments, by process.
 
 use crate::View;
 use crate::select::Case;
 use needless_model::{ArgClass, Finding, ProcId, Row, Target};
 
-/// The rows of each process with this detail, in the order of processes.
+/// The rows of a process with this class of arguments.
 pub(crate) fn rows_of<'p>(view: &View<'p>, id: ProcId, detail: ArgClass) -> Vec<(usize, &'p Row)> {
     let is = |row: &Row| row.target == Target::ArgClass(detail);
     view.details_of(id).filter(|(_, row)| is(row)).collect()
 }
 
-/// Calls of these details that repeat the one before, where they are nearly all of them.
+/// Calls of these classes that repeat the one before, for processes in which nearly all of them do.
 pub(crate) fn storms(view: &View<'_>, details: &[ArgClass], least: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids() {
@@ -26,7 +26,8 @@ pub(crate) fn storms(view: &View<'_>, details: &[ArgClass], least: u64) -> Vec<C
     cases
 }
 
-/// Whether the finding's rows are calls without a path, which stand in no share of calls with one.
+/// Whether the finding is about calls without a path: these have no share of the calls that name
+/// one.
 pub(crate) fn about(view_rows: &[Row], finding: &Finding) -> bool {
     finding.rows.iter().all(|at| matches!(view_rows[*at].target, Target::ArgClass(_)))
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-/// Directories, to be asked of many paths which of them each lies below.
+/// A set of directories, made to find for many paths the directory that each lies below.
 pub(crate) struct Dirs<'p> {
     all: HashSet<&'p str>,
     /// How all of them begin.
     start: &'p str,
-    /// How long they are, longest first: nearly all questions end here.
+    /// Their lengths, longest first: nearly all look-ups end here.
     lengths: Vec<usize>,
 }
 

@@ -1,8 +1,8 @@
 //! Examples: a trace, and what has to be found in it.
 //!
-//! What is found is written as `RULE: N of M`, then on lines of their own, as far as an example
-//! demands it: `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `manual` (no other remedy),
-//! `below` (the threshold). `nothing` is nothing.
+//! A finding is written as `RULE: N of M`. Further lines, each optional, say what else has to hold:
+//! `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `manual` (no other remedy), `below` (the
+//! threshold). `nothing` means that nothing may be found.
 
 use crate::Verdict;
 use needless_model::{Change, Finding};
@@ -44,10 +44,10 @@ pub fn examples(text: &str) -> Result<Vec<Block>, String> {
     }
 }
 
-/// A finding as an example writes it. `demand` says what beside the first line is wanted.
-fn told(finding: &Finding, below: bool, demand: &[&str]) -> Result<String, String> {
+/// A finding as an example writes it. `wanted_lines` are the lines after the first one.
+fn summary(finding: &Finding, below: bool, wanted_lines: &[&str]) -> Result<String, String> {
     let mut out = format!("{}: {} of {}\n", finding.rule, finding.needless, finding.of);
-    for line in demand {
+    for line in wanted_lines {
         let kind = line.split_whitespace().next().unwrap_or("");
         let said = match kind {
             "stage" => Some(format!("stage {}", finding.stage.word())),
@@ -77,8 +77,8 @@ fn told(finding: &Finding, below: bool, demand: &[&str]) -> Result<String, Strin
     Ok(out)
 }
 
-/// Holds a verdict against what has to be found: every finding must be named, and nothing else;
-/// findings below the threshold only if a line says so.
+/// Compares a verdict with what has to be found: every finding must be named, and no other.
+/// Findings below the threshold count only if a line says so.
 ///
 /// # Errors
 /// When it differs: what was found, and what was wanted.
@@ -86,9 +86,10 @@ pub fn compare(verdict: &Verdict, wanted: &str) -> Result<(), String> {
     let lines: Vec<&str> = wanted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut blocks: Vec<Vec<&str>> = Vec::new();
     for line in lines.iter().filter(|line| **line != "nothing") {
-        match line.contains(": ") {
-            true => blocks.push(vec![line]),
-            false => blocks.last_mut().ok_or("a finding begins with `RULE: N of M`")?.push(line),
+        if line.contains(": ") {
+            blocks.push(vec![line])
+        } else {
+            blocks.last_mut().ok_or("a finding begins with `RULE: N of M`")?.push(line)
         }
     }
     let with_below = blocks.iter().any(|block| block.contains(&"below"));
@@ -97,8 +98,8 @@ pub fn compare(verdict: &Verdict, wanted: &str) -> Result<(), String> {
     let mut said = Vec::new();
     for (finding, below) in shown.chain(below) {
         let start = format!("{}: {} of {}", finding.rule, finding.needless, finding.of);
-        let demand = blocks.iter().find(|block| block[0] == start);
-        said.push(told(finding, below, demand.map_or(&[], |block| &block[1..]))?);
+        let wanted_lines = blocks.iter().find(|block| block[0] == start);
+        said.push(summary(finding, below, wanted_lines.map_or(&[], |block| &block[1..]))?);
     }
     let mut want: Vec<String> = blocks.iter().map(|block| block.join("\n") + "\n").collect();
     said.sort();

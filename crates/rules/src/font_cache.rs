@@ -1,13 +1,13 @@
 //! ## What it finds
 //!
-//! Programs that read every font file at their start, since fontconfig has no up-to-date cache and
-//! no place to write one.
+//! Programs that read every font file at their start, because fontconfig has no up-to-date cache
+//! and no place to write one.
 //!
 //! ## Why it happens
 //!
 //! fontconfig keeps what it needs of each directory of fonts in a cache file. Without one it opens
 //! and reads all fonts, and tries to write the cache in the system's directory and in the user's:
-//! in a container with neither writable that happens at each start.
+//! in a container where neither is writable, this happens at each start.
 //!
 //! ## Example
 //!
@@ -35,7 +35,7 @@
 //!
 //! ## Not a finding
 //!
-//! A cache that is found, and the fonts that are drawn with:
+//! A cache that is found, and the fonts that the program draws with:
 //!
 //! ```trace
 //! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -85,36 +85,33 @@
 //!
 //! Run `fc-cache -f` when the image is built, and again when fonts are added. Or give the program a
 //! directory for caches that it may write: XDG_CACHE_HOME, which other programs use, too. The first
-//! start after that fills it. Of no use where that directory ends with the container.
+//! start after that fills it. This does not help if the directory is lost with the container.
 //!
 //! ## References
 //!
 //! * `man 1 fc-cache`
 //! * <https://github.com/NixOS/nixpkgs/pull/12668>
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Row, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "font-cache",
-    summary: "Fonts are opened and read at each start, for want of a cache",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
+    summary: "Fonts are opened and read at each start, because there is no cache",
     page: include_str!("font_cache.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A program that draws opens a few fonts.
 const FEWEST: u64 = 10;
 
-/// open, close on exec, a look, mmap, close and munmap.
+/// open, fcntl (close on exec), fstat, mmap, close and munmap.
 const CALLS: u64 = 6;
-/// open, a look, two reads and close of a directory.
+/// open, fstat, two reads and close of a directory.
 const CALLS_DIRECTORY: u64 = 5;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -131,16 +128,19 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let wrote = |row: &Row| row.ok() && row.query.changes();
         caches().any(helpers::absent) && !caches().any(|row| has(row) || wrote(row))
     };
-    let part = |row: &Row, path: &str| match row.query == Query::Open && row.ok() && is_font(path) {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if row.query == Query::Open && row.ok() && is_font(path) {
+            RowClass::Needless
+        } else {
+            RowClass::Unrelated
+        }
     };
-    let cases = helpers::cases(view, sink, without, part);
+    let cases = helpers::cases(view, sink, without, class);
     let fonts = view.rows_where(is_font).into_iter().map(|(_, row)| view.profile.path(row));
     let above: HashSet<&str> =
         fonts.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
-    // It looks for the cache, and for a place for one, before and after; and reads each directory for the
-    // fonts in it, besides once for the directories in it.
+    // Before and after, fontconfig looks for the cache and for a place to write one. It reads each
+    // directory once for the directories in it, and then for the fonts in it.
     let more = |(_, row): (usize, &Row)| {
         let path = view.profile.path(row);
         match row.query {
@@ -155,25 +155,22 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let more: u64 = cases.iter().flat_map(|case| view.rows_of(case.process)).map(more).sum();
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} times a font file is opened and read at the start",
-            number(merged.needless)
-        );
+        let what = format!("{} opens of font files at the start", number(merged.needless));
         let why = format!(
-            "fontconfig, which {program} uses, found no cache of the fonts and wrote none: there \
-             is no directory that it may write."
+            "fontconfig, which {program} uses, found no cache of the fonts and wrote none: it has \
+             no directory that it may write to."
         );
         let remedies = vec![
             helpers::by_hand(
                 "Run fc-cache -f where the fonts are installed, such as when the image is built",
-                "Changes the system's cache; to be repeated when fonts are installed.",
+                "Changes the system's cache; repeat it when fonts are installed.",
             ),
             helpers::by_hand(
                 "Set XDG_CACHE_HOME, for this program, to a directory that it may write and that is kept",
                 "Other programs that inherit it put their caches there, too.",
             ),
         ];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS)) + more as i64;
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS)) + more as i64;
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
-//! git, run outside of a repository or deep within a tree (by a prompt, an editor, a build), that
-//! looks for `.git` in each directory up to the root.
+//! git that looks for `.git` in each directory up to the root, because it runs outside of a
+//! repository or deep within a tree (from a prompt, an editor, a build).
 //!
 //! ## Why it happens
 //!
-//! For each directory git asks for `.git`, and whether the directory itself is a repository: three
-//! or four calls. A prompt does it before each line.
+//! For each directory git looks for `.git`, and checks whether the directory itself is a
+//! repository: three or four calls. A prompt does this before each line.
 //!
 //! ## Example
 //!
@@ -56,30 +56,27 @@
 //!
 //! ## Fix and caveat
 //!
-//! Set GIT_CEILING_DIRECTORIES to the directory that holds one's repositories: the search ends below
-//! it. Or name one repository by GIT_DIR and GIT_WORK_TREE. Not where a repository lies above the
-//! ceiling: it is then not found.
+//! Set GIT_CEILING_DIRECTORIES to the directory that holds your repositories: the search ends below
+//! it. Or name one repository with GIT_DIR and GIT_WORK_TREE. A repository above the ceiling is
+//! then not found.
 //!
 //! ## References
 //!
 //! * `man 1 git`, GIT_CEILING_DIRECTORIES
 //! * <https://github.com/starship/starship/pull/3591>: a prompt on a network file system
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Row, Stage};
+use needless_model::{ProcId, Row, Stage};
 use std::collections::BTreeSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "git-discovery",
     summary: "git looks for a repository in many directories above the one it runs in",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("git_discovery.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Most repositories are nearer.
@@ -87,14 +84,11 @@ const FEWEST_DIRS: usize = 6;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     let git = |id: ProcId| view.process(id).name() == "git";
-    let part = |row: &Row, path: &str| {
+    let class = |row: &Row, path: &str| {
         let asked = ["/.git", "/HEAD", "/.git/HEAD"].iter().any(|end| path.ends_with(end));
-        match asked && helpers::absent(row) {
-            true => Part::Needless,
-            false => Part::Not,
-        }
+        if asked && helpers::absent(row) { RowClass::Needless } else { RowClass::Unrelated }
     };
-    let mut cases = helpers::cases(view, sink, git, part);
+    let mut cases = helpers::cases(view, sink, git, class);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
         paths.filter(|path| path.ends_with("/.git")).collect::<BTreeSet<_>>().len() >= FEWEST_DIRS
@@ -106,10 +100,11 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             number(merged.needless)
         );
         let why = format!(
-            "{program} was started outside of any repository, or far below one, and asks in each directory up to the root."
+            "{program} was started outside of any repository, or far below one, and looks in each \
+             directory up to the root."
         );
         let remedies = vec![helpers::by_hand(
-            "Set GIT_CEILING_DIRECTORIES to the directory above one's repositories",
+            "Set GIT_CEILING_DIRECTORIES to the directory above your repositories",
             "A repository above that directory is then not found.",
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));

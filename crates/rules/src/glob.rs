@@ -3,15 +3,16 @@
 use needless_model::Process;
 use std::fmt;
 
-/// A pattern: `*` and `?` stand for any text and one character within a name, `**` for any text with
-/// slashes too, `/**/` for any number of directories, none included. A backslash takes the meaning
-/// from the character after it.
+/// A pattern: `*` and `?` stand for any text and one character within a name, `**` for any text
+/// with slashes too, `/**/` for any number of directories, none included. A backslash makes the
+/// next character literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
     text: String,
-    /// How all that fits begins: what is in the pattern before the first wildcard.
+    /// The text before the first wildcard: everything that fits begins with it.
     start: String,
-    /// And how it ends: what is behind the last one. Most texts do not fit by this already.
+    /// The text after the last wildcard: everything that fits ends with it. Most texts fail here
+    /// already.
     end: String,
     rest: Vec<Token>,
 }
@@ -31,7 +32,7 @@ enum Token {
 
 impl Glob {
     /// # Errors
-    /// When there is nothing in it, or a backslash with nothing after it.
+    /// If it is empty, or ends with a backslash.
     pub fn new(text: &str) -> Result<Glob, String> {
         if text.is_empty() {
             return Err("the pattern is empty".to_owned());
@@ -45,9 +46,10 @@ impl Glob {
                 '*' if chars.peek() == Some(&'*') => {
                     while chars.next_if_eq(&'*').is_some() {}
                     let inside = tokens.last() == Some(&Token::Char('/'));
-                    match inside && chars.peek() == Some(&'/') {
-                        true => Token::Directories,
-                        false => Token::Any,
+                    if inside && chars.peek() == Some(&'/') {
+                        Token::Directories
+                    } else {
+                        Token::Any
                     }
                 }
                 '*' => Token::Name,
@@ -61,7 +63,7 @@ impl Glob {
         let start: String = tokens.iter().map_while(literal).collect();
         let rest = tokens.split_off(start.chars().count());
         let last = rest.iter().rposition(|token| literal(token).is_none());
-        // The slash behind directories goes with them where there are none.
+        // The slash after `**` disappears together with the directories if there are none.
         let slash = last.is_some_and(|at| rest[at] == Token::Directories);
         let end = rest.iter().skip(last.map_or(0, |at| at + 1 + usize::from(slash)));
         let end = end.filter_map(literal).collect();
@@ -102,17 +104,16 @@ impl Glob {
     /// Whether the program fits: the executable's file name or the name that the kernel gave it (a script's
     /// own) or, where the pattern has a slash, the executable's path.
     pub(crate) fn fits_program(&self, process: &Process) -> bool {
-        match self.text.contains('/') {
-            true => process.exe.as_deref().is_some_and(|exe| self.fits(exe)),
-            false => {
-                self.fits(process.name())
-                    || process.command.as_deref().is_some_and(|name| self.fits(name))
-            }
+        if self.text.contains('/') {
+            process.exe.as_deref().is_some_and(|exe| self.fits(exe))
+        } else {
+            self.fits(process.name())
+                || process.command.as_deref().is_some_and(|name| self.fits(name))
         }
     }
 
-    /// Goes on behind wildcards that stand for nothing, or for nothing more: `stays` are those that
-    /// stand for something already.
+    /// Also allows the tokens after wildcards that stand for nothing, or for nothing more. `stays`
+    /// marks those that stand for something already.
     fn skip(&self, at: &mut [bool], stays: &[bool]) {
         for (n, token) in self.rest.iter().enumerate() {
             if at[n] && *token == Token::Directories {

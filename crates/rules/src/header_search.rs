@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! They are searched before the system's directories, for each `#include`, in each compilation.
-//! Environment modules and package managers add to the list.
+//! The compilers search them before the system's directories, for each `#include`, in each
+//! compilation. Environment modules and package managers add to the list.
 //!
 //! ## Example
 //!
@@ -26,7 +26,7 @@
 //! unset CPATH
 //! ```
 //!
-//! A list for one language likewise:
+//! The same with a list for one language:
 //!
 //! ```trace
 //! env C_INCLUDE_PATH=/opt/a/include
@@ -44,10 +44,11 @@
 //! unset C_INCLUDE_PATH
 //! ```
 //!
-//! GCC drops a directory that it has from another source as well (`-I`, `-isystem`, another of the lists): only
-//! the look at it goes with the variable, and the search goes on for the other. Here the system's chain, of
-//! C_INCLUDE_PATH, has it as well as CPATH. Each alone saves a look, and C_INCLUDE_PATH the resolving of links, which is
-//! done for the system's chain only:
+//! GCC drops a directory that it also has from another source (`-I`, `-isystem`, another of the
+//! lists): without the variable only one check of the directory is saved, and the search goes on
+//! because of the other source. Here C_INCLUDE_PATH (the system's chain) and CPATH both name the
+//! directory. Removing either saves a check; removing C_INCLUDE_PATH also saves the resolving of
+//! links, which GCC does for the system's chain only:
 //!
 //! ```trace
 //! env CPATH=/opt/a/include C_INCLUDE_PATH=/opt/a/include
@@ -69,7 +70,7 @@
 //!
 //! ## Not a finding
 //!
-//! A compiler of C++ does not read the list for C; and `-I` names the directory of CPATH as well:
+//! A C++ compiler does not read the list for C; and `-I` names the directory of CPATH as well:
 //!
 //! ```trace
 //! env CPATH=/opt/a/include C_INCLUDE_PATH=/opt/b/include
@@ -111,82 +112,75 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset the variable, or leave only directories with headers that are used. Not where another build,
-//! which was not observed, takes headers from them: it would fail, or take a header of the same name
-//! from elsewhere.
+//! Unset the variable, or leave only directories with headers that are used. Do not do this if
+//! another build, which was not observed, takes headers from them: it would fail, or take a header
+//! of the same name from elsewhere.
 //!
 //! ## References
 //!
 //! * `man 1 gcc`, CPATH, C_INCLUDE_PATH, CPLUS_INCLUDE_PATH
 
 use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, of_the_system};
+use crate::search::{self, Search};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId};
+use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "header-search",
-    summary: "CPATH and its kin list directories that hold none of the headers that are included",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "CPATH and similar variables list directories that hold none of the included headers",
     variables: &["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("header_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A list, what to do where it is not known, and who reads it.
-type List = (&'static str, &'static str, fn(&View<'_>, ProcId) -> bool);
+/// What the three lists share.
+const LIST: Search = Search {
+    rule: RULE.name,
+    things: "headers",
+    why: "The compiler searches the list before the directories of the system, for each header of \
+          each compilation.",
+    caveat: "A compilation that was not observed may use headers from these directories.",
+    ..Search::BY_PROGRAM
+};
 
 /// The list of all languages, then those of one.
-const LISTS: [List; 3] = [
-    ("CPATH", "Find where CPATH lists these directories, and take them out", compiles),
-    (
-        "C_INCLUDE_PATH",
-        "Find where C_INCLUDE_PATH lists these directories, and take them out",
-        |view, id| compiles(view, id) && language(view, id) == Language::C,
-    ),
-    (
-        "CPLUS_INCLUDE_PATH",
-        "Find where CPLUS_INCLUDE_PATH lists these directories, and take them out",
-        |view, id| compiles(view, id) && language(view, id) == Language::Cplusplus,
-    ),
+pub(crate) const LISTS: [Search; 3] = [
+    Search {
+        variable: "CPATH",
+        who: compiles,
+        again: Again::Compiler { system: false },
+        manual: "Find where CPATH lists these directories, and take them out",
+        ..LIST
+    },
+    Search {
+        variable: "C_INCLUDE_PATH",
+        who: |view, id| compiles(view, id) && language(view, id) == Language::C,
+        again: Again::Compiler { system: true },
+        manual: "Find where C_INCLUDE_PATH lists these directories, and take them out",
+        ..LIST
+    },
+    Search {
+        variable: "CPLUS_INCLUDE_PATH",
+        who: |view, id| compiles(view, id) && language(view, id) == Language::Cplusplus,
+        again: Again::Compiler { system: true },
+        manual: "Find where CPLUS_INCLUDE_PATH lists these directories, and take them out",
+        ..LIST
+    },
 ];
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     let mut shared = Vec::new();
-    for (variable, manual, who) in LISTS {
-        let search = Search {
-            rule: RULE.name,
-            variable,
-            who,
-            file: |_| true,
-            asker: Asker::Program,
-            usual: of_the_system,
-            base: |dir| dir,
-            infer: Infer::No,
-            again: Again::Compiler { system: variable != "CPATH" },
-        };
-        for found in search::searches(view, sink, &search) {
+    for search in &LISTS {
+        for found in search::searches(view, sink, search) {
             let here = found.shared.clone();
-            sink.find(search::finding(&search, &words(manual), found));
-            // A look at a directory that two of the lists name is in part the next one's.
+            sink.find(search::finding(search, found));
+            // Checks of a directory that two of the lists name belong in part to the next list.
             sink.leave(&here);
             shared.extend(here);
         }
     }
     sink.explain(&shared);
-}
-
-/// What is said of one of the lists.
-pub(crate) fn words(manual: &'static str) -> Words {
-    Words {
-        things: "headers",
-        why: "The list comes before the directories of the system, for each header of each compilation.",
-        manual,
-        caveat: "A compilation that was not observed may use headers of these directories.",
-        by_hand: false,
-    }
 }
 
 /// Whether the process looks for headers. An interpreter that asks in the same directories does not.
@@ -212,9 +206,10 @@ fn language(view: &View<'_>, id: ProcId) -> Language {
         _ => {
             let mut opened = view.rows_of(id).filter(|(_, row)| row.ok());
             let standard = |path: &str| path.contains("/c++/");
-            match opened.any(|(_, row)| standard(view.profile.path(row))) {
-                true => Language::Cplusplus,
-                false => Language::C,
+            if opened.any(|(_, row)| standard(view.profile.path(row))) {
+                Language::Cplusplus
+            } else {
+                Language::C
             }
         }
     }

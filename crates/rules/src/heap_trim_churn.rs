@@ -1,14 +1,14 @@
 //! ## What it finds
 //!
 //! Programs whose heap grows and shrinks again and again: memory is freed, given back to the
-//! kernel, and asked for anew a moment later.
+//! kernel, and requested again a moment later.
 //!
 //! ## Why it happens
 //!
 //! glibc gives memory at the end of the heap back when more than 128 KiB of it are free. A program
-//! that allocates and frees a few hundred kilobytes in each round pays in each for two calls and,
-//! which is dearer, for new pages: the benchmark of the reference had 392,546 page faults, and 388
-//! without trimming.
+//! that allocates and frees a few hundred kilobytes in each round pays for two calls in each round
+//! and, which costs more, for new pages: the benchmark in the reference had 392,546 page faults,
+//! and 388 without trimming.
 //!
 //! ## Example
 //!
@@ -27,7 +27,7 @@
 //! set MALLOC_TRIM_THRESHOLD_=268435456
 //! ```
 //!
-//! What GLIBC_TUNABLES sets counts more than the variable:
+//! A setting in GLIBC_TUNABLES overrides the variable:
 //!
 //! ```trace
 //! libc glibc 2.36
@@ -65,7 +65,7 @@
 //! nothing
 //! ```
 //!
-//! A set-user-ID program, which the variables do not reach:
+//! A set-user-ID program, which ignores the variables:
 //!
 //! ```trace
 //! secure
@@ -82,10 +82,11 @@
 //!
 //! ## Fix and caveat
 //!
-//! MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_ together (or the like in
-//! GLIBC_TUNABLES): one of them alone turns off what glibc learns by itself, and can be worse. Not in
-//! a container with a tight limit of memory: the program keeps what it once had, and may be killed.
-//! MALLOC_ARENA_MAX is no remedy: it turned 5,601 calls into 7,002.
+//! Set MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ and MALLOC_TOP_PAD_ together (or the same
+//! settings in GLIBC_TUNABLES): one of them alone turns off glibc's own adjustment, and can make it
+//! worse. Do not do this in a container with a tight memory limit: the program keeps the memory
+//! that it once had, and may be killed. MALLOC_ARENA_MAX does not help: it turned 5,601 calls into
+//! 7,002.
 //!
 //! ## References
 //!
@@ -111,13 +112,12 @@ pub(crate) const RULE: Rule = Rule {
         "MALLOC_TOP_PAD_",
         "GLIBC_TUNABLES",
     ],
-    correctness: false,
-    pedantic: false,
     page: include_str!("heap_trim_churn.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer are no churn.
+/// Fewer are not worth a change.
 const FEWEST: u64 = 500;
 const THRESHOLD: &str = "268435456";
 
@@ -133,7 +133,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let down = details::rows_of(view, id, ArgClass::HeapShrinks);
         let sum = |rows: &[(usize, &Row)]| rows.iter().map(|(_, row)| row.count).sum::<u64>();
         let (grows, shrinks) = (sum(&up), sum(&down));
-        // A heap that grows in many steps, and shrinks now and then, is at work.
+        // A heap that grows in many steps and shrinks now and then is in normal use.
         if reached && shrinks >= FEWEST && shrinks * 4 >= grows {
             let rows = up.iter().chain(&down).map(|(at, _)| *at).collect();
             // To its full size once, and back at the end.
@@ -173,8 +173,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
                 &format!(
                     "in GLIBC_TUNABLES, which has {set}, set glibc.malloc.trim_threshold={THRESHOLD}"
                 ),
-                "GLIBC_TUNABLES decides, and not MALLOC_TRIM_THRESHOLD_. The program then keeps the memory that it \
-                 once had: in a container with a tight limit it may be killed.",
+                "GLIBC_TUNABLES overrides MALLOC_TRIM_THRESHOLD_. The program then keeps the memory \
+                 that it once had: in a container with a tight limit it may be killed.",
             )],
         };
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
@@ -182,8 +182,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// The setting in GLIBC_TUNABLES that decides how much of the heap is kept: each of these also turns off what
-/// glibc learns by itself.
+/// The setting in GLIBC_TUNABLES that decides how much of the heap is kept: each of these also
+/// turns off glibc's own adjustment.
 pub(crate) fn tunable(process: &Process) -> Option<&str> {
     let names = ["trim_threshold", "top_pad", "mmap_threshold", "mmap_max"];
     let decides = |setting: &&str| {
@@ -195,9 +195,9 @@ pub(crate) fn tunable(process: &Process) -> Option<&str> {
 
 /// Two variables, the one that matters most first. A third does nothing by itself.
 pub(crate) fn remedies() -> Vec<Remedy> {
-    let price = "The program keeps the memory that it once had: in a container with a tight limit it \
-                 may be killed. Set MALLOC_MMAP_THRESHOLD_=268435456 with it: \
-                 alone, it has glibc map each block above 128 KiB anew (man 3 mallopt).";
+    let price = "The program keeps the memory that it once had: in a container with a tight limit \
+                 it may be killed. Set MALLOC_MMAP_THRESHOLD_=268435456 as well: without it glibc \
+                 maps each block above 128 KiB separately (man 3 mallopt).";
     let caveat = || Safety::Caveat(price.to_owned());
     vec![
         helpers::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),

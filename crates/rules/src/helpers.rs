@@ -1,32 +1,32 @@
 //! For rules that count rows of one program: which are needless, and which were the first and needed.
 
-use crate::select::{About, Case, Merged, merge_by};
+use crate::select::{Case, Merged, PathPattern, merge_by};
 use crate::{Sink, View};
 use needless_model::{
-    Change, Errno, Finding, ProcId, Process, Query, Remedy, Row, Safety, Stage, Target,
+    Change, Errno, Finding, ProcId, Process, Query, Remedy, Row, RuleName, Safety, Stage, Target,
 };
 use std::collections::BTreeMap;
 
-/// What a rule makes of a row.
+/// How a rule classifies a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// All of it could go.
+pub(crate) enum RowClass {
+    /// All of its calls could go.
     Needless,
-    /// All but one of it could go.
-    Again,
-    /// Belongs to the matter, and stays.
+    /// All of its calls but one could go.
+    AllButOne,
+    /// Its calls count towards the total, and are needed.
     Needed,
-    /// Another matter.
-    Not,
+    /// The rule is not about it.
+    Unrelated,
 }
 
-/// The rows of each process that is `whose`, sorted by `part`; a process with nothing needless has
+/// The rows of each process that is `whose`, classified by `class`; a process with nothing needless has
 /// no case.
 pub(crate) fn cases(
     view: &View<'_>,
     sink: &Sink,
     whose: impl Fn(ProcId) -> bool,
-    part: impl Fn(&Row, &str) -> Part,
+    class: impl Fn(&Row, &str) -> RowClass,
 ) -> Vec<Case> {
     let mut cases = Vec::new();
     for id in view.ids().filter(|id| whose(*id)) {
@@ -36,11 +36,11 @@ pub(crate) fn cases(
                 continue;
             }
             let path = view.profile.path(row);
-            let needless = match part(row, path) {
-                Part::Not => continue,
-                Part::Needed => 0,
-                Part::Again => row.count - 1,
-                Part::Needless => row.count,
+            let needless = match class(row, path) {
+                RowClass::Unrelated => continue,
+                RowClass::Needed => 0,
+                RowClass::AllButOne => row.count - 1,
+                RowClass::Needless => row.count,
             };
             case.of += row.count;
             case.needless += needless;
@@ -55,23 +55,26 @@ pub(crate) fn cases(
     cases
 }
 
-/// Reads of the same file again and again: the opens that succeed of a file that is `wanted`, of which
-/// each process that is `whose` needs one.
+/// Repeated reads of the same file: the successful opens of a file that is `wanted`, of which each
+/// process that is `whose` needs one.
 pub(crate) fn rereads(
     view: &View<'_>,
     sink: &Sink,
     whose: impl Fn(ProcId) -> bool,
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<Case> {
-    let part = |row: &Row, path: &str| match row.query == Query::Open && row.ok() && wanted(path) {
-        true => Part::Again,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if row.query == Query::Open && row.ok() && wanted(path) {
+            RowClass::AllButOne
+        } else {
+            RowClass::Unrelated
+        }
     };
-    cases(view, sink, whose, part)
+    cases(view, sink, whose, class)
 }
 
-/// Cases of the same program together, as far as one program has `least` needless calls; scripts of one
-/// interpreter are programs of their own. With the name that people call it by ([`Process::title`]).
+/// Cases by program, with the program's title ([`Process::title`]); scripts of one interpreter are
+/// programs of their own. Programs with fewer than `least` needless calls are left out.
 ///
 /// [`Process::title`]: needless_model::Process::title
 pub(crate) fn by_program(
@@ -87,41 +90,46 @@ pub(crate) fn by_program(
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()
 }
 
-/// `each` calls for an open that succeeded, itself among them; 1 for another.
+/// Counts `each` calls for an open that succeeded, the open included; 1 for any other call.
 pub(crate) fn per_open(each: u64) -> impl Fn(&Row, &str) -> u64 {
     move |row, _| if row.query == Query::Open && row.ok() { each } else { 1 }
 }
 
-/// Calls that go with those that name a path, and name none themselves: an open is followed by a look at
-/// the file, reads, a close. `calls` of a row's question, itself among them.
-pub(crate) fn train(view: &View<'_>, merged: &Merged, calls: impl Fn(&Row, &str) -> u64) -> i64 {
-    let (mut seen, mut train) = (0, 0);
+/// The number of calls without a path that come with those of `merged`: an open is followed by
+/// fstat, reads and close. `calls` says how many belong to one call of a row, itself included.
+pub(crate) fn accompanying(
+    view: &View<'_>,
+    merged: &Merged,
+    calls: impl Fn(&Row, &str) -> u64,
+) -> i64 {
+    let (mut seen, mut others) = (0, 0);
     for row in merged.rows.iter().map(|at| &view.profile.rows[*at]) {
         seen += row.count;
-        train += row.count * calls(row, view.profile.path(row)).saturating_sub(1);
+        others += row.count * calls(row, view.profile.path(row)).saturating_sub(1);
     }
-    // Of what is asked again, the first time is needed, and its train.
-    (train * merged.needless).checked_div(seen).unwrap_or(0) as i64
+    // Of repeated calls the first is needed, and so are the calls that come with it.
+    (others * merged.needless).checked_div(seen).unwrap_or(0) as i64
 }
 
-/// The finding with what else goes (or, negative, comes) when its calls go.
+/// The finding with the number of other calls that disappear (or, if negative, appear) with its
+/// own.
 pub(crate) fn beside(finding: Finding, besides: i64) -> Finding {
     Finding { besides, ..finding }
 }
 
-/// The sums of cases, the evidence by directory where it would else fill the report.
+/// The sums of cases, with the evidence by directory if it would otherwise fill the report.
 pub(crate) fn merged(view: &View<'_>, cases: Vec<Case>) -> Merged {
     let rows: usize = cases.iter().map(|case| case.rows.len()).sum();
     merge_by(view.profile, cases, |path| match path.rsplit_once('/') {
-        Some((dir, _)) if rows > 8 && !dir.is_empty() => About::below(dir),
-        _ => About::path(path),
+        Some((dir, _)) if rows > 8 && !dir.is_empty() => PathPattern::below(dir),
+        _ => PathPattern::path(path),
     })
 }
 
 /// A finding in words.
 pub(crate) fn finding(
     merged: Merged,
-    rule: &'static str,
+    rule: impl Into<RuleName>,
     stage: Stage,
     what: String,
     why: String,
@@ -141,7 +149,7 @@ pub(crate) fn set(variable: &str, value: &str, safety: Safety) -> Remedy {
     Remedy { change, safety }
 }
 
-/// One option more in a variable that the process may have.
+/// Adds an option to a variable that may have some already.
 pub(crate) fn add(process: &Process, variable: &str, option: &str, caveat: &str) -> Remedy {
     let value = format!("{} {option}", process.env.value(variable).unwrap_or(""));
     set(variable, value.trim(), Safety::Caveat(caveat.to_owned()))

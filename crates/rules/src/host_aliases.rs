@@ -1,10 +1,10 @@
 //! ## What it finds
 //!
-//! Programs that open the file of HOSTALIASES at each name they look up.
+//! Programs that open the file named in HOSTALIASES each time they look up a name.
 //!
 //! ## Why it happens
 //!
-//! The resolver reads the file anew at every query, before it asks the name server.
+//! The resolver reads the file again for every query, before it asks the name server.
 //!
 //! ## Example
 //!
@@ -20,7 +20,7 @@
 //! manual
 //! ```
 //!
-//! Where the file is missing, nothing is lost without the variable:
+//! If the file is missing, nothing is lost without the variable:
 //!
 //! ```trace
 //! env HOSTALIASES=/home/me/aliases
@@ -49,14 +49,14 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset HOSTALIASES and put the names into /etc/hosts, or use the full names. Not before: aliases
-//! that are only in the file are then no longer known.
+//! Unset HOSTALIASES and put the names into /etc/hosts, or use the full names. Keep this order:
+//! aliases that are only in the file are not known without the variable.
 //!
 //! ## References
 //!
 //! * `man 7 hostname`, HOSTALIASES
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::search;
 use crate::text::number;
 use crate::{Rule, Sink, View};
@@ -65,18 +65,16 @@ use needless_model::{Fact, Query, Remedy, Row, Stage};
 pub(crate) const RULE: Rule = Rule {
     name: "host-aliases",
     summary: "HOSTALIASES names a file that each look-up of a name opens",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["HOSTALIASES"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("host_aliases.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A few look-ups are no storm.
+/// A few look-ups are not worth a change.
 const FEWEST: u64 = 10;
 
-/// open, a look, a read and close.
+/// open, fstat, read and close.
 const CALLS: u64 = 4;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -89,11 +87,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         }
         let value = process.env.value("HOSTALIASES").filter(|_| search::heeds_variables(process));
         let Some(file) = value.filter(|value| value.starts_with('/')) else { continue };
-        let part = |row: &Row, path: &str| match path == file && row.query == Query::Open {
-            true => Part::Needless,
-            false => Part::Not,
+        let class = |row: &Row, path: &str| {
+            if path == file && row.query == Query::Open {
+                RowClass::Needless
+            } else {
+                RowClass::Unrelated
+            }
         };
-        cases.extend(helpers::cases(view, sink, |other| other == id, part));
+        cases.extend(helpers::cases(view, sink, |other| other == id, class));
     }
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
@@ -101,12 +102,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "{} opens of the file that HOSTALIASES names, one per query",
             number(merged.needless)
         );
-        let why =
-            format!("HOSTALIASES is set, and {program} reads its file at each name it looks up.");
+        let why = format!(
+            "HOSTALIASES is set, and {program} reads the file each time it looks up a name."
+        );
         // A name that only the file has would no longer be found.
         let read = merged.rows.iter().any(|at| view.profile.rows[*at].ok());
         let remedies = vec![if read { by_hand() } else { remedy() }];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

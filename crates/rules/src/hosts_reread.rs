@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! getaddrinfo() keeps nothing from one call to the next: it asks whether /etc/nsswitch.conf has
-//! changed, opens /etc/hosts, reads it and closes it, eight calls in all with glibc 2.36. Where the
+//! getaddrinfo() keeps nothing from one call to the next: it checks whether /etc/nsswitch.conf has
+//! changed, opens /etc/hosts, reads it and closes it, eight calls in all with glibc 2.36. If the
 //! name is not in the file, it asks the name server.
 //!
 //! ## Example
@@ -41,34 +41,32 @@
 //! ## Fix and caveat
 //!
 //! No variable stops this. The program can keep the address, or the connection; nscd or
-//! systemd-resolved (with `resolve` before `files` in /etc/nsswitch.conf) answer from memory. Not
-//! where names move: an address that is kept is then wrong.
+//! systemd-resolved (with `resolve` before `files` in /etc/nsswitch.conf) answer from memory. Do
+//! not keep addresses of names that move: they would be wrong.
 //!
 //! ## References
 //!
 //! * `man 3 getaddrinfo`, `man 5 nsswitch.conf`
 //! * glibc, `nss/nss_database.c`
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "hosts-reread",
     summary: "Each name that is looked up opens and reads /etc/hosts",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
     pedantic: true,
     page: include_str!("hosts_reread.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Programs that look up fewer names are not worth a change of code.
 const FEWEST: u64 = 100;
 
-/// open, a look, to the start, two reads and close.
+/// open, fstat, lseek, two reads and close.
 const CALLS: u64 = 6;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -78,11 +76,11 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let hosts =
         |row: &Row, path: &str| row.query == Query::Open && row.ok() && path == "/etc/hosts";
     let reads = |id: ProcId| view.rows_of(id).any(|(_, row)| hosts(row, view.profile.path(row)));
-    let part = |row: &Row, path: &str| {
+    let class = |row: &Row, path: &str| {
         let switch = row.query == Query::Stat && path == "/etc/nsswitch.conf";
-        if hosts(row, path) || switch { Part::Again } else { Part::Not }
+        if hosts(row, path) || switch { RowClass::AllButOne } else { RowClass::Unrelated }
     };
-    let cases = helpers::cases(view, sink, reads, part);
+    let cases = helpers::cases(view, sink, reads, class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
@@ -91,14 +89,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         );
         let why = format!(
             "{program} calls getaddrinfo() many times. Each call opens and reads /etc/hosts, and \
-             asks whether /etc/nsswitch.conf has changed."
+             checks whether /etc/nsswitch.conf has changed."
         );
         let remedies = vec![helpers::by_hand(
             "Keep the address or the connection in the program, or let nscd or systemd-resolved answer from memory",
             "Only the program's authors can say how old an address may be; nscd and systemd-resolved \
              answer with what they have until it expires.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -1,13 +1,14 @@
 //! ## What it finds
 //!
-//! Apache, with `AllowOverride` on, looking for a file `.htaccess` in every directory of the path
-//! of every request, in vain.
+//! Apache with `AllowOverride` on that looks for a file `.htaccess` in every directory of the path
+//! of every request, and finds none.
 //!
 //! ## Why it happens
 //!
-//! Where overrides are allowed, a `.htaccess` may lie in any directory above the file and may
-//! change at any time: Apache tries to open it for each request. Where only the document root forbids
-//! overrides, the directories above it are still asked, until `<Directory />` forbids them, too.
+//! If overrides are allowed, a `.htaccess` may lie in any directory above the file and may change
+//! at any time: Apache tries to open it for each request. If only the document root forbids
+//! overrides, Apache still looks in the directories above it, until `<Directory />` forbids them,
+//! too.
 //!
 //! ## Example
 //!
@@ -42,28 +43,25 @@
 //!
 //! ## Fix and caveat
 //!
-//! `AllowOverride None` for `<Directory />` and for trees that need no overrides. Not where an
-//! application brings a `.htaccess` (WordPress and others do, for access rules, too): move its
+//! Set `AllowOverride None` for `<Directory />` and for trees that need no overrides. If an
+//! application brings a `.htaccess` (WordPress and others do, also for access rules), move its
 //! directives into the server's configuration first.
 //!
 //! ## References
 //!
 //! * <https://httpd.apache.org/docs/2.4/howto/htaccess.html#when>
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Row, Stage};
+use needless_model::{ProcId, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "htaccess-search",
     summary: "Apache looks for .htaccess in each directory on the way to each file that it serves",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("htaccess_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A few requests are not worth a change of configuration.
@@ -74,12 +72,12 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         return;
     }
     let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
-    let part = |row: &Row, path: &str| match helpers::file_name(path) == ".htaccess" {
-        true if helpers::absent(row) => Part::Needless,
-        true => Part::Needed,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| match helpers::file_name(path) == ".htaccess" {
+        true if helpers::absent(row) => RowClass::Needless,
+        true => RowClass::Needed,
+        false => RowClass::Unrelated,
     };
-    let cases = helpers::cases(view, sink, apache, part);
+    let cases = helpers::cases(view, sink, apache, class);
     for (_, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what =
@@ -89,8 +87,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
                    directory of the path of each request."
                 .to_owned();
         let remedies = vec![helpers::by_hand(
-            "AllowOverride None for <Directory /> and for trees that need no overrides",
-            "Applications keep rules of access in .htaccess: move them into the server's configuration first.",
+            "Set AllowOverride None for <Directory /> and for trees that need no overrides",
+            "Applications keep access rules in .htaccess: move them into the server's configuration first.",
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }

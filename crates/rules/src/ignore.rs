@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 
-/// A decision not to be told of a finding.
+/// A decision not to show a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignore {
     /// The rule.
     pub rule: String,
-    /// The executable's file name, or its path where the pattern has a slash.
+    /// A pattern of the executable's file name, or of its path if the pattern has a slash.
     pub program: Option<Glob>,
-    /// All paths of the finding.
+    /// A pattern that all paths of the finding have to fit.
     pub path: Option<Glob>,
     /// The service, as reports name it ("nginx.service").
     pub unit: Option<Glob>,
@@ -42,7 +42,8 @@ impl fmt::Display for Date {
     }
 }
 
-/// The name of the notice about a suppression that does nothing, for those who do not want it.
+/// The name of the notice about a suppression that does nothing, so that users can turn the notice
+/// off.
 pub const UNUSED_IGNORE: &str = "unused-ignore";
 
 /// Whether a pattern fits what a finding is about.
@@ -88,9 +89,9 @@ impl Ignore {
     }
 }
 
-/// Takes the findings that `ignores` are about out of the verdict, and says of each of them that did
-/// nothing why: past its last day, about a part of a finding only, or about nothing in this
-/// observation (`unused-ignore`). `options` are those that the verdict was made with.
+/// Takes the findings that `ignores` fit out of the verdict. For each of `ignores` that did
+/// nothing, a notice says why: it ended, it fits only a part of a finding, or it fits nothing in
+/// this observation (`unused-ignore`). `options` are those that the verdict was made with.
 pub fn suppress(
     verdict: &mut Verdict,
     profile: &Profile,
@@ -107,7 +108,7 @@ pub fn suppress(
     }
     let mut by = |finding: &Finding| {
         let mut first = None;
-        for at in of_rule.get(finding.rule).into_iter().flatten().copied() {
+        for at in of_rule.get(&*finding.rule).into_iter().flatten().copied() {
             let ignore = &ignores[at];
             match ignore.fit(finding, profile) {
                 Fit::All => {
@@ -135,7 +136,7 @@ pub fn suppress(
     }
     for ((ignore, used), partly) in ignores.iter().zip(used).zip(partly) {
         let Ignore { rule, place, reason, .. } = ignore;
-        let not_checked = verdict.not_checked.iter().any(|skipped| skipped.rule == rule);
+        let not_checked = verdict.not_checked.iter().any(|skipped| skipped.rule == *rule);
         let expired = ignore.until.filter(|until| *until < today);
         let said = match expired {
             Some(until) if used => format!(
@@ -146,9 +147,7 @@ pub fn suppress(
                 "{place}: the ignore of {rule} fits only a part of a finding, which is therefore shown"
             ),
             _ if !options.wants(UNUSED_IGNORE) => continue,
-            _ => format!(
-                "{UNUSED_IGNORE}: {place}: nothing here is suppressed by the ignore of {rule}"
-            ),
+            _ => format!("{UNUSED_IGNORE}: {place}: the ignore of {rule} suppresses nothing here"),
         };
         verdict.notices.push(said);
     }

@@ -1,7 +1,8 @@
 //! ## What it finds
 //!
-//! Java programs that look through the files of control groups, at their start and again and again while
-//! they run. Every Java program does, and few would change anything for it: shown with `--pedantic`.
+//! Java programs that read the files of control groups, at their start and again and again while
+//! they run. Every Java program does this, and few users would change anything because of it: it is
+//! shown only with `--pedantic`.
 //!
 //! ## Why it happens
 //!
@@ -40,32 +41,30 @@
 //!
 //! ## Fix and caveat
 //!
-//! Outside of containers `-XX:-UseContainerSupport` ends the reading. Not within one: Java then sizes
-//! itself by the whole machine, and may be killed for want of memory. There
-//! `-XX:ActiveProcessorCount=N` spares the repeated part. A person must decide.
+//! Outside of containers `-XX:-UseContainerSupport` ends the reading. Do not use it inside one:
+//! Java would size itself by the whole machine, and may be killed when memory runs out. There
+//! `-XX:ActiveProcessorCount=N` avoids the repeated part. A person must decide.
 //!
 //! ## References
 //!
 //! * `man 1 java`, UseContainerSupport
 //! * <https://bugs.openjdk.org/browse/JDK-8146115>
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
+use needless_model::{ProcId, Query, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "java-container-check",
     summary: "Java reads the limits of its control group, at its start and while it runs",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
     pedantic: true,
     page: include_str!("java_container_check.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// open, a look, a read and close.
+/// open, fstat, read and close.
 const CALLS: u64 = 4;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -74,11 +73,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         path.starts_with("/sys/fs/cgroup/")
             || ["/proc/cgroups", "/proc/self/cgroup", "/proc/self/mountinfo"].contains(&path)
     };
-    let part = |row: &Row, path: &str| match of_groups(path) && row.query == Query::Open {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if of_groups(path) && row.query == Query::Open {
+            RowClass::Needless
+        } else {
+            RowClass::Unrelated
+        }
     };
-    let cases = helpers::cases(view, sink, java, part);
+    let cases = helpers::cases(view, sink, java, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
         let what = format!("{} opens of files of control groups", number(merged.needless));
@@ -88,10 +90,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         );
         let remedies = vec![helpers::by_hand(
             "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
-            "Within a container Java would take the whole machine for its own, and may be killed for \
-             want of memory.",
+            "Inside a container Java would size itself by the whole machine, and may be killed when \
+             memory runs out.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -1,13 +1,14 @@
 //! ## What it finds
 //!
-//! Java programs that run for a short time, and make a file below `/tmp/hsperfdata_USER` at each
-//! start. Every Java program does: shown with `--pedantic`.
+//! Java programs that run for a short time and make a file below `/tmp/hsperfdata_USER` at each
+//! start. Every Java program does this: it is shown only with `--pedantic`.
 //!
 //! ## Why it happens
 //!
-//! The virtual machine keeps its counters in a file that `jps`, `jstat` and others can map. Before it
-//! makes the file, it looks through the directory for those of processes that are gone. The calls are
-//! few; but where /tmp is slow, writing the mapped pages stops all threads for a moment, at any time.
+//! The virtual machine keeps its counters in a file that `jps`, `jstat` and others can map. Before
+//! it makes the file, it looks through the directory for files of processes that are gone. The
+//! calls are few; but if /tmp is slow, writing the mapped pages can stop all threads for a moment
+//! at any time.
 //!
 //! ## Example
 //!
@@ -39,33 +40,32 @@
 //!
 //! ## Fix and caveat
 //!
-//! `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all that is started below. Not where somebody
-//! monitors the program: `jps`, `jstat` and agents that find processes by these files no longer see
-//! it.
+//! Use `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all programs that are started below. Do not do
+//! this if somebody monitors the program: `jps`, `jstat` and agents that find processes by these
+//! files no longer see it.
 //!
 //! ## References
 //!
 //! * `man 1 java`, UsePerfData
 //! * <https://www.evanjones.ca/jvm-mmap-pause.html>
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::{count, number};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Process, Remedy, Row, Runtime, Stage};
+use needless_model::{ProcId, Process, Remedy, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "java-monitoring-file",
     summary: "Each start of Java makes, maps and removes a file for monitoring",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["JAVA_TOOL_OPTIONS"],
-    correctness: false,
     pedantic: true,
     page: include_str!("java_monitoring_file.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// For each open of the directory: it is looked at from several sides and read through; in it the file
-/// is made, locked, lengthened and filled with nothing, page by page.
+/// For each open of the directory: Java checks it in several ways and reads it; then it makes its
+/// file there, locks it, extends it and fills it with zeros, page by page.
 const CALLS: u64 = 15;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -73,11 +73,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         return;
     }
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
-    let part = |_: &Row, path: &str| match path.contains("/hsperfdata_") {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |_: &Row, path: &str| {
+        if path.contains("/hsperfdata_") { RowClass::Needless } else { RowClass::Unrelated }
     };
-    let cases = helpers::cases(view, sink, java, part);
+    let cases = helpers::cases(view, sink, java, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let first = view.process(cases[0].process);
         let merged = helpers::merged(view, cases);
@@ -87,13 +86,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let why =
             format!("{program} keeps counters in a file below /tmp for jps and jstat to read.");
         let remedies = vec![remedy(first)];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }
 }
 
-/// One more of the options that the process has.
+/// Adds an option to those that the process has.
 pub(crate) fn remedy(process: &Process) -> Remedy {
     let price = "jps, jstat and agents that find Java by these files no longer see the program.";
     helpers::add(process, "JAVA_TOOL_OPTIONS", "-XX:-UsePerfData", price)

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that connect to PostgreSQL and look for the files of Kerberos first, on a machine that
-//! has none.
+//! Programs that connect to PostgreSQL and look for the files of Kerberos first, on a machine
+//! without Kerberos.
 //!
 //! ## Why it happens
 //!
@@ -52,29 +52,27 @@
 //!
 //! ## Fix and caveat
 //!
-//! Set PGGSSENCMODE=disable. Not where a server asks for GSSAPI: it then refuses the connection.
-//! Encryption by TLS is not touched. Never PGSSLMODE=disable: that would give up encryption for a few
-//! calls.
+//! Set PGGSSENCMODE=disable. Do not do this if a server requires GSSAPI: it would refuse the
+//! connection. Encryption by TLS is not affected. Never set PGSSLMODE=disable: that would give up
+//! encryption to save a few calls.
 //!
 //! ## References
 //!
 //! * <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-GSSENCMODE>
 //! * <https://github.com/psycopg/psycopg2/issues/1049>: 111 ms per connection, 3 ms without
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Remedy, Row, Safety, Stage};
+use needless_model::{ProcId, Remedy, Row, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "kerberos-probing",
     summary: "PostgreSQL's client looks for Kerberos at each connection",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PGGSSENCMODE"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("kerberos_probing.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -93,17 +91,18 @@ fn check(view: &View<'_>, sink: &mut Sink) {
                 .any(|(_, row)| helpers::file_name(view.profile.path(row)).starts_with("libpq.so"))
             && !opened().any(|(_, row)| configured.contains(&&*path(row)))
     };
-    let part = |row: &Row, path: &str| match kerberos(path) && helpers::absent(row) {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if kerberos(path) && helpers::absent(row) {
+            RowClass::Needless
+        } else {
+            RowClass::Unrelated
+        }
     };
-    // With the configuration and the key table it asks whose they would be.
-    let calls = |_: &Row, path: &str| match path.ends_with("krb5.conf") || path.ends_with(".keytab")
-    {
-        true => 2,
-        false => 1,
+    // For the configuration and the key table it makes one more call each, for the user's id.
+    let calls = |_: &Row, path: &str| {
+        if path.ends_with("krb5.conf") || path.ends_with(".keytab") { 2 } else { 1 }
     };
-    let cases = helpers::cases(view, sink, libpq, part);
+    let cases = helpers::cases(view, sink, libpq, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
         let what =
@@ -113,7 +112,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
              configuration of Kerberos."
         );
         let remedies = vec![remedy()];
-        let besides = helpers::train(view, &merged, calls);
+        let besides = helpers::accompanying(view, &merged, calls);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }
@@ -121,7 +120,6 @@ fn check(view: &View<'_>, sink: &mut Sink) {
 
 /// Keeps libpq from trying.
 pub(crate) fn remedy() -> Remedy {
-    let price =
-        "A server that asks for GSSAPI then refuses the connection. TLS is not touched by it.";
+    let price = "A server that requires GSSAPI then refuses the connection. TLS is not affected.";
     helpers::set("PGGSSENCMODE", "disable", Safety::Caveat(price.to_owned()))
 }

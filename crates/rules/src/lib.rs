@@ -1,15 +1,16 @@
-//! What is needless: one file per rule, pure functions from a profile to findings.
+//! The rules, which say what is needless: one file per rule, pure functions from a profile to
+//! findings.
 //!
 //! A rule's file is its page, its tests and its code: the `//!` comment at its head is what
 //! `needless explain` prints, and each `trace` block there with the `finding` block after it runs
 //! as a test (the notation is described in `notation.rs` of `strace-log`).
 //!
-//! Users declare rules of their own as data ([`Declared`]); they are asked first.
+//! Users declare rules of their own as data ([`Declared`]); these are checked first.
 //!
 //! # When a finding is shown
 //!
-//! A finding counts only if its change is worth making. It is shown when all of this holds, and
-//! else listed among those below the threshold:
+//! A finding counts only if its change is worth making. It is shown if all of this holds; otherwise
+//! it is listed among those below the threshold:
 //!
 //! * at least 6 calls could go;
 //! * they are at least [`CheckOptions::min_saving_percent`] percent (1 by default) of the calls that
@@ -18,18 +19,20 @@
 //!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
 //!   that computes for an hour is not made faster by saving ten calls.
 //!
-//! Where services are judged each by itself ([`check_by_service`]), the calls and the CPU time are
-//! those of the service.
+//! If each service is judged by itself ([`check_by_service`]), the calls and the CPU time are those
+//! of the service.
 //!
-//! What each start of a healthy program does in an ordinary environment (a spelling of its locale) must
-//! be more: 100 calls, and a tenth of a percent of the CPU time or, where that is not known, two percent of the calls.
+//! For what each start of a healthy program does in an ordinary environment (a spelling of its
+//! locale), the threshold is higher: 100 calls, and a tenth of a percent of the CPU time or, if
+//! that is not known, two percent of the calls.
 //!
-//! Where a compiled program between the command and the process set the variable, and neither an argument nor a
-//! configuration known here makes it do so, the remedy would be in that program's source: a finding only on demand
-//! ([`CheckOptions::pedantic`], or the rule by its name), else a notice that says how much, and why.
+//! If a compiled program between the command and the process set the variable, and neither an
+//! argument nor a configuration known here makes it do so, the remedy would be in that program's
+//! source. Such a finding is shown only on demand ([`CheckOptions::pedantic`], or the rule by its
+//! name); otherwise a notice says how many calls it is, and why.
 //!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
-//! are shown however few calls it takes.
+//! are shown however few calls they are about.
 
 mod again;
 mod baseline;
@@ -46,10 +49,11 @@ mod locale;
 mod locale_advice;
 mod measured;
 mod merged;
-mod on_the_way;
 mod page;
+mod placement;
 mod rederive;
 mod search;
+mod search_advice;
 mod select;
 mod text;
 mod verdict;
@@ -58,12 +62,12 @@ mod zone;
 #[cfg(test)]
 mod tests;
 
-use needless_model::Fact;
-use std::sync::LazyLock;
+use needless_model::{Fact, WatchList};
+use std::collections::BTreeSet;
 
 pub use baseline::{Known, leave_out_known};
 pub use by_service::check_by_service;
-pub use declared::{Calls, Declared, Example, Needless, Outcome, Variable};
+pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};
 pub use example::{Block, compare, examples};
 pub use glob::Glob;
 pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
@@ -73,7 +77,7 @@ pub use rederive::{can_advise, rederive};
 pub use select::{Sink, View};
 pub use verdict::{CheckOptions, NotChecked, Selection, Suppressed, Verdict, check};
 
-/// One thing that programs do needlessly, and how to tell.
+/// One kind of needless work, and how to recognise it.
 #[derive(Debug)]
 pub struct Rule {
     /// Its name, which reads well after "ignore": `tz-unset`.
@@ -86,13 +90,28 @@ pub struct Rule {
     pub variables: &'static [&'static str],
     /// Whether it warns of wrong results, and so is shown however little it would save.
     pub correctness: bool,
-    /// Whether what it finds cannot be helped, or only by other code than the user's: shown only on
-    /// demand ([`CheckOptions::pedantic`]).
+    /// Whether what it finds cannot be changed, or only in code that is not the user's: shown only
+    /// on demand ([`CheckOptions::pedantic`]).
     pub pedantic: bool,
     /// Its source; [`page()`] takes the page from it.
     pub page: &'static str,
-    /// Looks for it, and leaves what it found or can explain in the claims.
+    /// Looks for it, and adds to the sink what it found or can explain.
     pub check: fn(&View<'_>, &mut Sink),
+}
+
+impl Rule {
+    /// What most rules share: they count calls by path and outcome, read no variable and find waste, not
+    /// wrong results.
+    const PLAIN: Rule = Rule {
+        name: "",
+        summary: "",
+        needs: &[Fact::Paths, Fact::Outcomes],
+        variables: &[],
+        correctness: false,
+        pedantic: false,
+        page: "",
+        check: |_, _| {},
+    };
 }
 
 /// Declares the rules in the order in which they are checked. A rule whose page has no example of
@@ -176,12 +195,7 @@ pub fn by_name(name: &str) -> Option<&'static Rule> {
 }
 
 /// The environment variables that some rule reads, sorted: the only ones that may enter a profile.
-pub fn watched_variables() -> &'static [&'static str] {
-    static ALL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule.variables).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    });
-    &ALL
+pub fn watched_variables() -> WatchList {
+    let all: BTreeSet<&str> = RULES.iter().flat_map(|rule| rule.variables).copied().collect();
+    all.into_iter().collect()
 }

@@ -7,8 +7,8 @@
 //!
 //! DT_RUNPATH is a list of directories, searched in order for each library, and each library has
 //! one of its own. With 30 libraries in 30 prefixes that is up to 900 opens at each program start,
-//! and in each directory the subdirectories for processor variants besides. Where the environment was
-//! not seen (a log), the directories may be those of LD_LIBRARY_PATH.
+//! plus the subdirectories for processor variants in each directory. If the environment is not
+//! known (a log), the directories may be those of LD_LIBRARY_PATH.
 //!
 //! ## Example
 //!
@@ -91,7 +91,7 @@
 //! nothing
 //! ```
 //!
-//! One directory, which each library of it names by the way from itself:
+//! One directory, which each library in it names relative to itself:
 //!
 //! ```trace
 //! execve("/opt/app/bin/rustc", ["rustc"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -151,10 +151,10 @@
 //!
 //! ## Fix and caveat
 //!
-//! Absolute names in DT_NEEDED (`patchelf --replace-needed`, Nix's shrinkwrap), one directory of
-//! symbolic links, or a cache of the loader for the prefix (Guix). The program's files change, so
-//! this is for whoever builds the package; a library with an absolute name can no longer be replaced
-//! by LD_LIBRARY_PATH. Where LD_LIBRARY_PATH is the cause, unset it.
+//! Use absolute names in DT_NEEDED (`patchelf --replace-needed`, Nix's shrinkwrap), one directory
+//! of symbolic links, or a cache of the loader for the prefix (Guix). The program's files change,
+//! so this is for the people who build the package; a library with an absolute name can no longer
+//! be replaced by LD_LIBRARY_PATH. If LD_LIBRARY_PATH is the cause, unset it.
 //!
 //! ## References
 //!
@@ -167,26 +167,23 @@
 use crate::helpers;
 use crate::loader::{Loader, base, is_library, parent};
 use crate::search::of_the_system;
-use crate::select::{About, Case, merge_shared};
+use crate::select::{Case, PathPattern, merge_shared};
 use crate::text::{count, number};
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Fact, Finding, ProcId, Query, Remedy, Row, Safety};
+use needless_model::{Change, Env, Finding, ProcId, Query, Remedy, Row, Safety};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-runpath",
-    summary: "The loader searches many directories of a RUNPATH, or of a list not known, for each library",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
+    summary: "The loader searches many directories of a RUNPATH, or of an unknown list, for each library",
     page: include_str!("library_runpath.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A program with fewer directories is an ordinary bundle.
 const FEWEST_DIRS: usize = 4;
-/// As is one in which fewer opens fail.
+/// So is a program in which fewer opens fail.
 const FEWEST_MISSES: u64 = 10;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -196,7 +193,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let loader = Loader::of(view, id);
         let mut dirs = dirs(view, id);
         dirs.retain(|dir| !loader.is_current(dir));
-        // $ORIGIN/../lib is another text for each library, and one directory.
+        // $ORIGIN/../lib is a different path for each library, but one directory.
         let different: BTreeSet<String> = dirs.iter().map(|dir| folded(dir)).collect();
         if different.len() < FEWEST_DIRS {
             continue;
@@ -230,7 +227,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     sink.leave(&shared);
 }
 
-/// The directories in which a library was missed that was found in another.
+/// The directories that lack a library which was found in another.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let opens = view.rows_of(id).filter(|(_, row)| row.query == Query::Open);
     let opens = opens.map(|(_, row)| (row, view.profile.path(row)));
@@ -243,7 +240,8 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let opens: Vec<_> = opens.into_iter().filter(|(_, path)| is_library(path)).collect();
     let found = || opens.iter().filter(|(row, _)| row.ok()).map(|(_, path)| *path);
     let found: HashSet<&str> = found().map(helpers::file_name).collect();
-    // Where Ruby misses sources it looks for its extensions, too: that list is its own.
+    // Where Ruby does not find sources it also looks for its extensions: that list is Ruby's, not
+    // the loader's.
     let rubys = |path: &str| ruby.iter().any(|dir| path.starts_with(dir));
     let listed = view.process(id).env.value("LD_LIBRARY_PATH").unwrap_or_default();
     let listed: HashSet<&str> =
@@ -257,7 +255,7 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
         .collect()
 }
 
-/// The path without its detours by `..`.
+/// The path with `..` resolved.
 fn folded(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
@@ -271,9 +269,12 @@ fn folded(path: &str) -> String {
 }
 
 fn finding(view: &View<'_>, cases: Vec<Case>, shared: &HashMap<usize, u64>, dirs: u64) -> Finding {
-    let merged = merge_shared(view.profile, cases, shared, |path| match is_library(path) {
-        true => About::below(base(parent(path))),
-        false => About::path(base(path)),
+    let merged = merge_shared(view.profile, cases, shared, |path| {
+        if is_library(path) {
+            PathPattern::below(base(parent(path)))
+        } else {
+            PathPattern::path(base(path))
+        }
     });
     let first = view.process(merged.processes[0]);
     let name = first.name();
@@ -283,8 +284,8 @@ fn finding(view: &View<'_>, cases: Vec<Case>, shared: &HashMap<usize, u64>, dirs
         Env::Known(_) => (format!("of {name}'s RUNPATH"), rebuild.to_owned()),
         Env::Unknown => (
             format!(
-                "of LD_LIBRARY_PATH or of {name}'s RUNPATH (which of them, nothing here tells; \
-                 readelf -d shows a RUNPATH)"
+                "of LD_LIBRARY_PATH or of {name}'s RUNPATH (nothing here shows which; readelf -d \
+                 shows a RUNPATH)"
             ),
             format!("If LD_LIBRARY_PATH lists these directories, unset it. Else: {rebuild}"),
         ),
@@ -298,12 +299,13 @@ fn finding(view: &View<'_>, cases: Vec<Case>, shared: &HashMap<usize, u64>, dirs
         ),
         why: format!(
             "The loader searches the directories {whose} in order for each library, and each \
-             library is in another or in none."
+             library is in a different one or in none."
         ),
         remedies: vec![Remedy {
             change: Change::Manual(manual),
             safety: Safety::Manual(
-                "The program's files change; its package must be built or patched anew.".to_owned(),
+                "The program's files change; its package must be built or patched again."
+                    .to_owned(),
             ),
         }],
         ..merged.finding(RULE.name)

@@ -122,7 +122,7 @@
 //! unset LD_LIBRARY_PATH
 //! ```
 //!
-//! A relative entry begins there:
+//! A relative entry starts in the current directory:
 //!
 //! ```trace
 //! env LD_LIBRARY_PATH=lib/:../x:/opt/oracle/lib
@@ -144,8 +144,8 @@
 //! set LD_LIBRARY_PATH=../x:/opt/oracle/lib
 //! ```
 //!
-//! The same from a log that does not tell the environment, where the current directory's path is known. Only of an
-//! empty entry does the loader not ask whether it is there:
+//! The same from a log without the environment, where the path of the current directory is known.
+//! The loader does not check whether the directory of an empty entry exists:
 //!
 //! ```trace
 //! execve("/usr/bin/git", ["git", "--version"], 0x7ffd604163c0 /* 4 vars */) = 0
@@ -164,8 +164,9 @@
 //! manual
 //! ```
 //!
-//! A RUNPATH names the directory as well. The loader looks for its subdirectories once, whoever names it, and asks for a
-//! library once for each: only that goes with the variable.
+//! A RUNPATH names the directory as well. The loader looks for its subdirectories once, however
+//! often it is named, and for a library once for each mention: only the latter is saved without the
+//! variable.
 //!
 //! ```trace
 //! env LD_LIBRARY_PATH=/opt/a/lib
@@ -214,7 +215,8 @@
 //! nothing
 //! ```
 //!
-//! A directory in which a program looks for its own files, as a compiler does that follows the way to each:
+//! A directory in which a program looks for its own files, as a compiler that resolves the path of
+//! each:
 //!
 //! ```trace
 //! env LD_LIBRARY_PATH=/build/target/deps
@@ -228,7 +230,7 @@
 //! nothing
 //! ```
 //!
-//! A set-user-ID program ignores the variable: what it looks for, it looks for by itself.
+//! A set-user-ID program ignores the variable: these calls are its own.
 //!
 //! ```trace
 //! secure
@@ -247,8 +249,9 @@
 //! nothing
 //! ```
 //!
-//! The list is set by a compiled program on the way, as cargo does for the compiler: nothing that its user could
-//! write removes it. Shown with `--pedantic`; else a notice says how many calls it is.
+//! A compiled program between the command and the process sets the list, as cargo does for the
+//! compiler: its user cannot change that. It is shown with `--pedantic`; otherwise a notice says
+//! how many calls it is.
 //!
 //! ```trace
 //! execve("/usr/bin/cargo", ["cargo"], []) = 0
@@ -268,14 +271,15 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset LD_LIBRARY_PATH, or leave only the directories that hold something. Not where a program
-//! that was not observed needs a library from them, or one that it loads later by `dlopen()`. Where
-//! one program needs a directory, a RUNPATH serves that program alone. The order of the entries that
-//! stay is kept: it decides which of two libraries of one name is loaded. An empty entry (a colon at the start or
-//! the end, or two together) is the current directory of each program: whoever may write there decides which
-//! library it loads. Relative entries begin there, too. Where a RUNPATH names a directory that does not exist, nothing
-//! shows that it is named twice: the loader remembers that it is missing, and finds that out for the RUNPATH when the
-//! variable is gone.
+//! Unset LD_LIBRARY_PATH, or leave only the directories that hold something. Do not do this if a
+//! program that was not observed needs a library from them, or loads one later with `dlopen()`. If
+//! one program needs a directory, a RUNPATH serves that program alone. The order of the remaining
+//! entries is kept: it decides which of two libraries with the same name is loaded. An empty entry
+//! (a colon at the start or the end, or two together) is the current directory of each program:
+//! anybody who may write there decides which library it loads. Relative entries start there, too.
+//! If a RUNPATH also names a directory that does not exist, no call shows it: the loader remembers
+//! that the directory is missing. Without the variable it checks the directory once more, for the
+//! RUNPATH.
 //!
 //! ## References
 //!
@@ -285,49 +289,43 @@
 
 use crate::again::Again;
 use crate::loader::{base, is_library};
-use crate::search::{self, Asker, Infer, Search, Words};
+use crate::search::{self, Search, Searcher};
 use crate::{Rule, Sink, View};
-use needless_model::Fact;
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-search",
     summary: "LD_LIBRARY_PATH lists directories that hold none of the libraries that programs load",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["LD_LIBRARY_PATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("library_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "LD_LIBRARY_PATH",
     who: |view, id| search::heeds_variables(view.process(id)),
     file: is_library,
-    asker: Asker::Loader,
+    searcher: Searcher::Loader,
     usual: |dir| dir == "/",
     base,
-    infer: Infer::No,
     again: Again::Loader,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "libraries",
     why: "The loader tries each directory of the list for each library, the first time with subdirectories for processor variants.",
     manual: "Find out what makes the loader search these directories: LD_LIBRARY_PATH in the environment, or the RUNPATH of the program (readelf -d)",
-    caveat: "A program that was not observed may need a library of these directories, or one that is loaded later by dlopen().",
-    by_hand: false,
+    caveat: "A program that was not observed may need a library from these directories, and so may \
+             a later dlopen().",
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     for found in search::searches(view, sink, &SEARCH) {
         let shared = found.shared.clone();
-        let current = found.vain.iter().chain(&found.kept).any(|entry| search::is_current(entry));
-        let mut finding = search::finding(&SEARCH, &WORDS, found);
+        let current = found.empty.iter().chain(&found.kept).any(|entry| search::is_current(entry));
+        let mut finding = search::finding(&SEARCH, found);
         if current {
-            finding.why += " An empty or relative entry is in the current directory: whoever may write there \
-                            decides which library a program loads.";
+            finding.why += " An empty or relative entry is in the current directory: anybody who \
+                            may write there decides which library a program loads.";
         }
         sink.find(finding);
         sink.leave(&shared);

@@ -1,13 +1,14 @@
-//! Which of a process's questions the dynamic loader asked, and not the program.
+//! Which calls of a process the dynamic loader made, and not the program.
 //!
-//! Two lists may name the same directory: LD_LIBRARY_PATH and PYTHONPATH after `thisroot.sh`, say. Rows of
-//! both are then the same rows. The loader opens libraries, by names that end in `.so` or in `.so.N`, in the
-//! directory or in its subdirectories for processor variants; and it asks once, right after the first library
-//! that it missed in one of these, whether that directory is there. All else is the program's.
+//! Two lists may name the same directory: LD_LIBRARY_PATH and PYTHONPATH after `thisroot.sh`, say.
+//! Rows of both are then the same rows. The loader opens libraries, by names that end in `.so` or
+//! in `.so.N`, in the directory or in its subdirectories for processor variants; and right after
+//! the first library that it does not find in one of these, it checks once whether that directory
+//! exists. All other calls are the program's.
 
 use crate::View;
 use crate::helpers::{absent, file_name};
-use crate::search::{Asker, CURRENT, entries, raw_entries};
+use crate::search::{CURRENT, Searcher, entries, raw_entries};
 use needless_model::{ProcId, Query, Row, Target};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,13 +17,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub(crate) struct Loader<'p> {
     /// Directories in which it looked for a library.
     searched: HashSet<&'p str>,
-    /// The first look at a path, by its row: the loader's, if any is.
+    /// The row of the first check of a path: if any check is the loader's, it is this one.
     first_look: HashMap<&'p str, usize>,
     /// Files that the program itself looks for under another ending as well, without the ending: Ruby tries
     /// `a.rb` and `a.so`, a linker `a.so` and `a.a`.
     others: HashSet<&'p str>,
-    /// Directories of empty and relative entries, which begin in the working directory, in which libraries
-    /// were looked for, with what stands for the entry. "" where the working directory's path is not known.
+    /// Directories of empty and relative entries, which start in the working directory, in which
+    /// libraries were looked for, with the text of the entry. "" if the path of the working
+    /// directory is not known.
     current: HashMap<&'p str, &'p str>,
 }
 
@@ -36,7 +38,7 @@ impl<'p> Loader<'p> {
             match row.query {
                 Query::Stat => {
                     let path = path.trim_end_matches('/');
-                    // On 64-bit machines the loader knows older calls than this one.
+                    // On 64-bit machines the loader uses an older call than this one.
                     if view.profile.call(row) != "statx" {
                         loader.first_look.entry(path).or_insert(at);
                     }
@@ -66,14 +68,19 @@ impl<'p> Loader<'p> {
         }
         let variable = view.process(id).env.get("LD_LIBRARY_PATH").map(Option::unwrap_or_default);
         let listed = |dir: &str| {
-            let mut listed = variable.into_iter().flat_map(|value| entries(value, Asker::Loader));
+            let mut listed =
+                variable.into_iter().flat_map(|value| entries(value, Searcher::Loader));
             listed.any(|entry| entry == dir)
         };
-        // The loader takes it for granted that such a directory is there, and tries its variants for each library
-        // anew. Whether it is listed says the variable or, where that is not seen, just this.
-        let asked = |dir: &str| match missed_below.contains_key(dir) {
-            true => looked_below.contains(dir),
-            false => looked.contains(dir),
+        // The loader assumes that the directory of such an entry exists, and tries its variants
+        // again for each library. The variable says whether a directory is listed; if the variable
+        // is not known, this pattern does.
+        let asked = |dir: &str| {
+            if missed_below.contains_key(dir) {
+                looked_below.contains(dir)
+            } else {
+                looked.contains(dir)
+            }
         };
         let entry = |dir: &'p str| match variable {
             Some(value) if listed(dir) || value.is_empty() => None,
@@ -101,7 +108,7 @@ impl<'p> Loader<'p> {
         }
     }
 
-    /// What stands for the empty or relative entry in whose directory the row looks for a library.
+    /// The text of the empty or relative entry in whose directory the row looks for a library.
     pub(crate) fn in_current(&self, row: &Row, path: &str) -> Option<&'p str> {
         let seen = matches!(row.target, Target::Path(_) | Target::Cwd(_));
         let entry = self.current.get(base(parent(path)))?;
@@ -113,7 +120,7 @@ impl<'p> Loader<'p> {
         self.current.contains_key(dir)
     }
 
-    /// Whether any was.
+    /// Whether libraries were looked for because of any such entry.
     pub(crate) fn searches_current(&self) -> bool {
         !self.current.is_empty()
     }
@@ -124,12 +131,12 @@ impl<'p> Loader<'p> {
     }
 }
 
-/// The entry of a value of LD_LIBRARY_PATH that `dir` is of, which the loader searched without asking whether
-/// it is there: a relative one, as it is written, or [`CURRENT`] for an empty one.
+/// The entry of LD_LIBRARY_PATH that `dir` comes from, if the loader searched it without a check
+/// that it exists: a relative one, as it is written, or [`CURRENT`] for an empty one.
 fn entry_of<'p>(value: &'p str, dir: &str, searched: &dyn Fn(&str) -> bool) -> Option<&'p str> {
     let mut empty = false;
     let mut relative = None;
-    for entry in raw_entries(value, Asker::Loader) {
+    for entry in raw_entries(value, Searcher::Loader) {
         match entry {
             "" => empty = true,
             entry if entry.starts_with(['/', '$']) => {}
@@ -139,7 +146,7 @@ fn entry_of<'p>(value: &'p str, dir: &str, searched: &dyn Fn(&str) -> bool) -> O
             _ => {}
         }
     }
-    // A working directory may itself be called as the entry is.
+    // The working directory may itself have the name of the entry.
     let below = |entry: &&str| searched(&format!("{}/{entry}", dir.trim_end_matches('/')));
     match relative.filter(|entry| !(empty && below(entry))) {
         None => empty.then_some(CURRENT),
@@ -147,7 +154,8 @@ fn entry_of<'p>(value: &'p str, dir: &str, searched: &dyn Fn(&str) -> bool) -> O
     }
 }
 
-/// Whether each sampled place in the program that makes these calls names the file itself.
+/// Whether every sampled call site of these calls names the file itself, so that they are not the
+/// loader's.
 fn by_hand(row: &Row) -> bool {
     let calls = [
         "stat", "lstat", "fstatat", "xstat", "lxstat", "fxstatat", "statx", "access", "open",
@@ -178,7 +186,8 @@ pub(crate) fn base(dir: &str) -> &str {
 }
 
 pub(crate) fn is_library(path: &str) -> bool {
-    // Asked of every path: a search for so short a text takes longer to set up than to do.
+    // This runs for every path: a general search for so short a text would take longer to set up
+    // than this.
     file_name(path).as_bytes().windows(3).any(|part| part == b".so")
 }
 

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Programs that look for their libraries in every directory of the system, since /etc/ld.so.cache
-//! does not exist.
+//! Programs that look for their libraries in every directory of the system, because
+//! /etc/ld.so.cache does not exist.
 //!
 //! ## Why it happens
 //!
@@ -25,7 +25,7 @@
 //! manual
 //! ```
 //!
-//! Up to glibc 2.36 there are more subdirectories, and each is asked for once:
+//! Up to glibc 2.36 there are more subdirectories, and the loader checks each of them once:
 //!
 //! ```trace
 //! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -56,34 +56,32 @@
 //!
 //! ## Fix and caveat
 //!
-//! Run `ldconfig` in the image, after the last library was put there. A library that is added later,
-//! in a directory that is not one of the loader's own, is found only once `ldconfig` has run again.
+//! Run `ldconfig` in the image, after the last library was installed. A library that is added
+//! later, in a directory that is not one of the loader's own, is found only after `ldconfig` has
+//! run again.
 //!
 //! ## References
 //!
 //! * `man 8 ldconfig`, `man 8 ld.so`
 //! * glibc, `elf/dl-load.c`
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::loader::is_library;
 use crate::search::of_the_system;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Row, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "loader-cache",
     summary: "The cache of libraries is missing, so each program searches the directories of the system",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("loader_cache.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// What a start costs with the cache: open, a look, mmap, close and munmap.
+/// What a start costs with the cache: open, fstat, mmap, close and munmap.
 const CALLS_WITH: u64 = 5;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -99,23 +97,23 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.ids().any(without) {
         return;
     }
-    // A directory is asked for once, after a library was missed in it.
+    // The loader checks a directory once, after it did not find a library in it.
     let asked: HashSet<&str> = view
         .rows_where(|path| is_library(path) && of_the_system(path))
         .into_iter()
         .filter(|(_, row)| helpers::absent(row))
         .filter_map(|(_, row)| Some(view.profile.path(row).rsplit_once('/')?.0))
         .collect();
-    let part = |row: &Row, path: &str| {
+    let class = |row: &Row, path: &str| {
         let library = is_library(path) && of_the_system(path);
         match row.query {
-            Query::Open if helpers::absent(row) && (cache(path) || library) => Part::Needless,
-            Query::Stat if asked.contains(path) => Part::Needless,
-            Query::Open if library => Part::Needed,
-            _ => Part::Not,
+            Query::Open if helpers::absent(row) && (cache(path) || library) => RowClass::Needless,
+            Query::Stat if asked.contains(path) => RowClass::Needless,
+            Query::Open if library => RowClass::Needed,
+            _ => RowClass::Unrelated,
         }
     };
-    let cases = helpers::cases(view, sink, without, part);
+    let cases = helpers::cases(view, sink, without, class);
     for (_, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
         let what = format!(
@@ -128,7 +126,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
                 .to_owned();
         let remedies = vec![helpers::by_hand(
             "Run ldconfig, in the image or the root directory of the program",
-            "To be repeated when libraries are added.",
+            "Repeat it when libraries are added.",
         )];
         let besides = -((CALLS_WITH * merged.processes.len() as u64) as i64);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);

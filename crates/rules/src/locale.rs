@@ -122,7 +122,7 @@ pub(crate) fn is_locale_path(path: &str) -> bool {
 
 /// The search of one process for one locale, in all categories.
 #[derive(Debug)]
-pub(crate) struct Search<'p> {
+pub(crate) struct LocaleSearch<'p> {
     pub(crate) process: ProcId,
     /// The name that was tried first: as requested, or what an alias stands for.
     pub(crate) first: &'p str,
@@ -137,12 +137,13 @@ pub(crate) struct Search<'p> {
     pub(crate) archive: Vec<(usize, &'p Row)>,
     /// Whether the process read the list of aliases.
     pub(crate) aliases: bool,
-    /// A directory of misses that is not the one of the hit: LOCPATH, or the system's after it.
+    /// A directory that lacks the locale, other than the one in which it was found: LOCPATH, or the
+    /// system's after it.
     pub(crate) elsewhere: Option<&'p str>,
 }
 
-impl Search<'_> {
-    /// Whether it ended well, but not at the first name.
+impl LocaleSearch<'_> {
+    /// Whether the locale was found, but not under the first name.
     pub(crate) fn found_late(&self) -> bool {
         self.found.is_some() && !self.misses.is_empty()
     }
@@ -157,14 +158,18 @@ impl Search<'_> {
 }
 
 /// Every search that some process of the profile made in directories.
-pub(crate) fn searches<'p>(view: &View<'p>) -> Vec<Search<'p>> {
+pub(crate) fn searches<'p>(view: &View<'p>) -> Vec<LocaleSearch<'p>> {
     let opens = view.opens_where(is_locale_path, |row| row.outcome.is_some());
     opens.iter().flat_map(|(process, rows)| searches_of(view, *process, rows)).collect()
 }
 
 /// `rows` are in the order of first calls, so the first name of a search is the requested one.
-fn searches_of<'p>(view: &View<'p>, process: ProcId, rows: &[(usize, &'p Row)]) -> Vec<Search<'p>> {
-    let mut found: Vec<Search<'p>> = Vec::new();
+fn searches_of<'p>(
+    view: &View<'p>,
+    process: ProcId,
+    rows: &[(usize, &'p Row)],
+) -> Vec<LocaleSearch<'p>> {
+    let mut found: Vec<LocaleSearch<'p>> = Vec::new();
     let (mut archive, mut aliases) = (Vec::new(), false);
     for &(at, row) in rows {
         let path = view.profile.path(row);
@@ -181,7 +186,7 @@ fn searches_of<'p>(view: &View<'p>, process: ProcId, rows: &[(usize, &'p Row)]) 
         let search = match known {
             Some(known) => &mut found[known],
             None => {
-                found.push(Search {
+                found.push(LocaleSearch {
                     process,
                     first: name,
                     found: None,
@@ -228,7 +233,7 @@ pub(crate) enum Cause<'p> {
 }
 
 /// Why a process searched for the locale `first` for `category`.
-pub(crate) fn cause<'p>(process: &'p Process, search: &Search<'p>) -> Cause<'p> {
+pub(crate) fn cause<'p>(process: &'p Process, search: &LocaleSearch<'p>) -> Cause<'p> {
     if process.env == Env::Unknown {
         return Cause::Unknown;
     }
@@ -241,9 +246,10 @@ pub(crate) fn cause<'p>(process: &'p Process, search: &Search<'p>) -> Cause<'p> 
     // An alias is one word; it is looked up only in the list.
     let word = Name::parse(value);
     let may_be_alias = word.territory.is_none() && word.codeset.is_none();
-    match may_be_alias && search.aliases && !is_c(value) {
-        true => Cause::Alias(variable, value),
-        false => Cause::Program,
+    if may_be_alias && search.aliases && !is_c(value) {
+        Cause::Alias(variable, value)
+    } else {
+        Cause::Program
     }
 }
 
@@ -258,7 +264,7 @@ pub(crate) fn requested<'p>(
     })
 }
 
-/// The variable that still asks for a locale where `variable` asks for none, and its value.
+/// A variable that still asks for a locale if `variable` asks for none, and its value.
 pub(crate) fn besides<'p>(process: &'p Process, variable: &str) -> Option<(&'static str, &'p str)> {
     if variable == "LC_ALL" {
         return None;
@@ -268,7 +274,7 @@ pub(crate) fn besides<'p>(process: &'p Process, variable: &str) -> Option<(&'sta
         let decider = match (value("LC_ALL"), value(category)) {
             (Some(_), _) => "LC_ALL",
             (None, Some(_)) => category,
-            // What is set to C goes before LANG.
+            // A category that is set to C overrides LANG.
             (None, None) => "LANG",
         };
         let asked = value(decider).filter(|asked| decider != variable && !is_c(asked))?;
@@ -287,7 +293,7 @@ pub(crate) fn is_encoding(name: &str) -> bool {
     normal_codeset(name) == "utf8"
 }
 
-/// The LOCPATH that a process goes by. Set-user-ID programs ignore it.
+/// The LOCPATH that a process uses. Set-user-ID programs ignore it.
 pub(crate) fn locpath(process: &Process) -> Option<&str> {
     let value = process.env.value("LOCPATH").filter(|value| !value.is_empty())?;
     (process.secure != Some(true)).then_some(value)

@@ -1,15 +1,15 @@
 //! Which name of a locale to advise: the one that the host finds with the fewest failed opens.
 
 use crate::View;
-use crate::locale::{self, Cause, Name, Search, is_c, normal_codeset};
-use crate::select::{About, Case, Merged, merge_by};
+use crate::locale::{self, Cause, LocaleSearch, Name, is_c, normal_codeset};
+use crate::select::{Case, Merged, PathPattern, merge_by};
 use crate::text::{count, number};
 use needless_model::{Change, LocaleProbe, Remedy, Safety, Spelling};
 use std::collections::BTreeMap;
 
 /// Searches of many processes with the same cause and the same end: one finding.
 #[derive(Debug)]
-pub(crate) struct Group<'p> {
+pub(crate) struct LocaleGroup<'p> {
     pub(crate) cause: Cause<'p>,
     pub(crate) first: &'p str,
     pub(crate) found: Option<&'p str>,
@@ -17,15 +17,15 @@ pub(crate) struct Group<'p> {
     pub(crate) merged: Merged,
 }
 
-/// What tells one group from another.
-type Key<'p> = (Cause<'p>, &'p str, Option<&'p str>, Option<&'p str>);
+/// What distinguishes one group from another.
+type GroupKey<'p> = (Cause<'p>, &'p str, Option<&'p str>, Option<&'p str>);
 
 /// The searches of a profile that a rule is about.
 pub(crate) fn groups<'p>(
     view: &View<'p>,
-    wanted: impl Fn(&Search<'p>, &Cause<'p>) -> bool,
-) -> Vec<Group<'p>> {
-    let mut cases: BTreeMap<Key<'p>, Vec<Case>> = BTreeMap::new();
+    wanted: impl Fn(&LocaleSearch<'p>, &Cause<'p>) -> bool,
+) -> Vec<LocaleGroup<'p>> {
+    let mut cases: BTreeMap<GroupKey<'p>, Vec<Case>> = BTreeMap::new();
     for search in locale::searches(view) {
         let cause = locale::cause(view.process(search.process), &search);
         if !wanted(&search, &cause) {
@@ -41,7 +41,7 @@ pub(crate) fn groups<'p>(
         let key = (cause, search.first, search.found, search.elsewhere);
         cases.entry(key).or_default().push(case);
     }
-    let group = |((cause, first, found, elsewhere), cases)| Group {
+    let group = |((cause, first, found, elsewhere), cases)| LocaleGroup {
         cause,
         first,
         found,
@@ -52,14 +52,16 @@ pub(crate) fn groups<'p>(
 }
 
 /// One line of evidence per name, not per category.
-fn pattern(path: &str) -> About<'_> {
+fn pattern(path: &str) -> PathPattern<'_> {
     match locale::locale_file(path) {
-        Some((directory, name, _)) => About(&path[..directory.len() + 1 + name.len()], "/LC_*", ""),
-        None => About::path(path),
+        Some((directory, name, _)) => {
+            PathPattern(&path[..directory.len() + 1 + name.len()], "/LC_*", "")
+        }
+        None => PathPattern::path(path),
     }
 }
 
-impl<'p> Group<'p> {
+impl<'p> LocaleGroup<'p> {
     /// The value that was asked for, as written where that is known.
     pub(crate) fn value(&self) -> &'p str {
         match self.cause {
@@ -104,7 +106,7 @@ impl<'p> Group<'p> {
         }
     }
 
-    /// Sets the variable at fault to `value`, at the price in `sentence`.
+    /// Sets the variable that causes the search to `value`; `sentence` is the caveat.
     pub(crate) fn set(&self, value: Option<&str>, sentence: &str) -> Remedy {
         let set = |variable: &str| Change::SetEnv {
             variable: variable.to_owned(),
@@ -117,7 +119,7 @@ impl<'p> Group<'p> {
             Cause::Unknown => Remedy {
                 change: set("LANG"),
                 safety: Safety::Caveat(format!(
-                    "Or LC_ALL or LC_*, whichever has the value now: the environment was not seen. \
+                    "Or LC_ALL or LC_*, whichever has the value now: the environment is not known. \
                      {sentence}"
                 )),
             },
@@ -145,7 +147,7 @@ pub(crate) fn better(view: &View<'_>, value: &str) -> Option<(String, String)> {
         .then(|| (best.name.clone(), format!(" {}", figures(best, now))))
 }
 
-/// Ends the search in the directories that LOCPATH names, at the price in `sentence`.
+/// Ends the search in the directories that LOCPATH names; `sentence` is the caveat.
 pub(crate) fn unset_locpath(sentence: &str) -> Remedy {
     Remedy {
         change: Change::UnsetEnv { variable: "LOCPATH".to_owned() },
@@ -163,8 +165,8 @@ pub(crate) fn measured<'v>(probe: &'v LocaleProbe, name: &str) -> Option<&'v Spe
     probe.spellings.iter().find(|spelling| spelling.name == name)
 }
 
-/// The accepted name with the fewest failed opens among those of this encoding, the built-in
-/// locale left aside: it is another locale, not another spelling.
+/// The accepted name with the fewest failed opens among those of this encoding, without the
+/// built-in locale, which is another locale and not another spelling.
 pub(crate) fn best<'v>(probe: &'v LocaleProbe, charmap: &str) -> Option<&'v Spelling> {
     let wanted = normal_codeset(charmap);
     probe
@@ -174,12 +176,9 @@ pub(crate) fn best<'v>(probe: &'v LocaleProbe, charmap: &str) -> Option<&'v Spel
         .min_by_key(|s| (s.failed_opens, s.total_calls))
 }
 
-/// Both figures of two names, so that a higher total is never sold as a saving.
+/// Both figures of two names, so that a higher total is never presented as a saving.
 pub(crate) fn figures(new: &Spelling, old: &Spelling) -> String {
-    let more = match new.total_calls > old.total_calls {
-        true => ", so more calls in all",
-        false => "",
-    };
+    let more = if new.total_calls > old.total_calls { ", so more calls in all" } else { "" };
     format!(
         "Measured here with `locale charmap`: {} and {} in all, instead of {} and {}{more}.",
         count(new.failed_opens, "failed open", "failed opens"),
@@ -189,10 +188,7 @@ pub(crate) fn figures(new: &Spelling, old: &Spelling) -> String {
     )
 }
 
-/// The encoding that a locale's name asks for, "" where it does not say.
+/// The encoding that a locale's name asks for, "" if it names none.
 pub(crate) fn encoding(name: &str) -> &str {
-    match locale::is_encoding(name) {
-        true => name,
-        false => Name::parse(name).codeset.unwrap_or(""),
-    }
+    if locale::is_encoding(name) { name } else { Name::parse(name).codeset.unwrap_or("") }
 }

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! A locale asked for by an alias (`LANG=greek`) that stands for a name under which the locale is not
-//! installed, so that each program start tries to open many files that are not there.
+//! A locale asked for by an alias (`LANG=greek`) that stands for a name under which the locale is
+//! not installed, so that each program start tries to open many files that do not exist.
 //!
 //! ## Why it happens
 //!
@@ -35,7 +35,7 @@
 //!
 //! ## Not a finding
 //!
-//! An alias that the locale archive answers: one read of the list, and no file searched for.
+//! An alias that the locale archive resolves: one read of the list, and no search for files.
 //!
 //! ```trace
 //! env LANG=greek
@@ -49,8 +49,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! Set the variable to the name of the installed locale, of the same encoding: the same locale is
-//! loaded. Not to the UTF-8 variant of it: that changes the bytes that the program reads and writes.
+//! Set the variable to the name under which the locale is installed, with the same encoding: the
+//! same locale is loaded. Do not set it to the UTF-8 variant: that changes the bytes that the
+//! program reads and writes.
 //!
 //! ## References
 //!
@@ -58,19 +59,18 @@
 //! * glibc, `intl/localealias.c`, `locale/findlocale.c`
 
 use crate::locale::{self, Cause};
-use crate::locale_advice::{Group, groups};
+use crate::locale_advice::{LocaleGroup, groups};
 use crate::{Rule, Sink, View};
 use needless_model::{Fact, Finding, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-alias",
-    summary: "A locale is asked for by an alias: failed opens at each program start",
+    summary: "A locale is requested by an alias: failed opens at each program start",
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Environment],
     variables: locale::VARIABLES,
-    correctness: false,
-    pedantic: false,
     page: include_str!("locale_alias.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -80,7 +80,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
     let (request, installed) = (group.request(), group.installed());
     let (name, figures) = group.better(view);
     Finding {
@@ -101,7 +101,7 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
     }
 }
 
-/// What the name costs that the alias stands for; `figures` as measured here.
+/// The caveat of using the name that the alias stands for, with the `figures` measured here.
 pub(crate) fn caveat(figures: &str) -> String {
     format!(
         "The same locale is loaded, with the same encoding. Programs that show the variable's text \

@@ -1,15 +1,15 @@
 //! ## What it finds
 //!
-//! A locale is asked for that is not installed. Each program start searches for it under all its
-//! spellings, finds nothing, and goes on in the C locale.
+//! The environment, or a program, asks for a locale that is not installed. Each program start
+//! searches for it under all its spellings, finds nothing, and goes on in the C locale.
 //!
 //! ## Why it happens
 //!
-//! A `Dockerfile` sets `LC_ALL=en_US.UTF-8`, ssh hands on the variables of another machine, or the
+//! A `Dockerfile` sets `LC_ALL=en_US.UTF-8`, ssh passes on the variables of another machine, or the
 //! locale was never generated. `setlocale()` opens the locale archive and up to six names
-//! (`en_US.UTF-8`, `en_US.utf8`, `en_US`, `en.UTF-8`, `en.utf8`, `en`), fails at the first category,
-//! and the program runs in C. bash and Perl try again, in other ways: 37 and 19 failed opens instead
-//! of 7 on Debian 12.
+//! (`en_US.UTF-8`, `en_US.utf8`, `en_US`, `en.UTF-8`, `en.utf8`, `en`), fails at the first
+//! category, and the program runs in C. bash and Perl try again, in other ways: 37 and 19 failed
+//! opens instead of 7 on Debian 12.
 //!
 //! ## Example
 //!
@@ -34,7 +34,7 @@
 //!
 //! ## Not a finding
 //!
-//! No locale asked for, none searched for. (The archive probe of an installed locale is needed,
+//! The locale is installed under the name that is asked for. (The check of the archive is needed,
 //! too.)
 //!
 //! ```trace
@@ -50,11 +50,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Three ways, by what is wanted. The encoding: `C.utf8`, which most systems have; the program then
-//! loads a locale, which takes *more* calls in all than the failed search. The language: install
-//! the locale (`needless fix --locale en_US.UTF-8`, or `localedef -i en_US -f UTF-8 en_US.UTF-8`).
-//! The fewest calls: `C`, in which the program runs now anyway. Where another variable asks for a locale, too
-//! (`LC_TIME=de_DE.UTF-8` beside `LANG=C.UTF-8`), nothing is saved: the program then loads that one.
+//! There are three ways. For the encoding, set `C.utf8`, which most systems have: the program then
+//! loads a locale, which takes *more* calls in all than the failed search. For the language,
+//! install the locale (`needless fix --locale en_US.UTF-8`, or `localedef -i en_US -f UTF-8
+//! en_US.UTF-8`). For the fewest calls, set `C`, in which the program runs now anyway. If another
+//! variable also asks for a locale (`LC_TIME=de_DE.UTF-8` beside `LANG=C.UTF-8`), nothing is saved:
+//! the program then loads that one.
 //!
 //! ## References
 //!
@@ -63,36 +64,34 @@
 
 use crate::helpers;
 use crate::locale::{self, Cause, Name};
-use crate::locale_advice::{self as advice, Group, encoding, groups, unset_locpath};
+use crate::locale_advice::{self as advice, LocaleGroup, encoding, groups, unset_locpath};
 use crate::select::Threshold;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Fact, Finding, Remedy, Stage};
+use needless_model::{Change, Finding, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-not-installed",
-    summary: "A locale is asked for that is not installed: a vain search at each program start",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "A requested locale is not installed: a failed search at each program start",
     variables: locale::VARIABLES,
-    correctness: false,
-    pedantic: false,
     page: include_str!("locale_not_installed.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     for group in groups(view, |search, _| search.found.is_none()) {
-        // What a program asks for by itself, as tmux does to have UTF-8, it does at each start.
-        // Where the environment was not seen, English may be such a request.
-        let bar = match group.cause {
+        // A program that asks for a locale by itself, as tmux does to have UTF-8, does so at each
+        // start. If the environment is not known, English may be such a request.
+        let threshold = match group.cause {
             Cause::Program => Threshold::Hundreds,
             Cause::Unknown if locale::is_english(group.first) => Threshold::Hundreds,
             _ => Threshold::Usual,
         };
-        sink.find_beyond(bar, finding(view, group));
+        sink.find_beyond(threshold, finding(view, group));
     }
 }
 
-fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
     let request = group.request();
     let alias = match group.cause {
         Cause::Alias(_, value) => format!(" {value} is an alias for {}.", group.first),
@@ -102,13 +101,14 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
         Some(path) => format!(" LOCPATH={path} keeps it from looking into the locale archive."),
         None => String::new(),
     };
-    let encoding = match locale::is_encoding(group.first) {
-        true => format!(
-            " {} is an encoding and not the name of a locale: ssh from macOS hands it on so, for example \
-             (SendEnv LC_*).",
+    let encoding = if locale::is_encoding(group.first) {
+        format!(
+            " {} is an encoding and not the name of a locale: ssh from macOS passes it on like \
+             this, for example (SendEnv LC_*).",
             group.first
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     // Another locale is loaded instead, with no fewer calls.
     let instead = besides(view, &group).map_or(0, |_| -(group.merged.needless as i64));
@@ -129,11 +129,12 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
     }
 }
 
-/// What C instead costs.
-pub(crate) const FEWEST: &str = "The fewest calls. The program runs in C now, since its locale is not there; but programs \
-                                 that go by the variable's text, not by the locale, then leave UTF-8.";
+/// The caveat of C instead.
+pub(crate) const FEWEST: &str = "This takes the fewest calls. The program already runs in C, \
+                                 because its locale is not installed; but programs that read the \
+                                 variable's text, not the locale, then stop using UTF-8.";
 
-/// What it costs to search where glibc would by itself.
+/// The caveat of a search without LOCPATH.
 pub(crate) const WITHOUT_LOCPATH: &str = "The locale may well be in the archive, where glibc does not look while LOCPATH is \
                                           set. Locales that exist only in LOCPATH are then no longer found.";
 
@@ -145,14 +146,14 @@ pub(crate) struct Encoded {
     pub(crate) costs_more: bool,
 }
 
-/// The installed locale with the encoding that `wanted`, which `value` asks for, was to give.
+/// The installed locale with the encoding that `wanted`, which `value` asks for, was meant to give.
 pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<Encoded> {
     let probe = advice::probe(view, value)?;
     let now = advice::measured(probe, value)?;
     let best = advice::best(probe, encoding(wanted))?;
     let caveat = format!(
-        "Gives the encoding {}, which {wanted} was to give; language and formats stay those of \
-         {}. {}",
+        "Gives the encoding {}, which {wanted} was meant to give; language and formats stay those \
+         of {}. {}",
         best.charmap,
         best.name,
         advice::figures(best, now)
@@ -161,7 +162,7 @@ pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<Enco
     Some(Encoded { name: best.name.clone(), caveat, costs_more })
 }
 
-fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
+fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     let first = view.process(group.merged.processes[0]);
     if locale::locpath(first).is_some() {
@@ -185,8 +186,8 @@ fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
     remedies
 }
 
-/// The variable at fault, where it is known.
-fn variable(group: &Group<'_>) -> Option<&'static str> {
+/// The variable that causes the search, if it is known.
+fn variable(group: &LocaleGroup<'_>) -> Option<&'static str> {
     match group.cause {
         Cause::Variable(variable, _) | Cause::Alias(variable, _) => Some(variable),
         Cause::Program | Cause::Unknown => None,
@@ -194,15 +195,15 @@ fn variable(group: &Group<'_>) -> Option<&'static str> {
 }
 
 /// Another variable that asks for a locale, too, in one of the processes.
-fn besides<'p>(view: &View<'p>, group: &Group<'_>) -> Option<(&'static str, &'p str)> {
+fn besides<'p>(view: &View<'p>, group: &LocaleGroup<'_>) -> Option<(&'static str, &'p str)> {
     let variable = variable(group)?;
     group.merged.processes.iter().find_map(|id| locale::besides(view.process(*id), variable))
 }
 
-fn for_encoding(view: &View<'_>, group: &Group<'_>, by_hand: bool) -> Remedy {
+fn for_encoding(view: &View<'_>, group: &LocaleGroup<'_>, by_hand: bool) -> Remedy {
     match encoded(view, group.value(), group.first) {
         Some(found) => match group.set(Some(&found.name), &found.caveat) {
-            // Nothing is saved by it: it is for whoever wants the encoding.
+            // It saves nothing: it is for users who want the encoding.
             Remedy { change: Change::SetEnv { variable, value: Some(value) }, .. }
                 if found.costs_more || by_hand =>
             {
@@ -212,13 +213,13 @@ fn for_encoding(view: &View<'_>, group: &Group<'_>, by_hand: bool) -> Remedy {
         },
         None => group.set(
             None,
-            "The value is one that `locale -a` lists where the program runs, such as C.utf8 for \
-             the encoding UTF-8. Loading a locale takes more calls than the vain search for one.",
+            "The value is one that `locale -a` lists where the program runs, such as C.utf8 for the \
+             encoding UTF-8. Loading a locale takes more calls than the failed search for one.",
         ),
     }
 }
 
-/// Nothing for what cannot be the name of a locale's source.
+/// `None` if it cannot be the name of a locale's source.
 fn install(wanted: &str) -> Option<Remedy> {
     let name = Name::parse(wanted);
     if !name.may_have_source() {
@@ -229,18 +230,19 @@ fn install(wanted: &str) -> Option<Remedy> {
         None => (wanted, "UTF-8"),
     };
     let then = "The program then runs in that locale: messages, sorting and formats change from C.";
-    Some(match name.has_territory() {
-        true => helpers::by_hand(
+    Some(if name.has_territory() {
+        helpers::by_hand(
             &format!(
                 "Install the locale where the program runs: needless fix --locale {wanted} (or localedef -i {source} -f {charmap} {wanted})"
             ),
             then,
-        ),
-        false => helpers::by_hand(
+        )
+    } else {
+        helpers::by_hand(
             &format!(
                 "Install a locale of the language {source} where the program runs: /usr/share/i18n/locales lists what there is; most names have a territory, as de_DE has"
             ),
             then,
-        ),
+        )
     })
 }

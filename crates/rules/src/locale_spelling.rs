@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
 //! A locale that is installed under another spelling than the one asked for. For each of twelve
-//! categories, each program start tries to open a file that is not there, before it finds the right
-//! one.
+//! categories, each program start tries to open a file that does not exist, before it finds the
+//! right one.
 //!
 //! ## Why it happens
 //!
-//! The directory of a locale bears the normalised name (`C.utf8`), people write the usual one
+//! The directory of a locale has the normalised name (`C.utf8`); people write the usual one
 //! (`C.UTF-8`). glibc tries the name as written first, category by category. In a locale archive
 //! any spelling is found without opening a file. But `C.utf8` is a directory on nearly every system
 //! (Debian 11 called it `C.UTF-8`), and so are all locales where no archive is built: with Fedora's
@@ -60,9 +60,10 @@
 //! ## Fix and caveat
 //!
 //! Write the name as `locale -a` prints it (`C.utf8`). The same locale is loaded; only the
-//! variable's text differs. Not where a program searches that text for "UTF-8", or where ssh hands it
-//! on to a host that knows the other spelling only. There a link `/usr/lib/locale/C.UTF-8` to `C.utf8`
-//! does as well, and leaves the variable alone: `needless fix --locale C.UTF-8` makes it.
+//! variable's text differs. Do not do this if a program searches that text for "UTF-8", or if ssh
+//! passes it on to a host that knows only the other spelling. In that case a link
+//! `/usr/lib/locale/C.UTF-8` to `C.utf8` helps as well, without a change of the variable: `needless
+//! fix --locale C.UTF-8` makes it.
 //!
 //! ## References
 //!
@@ -71,33 +72,32 @@
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=17318>: how C.UTF-8 came to glibc
 
 use crate::locale::{self, Cause};
-use crate::locale_advice::{Group, groups, unset_locpath};
+use crate::locale_advice::{LocaleGroup, groups, unset_locpath};
 use crate::select::Threshold;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Fact, Finding, Remedy, Safety, Stage};
+use needless_model::{Change, Env, Finding, Remedy, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-spelling",
     summary: "A locale is installed under another spelling: failed opens at each program start",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: locale::VARIABLES,
-    correctness: false,
-    pedantic: false,
     page: include_str!("locale_spelling.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     let late = groups(view, |s, cause| s.found_late() && !matches!(cause, Cause::Alias(..)));
     for group in late {
-        // Debian and most images set C.UTF-8: a few failed opens at each start. LOCPATH nobody has to set.
+        // Debian and most images set C.UTF-8, which costs a few failed opens at each start. Nobody
+        // has to set LOCPATH.
         let ordinary = group.elsewhere.is_none() && locale::is_english(group.first);
-        let bar = if ordinary { Threshold::Hundreds } else { Threshold::Usual };
-        sink.find_beyond(bar, finding(view, group));
+        let threshold = if ordinary { Threshold::Hundreds } else { Threshold::Usual };
+        sink.find_beyond(threshold, finding(view, group));
     }
 }
 
-fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
+fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
     let installed = group.installed();
     let (request, per_start) = (group.request(), group.per_start());
     let not_seen = match group.cause {
@@ -130,30 +130,30 @@ fn finding(view: &View<'_>, group: Group<'_>) -> Finding {
     }
 }
 
-/// The directory that was searched in vain, if LOCPATH names it or may name it.
-fn by_locpath<'p>(view: &View<'_>, group: &Group<'p>) -> Option<&'p str> {
+/// The directory that lacks the locale, if LOCPATH names it or may name it.
+fn by_locpath<'p>(view: &View<'_>, group: &LocaleGroup<'p>) -> Option<&'p str> {
     let directory = group.elsewhere?;
     let process = view.process(group.merged.processes[0]);
     let named = || locale::locpath(process)?.split(':').find(|part| *part == directory);
     (process.env == Env::Unknown || named().is_some()).then_some(directory)
 }
 
-/// What another spelling costs; `figures` as measured here.
+/// The caveat of another spelling, with the `figures` measured here.
 pub(crate) fn caveat(figures: &str) -> String {
     format!(
         "The same locale is loaded. Only the variable's text changes: some programs look for \
-         \"UTF-8\" in it, and ssh hands it on to other hosts.{figures}"
+         \"UTF-8\" in it, and ssh passes it on to other hosts.{figures}"
     )
 }
 
 /// Ends the search in `directory`, which LOCPATH names.
 pub(crate) fn without_locpath(directory: &str) -> Remedy {
     unset_locpath(&format!(
-        "Right if no locale is to come from {directory}; what was found came from elsewhere."
+        "Right if no locale should come from {directory}; the locale that was found came from elsewhere."
     ))
 }
 
-fn remedies(view: &View<'_>, group: &Group<'_>) -> Vec<Remedy> {
+fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if let Some(directory) = by_locpath(view, group) {
         remedies.push(without_locpath(directory));

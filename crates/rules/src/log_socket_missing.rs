@@ -33,8 +33,8 @@
 //! ## Fix and caveat
 //!
 //! Have the program log to its standard error, or mount the host's /dev/log into the container.
-//! Either way messages that were lost until now are kept: look first how many they are, and what they
-//! say of users.
+//! Either way, messages that were lost until now are kept: check first how many there are, and what
+//! they say about users.
 //!
 //! ## References
 //!
@@ -51,13 +51,11 @@ use needless_model::{ArgClass, Fact, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "log-socket-missing",
-    summary: "Each message to the system's log looks for a socket that is not there",
+    summary: "Each message to the system log makes the program look for a socket that does not exist",
     needs: &[Fact::Details, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("log_socket_missing.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A few messages are lost without harm.
@@ -71,10 +69,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let rows = details::rows_of(view, id, ArgClass::SystemLog);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let failed = rows.iter().filter(|(_, row)| matches!(row.outcome, Some(Err(_))));
-        let vain: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
-        let needless = vain.iter().map(|(_, count)| CALLS * count).sum();
+        let unheard: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
+        let needless = unheard.iter().map(|(_, count)| CALLS * count).sum();
         if needless > 0 {
-            let rows = vain.into_iter().map(|(at, _)| at).collect();
+            let rows = unheard.into_iter().map(|(at, _)| at).collect();
             cases.push(Case { process: id, needless, of: CALLS * of, rows });
         }
     }
@@ -88,10 +86,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "{program} calls syslog(), which looks for the socket at each message; the message is lost."
         );
         let remedies = vec![helpers::by_hand(
-            "Let the program log to its standard error, or give it /dev/log of a logger",
+            "Let the program log to its standard error, or give it a /dev/log with a logger",
             "With a logger, messages that were lost are kept; they may be many.",
         )];
-        // Where a message arrives, it is sent.
+        // With a logger, each message is sent: one more call.
         let besides = -((merged.needless / CALLS) as i64);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));

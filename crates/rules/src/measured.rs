@@ -4,15 +4,16 @@
 use crate::text::{list, number, wrapped};
 use std::fmt::Write as _;
 
-/// A program run as it is and mended, under strace both times, and what was predicted of it.
+/// A program run as it is and with the remedy, under strace both times, and what needless
+/// predicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The rule's name.
     pub rule: String,
     /// What ran, Markdown: "`ls /` with `LD_PRELOAD=libgone.so.0`".
     pub program: String,
-    /// What the second run had different, Markdown: "without it".
-    pub mended: String,
+    /// What was different in the second run, Markdown: "without it".
+    pub fixed: String,
     /// System calls of the first run, counted by strace.
     pub before: u64,
     /// System calls of the second run, counted by strace.
@@ -35,13 +36,13 @@ pub fn measured() -> Vec<Measured> {
 }
 
 impl Measured {
-    /// The row that a line of the table holds; nothing for a comment and for what is no row.
+    /// The row in a line of the table; `None` for a comment, or a line that is not a row.
     pub fn from_line(line: &str) -> Option<Measured> {
         if line.starts_with('#') {
             return None;
         }
         let cells: Vec<&str> = line.split('\t').collect();
-        let [rule, program, mended, before, after, ptrace, ebpf, log, beside, machine] = cells[..]
+        let [rule, program, fixed, before, after, ptrace, ebpf, log, beside, machine] = cells[..]
         else {
             return None;
         };
@@ -49,7 +50,7 @@ impl Measured {
         Some(Measured {
             rule: rule.to_owned(),
             program: program.to_owned(),
-            mended: mended.to_owned(),
+            fixed: fixed.to_owned(),
             before: count(before)?,
             after: count(after)?,
             predicted: [count(ptrace)?, count(ebpf)?, count(log)?],
@@ -60,15 +61,15 @@ impl Measured {
 
     /// The row as a line of the table.
     pub fn line(&self) -> String {
-        let Measured { rule, program, mended, before, after, predicted, beside, machine } = self;
+        let Measured { rule, program, fixed, before, after, predicted, beside, machine } = self;
         let [ptrace, ebpf, log] = predicted;
         format!(
-            "{rule}\t{program}\t{mended}\t{before}\t{after}\t{ptrace}\t{ebpf}\t{log}\t{}\t{machine}",
+            "{rule}\t{program}\t{fixed}\t{before}\t{after}\t{ptrace}\t{ebpf}\t{log}\t{}\t{machine}",
             beside.join(" "),
         )
     }
 
-    /// The row in a sentence or three.
+    /// The row in one to three sentences.
     fn sentences(&self) -> String {
         let saved = match self.before.checked_sub(self.after) {
             Some(0) => "none saved".to_owned(),
@@ -80,18 +81,21 @@ impl Measured {
             self.program,
             number(self.before),
             number(self.after),
-            self.mended,
+            self.fixed,
         );
         out += &match self.after < self.before {
             true => self.prediction(),
             false if self.predicted == [0; 3] => "none fewer".to_owned(),
             false => {
-                format!("that {} would go; what comes instead it does not count", self.prediction())
+                format!(
+                    "that {} would go; it does not count the calls that replace them",
+                    self.prediction()
+                )
             }
         };
         if !self.beside.is_empty() {
             let names: Vec<&str> = self.beside.iter().map(String::as_str).collect();
-            let _ = write!(out, ", the part of {} included", list(&names));
+            let _ = write!(out, ", including those of {}", list(&names));
         }
         out + "."
     }
@@ -114,7 +118,7 @@ impl Measured {
 /// As wide as the rest of a page.
 const COLUMNS: usize = 96;
 
-/// The proof on the page of this rule; nothing where no program of it was measured.
+/// The proof on the page of this rule; `None` if no program was measured for it.
 pub(crate) fn proof(rule: &str) -> Option<String> {
     let rows: Vec<Measured> = measured().into_iter().filter(|row| row.rule == rule).collect();
     let first = rows.first()?;
@@ -138,7 +142,7 @@ mod tests {
         Measured {
             rule: "tz-unset".to_owned(),
             program: "`date`".to_owned(),
-            mended: "with `TZ=UTC`".to_owned(),
+            fixed: "with `TZ=UTC`".to_owned(),
             before: 2212,
             after: 213,
             predicted: [1999, 1999, 1999],
@@ -164,20 +168,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_in_sentences() {
+    fn rows_are_written_as_sentences() {
         assert_eq!(
             row().sentences(),
             "`date`: strace counts 2,212 calls, and 213 with `TZ=UTC`: 1,999 fewer. needless had \
              predicted 1,999."
         );
-        let dearer = Measured { after: 2213, predicted: [1, 1, 3], ..row() };
-        let end = "1 more. needless had predicted that 1 live, 3 from strace's log would go; what \
-                   comes instead it does not count.";
-        assert!(dearer.sentences().ends_with(end), "{}", dearer.sentences());
+        let more = Measured { after: 2213, predicted: [1, 1, 3], ..row() };
+        let end = "1 more. needless had predicted that 1 live, 3 from strace's log would go; it \
+                   does not count the calls that replace them.";
+        assert!(more.sentences().ends_with(end), "{}", more.sentences());
         let beside = vec!["a".to_owned(), "b".to_owned()];
         let three = Measured { predicted: [1, 2, 3], beside, ..row() };
         let end =
-            "1 under ptrace, 2 under eBPF and 3 from strace's log, the part of a and b included.";
+            "1 under ptrace, 2 under eBPF and 3 from strace's log, including those of a and b.";
         assert!(three.sentences().ends_with(end), "{}", three.sentences());
     }
 }

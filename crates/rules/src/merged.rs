@@ -1,6 +1,6 @@
 //! What a rule found in several processes, put together: the sums, the evidence, the call sites.
 
-use needless_model::{CallId, Errno, Evidence, Finding, ProcId, Profile, Stage, Target};
+use needless_model::{CallId, Errno, Evidence, Finding, ProcId, Profile, RuleName, Stage, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a rule found in one process, before processes are put together.
@@ -26,9 +26,9 @@ pub(crate) struct Merged {
 impl Merged {
     /// A finding of `rule` with all that follows from its cases. What it says (`stage`, `what`,
     /// `why`, `remedies`) is for the rule to write.
-    pub(crate) fn finding(self, rule: &'static str) -> Finding {
+    pub(crate) fn finding(self, rule: impl Into<RuleName>) -> Finding {
         Finding {
-            rule,
+            rule: rule.into(),
             stage: Stage::Seen,
             processes: self.processes,
             service: None,
@@ -47,53 +47,54 @@ impl Merged {
     }
 }
 
-/// Sums that are at hand.
-const AT_HAND: usize = 4;
+/// How many of the latest sums are kept beside the map.
+const RECENT: usize = 4;
 /// Evidence lines of a finding; more would hide the first ones.
 const EVIDENCE: usize = 8;
 
-/// What a line of evidence is about: how the paths begin, what stands for that in which they differ,
-/// and how they end.
+/// The paths of a line of evidence: how they begin, a placeholder for the part in which they
+/// differ, and how they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct About<'p>(pub(crate) &'p str, pub(crate) &'static str, pub(crate) &'p str);
+pub(crate) struct PathPattern<'p>(pub(crate) &'p str, pub(crate) &'static str, pub(crate) &'p str);
 
-impl<'p> About<'p> {
+impl<'p> PathPattern<'p> {
     /// This path.
-    pub(crate) fn path(path: &'p str) -> About<'p> {
-        About(path, "", "")
+    pub(crate) fn path(path: &'p str) -> PathPattern<'p> {
+        PathPattern(path, "", "")
     }
 
-    /// Whatever was asked for below this directory.
-    pub(crate) fn below(dir: &'p str) -> About<'p> {
-        About(dir, "/…", "")
+    /// Everything that was asked for below this directory.
+    pub(crate) fn below(dir: &'p str) -> PathPattern<'p> {
+        PathPattern(dir, "/…", "")
     }
 }
 
-impl std::fmt::Display for About<'_> {
+impl std::fmt::Display for PathPattern<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}{}", self.0, self.1, self.2)
     }
 }
 
 pub(crate) fn merge(profile: &Profile, cases: Vec<Case>) -> Merged {
-    merge_by(profile, cases, About::path)
+    merge_by(profile, cases, PathPattern::path)
 }
 
-/// As [`merge`], the evidence put together by what `about` makes of a path.
+/// Like [`merge`]; paths for which `about` gives the same pattern share a line of evidence.
 pub(crate) fn merge_by<'p>(
     profile: &'p Profile,
     cases: Vec<Case>,
-    about: impl Fn(&'p str) -> About<'p>,
+    about: impl Fn(&'p str) -> PathPattern<'p>,
 ) -> Merged {
     merge_shared(profile, cases, &HashMap::new(), about)
 }
 
-/// As [`merge_by`], with rows of which only so many calls count; where the rest are made is not said.
+/// Like [`merge_by`], with rows of which only some calls count: `shared` says how many. Their call
+/// sites are left out, because these may belong to the other calls.
 pub(crate) fn merge_shared<'p>(
     profile: &'p Profile,
     mut cases: Vec<Case>,
     shared: &HashMap<usize, u64>,
-    about: impl Fn(&'p str) -> About<'p>,
+    about: impl Fn(&'p str) -> PathPattern<'p>,
 ) -> Merged {
     cases.sort_by_key(|case| (std::cmp::Reverse(case.needless), case.process));
     let mut known = HashSet::new();
@@ -113,40 +114,41 @@ fn evidence<'p>(
     profile: &'p Profile,
     rows: &[usize],
     shared: &HashMap<usize, u64>,
-    about: impl Fn(&'p str) -> About<'p>,
+    about: impl Fn(&'p str) -> PathPattern<'p>,
 ) -> Vec<Evidence> {
-    let mut sums: HashMap<(CallId, About<'p>, Outcome), u64> = HashMap::new();
-    // Rows about the same thing mostly follow one another: a few sums that are at hand spare nearly
-    // all look-ups.
-    let mut at_hand: [Option<Sum<'p>>; AT_HAND] = [None; AT_HAND];
+    let mut sums: HashMap<(CallId, PathPattern<'p>, Outcome), u64> = HashMap::new();
+    // Rows about the same thing mostly follow one another: a few recent sums avoid nearly all
+    // look-ups.
+    let mut recent: [Option<Sum<'p>>; RECENT] = [None; RECENT];
     let mut oldest = 0;
     for at in rows {
         let row = &profile.rows[*at];
-        let count = match shared.is_empty() {
-            true => row.count,
-            false => shared.get(at).copied().unwrap_or(row.count),
+        let count = if shared.is_empty() {
+            row.count
+        } else {
+            shared.get(at).copied().unwrap_or(row.count)
         };
         let about = match row.target {
-            Target::ArgClass(detail) => About::path(detail.words()),
+            Target::ArgClass(detail) => PathPattern::path(detail.words()),
             _ => about(profile.path(row)),
         };
         let key = (row.call, about, row.outcome);
-        if let Some((_, sum)) = at_hand.iter_mut().flatten().find(|(known, _)| *known == key) {
+        if let Some((_, sum)) = recent.iter_mut().flatten().find(|(known, _)| *known == key) {
             *sum += count;
             continue;
         }
-        if let Some((key, sum)) = at_hand[oldest].replace((key, count)) {
+        if let Some((key, sum)) = recent[oldest].replace((key, count)) {
             *sums.entry(key).or_default() += sum;
         }
-        oldest = (oldest + 1) % AT_HAND;
+        oldest = (oldest + 1) % RECENT;
     }
-    for (key, sum) in at_hand.into_iter().flatten() {
+    for (key, sum) in recent.into_iter().flatten() {
         *sums.entry(key).or_default() += sum;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     let name = |call: &CallId| profile.strings.text(call.0);
     let in_order = |((one, path, how), n): &Sum<'_>, ((other, to, end), m): &Sum<'_>| {
-        m.cmp(n).then_with(|| (name(one), path, words(*how)).cmp(&(name(other), to, words(*end))))
+        m.cmp(n).then_with(|| (name(one), path, label(*how)).cmp(&(name(other), to, label(*end))))
     };
     if sums.len() > EVIDENCE {
         sums.select_nth_unstable_by(EVIDENCE, in_order);
@@ -156,7 +158,7 @@ fn evidence<'p>(
     let to_line = |((call, about, outcome), count): Sum<'_>| Evidence {
         call: name(&call).to_owned(),
         path: about.to_string(),
-        outcome: words(outcome).to_owned(),
+        outcome: label(outcome).to_owned(),
         count,
     };
     sums.into_iter().map(to_line).collect()
@@ -165,9 +167,9 @@ fn evidence<'p>(
 /// How a call ended, where that was seen.
 type Outcome = Option<Result<(), Errno>>;
 /// How many calls of one kind, about one thing, ended alike.
-type Sum<'p> = ((CallId, About<'p>, Outcome), u64);
+type Sum<'p> = ((CallId, PathPattern<'p>, Outcome), u64);
 
-fn words(outcome: Outcome) -> &'static str {
+fn label(outcome: Outcome) -> &'static str {
     match outcome {
         Some(Ok(())) => "ok",
         Some(Err(errno)) => errno.name(),

@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
 //! Programs with messages in the old format of X/Open (`.cat`) that look for their catalogue under
-//! every template of NLSPATH, in vain.
+//! every template of NLSPATH, and do not find it.
 //!
 //! ## Why it happens
 //!
 //! `catopen()` tries each template of NLSPATH with the parts of the locale's name filled in. Few
-//! programs of today have such catalogues; the variable is left over from installations of old Unix
+//! programs have such catalogues today; the variable is left over from installations of old Unix
 //! software.
 //!
 //! ## Example
@@ -58,27 +58,25 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset NLSPATH. Not where a program that was not observed has catalogues there: its messages would
-//! then be in English.
+//! Unset NLSPATH. Do not do this if a program that was not observed has catalogues there: its
+//! messages would be in English.
 //!
 //! ## References
 //!
 //! * `man 3 catopen`
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "message-path",
-    summary: "NLSPATH makes programs look for message catalogues that are not there",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "NLSPATH makes programs look for message catalogues that do not exist",
     variables: &["NLSPATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("message_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -95,15 +93,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         path.ends_with(".cat")
             && starts.filter(|start| start.len() > 1).any(|start| path.starts_with(start))
     };
-    let vain = |id: ProcId| {
+    let finds_none = |id: ProcId| {
         let mut rows = view.rows_of(id).filter(|(_, row)| listed(id, view.profile.path(row)));
         rows.all(|(_, row)| helpers::absent(row))
     };
-    let part = |row: &Row, path: &str| match listed(row.process, path) {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if listed(row.process, path) { RowClass::Needless } else { RowClass::Unrelated }
     };
-    let cases = helpers::cases(view, sink, vain, part);
+    let cases = helpers::cases(view, sink, finds_none, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
         let what =

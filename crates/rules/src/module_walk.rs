@@ -1,13 +1,13 @@
 //! ## What it finds
 //!
-//! A Node program that lies many directories below its `node_modules`: each package is looked for
+//! A Node program that lies many directories below its `node_modules`: Node looks for each package
 //! in every directory on the way up.
 //!
 //! ## Why it happens
 //!
-//! `require("x")` asks for `node_modules` in the directory of the file that requires, in the one
-//! above it, and so on to the root. To learn the type of each file, Node looks for a `package.json` in
-//! the same directories.
+//! `require("x")` looks for `node_modules` in the directory of the file that requires, in the one
+//! above it, and so on to the root. To learn the type of each file, Node looks for a `package.json`
+//! in the same directories.
 //!
 //! ## Example
 //!
@@ -33,7 +33,7 @@
 //!
 //! ## Not a finding
 //!
-//! Beside its packages, whose own directories have none below:
+//! A program beside its packages; their own directories contain no `node_modules`:
 //!
 //! ```trace
 //! execve("/usr/bin/node", ["node"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -62,30 +62,27 @@
 //!
 //! ## Fix and caveat
 //!
-//! Start the program from a file beside its `node_modules`, put a `package.json` beside that file, or
-//! bundle the program into one file. Which copy of a package is loaded may change: this is for
-//! whoever builds the program.
+//! Start the program from a file beside its `node_modules`, put a `package.json` beside that file,
+//! or bundle the program into one file. Which copy of a package is loaded may change: this is for
+//! the people who build the program.
 //!
 //! ## References
 //!
 //! * <https://nodejs.org/api/modules.html#loading-from-node_modules-folders>
 //! * <https://github.com/nodejs/node/pull/60425>: what it costs on a slow file system
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Row, Stage};
+use needless_model::{ProcId, Row, Stage};
 use std::collections::BTreeSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "module-walk",
     summary: "Node looks for node_modules and package.json in many directories above the program",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("module_walk.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Most programs lie a few directories below their packages.
@@ -93,18 +90,17 @@ const FEWEST_DIRS: usize = 6;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     let node = |id: ProcId| view.process(id).name().starts_with("node");
-    // Of a package's own files nobody but its author can say where they should lie.
+    // Only the author of a package can say where its own files should lie.
     let walked = |row: &Row, path: &str| {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         helpers::absent(row)
             && !dir.contains("/node_modules")
             && (name == "node_modules" || name == "package.json")
     };
-    let part = |row: &Row, path: &str| match walked(row, path) {
-        true => Part::Needless,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if walked(row, path) { RowClass::Needless } else { RowClass::Unrelated }
     };
-    let cases = helpers::cases(view, sink, node, part);
+    let cases = helpers::cases(view, sink, node, class);
     let mut deep = Vec::new();
     for case in cases {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
@@ -116,12 +112,12 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, deep, 1) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} calls look for node_modules or package.json above the program in vain",
+            "{} failed calls look for node_modules or package.json above the program",
             number(merged.needless)
         );
         let why = format!(
-            "{program} runs files that lie many directories below their packages, and asks in each \
-             directory on the way up, for each package anew."
+            "{program} runs files that lie many directories below their packages, and looks in each \
+             directory on the way up, again for each package."
         );
         let remedies = vec![helpers::by_hand(
             "Start the program beside its node_modules, give it a package.json there, or bundle it",

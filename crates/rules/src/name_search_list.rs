@@ -1,13 +1,13 @@
 //! ## What it finds
 //!
-//! Programs that look up full names such as `api.example.com`, and have the resolver ask for
+//! Programs that look up full names such as `api.example.com`, while the resolver asks for
 //! `api.example.com.svc.cluster.local` and others first.
 //!
 //! ## Why it happens
 //!
-//! `ndots:5` in /etc/resolv.conf, which Kubernetes writes, has every name with fewer than five dots
-//! tried with each domain of the list before it is tried as it is. With four domains that is five
-//! queries for each look-up, and the answer to each has to be waited for.
+//! `ndots:5` in /etc/resolv.conf, which Kubernetes writes, makes the resolver try every name with
+//! fewer than five dots with each domain of the list before it tries the name as it is. With four
+//! domains that is five queries for each look-up, and the program waits for the answer to each.
 //!
 //! ## Example
 //!
@@ -47,10 +47,10 @@
 //!
 //! ## Fix and caveat
 //!
-//! RES_OPTIONS=ndots:1, or `dnsConfig` with `ndots: "1"` in the pod, or a dot at the end of the
-//! name. Short names of services with a dot in them (`db.other-namespace`) are then first tried as
-//! they are, and found one query later. Not where such a name could exist outside, too: the program
-//! would then reach that one.
+//! Set RES_OPTIONS=ndots:1, or `dnsConfig` with `ndots: "1"` in the pod, or write a dot at the end
+//! of the name. Short names of services with a dot in them (`db.other-namespace`) are then first
+//! tried as they are, and found one query later. Do not do this if such a name could also exist
+//! outside: the program would then reach that one.
 //!
 //! ## References
 //!
@@ -66,13 +66,12 @@ use needless_model::{ArgClass, Fact, Libc, Process, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "name-search-list",
-    summary: "Names are first looked up with each domain of a search list added, in vain",
+    summary: "Names are first looked up with each domain of a search list added, and not found",
     needs: &[Fact::Details, Fact::Paths, Fact::Outcomes],
     variables: &["RES_OPTIONS"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("name_search_list.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A few look-ups are not worth a change.
@@ -80,7 +79,7 @@ const FEWEST_QUERIES: u64 = 20;
 /// What glibc does for each query: a socket, its address, and, for both kinds of address, a message
 /// sent, three waits, two lengths asked for and two answers.
 const CALLS_PER_QUERY: u64 = 10;
-/// Besides, an option is set and the socket closed.
+/// In addition, it sets an option and closes the socket.
 const MORE_PER_QUERY: u64 = 2;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -91,7 +90,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let hosts = |row: &Row| row.query == Query::Open && view.profile.path(row) == "/etc/hosts";
         let names = view.rows_of(id).filter(|(_, row)| hosts(row) && row.ok());
         let names: u64 = names.map(|(_, row)| row.count).sum();
-        // With a search list there are at least three: two kinds of servers asked in turn are two.
+        // With a search list there are at least three queries for a name: two servers that are
+        // asked in turn make two.
         if names > 0 && queries >= FEWEST_QUERIES && queries >= 3 * names {
             let rows = rows.into_iter().map(|(at, _)| at).collect();
             cases.push(Case {
@@ -124,7 +124,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// One more of the options that the process has.
+/// Adds an option to those that the process has.
 pub(crate) fn remedy(process: &Process) -> Remedy {
     let price = "Short names with a dot in them (db.other-namespace) are then tried as they are first, \
                  and found one query later.";

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! Directories of NODE_PATH in which Node looks for a package after it was found nowhere else, and
-//! finds nothing.
+//! Directories of NODE_PATH in which Node looks for packages that it found nowhere else, and finds
+//! nothing.
 //!
 //! ## Why it happens
 //!
@@ -29,7 +29,7 @@
 //! unset NODE_PATH
 //! ```
 //!
-//! In a log that does not tell the environment:
+//! In a log without the environment:
 //!
 //! ```trace
 //! execve("/usr/bin/node", ["node"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -71,65 +71,53 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset NODE_PATH, or leave only directories that hold packages. Not where a program that was not
-//! observed loads packages from them. Node's authors advise against the variable: install
+//! Unset NODE_PATH, or leave only directories that hold packages. Do not do this if a program that
+//! was not observed loads packages from them. Node's authors advise against the variable: install
 //! dependencies beside the program.
 //!
 //! ## References
 //!
 //! * <https://nodejs.org/api/modules.html#loading-from-the-global-folders>
 
-use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
-use std::collections::{HashMap, HashSet};
-
 use crate::helpers;
+use crate::search::{self, Infer, Search, named};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId};
+use needless_model::ProcId;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "node-path",
     summary: "NODE_PATH lists directories that hold none of the packages that Node programs require",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["NODE_PATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("node_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "NODE_PATH",
     who: |view, id| node(view, id),
-    file: |_| true,
-    asker: Asker::Program,
-    usual: of_the_system,
-    base: |dir| dir,
     infer: Infer::By(dirs),
-    again: Again::Unknown,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "packages",
     why: "Node asks in each directory of the list, by five names, for every package that no node_modules directory holds.",
     manual: "Find where NODE_PATH lists these directories, and unset it there",
     caveat: "A program that was not observed may load packages from these directories.",
-    by_hand: false,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH);
 }
 
-/// A name that is missed in so many directories was looked for in a list.
+/// A name that is missing in this many directories was looked for in a list.
 const FEWEST_DIRS: usize = 5;
 
 fn node(view: &View<'_>, id: ProcId) -> bool {
     named(view, id, &["node", "electron"])
 }
 
-/// Directories below which the same package was asked for by its `package.json`, but those that
+/// Directories below which the same package was asked for by its `package.json`, except those that
 /// Node walks through by itself.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let mut missed: HashMap<&str, HashSet<&'p str>> = HashMap::new();

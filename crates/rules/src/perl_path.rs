@@ -4,9 +4,9 @@
 //!
 //! ## Why it happens
 //!
-//! They come before Perl's own directories. At each start Perl asks in each for the subdirectories
-//! of its version and architecture; then for each module it asks twice: for the compiled form
-//! (`.pmc`) and for the module.
+//! Perl searches them before its own directories. At each start it looks in each for the
+//! subdirectories of its version and architecture; then it looks for each module twice: for the
+//! compiled form (`.pmc`) and for the module.
 //!
 //! ## Example
 //!
@@ -26,7 +26,7 @@
 //! unset PERL5LIB
 //! ```
 //!
-//! In a log that does not tell the environment:
+//! In a log without the environment:
 //!
 //! ```trace
 //! execve("/usr/bin/pod2man", ["pod2man"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -43,8 +43,8 @@
 //! manual
 //! ```
 //!
-//! Perl asks each mention of a directory. Where `-I` names it as well, only one half goes with the variable; how often
-//! a name is asked for shows by the directories that are named once:
+//! Perl searches a directory once for each mention. If `-I` names it as well, only half of the
+//! calls are saved; the directories that are named once show how often each name is looked for:
 //!
 //! ```trace
 //! env PERL5LIB=/opt/a
@@ -91,30 +91,28 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PERL5LIB, or leave only the directories that hold modules. Not where a program that was not
-//! observed loads modules from them: `use lib` in that program spares the others.
+//! Unset PERL5LIB, or leave only the directories that hold modules. Do not do this if a program
+//! that was not observed loads modules from them: write `use lib` in that program first.
 //!
 //! ## References
 //!
 //! * `man 1 perlrun`, PERL5LIB
 
 use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Infer, Search, named};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId};
+use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "perl-path",
     summary: "PERL5LIB lists directories that hold none of the modules that Perl programs load",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PERL5LIB"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("perl_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "PERL5LIB",
     who: |view, id| view.process(id).env.value("PERL5LIB").is_none() || perl(view, id),
@@ -123,26 +121,21 @@ const SEARCH: Search = Search {
             || !path.contains('.')
             || path.contains("5.")
     },
-    asker: Asker::Program,
-    usual: of_the_system,
-    base: |dir| dir,
     infer: Infer::Chains,
     again: Again::Names,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "Perl modules",
-    why: "The list comes before Perl's own directories, and each module is asked for twice in each directory.",
+    why: "Perl searches the list before its own directories, and looks for each module twice in \
+          each directory.",
     manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
     caveat: "A program that was not observed may load modules from these directories.",
-    by_hand: false,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".pm") {
         return;
     }
-    search::check(view, sink, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH);
 }
 
 fn perl(view: &View<'_>, id: ProcId) -> bool {

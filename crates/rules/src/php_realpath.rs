@@ -1,7 +1,6 @@
 //! ## What it finds
 //!
-//! PHP programs that ask for the status of every directory on the way to each file they include,
-//! again and again.
+//! PHP programs that check, again and again, every directory in the path of each file they include.
 //!
 //! ## Why it happens
 //!
@@ -49,35 +48,32 @@
 //!
 //! ## Fix and caveat
 //!
-//! `open_basedir` is a security control: where the server or its users rely on it, leave it. Where
-//! each site runs as a user of its own, or in a container, those confine it better, and PHP's
-//! setting can go. Otherwise make `realpath_cache_size` and `realpath_cache_ttl` larger; a link
-//! that is changed is then seen later.
+//! `open_basedir` is a security control: if the server or its users rely on it, leave it. If each
+//! site runs as a user of its own, or in a container, these confine it better, and PHP's setting
+//! can go. Otherwise make `realpath_cache_size` and `realpath_cache_ttl` larger; PHP then notices a
+//! changed link later.
 //!
 //! ## References
 //!
 //! * <https://www.php.net/manual/en/ini.core.php#ini.open-basedir>
 //! * <https://bugs.php.net/bug.php?id=48677>
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "php-realpath",
-    summary: "PHP asks about each part of the path of each file that it includes",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
+    summary: "PHP checks each part of the path of each file that it includes",
     page: include_str!("php_realpath.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer are what any start costs.
+/// Any start costs fewer than this.
 const FEWEST: u64 = 500;
-/// How often one path is asked for, at least, where nothing is remembered.
+/// If nothing is remembered, a path is checked at least this often.
 const FEWEST_EACH: u64 = 10;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -90,21 +86,21 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     };
     let script =
         |id: ProcId| view.rows_of(id).any(|(_, row)| view.profile.path(row).ends_with(".php"));
-    let part = |row: &Row, _: &str| match row.query {
-        Query::Lstat if row.ok() && row.count >= FEWEST_EACH => Part::Again,
-        Query::Lstat if row.ok() => Part::Needed,
-        _ => Part::Not,
+    let class = |row: &Row, _: &str| match row.query {
+        Query::Lstat if row.ok() && row.count >= FEWEST_EACH => RowClass::AllButOne,
+        Query::Lstat if row.ok() => RowClass::Needed,
+        _ => RowClass::Unrelated,
     };
-    let cases = helpers::cases(view, sink, |id| php(id) && script(id), part);
+    let cases = helpers::cases(view, sink, |id| php(id) && script(id), class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} lstats ask about a part of a path that was asked for before",
+            "{} of {} lstats check a part of a path that was checked before",
             number(merged.needless),
             number(merged.of)
         );
         let why = format!(
-            "{program} resolves the paths of included files anew each time: open_basedir is set, \
+            "{program} resolves the paths of included files again each time: open_basedir is set, \
              which turns the realpath cache off, or that cache is too small."
         );
         let remedies = vec![

@@ -6,9 +6,9 @@
 //! ## Why it happens
 //!
 //! A bare name is searched for in every directory of the system, with the subdirectories for
-//! processor variants: 88 to 152 calls per program start on Debian 12 (glibc 2.36), depending on the
-//! processor, and about 32 since glibc 2.37, which dropped most of the subdirectories. A path costs
-//! one call. The variable is inherited by whatever the program starts.
+//! processor variants: 88 to 152 calls per program start on Debian 12 (glibc 2.36), depending on
+//! the processor, and about 32 since glibc 2.37, which dropped most of the subdirectories. A path
+//! costs one call. All programs that the program starts inherit the variable.
 //!
 //! ## Example
 //!
@@ -63,8 +63,8 @@
 //! nothing
 //! ```
 //!
-//! The C library itself, looked for in the directories of LD_LIBRARY_PATH and found after them, in a
-//! log that does not tell the environment:
+//! The C library itself, looked for in the directories of LD_LIBRARY_PATH and found after them, in
+//! a log without the environment:
 //!
 //! ```trace
 //! execve("/usr/bin/sh", ["sh"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -98,8 +98,8 @@
 //! ## Fix and caveat
 //!
 //! Take the name out of LD_PRELOAD, where it is set. If the library is wanted (an allocator, a
-//! security agent), do not: install it, and name it by its path. A set-user-ID program ignores names
-//! with a slash, and is not reported.
+//! security agent), install it instead, and name it by its path. A set-user-ID program ignores
+//! names with a slash, and is not reported.
 //!
 //! ## References
 //!
@@ -107,7 +107,7 @@
 //! * <https://github.com/lutris/lutris/issues/5658>: the message, from a setting left behind
 
 use crate::search;
-use crate::select::{About, Case, merge_by};
+use crate::select::{Case, PathPattern, merge_by};
 use crate::text::{count, number};
 
 use crate::helpers;
@@ -117,16 +117,14 @@ use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "preload-missing",
-    summary: "LD_PRELOAD names a library that is not there, and each program start looks for it",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "LD_PRELOAD names a library that does not exist, and each program start looks for it",
     variables: &["LD_PRELOAD"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("preload_missing.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A name that is searched for in fewer directories is no bare name of LD_PRELOAD.
+/// A name that is searched for in fewer directories is not a bare name in LD_PRELOAD.
 const FEWEST_DIRS: usize = 4;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -142,13 +140,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         for (at, row) in view.rows_of(id) {
             let path = view.profile.path(row);
             let name = path.rsplit('/').next().unwrap_or(path);
-            // What is opened later, no loader preloads.
+            // The loader preloads nothing after this.
             if row.query == Query::Open && row.ok() && (name == "libc.so.6" || is_musl(name)) {
                 // If it was searched for, it was found.
                 tried.remove(name);
                 break;
             }
-            // Of each directory the loader asks once whether it is there.
+            // The loader checks once whether each directory exists.
             if row.query == Query::Stat && search::of_the_system(path) {
                 variants.push(at);
             }
@@ -189,7 +187,7 @@ fn is_musl(name: &str) -> bool {
     name.starts_with("libc.musl-")
 }
 
-/// Opens of the other entries that are there.
+/// Opens of the other entries that exist.
 fn found_others(view: &View<'_>, case: &Case, value: Option<&str>, name: &str) -> u64 {
     let others = value.into_iter().flat_map(|value| value.split([':', ' ']));
     let others: Vec<&str> = others.filter(|entry| !ends_with(entry, name)).collect();
@@ -202,9 +200,8 @@ fn ends_with(entry: &str, name: &str) -> bool {
 }
 
 fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -> Finding {
-    let merged = merge_by(view.profile, cases, |path| match path.ends_with(name) {
-        true => About("", "…/", name),
-        false => About::path(path),
+    let merged = merge_by(view.profile, cases, |path| {
+        if path.ends_with(name) { PathPattern("", "…/", name) } else { PathPattern::path(path) }
     });
     let starts = count(merged.processes.len() as u64, "program start", "program starts");
     let kept: Vec<&str> = value
@@ -214,7 +211,7 @@ fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -
         .collect();
     Finding {
         stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
-        what: format!("{} calls look for {name} in vain, in {starts}", number(merged.needless)),
+        what: format!("{} failed calls look for {name}, in {starts}", number(merged.needless)),
         why: format!(
             "{} names {name}, which the loader does not find. It looks for the library at every \
              program start, and writes an error each time.",
@@ -228,9 +225,10 @@ fn finding(view: &View<'_>, value: Option<&str>, name: &str, cases: Vec<Case>) -
 /// Leaves only the libraries in `kept` in the list.
 pub(crate) fn remedy(kept: &[&str]) -> Remedy {
     let variable = "LD_PRELOAD".to_owned();
-    let change = match kept.is_empty() {
-        true => Change::UnsetEnv { variable },
-        false => Change::SetEnv { variable, value: Some(kept.join(":")) },
+    let change = if kept.is_empty() {
+        Change::UnsetEnv { variable }
+    } else {
+        Change::SetEnv { variable, value: Some(kept.join(":")) }
     };
     let caveat = "No program that was observed found the library. One that runs with another root, \
                   where the library exists, would lose it.";

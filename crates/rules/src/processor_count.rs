@@ -5,8 +5,8 @@
 //! ## Why it happens
 //!
 //! `sysconf(_SC_NPROCESSORS_ONLN)` and `get_nprocs()` open, read and close
-//! /sys/devices/system/cpu/online at each call, in every recent version of glibc but 2.34. Allocators
-//! and thread pools that ask at each decision pay for it.
+//! /sys/devices/system/cpu/online at each call, in every recent version of glibc but 2.34.
+//! Allocators and thread pools that ask at each decision pay this each time.
 //!
 //! ## Example
 //!
@@ -34,8 +34,9 @@
 //! ## Fix and caveat
 //!
 //! The program, or the library that asks, has to remember the number. Some take it from a variable
-//! and then do not ask: OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, RAYON_NUM_THREADS. Not where
-//! processors come and go (virtual machines that are resized): the number then stays what it was.
+//! and then do not ask: OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, RAYON_NUM_THREADS. Do not do this
+//! where processors come and go (virtual machines that are resized): the program would keep the old
+//! number.
 //!
 //! ## References
 //!
@@ -44,17 +45,14 @@
 use crate::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, Stage};
+use needless_model::Stage;
 
 pub(crate) const RULE: Rule = Rule {
     name: "processor-count",
     summary: "The number of processors is read from /sys again and again",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("processor_count.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Each of a few libraries may ask.
@@ -73,7 +71,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} times the number of processors is read from /sys",
+            "{} of {} reads of the number of processors repeat an earlier one",
             number(merged.needless),
             number(merged.of)
         );
@@ -81,10 +79,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "{program} calls get_nprocs() or sysconf() where it could remember the number."
         );
         let remedies = vec![helpers::by_hand(
-            "Let the program remember the number, or give it by the variable of its thread pool",
+            "Let the program remember the number, or set it with the variable of its thread pool",
             "A change of code or configuration; processors that come and go are then not seen.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

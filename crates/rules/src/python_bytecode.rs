@@ -1,14 +1,14 @@
 //! ## What it finds
 //!
-//! Modules of Python that are read as source and compiled at each start, since no compiled form
-//! (`.pyc`) is there and none is written.
+//! Modules of Python that are read as source and compiled at each start, because there is no
+//! compiled form (`.pyc`) and none is written.
 //!
 //! ## Why it happens
 //!
-//! With PYTHONDONTWRITEBYTECODE, set in many container images, or where the directory cannot be
-//! written, Python looks for the compiled form of each module in vain, reads the source and
-//! compiles it. The calls are few; compiling is what takes the time. In the container of the second
-//! reference it was nearly half of a start: 3.36 s, and 1.85 s with the modules compiled.
+//! If PYTHONDONTWRITEBYTECODE is set, as in many container images, or if the directory cannot be
+//! written, Python does not find the compiled form of a module, reads the source and compiles it.
+//! The calls are few; compiling takes the time. In the container of the second reference it took
+//! nearly half of a start: 3.36 s, and 1.85 s with the modules compiled.
 //!
 //! ## Example
 //!
@@ -63,8 +63,8 @@
 //! nothing
 //! ```
 //!
-//! The program itself, which Python never caches; and compiled modules, which the variable does not
-//! keep from being read:
+//! The program itself, which Python never caches; and compiled modules, which Python reads in spite
+//! of the variable:
 //!
 //! ```trace
 //! env PYTHONDONTWRITEBYTECODE=1
@@ -86,9 +86,9 @@
 //! ## Fix and caveat
 //!
 //! Compile when the image is built (`python3 -m compileall`): the variable may then stay. Or unset
-//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names another
-//! place where those directories cannot be written. The image grows, by about as much as the sources
-//! take; a file system that must stay as it is wants the first way.
+//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names
+//! another place if those directories cannot be written. The image grows by about the size of the
+//! sources. If the file system must not change at run time, compile when the image is built.
 //!
 //! ## References
 //!
@@ -99,21 +99,19 @@ use crate::helpers;
 use crate::select::Case;
 use crate::text::count;
 use crate::{Rule, Sink, View};
-use needless_model::{Env, Fact, Query, Remedy, Stage};
+use needless_model::{Env, Query, Remedy, Stage};
 use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "python-bytecode",
-    summary: "Python compiles the same modules at each start, for want of cached bytecode",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "Python compiles the same modules at each start, because no bytecode is cached",
     variables: &["PYTHONDONTWRITEBYTECODE"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("python_bytecode.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A few modules are compiled in no time.
+/// Compiling fewer modules takes no noticeable time.
 const FEWEST: u64 = 10;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -149,26 +147,26 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let merged = helpers::merged(view, cases);
         let modules = count(merged.needless / 2, "module is", "modules are");
         let cause = match (forbidden, &first.env) {
-            (true, _) => format!("is not written, since {variable} is set"),
-            (false, Env::Unknown) => format!("is not written, perhaps since {variable} is set"),
+            (true, _) => format!("is not written, because {variable} is set"),
+            (false, Env::Unknown) => format!("is not written, perhaps because {variable} is set"),
             (false, _) => "could not be written".to_owned(),
         };
         let why = format!(
-            "The compiled form of each module is missing, and {cause}. {program} looks for it in \
-             vain, reads the source and compiles it at each start."
+            "The compiled form of each module is missing, and {cause}. At each start {program} \
+             looks for it, reads the source instead and compiles it."
         );
-        let what = format!("{modules} compiled anew at each start: no cached bytecode");
+        let what = format!("{modules} compiled again at each start: no cached bytecode");
         let compile =
             "Compile the modules once, when they are installed: python3 -m compileall DIRECTORY";
         let mut remedies = vec![helpers::by_hand(
             compile,
-            "Needs the right to write beside the sources; to be repeated when they change.",
+            "Needs the right to write beside the sources; repeat it when they change.",
         )];
         if forbidden {
             remedies.insert(0, remedy());
         }
         let stage = if forbidden { Stage::Explained } else { Stage::Seen };
-        // The compiled form is opened in the source's place.
+        // The compiled form is opened instead of the source.
         let besides = -((merged.needless / 2) as i64);
         let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
         sink.find(helpers::beside(finding, besides));

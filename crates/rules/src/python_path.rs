@@ -1,12 +1,12 @@
 //! ## What it finds
 //!
-//! Directories of PYTHONPATH that every import asks about, and that hold nothing that is imported.
+//! Directories of PYTHONPATH that every import checks, and that hold nothing that is imported.
 //!
 //! ## Why it happens
 //!
-//! They come before the standard library. For each module that is imported, Python asks each
-//! directory whether it has changed (one stat), and lists it once. Directories that do not exist
-//! cost two or three calls each at the start.
+//! Python searches them before the standard library. For each module that is imported, it checks
+//! whether each directory has changed (one stat); it lists each directory once. Directories that do
+//! not exist cost two or three calls each at the start.
 //!
 //! ## Example
 //!
@@ -26,7 +26,7 @@
 //! unset PYTHONPATH
 //! ```
 //!
-//! Directories that do not exist, in a log that does not tell the environment:
+//! Directories that do not exist, in a log without the environment:
 //!
 //! ```trace
 //! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -46,9 +46,9 @@
 //! manual
 //! ```
 //!
-//! Python asks each entry of sys.path. Where a program puts the directory there once more, only what is asked of
-//! the standard library as well, once for each import, goes with the variable. What Python asks when it first meets a
-//! directory stays.
+//! Python checks each entry of sys.path. If a program adds the directory there once more, only one
+//! check for each import is saved without the variable, as many as the standard library gets. The
+//! checks with which Python first meets a directory stay.
 //!
 //! ```trace
 //! env PYTHONPATH=/opt/a
@@ -99,11 +99,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PYTHONPATH, or leave only the directories that hold modules. Not where a program that was
-//! not observed imports from them. What belongs to one program is better installed into its virtual
-//! environment, or named in a `.pth` file, which puts it behind the standard library. Where a `.pth` file names
-//! the same directory already, Python skips that line, which nothing shows: without the variable the directory is still
-//! asked for what the standard library does not hold.
+//! Unset PYTHONPATH, or leave only the directories that hold modules. Do not do this if a program
+//! that was not observed imports from them. Modules of one program are better installed into its
+//! virtual environment, or into a directory that a `.pth` file names, which comes after the
+//! standard library. If a `.pth` file names the same directory already, Python skips that line, and
+//! no call shows it: without the variable Python still searches the directory for modules that the
+//! standard library does not hold.
 //!
 //! ## References
 //!
@@ -111,49 +112,40 @@
 //! * <https://github.com/dials/dials/issues/288>: start-up over a network
 
 use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
-use std::collections::HashSet;
-
 use crate::helpers;
+use crate::search::{self, Infer, Search, named, of_the_system};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query};
+use needless_model::{ProcId, Query};
+use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "python-path",
     summary: "PYTHONPATH lists directories that hold none of the modules that Python imports",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["PYTHONPATH"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("python_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "PYTHONPATH",
     who: |view, id| named(view, id, &["python", "pypy"]),
-    file: |_| true,
-    asker: Asker::Program,
     usual: own,
-    base: |dir| dir,
     infer: Infer::By(dirs),
     again: Again::Imports,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "Python modules",
-    why: "The list comes before the standard library, so every import asks all of it first.",
+    why: "Python searches the list before the standard library, so every import checks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",
     caveat: "A program that was not observed may import modules from these directories.",
-    by_hand: false,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH);
 }
 
-/// Fewer directories that are asked about and hold nothing are a program's own affair.
+/// Fewer checks, or fewer missing directories, may be the program's own.
 const FEWEST_ASKED: u64 = 5;
 
 /// Directories that an installation of Python searches by itself.
@@ -181,7 +173,8 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
             _ => {}
         }
     }
-    // The directory of the program itself is looked for, too, and the ones above those that are missing.
+    // Python also looks for the directory of the program itself, and for those above the missing
+    // ones.
     let above =
         |dir: &str| missing.iter().any(|d| d.strip_prefix(dir).is_some_and(|r| r.starts_with('/')));
     let missing: Vec<&str> =

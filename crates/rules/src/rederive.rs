@@ -1,11 +1,11 @@
-//! A remedy of a report, worked out again: a report is evidence of what is needless, not an order.
+//! Derives a remedy of a report again: a report is evidence of what is needless, not an order.
 //!
-//! Of what it says only the rule, the variable and, of a list, what is to stay are looked at. The value and
-//! its caveat come from the rule, the process as it is and the machine: a list only loses entries, a locale
-//! is a spelling that was tried here, a zone is this machine's.
+//! Only the rule, the variable and, for a list, the entries to keep are taken from it. The value
+//! and its caveat come from the rule, the process as it is and the machine: a list only loses
+//! entries, a locale is a spelling that was tried here, a zone is this machine's.
 
 use crate::locale::{self, Name};
-use crate::search::{self, Asker, Words};
+use crate::search::{self, Search, Searcher};
 use crate::{
     View, by_name, catalogue_search, command_search, converter_path, data_directories,
     header_search, heap_trim_churn, host_aliases, java_monitoring_file, kerberos_probing,
@@ -25,22 +25,21 @@ pub fn can_advise(rule: &str, said: &Change) -> Result<(), String> {
     let (what, advised) = match said {
         Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => {
             let reads = |known: &crate::Rule| known.variables.contains(&variable.as_str());
-            (variable.as_str(), by_name(rule).is_some_and(reads))
+            (format!("a change of {variable}"), by_name(rule).is_some_and(reads))
         }
-        Change::Preload => ("that library", rule == tz_unset::RULE.name),
-        Change::Option(_) | Change::Manual(_) => ("that by a tool", false),
+        Change::Preload => ("a preload library".to_owned(), rule == tz_unset::RULE.name),
+        Change::Option(_) | Change::Manual(_) => {
+            ("a change that a tool could make".to_owned(), false)
+        }
     };
-    match advised {
-        true => Ok(()),
-        false => Err(format!("no rule advises {what} as {rule} does there")),
-    }
+    if advised { Ok(()) } else { Err(format!("the rule {rule} does not advise {what}")) }
 }
 
-/// What the built-in rule `rule` advises where a report says `said`, for the first process of `here`: a
-/// profile of what that process and its machine are now, without calls.
+/// What the built-in rule `rule` advises instead of the change `said` of a report, for the first
+/// process of `here`: a profile, without calls, of that process and its machine as they are now.
 ///
 /// # Errors
-/// In a sentence: the rule advises no such thing, or what it would need to know is not so here.
+/// In a sentence: the rule gives no such advice, or its conditions do not hold here.
 pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, String> {
     can_advise(rule, said)?;
     let view = View::new(here);
@@ -50,10 +49,12 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         Change::UnsetEnv { variable } => (variable.as_str(), None),
         _ => {
             let remedy = tz_unset::preload(&view, &[ProcId(0)], false);
-            return remedy.ok_or_else(|| "a static or set-user-ID program takes no library".into());
+            return remedy.ok_or_else(|| {
+                "a static or set-user-ID program does not load a preload library".into()
+            });
         }
     };
-    let never = || format!("no rule advises {variable} as {rule} does there");
+    let never = || format!("the rule {rule} does not advise this change of {variable}");
     let now = match &process.env {
         Env::Unknown => None,
         env => Some(env.value(variable).filter(|value| !value.is_empty())),
@@ -62,7 +63,7 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         Some(None) => Err(format!("{variable} is not set there")),
         _ => Ok(remedy),
     };
-    let list = |words: &Words| shorter(variable, words, value, now);
+    let list = |search: &Search| shorter(search, variable, value, now);
     match rule {
         "tz-unset" | "zone-scan" => Ok(zone::set_tz(&view, ProcId(0))),
         "zone-file-missing" => {
@@ -76,7 +77,7 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         }
         "heap-trim-churn" => {
             if let Some(set) = heap_trim_churn::tunable(process) {
-                return Err(format!("{set} in GLIBC_TUNABLES decides there"));
+                return Err(format!("{set} in GLIBC_TUNABLES overrides it there"));
             }
             let mut all = heap_trim_churn::remedies().into_iter();
             all.find(|remedy| names(&remedy.change) == Some(variable)).ok_or_else(never)
@@ -87,27 +88,29 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "java-monitoring-file" => more(java_monitoring_file::remedy(process), now),
         "terminal-unknown" => match now {
             Some(Some(name)) if name.starts_with("xterm") => Ok(terminal_unknown::remedy()),
-            _ => Err("TERM is no relative of xterm there".into()),
+            _ => Err("TERM does not name a relative of xterm there".into()),
         },
         "python-bytecode" => was_set(python_bytecode::remedy()),
         "unbuffered-output" => was_set(unbuffered_output::remedy(variable)),
         "converter-path" => was_set(converter_path::remedy()),
         "message-path" => was_set(message_path::remedy()),
         "host-aliases" => was_set(host_aliases::remedy()),
-        // Whatever stays in it would be code that is loaded because a file says so.
+        // Whatever remained in it would be code that is loaded because a file names it.
         "preload-missing" => match value {
             None => was_set(preload_missing::remedy(&[])),
-            Some(_) => Err(format!("{variable} has code loaded: it is not set from a report")),
+            Some(_) => {
+                Err(format!("{variable} makes programs load code: it is not set from a report"))
+            }
         },
-        "library-search" => list(&library_search::WORDS),
-        "command-search" => list(&command_search::WORDS),
-        "python-path" => list(&python_path::WORDS),
-        "perl-path" => list(&perl_path::WORDS),
-        "ruby-path" => list(&ruby_path::WORDS),
-        "node-path" => list(&node_path::WORDS),
-        "terminal-search" => list(&terminal_search::WORDS),
-        "data-directories" => list(&data_directories::WORDS),
-        "header-search" => list(&header_search::words("")),
+        "library-search" => list(&library_search::SEARCH),
+        "command-search" => list(&command_search::SEARCH),
+        "python-path" => list(&python_path::SEARCH),
+        "perl-path" => list(&perl_path::SEARCH),
+        "ruby-path" => list(&ruby_path::SEARCH),
+        "node-path" => list(&node_path::SEARCH),
+        "terminal-search" => list(&terminal_search::SEARCH),
+        "data-directories" => list(&data_directories::SEARCH),
+        "header-search" => list(&header_search::LISTS[0]),
         "locale-spelling" | "locale-alias" | "locale-not-installed" => {
             another_locale(rule, said, &view, now).ok_or_else(never)?
         }
@@ -129,35 +132,38 @@ type Now<'a> = Option<Option<&'a str>>;
 
 /// The list that the process has, without the entries that the report does not keep.
 fn shorter(
+    search: &Search,
     variable: &str,
-    words: &Words,
     keeps: Option<&str>,
     now: Now<'_>,
 ) -> Result<Remedy, String> {
-    let now = now.ok_or_else(|| format!("what {variable} is there is not known"))?;
+    let now = now.ok_or_else(|| format!("the value of {variable} there is not known"))?;
     let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
-    let asker = if variable == "LD_LIBRARY_PATH" { Asker::Loader } else { Asker::Program };
-    let entries = |value| search::raw_entries(value, asker);
+    let searcher = search.searcher;
+    let entries = |value| search::raw_entries(value, searcher);
     let keeps: HashSet<&str> = keeps.into_iter().flat_map(entries).collect();
     let all: Vec<&str> = entries(now).collect();
-    // The rule writes an empty entry of the loader's as what it means.
-    let current = |entry: &str| entry.is_empty() && asker == Asker::Loader && keeps.contains(".");
+    // The rule writes an empty entry of the loader's list as `.`.
+    let current =
+        |entry: &str| entry.is_empty() && searcher == Searcher::Loader && keeps.contains(".");
     let stays = |entry: &&str| keeps.contains(entry) || current(entry);
     let kept: Vec<&str> = all.iter().copied().filter(stays).collect();
     if kept.len() == all.len() {
         return Err(format!("{variable} lists none of these directories there"));
     }
-    Ok(search::remedy(variable, asker, words, &kept))
+    Ok(search::remedy(search, variable, &kept))
 }
 
 /// A remedy that adds an option to those of the process, which have to be known.
 fn more(remedy: Remedy, now: Now<'_>) -> Result<Remedy, String> {
     let Change::SetEnv { variable, value: Some(value) } = &remedy.change else { return Ok(remedy) };
-    let now = now.ok_or_else(|| format!("what {variable} is there is not known"))?.unwrap_or("");
+    let now =
+        now.ok_or_else(|| format!("the value of {variable} there is not known"))?.unwrap_or("");
     let added = value.rsplit(' ').next().unwrap_or(value);
-    match now.split_ascii_whitespace().any(|word| word == added) {
-        true => Err(format!("{variable} has {added} there")),
-        false => Ok(remedy),
+    if now.split_ascii_whitespace().any(|word| word == added) {
+        Err(format!("{variable} has {added} there already"))
+    } else {
+        Ok(remedy)
     }
 }
 
@@ -174,7 +180,7 @@ fn another_locale(
         _ => return None,
     };
     let now = match now {
-        None => return Some(Err(format!("what {variable} is there is not known"))),
+        None => return Some(Err(format!("the value of {variable} there is not known"))),
         Some(None) => return Some(Err(format!("{variable} is not set there"))),
         Some(Some(now)) => now,
     };
@@ -243,8 +249,9 @@ fn catalogues(
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
     let wanted = Name::parse(value);
     let one_of = asked.split(':').any(|entry| Name::parse(entry).tries(&wanted));
-    Some(match one_of && value.chars().all(plain) && !value.contains("..") {
-        true => Ok(catalogue_search::remedy(&BTreeSet::from([value]), lc_all, known)),
-        false => Err(format!("{asked} asks for no catalogue {value}")),
+    Some(if one_of && value.chars().all(plain) && !value.contains("..") {
+        Ok(catalogue_search::remedy(&BTreeSet::from([value]), lc_all, known))
+    } else {
+        Err(format!("{asked} asks for no catalogue {value}"))
     })
 }

@@ -1,14 +1,14 @@
 //! ## What it finds
 //!
 //! A program that asks the kernel the same question about the same path again and again, gets the
-//! same answer each time, and has done nothing in between that could have changed it. The general
-//! case: what a rule with a name of its own explains is not told again here.
+//! same answer each time, and has done nothing in between that could have changed it. This is the
+//! general case: calls that a more specific rule explains are not reported again here.
 //!
 //! ## Why it happens
 //!
-//! Mostly a library looks at every call for something that hardly changes (a configuration file, a
-//! directory of plug-ins, a time zone), while its caller takes the call for cheap. The finding says
-//! what is asked; only the program's code can tell why.
+//! Usually a library checks, at every call, something that hardly changes (a configuration file, a
+//! directory of plug-ins, a time zone), and its caller assumes that the call is cheap. The finding
+//! says what is asked; only the program's code can show why.
 //!
 //! ## Example
 //!
@@ -27,7 +27,7 @@
 //!
 //! ## Not a finding
 //!
-//! A program that waits for a file: it sleeps between two looks, and that is its purpose. Each
+//! A program that waits for a file: it sleeps between two checks, and that is its purpose. Each
 //! wait makes the question new.
 //!
 //! ```trace
@@ -42,8 +42,8 @@
 //! nothing
 //! ```
 //!
-//! A database that looks, before each change of its own, whether another process left a journal, and
-//! makes sure twice that its file is still the one it opened:
+//! A database that checks, before each change of its own, whether another process left a journal,
+//! and makes sure twice that its file is still the one it opened:
 //!
 //! ```trace
 //! execve("/usr/bin/sqlite3", ["sqlite3", "x.db"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -76,7 +76,8 @@
 //! nothing
 //! ```
 //!
-//! Python's importer, which asks before each module whether a directory that it listed has changed:
+//! Python's importer, which checks before each module whether a directory that it listed has
+//! changed:
 //!
 //! ```trace
 //! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -91,16 +92,16 @@
 //! nothing
 //! ```
 //!
-//! Nor is it a finding where a question is repeated fewer than 200 times, or in less than three in
-//! four of the times that it is put; where its repetitions are less than 5 % of the program's calls
-//! that name a path, or more than a millisecond apart; or where the path is relative to a directory
-//! that is not known.
+//! It is also not a finding if a question is repeated fewer than 200 times, or if fewer than three
+//! in four of its calls are repetitions; if its repetitions are less than 5 % of the program's
+//! calls that name a path, or more than a millisecond apart; or if the path is relative to an
+//! unknown directory.
 //!
 //! ## Fix and caveat
 //!
-//! None that a tool could apply: the program, or the library it uses, would have to remember the
-//! answer, or watch the path with inotify. Whether a stale answer may be used is for its authors to
-//! say.
+//! No tool can make the change: the program, or the library it uses, would have to remember the
+//! answer, or watch the path with inotify. Its authors have to decide whether a stale answer may be
+//! used.
 //!
 //! ## References
 //!
@@ -116,18 +117,16 @@ use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "repeated-question",
-    summary: "The same question about the same path, answered alike, with nothing changed between",
+    summary: "The same question about the same path, with the same answer, and nothing changed in between",
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Answers],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("repeated_question.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer repetitions of one question are the daily bread of any program.
+/// Any program repeats some question less often than this.
 const FEWEST: u64 = 200;
-/// Of these, answers that were looked at and the same.
+/// At least so many answers were compared, and were the same.
 const FEWEST_SEEN: u64 = 10;
 /// One question's least share of the image's calls that name a path: one part in this many.
 const SHARE: u64 = 20;
@@ -140,7 +139,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let mut images: BTreeMap<ProcId, Vec<Case>> = BTreeMap::new();
     for (at, row) in view.profile.rows.iter().enumerate() {
         let repeated = row.repeated;
-        // An answer that was not looked at is no evidence of having been the same; one in 64 is.
+        // An answer that was not compared is no evidence; one in 64 is compared.
         let seen = repeated.saturating_sub(row.assumed) >= FEWEST_SEEN;
         // Careful programs ask twice before each change; a storm asks many times.
         let storm = seen && repeated >= FEWEST && repeated * 4 >= row.count * 3;
@@ -181,8 +180,8 @@ fn is_component(view: &View<'_>, row: &Row) -> bool {
         && view.rows_of(row.process).any(|(_, r)| links(r.query) && below(view.profile.path(r)))
 }
 
-/// Whether this is a directory of Python modules: the importer keeps a listing of each, and asks for its
-/// age before each module. No variable stops that.
+/// Whether this is a directory of Python modules: the importer keeps a listing of each, and checks
+/// its age before each module. No variable stops that.
 fn is_imported_from(view: &View<'_>, row: &Row) -> bool {
     let path = view.profile.path(row);
     let module = |other: &str| {
@@ -222,9 +221,9 @@ fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
                     .to_owned(),
             ),
             safety: Safety::Manual(
-                "Only the authors can say how old an answer may be; no variable is known that \
-                 stops it."
-                    .to_owned(),
+                "Only the authors can say how old an answer may be; no variable is known to stop \
+                 it."
+                .to_owned(),
             ),
         }],
         ..merged.finding(RULE.name)

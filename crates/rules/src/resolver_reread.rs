@@ -1,6 +1,6 @@
 //! ## What it finds
 //!
-//! Programs that look up names and ask at each look-up whether the resolver's configuration has
+//! Programs that look up names and check at each look-up whether the resolver's configuration has
 //! changed.
 //!
 //! ## Why it happens
@@ -48,31 +48,29 @@
 //! ## Fix and caveat
 //!
 //! Set RES_OPTIONS=no-reload for a program that looks up many names, or put `options no-reload`
-//! into the file. A new list of name servers is then seen only when the program is restarted: not
-//! for laptops, and not where DHCP or a VPN writes the file.
+//! into the file. A new list of name servers is then seen only when the program is restarted: do
+//! not do this on laptops, or where DHCP or a VPN writes the file.
 //!
 //! ## References
 //!
 //! * `man 5 resolv.conf`, no-reload
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=984>: why glibc looks
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Env, Fact, Libc, ProcId, Process, Query, Remedy, Row, Stage};
+use needless_model::{Env, Libc, ProcId, Process, Query, Remedy, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "resolver-reread",
-    summary: "Each name that is looked up asks whether /etc/resolv.conf has changed",
-    needs: &[Fact::Paths, Fact::Outcomes],
+    summary: "Each look-up of a name checks whether /etc/resolv.conf has changed",
     variables: &["RES_OPTIONS"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("resolver_reread.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer look-ups are no work.
+/// Fewer look-ups are not worth a change.
 const FEWEST: u64 = 50;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -80,7 +78,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         return;
     }
     let looks_up = |id: ProcId| {
-        // With the check comes the reading of names: a watcher has none of it.
+        // A program that looks up names reads these files as well; a watcher does not.
         let names = |path: &str| path == "/etc/hosts" || path == "/etc/nsswitch.conf";
         let process = view.process(id);
         let options = process.env.value("RES_OPTIONS").unwrap_or("");
@@ -88,12 +86,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             && !options.contains("no-reload")
             && view.rows_of(id).any(|(_, row)| names(view.profile.path(row)))
     };
-    let part = |row: &Row, path: &str| match row.query == Query::Stat && path == "/etc/resolv.conf"
-    {
-        true => Part::Again,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| {
+        if row.query == Query::Stat && path == "/etc/resolv.conf" {
+            RowClass::AllButOne
+        } else {
+            RowClass::Unrelated
+        }
     };
-    let cases = helpers::cases(view, sink, looks_up, part);
+    let cases = helpers::cases(view, sink, looks_up, class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let first = view.process(cases[0].process);
         let merged = helpers::merged(view, cases);
@@ -102,7 +102,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             number(merged.needless)
         );
         let why = format!(
-            "{program} looks up names, and glibc asks at each look-up whether the list of name \
+            "{program} looks up names, and glibc checks at each look-up whether the list of name \
              servers has changed."
         );
         let remedies = vec![remedy(first)];
@@ -112,9 +112,9 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// One more of the options that the process has.
+/// Adds an option to those that the process has.
 pub(crate) fn remedy(process: &Process) -> Remedy {
-    let price = "A change of the name servers is then seen only after a restart: not where DHCP, \
+    let price = "A change of the name servers is then seen only after a restart: wrong where DHCP, \
                  a VPN or NetworkManager writes the file.";
     helpers::add(process, "RES_OPTIONS", "no-reload", price)
 }

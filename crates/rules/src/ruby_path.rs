@@ -4,8 +4,8 @@
 //!
 //! ## Why it happens
 //!
-//! They come before Ruby's own directories and those of gems. For each `require` Ruby tries to open
-//! the file in each of them.
+//! Ruby searches them before its own directories and those of gems. For each `require` it tries to
+//! open the file in each of them.
 //!
 //! ## Example
 //!
@@ -25,8 +25,8 @@
 //! unset RUBYLIB
 //! ```
 //!
-//! Ruby asks each mention of a directory, and looks at it once for each. Where `-I` names it as well, one half goes
-//! with the variable:
+//! Ruby checks and searches a directory once for each mention. If `-I` names it as well, half of
+//! the calls are saved without the variable:
 //!
 //! ```trace
 //! env RUBYLIB=/opt/a
@@ -67,8 +67,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset RUBYLIB, or leave only the directories that hold something. Not where a program that was not
-//! observed requires files from them: `-I` for that program spares the others.
+//! Unset RUBYLIB, or leave only the directories that hold something. Do not do this if a program
+//! that was not observed requires files from them: use `-I` for that program first.
 //!
 //! ## References
 //!
@@ -76,46 +76,37 @@
 //! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
 use crate::again::Again;
-use crate::search::{self, Asker, Infer, Search, Words, named, of_the_system};
+use crate::search::{self, Search, named};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId};
+use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "ruby-path",
     summary: "RUBYLIB lists directories that hold none of the files that Ruby programs require",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["RUBYLIB"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("ruby_path.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "RUBYLIB",
     who: |view, id| ruby(view, id),
     file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
-    asker: Asker::Program,
-    usual: of_the_system,
-    base: |dir| dir,
-    infer: Infer::No,
     again: Again::Looks,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "Ruby files",
-    why: "The list comes before Ruby's own directories, so each `require` asks all of it first.",
+    why: "Ruby searches the list before its own directories, so each `require` tries all of it first.",
     manual: "Find out what puts these directories on $LOAD_PATH: RUBYLIB, -I or code",
     caveat: "A program that was not observed may require files from these directories.",
-    by_hand: false,
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention(".rb") {
         return;
     }
-    search::check(view, sink, &SEARCH, &WORDS);
+    search::check(view, sink, &SEARCH);
 }
 
 fn ruby(view: &View<'_>, id: ProcId) -> bool {

@@ -4,52 +4,84 @@
 //! directories are read back from the calls: a file that was missed in one directory and found
 //! under the same name in another was searched for.
 
-use crate::again::{Again, Call, Others};
+use crate::again::{Again, Others, SearchCall};
 use crate::dirs::Dirs;
-use crate::helpers::{self, absent};
+use crate::helpers::absent;
 use crate::loader::{self, Loader};
-use crate::select::{About, Case, Merged, merge_shared};
-use crate::text::{count, list, number};
+use crate::select::{Case, Merged, PathPattern, merge_shared};
 use crate::{Sink, View};
-use needless_model::{
-    Change, Env, Fact, Finding, ProcId, Process, Query, Remedy, Row, Safety, Stage, Target,
-};
+use needless_model::{Env, Fact, ProcId, Process, Query, Row, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+pub(crate) use crate::search_advice::{finding, remedy};
 
 /// A kind of search.
 pub(crate) struct Search {
     pub(crate) rule: &'static str,
     /// The variable with the list, separated by colons.
     pub(crate) variable: &'static str,
-    /// Whose it is; asked of every process.
+    /// Which processes make the search.
     pub(crate) who: fn(&View<'_>, ProcId) -> bool,
     /// Whether a file of this path, missed, may be searched for; `""` is the directory itself.
     pub(crate) file: fn(&str) -> bool,
     /// Who searches: calls of the other are not counted.
-    pub(crate) asker: Asker,
-    /// Directories that every system searches: not reported, whoever lists them.
+    pub(crate) searcher: Searcher,
+    /// Directories that every system searches: not reported, even if the variable lists them.
     pub(crate) usual: fn(&str) -> bool,
     /// The directory of the list that a directory belongs to: without what the searcher appends.
     pub(crate) base: fn(&str) -> &str,
     /// How the directories are found where the variable is not known.
     pub(crate) infer: Infer,
-    /// What comes of a directory that something else names as well.
+    /// What the searcher does with a directory that something else names as well.
     pub(crate) again: Again,
+    /// What is searched for: "Python modules".
+    pub(crate) things: &'static str,
+    /// Why the search is made, after the sentence that names the variable and the directories. It fits
+    /// one directory and many.
+    pub(crate) why: &'static str,
+    /// What to do where the variable is not known.
+    pub(crate) manual: &'static str,
+    /// When a shorter list is wrong.
+    pub(crate) caveat: &'static str,
+    /// Whether a tool may apply it: a person must decide about a path that selects which code runs.
+    pub(crate) by_hand: bool,
+}
+
+impl Search {
+    /// What most searches share: a program looks for files of any name in directories that are not the
+    /// system's own.
+    pub(crate) const BY_PROGRAM: Search = Search {
+        rule: "",
+        variable: "",
+        who: |_, _| true,
+        file: |_| true,
+        searcher: Searcher::Program,
+        usual: of_the_system,
+        base: |dir| dir,
+        infer: Infer::No,
+        again: Again::Unknown,
+        things: "",
+        why: "",
+        manual: "",
+        caveat: "",
+        by_hand: false,
+    };
 }
 
 /// Who makes the calls of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asker {
+pub(crate) enum Searcher {
     /// The dynamic loader, before the program starts and at each dlopen().
     Loader,
     /// The program: an interpreter, a compiler.
     Program,
 }
 
-/// What stands for the working directory where the loader searches it.
+/// The text that stands for the working directory if the loader searches it.
 pub(crate) const CURRENT: &str = "the current directory";
 
-/// Whether this stands for an entry that begins in the working directory: [`CURRENT`], or a relative one as written.
+/// Whether this stands for an entry that starts in the working directory: [`CURRENT`], or a
+/// relative one as written.
 pub(crate) fn is_current(dir: &str) -> bool {
     !dir.starts_with(['/', '$'])
 }
@@ -65,24 +97,24 @@ pub(crate) enum Infer {
     By(for<'p> fn(&View<'p>, ProcId) -> HashSet<&'p str>),
 }
 
-/// Fewer directories without a hit, where the list had to be inferred, prove no list.
+/// If the list has to be inferred, fewer directories without a hit do not prove that there is one.
 const FEWEST_INFERRED: usize = 3;
 
-/// One list, and what was searched for in it in vain.
+/// One list, and its directories that hold nothing.
 #[derive(Debug)]
-pub(crate) struct Found<'p> {
+pub(crate) struct SearchedList<'p> {
     /// The variable's value, where known.
     pub(crate) value: Option<&'p str>,
     pub(crate) merged: Merged,
     /// The directories that hold nothing of what was asked for.
-    pub(crate) vain: BTreeSet<&'p str>,
-    /// Entries of the list that hold something, or were not asked.
+    pub(crate) empty: BTreeSet<&'p str>,
+    /// Entries of the list that hold something, or were not searched.
     pub(crate) kept: Vec<&'p str>,
     /// Programs, by name.
     pub(crate) programs: BTreeSet<&'p str>,
     /// Directories that something else names as well.
     pub(crate) twice: BTreeSet<&'p str>,
-    /// Rows of which some calls are another's.
+    /// Rows of which some calls belong to something else.
     pub(crate) shared: Vec<usize>,
     /// How many directories were opened, to be listed.
     pub(crate) listed: u64,
@@ -96,7 +128,7 @@ struct Tried {
     rows: Vec<Asked>,
 }
 
-/// A row, with what is wanted of it again when all of a list is known.
+/// A row, with what is needed of it when the whole list is known.
 struct Asked {
     at: usize,
     process: ProcId,
@@ -122,13 +154,17 @@ fn asks(query: Query) -> bool {
     )
 }
 
-/// The lists of all processes in which directories were searched in vain.
-pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) -> Vec<Found<'p>> {
+/// The lists of all processes that have directories which hold nothing.
+pub(crate) fn searches<'p>(
+    view: &View<'p>,
+    sink: &mut Sink,
+    search: &Search,
+) -> Vec<SearchedList<'p>> {
     let mut lists: BTreeMap<String, List<'p>> = BTreeMap::new();
     for id in view.ids().filter(|id| (search.who)(view, *id)) {
         let process = view.process(id);
         let value = process.env.value(search.variable).filter(|value| !value.is_empty());
-        let loads = search.asker == Asker::Loader;
+        let loads = search.searcher == Searcher::Loader;
         if process.env == Env::Unknown && !search.variable.is_empty() && misses(view, id, search) {
             sink.lack(search.rule, Fact::Environment);
         }
@@ -137,7 +173,7 @@ pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) ->
         }
         let dirs: HashSet<&'p str> = match (value, &process.env) {
             (Some(value), _) => {
-                entries(value, search.asker).filter(|dir| !(search.usual)(dir)).collect()
+                entries(value, search.searcher).filter(|dir| !(search.usual)(dir)).collect()
             }
             (None, Env::Unknown) => inferred(view, id, search),
             (None, Env::Known(_)) if search.variable.is_empty() => inferred(view, id, search),
@@ -163,7 +199,7 @@ pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) ->
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
         let dirs = Dirs::new(dirs);
-        let mut calls: BTreeMap<&'p str, Vec<Call<'p>>> = BTreeMap::new();
+        let mut calls: BTreeMap<&'p str, Vec<SearchCall<'p>>> = BTreeMap::new();
         let mut of = 0;
         for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
@@ -171,7 +207,7 @@ pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) ->
             if !asks(row.query) || !(current.is_some() || matches!(row.target, Target::Path(_))) {
                 continue;
             }
-            // Who finds a directory missing may ask for the one above it.
+            // A searcher that does not find a directory may look for the one above it.
             let above =
                 || parents.get(path).filter(|_| absent(row) && !loads).map(|dir| (*dir, ""));
             let found = match current {
@@ -186,19 +222,19 @@ pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) ->
             }
             of += count;
             list.dirs.entry(dir).or_default().hit |= row.ok() && !rest.is_empty();
-            calls.entry(dir).or_default().push(Call { at, row, path, rest, count });
+            calls.entry(dir).or_default().push(SearchCall { at, row, path, rest, count });
         }
         list.of.insert(id, of);
-        let vain = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
-        let others = Others::of(view, id, search.again, vain);
+        let empty = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
+        let others = Others::of(view, id, search.again, empty);
         for (dir, mut calls) in calls {
-            // Where the list is not known, the calls are all there is to know of it.
+            // If the list is not known, all its calls count.
             if value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {
                 list.twice.insert(dir);
             }
             let own = calls.into_iter().filter(|call| call.count > 0);
             let rows = &mut list.dirs.entry(dir).or_default().rows;
-            rows.extend(own.map(|Call { at, row, count, .. }| Asked {
+            rows.extend(own.map(|SearchCall { at, row, count, .. }| Asked {
                 at,
                 process: id,
                 count,
@@ -211,19 +247,20 @@ pub(crate) fn searches<'p>(view: &View<'p>, sink: &mut Sink, search: &Search) ->
 
 /// Whether the process may have searched without finding.
 fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
-    // Python asks whether a directory has changed, and looks for nothing in one that it listed as empty.
-    let vain = |row: &Row| absent(row) || (row.query == Query::Stat && row.count > 1);
+    // Python checks whether a directory has changed, and looks for nothing in one that it listed as
+    // empty.
+    let empty = |row: &Row| absent(row) || (row.query == Query::Stat && row.count > 1);
     let searched =
-        |row: &Row| asks(row.query) && vain(row) && (search.file)(view.profile.path(row));
+        |row: &Row| asks(row.query) && empty(row) && (search.file)(view.profile.path(row));
     view.rows_of(id).any(|(_, row)| searched(row))
 }
 
-fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'p>> {
-    let vain: BTreeSet<&str> =
+fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<SearchedList<'p>> {
+    let empty: BTreeSet<&str> =
         list.dirs.iter().filter(|(_, tried)| !tried.hit).map(|(dir, _)| *dir).collect();
-    let current = vain.iter().any(|dir| is_current(dir));
-    let few = list.value.is_none() && vain.len() < FEWEST_INFERRED && !current;
-    if vain.is_empty() || few {
+    let current = empty.iter().any(|dir| is_current(dir));
+    let few = list.value.is_none() && empty.len() < FEWEST_INFERRED && !current;
+    if empty.is_empty() || few {
         return None;
     }
     let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
@@ -243,41 +280,42 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Found<'
         }
     }
     let cases: Vec<Case> = cases.into_values().collect();
-    // All that is asked of them is asked for another reason.
+    // All calls in them are made for another reason.
     if cases.is_empty() {
         return None;
     }
-    let twice = list.twice.intersection(&vain).copied().collect();
+    let twice = list.twice.intersection(&empty).copied().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
-    let dead = |entry: &&str| vain.contains(*entry) || (entry.is_empty() && vain.contains(CURRENT));
-    let kept = list.value.into_iter().flat_map(|value| raw_entries(value, search.asker));
+    let dead =
+        |entry: &&str| empty.contains(*entry) || (entry.is_empty() && empty.contains(CURRENT));
+    let kept = list.value.into_iter().flat_map(|value| raw_entries(value, search.searcher));
     let kept = kept.filter(|entry| !dead(entry));
     let kept = kept.collect();
-    // A line of evidence per directory, whatever was asked for in it.
-    let dirs = Dirs::new(vain.iter().copied().collect());
+    // One line of evidence per directory, for all names that were asked for in it.
+    let dirs = Dirs::new(empty.iter().copied().collect());
     let base = |path| match dirs.below(path) {
-        Some((dir, rest)) if !rest.is_empty() => About::below(dir),
-        None if current => About::below(match loader::base(loader::parent(path)) {
+        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
+        None if current => PathPattern::below(match loader::base(loader::parent(path)) {
             "" => ".",
             dir => dir,
         }),
-        _ => About::path(path),
+        _ => PathPattern::path(path),
     };
     let merged = merge_shared(view.profile, cases, &shared, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
     let shared = shared.into_keys().collect();
-    Some(Found { value: list.value, merged, vain, kept, programs, twice, shared, listed })
+    Some(SearchedList { value: list.value, merged, empty, kept, programs, twice, shared, listed })
 }
 
 /// The absolute directories of a list, without a slash at the end.
-pub(crate) fn entries(value: &str, asker: Asker) -> impl Iterator<Item = &str> {
-    raw_entries(value, asker).filter(|entry| entry.starts_with('/') && entry.len() > 1)
+pub(crate) fn entries(value: &str, searcher: Searcher) -> impl Iterator<Item = &str> {
+    raw_entries(value, searcher).filter(|entry| entry.starts_with('/') && entry.len() > 1)
 }
 
 /// The entries of a list, each once, without a slash at the end. The loader's end at a semicolon, too.
-pub(crate) fn raw_entries(value: &str, asker: Asker) -> impl Iterator<Item = &str> {
+pub(crate) fn raw_entries(value: &str, searcher: Searcher) -> impl Iterator<Item = &str> {
     let mut seen = HashSet::new();
-    let ends = move |c| c == ':' || (c == ';' && asker == Asker::Loader);
+    let ends = move |c| c == ':' || (c == ';' && searcher == Searcher::Loader);
     let trimmed = value.split(ends).map(|entry| match entry.trim_end_matches('/') {
         "" if !entry.is_empty() => "/",
         entry => entry,
@@ -285,7 +323,8 @@ pub(crate) fn raw_entries(value: &str, asker: Asker) -> impl Iterator<Item = &st
     trimmed.filter(move |entry| seen.insert(*entry))
 }
 
-/// The directories in which the process, or its image before it forked, searched, as its calls tell.
+/// The directories in which the process, or its image before the fork, searched, inferred from the
+/// calls.
 pub(crate) fn inferred<'p>(view: &View<'p>, id: ProcId, search: &Search) -> HashSet<&'p str> {
     match search.infer {
         Infer::No => return HashSet::new(),
@@ -334,94 +373,7 @@ pub(crate) fn of_the_system(dir: &str) -> bool {
     dir.starts_with("/usr/") || dir.starts_with("/lib") || dir.starts_with("/etc/") || dir == "/"
 }
 
-/// Calls that come with a directory that is opened: the look at it, two readings, the close.
-const LISTING: u64 = 4;
-
-/// The words that differ between searches.
-pub(crate) struct Words {
-    /// "Python modules".
-    pub(crate) things: &'static str,
-    /// Why the search is made, after the sentence that names the variable and the directories. It fits
-    /// one directory and many.
-    pub(crate) why: &'static str,
-    /// What to do where the variable is not known.
-    pub(crate) manual: &'static str,
-    /// When a shorter list is wrong.
-    pub(crate) caveat: &'static str,
-    /// Whether a tool may apply it: a path that decides which code runs is a person's matter.
-    pub(crate) by_hand: bool,
-}
-
-/// The finding of a list.
-pub(crate) fn finding(search: &Search, words: &Words, found: Found<'_>) -> Finding {
-    let Found { value, merged, vain, kept, programs, twice, listed, .. } = found;
-    let variable = search.variable;
-    let dirs = count(vain.len() as u64, "directory", "directories");
-    let who: Vec<&str> = programs.into_iter().take(3).collect();
-    let hold = if vain.len() == 1 { "holds" } else { "hold" };
-    let mut shown: Vec<&str> = vain.iter().copied().take(3).collect();
-    shown.extend((vain.len() > shown.len()).then_some("others"));
-    let things = words.things;
-    let cause = match value {
-        Some(_) => format!("{variable} lists {dirs} that {hold} none of the {things}"),
-        None => format!("{dirs} {hold} none of the {things}"),
-    };
-    let remedy = match value {
-        None => helpers::by_hand(words.manual, words.caveat),
-        Some(_) => remedy(variable, search.asker, words, &kept),
-    };
-    Finding {
-        stage: if value.is_some() { Stage::Explained } else { Stage::Seen },
-        what: format!(
-            "{} calls look for {things} in {dirs} that {hold} none",
-            number(merged.needless)
-        ),
-        why: format!(
-            "{cause} that {} asked for: {}. {}{}",
-            list(&who),
-            list(&shown),
-            words.why,
-            named_twice(variable, &twice)
-        ),
-        remedies: vec![remedy],
-        besides: (listed * LISTING) as i64,
-        ..merged.finding(search.rule)
-    }
-}
-
-/// A sentence on the directories that would still be searched.
-fn named_twice(variable: &str, twice: &BTreeSet<&str>) -> String {
-    let mut shown: Vec<&str> = twice.iter().copied().take(3).collect();
-    if shown.is_empty() {
-        return String::new();
-    }
-    shown.extend((twice.len() > shown.len()).then_some("others"));
-    format!(
-        " Something else names {} as well (an option, code, a RUNPATH, another variable): only the calls that surely \
-         go with {variable} are counted.",
-        list(&shown)
-    )
-}
-
-/// A list that has only the entries in `kept` left.
-pub(crate) fn remedy(variable: &str, asker: Asker, words: &Words, kept: &[&str]) -> Remedy {
-    let variable = variable.to_owned();
-    // To the loader an empty entry is the current directory; to programs it is none.
-    let nothing = kept.iter().all(|entry| entry.is_empty() && asker == Asker::Program);
-    let change = match nothing {
-        true => Change::UnsetEnv { variable },
-        false => {
-            // An empty value is as good as none.
-            let value = Some(kept.join(":")).filter(|value| !value.is_empty());
-            Change::SetEnv { variable, value: value.or(Some(".".to_owned())) }
-        }
-    };
-    let caveat = words.caveat.to_owned();
-    let safety = if words.by_hand { Safety::Manual(caveat) } else { Safety::Caveat(caveat) };
-    Remedy { change, safety }
-}
-
-/// Whether the loader, libc and their variables are as for an ordinary program.
+/// Whether the loader and libc read their variables: not in a set-user-ID program.
 pub(crate) fn heeds_variables(process: &Process) -> bool {
     process.secure != Some(true)
 }
@@ -431,9 +383,9 @@ pub(crate) fn named(view: &View<'_>, id: ProcId, names: &[&str]) -> bool {
     names.iter().any(|name| view.process(id).name().starts_with(name))
 }
 
-/// Leaves a finding of each list that was searched in vain.
-pub(crate) fn check(view: &View<'_>, sink: &mut Sink, search: &Search, words: &Words) {
+/// Reports each list with directories that hold nothing.
+pub(crate) fn check(view: &View<'_>, sink: &mut Sink, search: &Search) {
     for found in searches(view, sink, search) {
-        sink.find(finding(search, words, found));
+        sink.find(finding(search, found));
     }
 }

@@ -1,4 +1,5 @@
-//! How rules look at a profile: rows by process and by path, found once; and what they leave.
+//! How rules read a profile, with indexes of its rows by process and by path; and how they report
+//! what they find.
 
 use needless_model::{
     Env, Fact, Finding, Libc, ProcId, Process, Profile, Query, Row, Runtime, StrId, Target,
@@ -6,7 +7,7 @@ use needless_model::{
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-pub(crate) use crate::merged::{About, Case, Merged, merge, merge_by, merge_shared};
+pub(crate) use crate::merged::{Case, Merged, PathPattern, merge, merge_by, merge_shared};
 
 /// A profile with the indexes that rules need.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl<'p> View<'p> {
         for row in &profile.rows {
             let libc = &mut libcs[images[row.process.index()].index()];
             if *libc == Libc::Unknown && row.query == Query::Open && row.ok() {
-                *libc = libc_by_path(profile.path(row));
+                *libc = Libc::of_library(profile.path(row).as_bytes());
             }
         }
         View { profile, order, spans, by_path, details, images, libcs }
@@ -86,7 +87,7 @@ impl<'p> View<'p> {
         })
     }
 
-    /// Whether nothing is known of the process's variables.
+    /// Whether the variables of the process are unknown.
     pub(crate) fn env_unknown(&self, id: ProcId) -> bool {
         self.process(id).env == Env::Unknown
     }
@@ -96,20 +97,21 @@ impl<'p> View<'p> {
         self.order[self.spans[id.index()].clone()].iter().map(|at| self.at(*at))
     }
 
-    /// The rows of a process about calls without a path whose arguments rules ask about.
+    /// The rows of a process about calls without a path, by the class of their arguments.
     pub(crate) fn details_of(&self, id: ProcId) -> impl Iterator<Item = (usize, &'p Row)> + '_ {
         self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
     }
 
-    /// Leaves rows out of [`View::details_of`] that a rule found or explained: those who ask it do not
-    /// ask what is taken, for no two built-in rules are about the same detail.
+    /// Removes rows from [`View::details_of`] that a declared rule found. Built-in rules do not
+    /// check [`Sink::taken`] for these rows, because no two of them are about the same class of
+    /// arguments.
     pub(crate) fn forget_details(&mut self, sink: &Sink) {
         for rows in self.details.values_mut() {
             rows.retain(|row| !sink.taken(*row as usize));
         }
     }
 
-    /// Whether `part` may occur in a path. Asked by rules that would else look at every row.
+    /// Whether `part` may occur in a path. For rules that would otherwise read every row.
     pub(crate) fn may_mention(&self, part: &str) -> bool {
         self.profile.strings.may_mention(part)
     }
@@ -120,8 +122,8 @@ impl<'p> View<'p> {
         by_process(rows.into_iter().flatten().map(|at| self.at(*at)))
     }
 
-    /// The opens for reading of absolute paths whose text fulfils `wanted`, by process, as far as
-    /// they `ended` as the rule wants it. No process without any.
+    /// The opens for reading of absolute paths whose text fulfils `wanted` and whose outcome
+    /// fulfils `ended`, by process. A process without any is left out.
     pub(crate) fn opens_where(
         &self,
         wanted: impl Fn(&str) -> bool,
@@ -169,28 +171,19 @@ fn by_process<'p>(
     found
 }
 
-fn libc_by_path(path: &str) -> Libc {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name == "libc.so.6" || name == "libc.so.6.1" {
-        return Libc::Glibc(None);
-    }
-    let musl = name.starts_with("libc.musl-") || name.starts_with("ld-musl-");
-    if musl { Libc::Musl } else { Libc::Unknown }
-}
-
-/// What rules lacked, by their names.
+/// The facts that rules lacked, by the rules' names.
 pub(crate) type Lacks = BTreeMap<&'static str, Vec<Fact>>;
 
-/// From when on a finding is worth a change.
+/// What a finding must exceed to be worth a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threshold {
     /// As the head of this crate says.
     Usual,
-    /// Where it takes hundreds of calls and a share of the run that somebody would notice: what is right
-    /// in a loop and pedantic of an ordinary start.
+    /// Hundreds of calls, and a noticeable share of the run: for advice that is right for a loop
+    /// and pedantic for an ordinary start.
     Hundreds,
-    /// Nobody can help it, or only by other code than the user's: as for a rule that is
-    /// [`pedantic`](crate::Rule), shown on demand.
+    /// Nobody can change it, or only in code that is not the user's: shown on demand, like findings
+    /// of a [`pedantic`](crate::Rule) rule.
     OnDemand,
 }
 
@@ -203,30 +196,31 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// None yet, for a profile with this many rows.
+    /// An empty sink for a profile with this many rows.
     pub fn new(rows: usize) -> Sink {
         Sink { found: Vec::new(), lacked: BTreeMap::new(), taken: vec![false; rows] }
     }
 
-    /// Leaves a finding. Its rows are then explained.
+    /// Adds a finding. Its rows are then explained.
     pub fn find(&mut self, finding: Finding) {
         self.find_beyond(Threshold::Usual, finding);
     }
 
-    /// As [`find`](Sink::find), of what is worth a change only beyond this.
-    pub(crate) fn find_beyond(&mut self, bar: Threshold, finding: Finding) {
+    /// Like [`find`](Sink::find), for a finding that is worth a change only above this threshold.
+    pub(crate) fn find_beyond(&mut self, threshold: Threshold, finding: Finding) {
         self.explain(&finding.rows);
-        self.found.push((finding, bar));
+        self.found.push((finding, threshold));
     }
 
-    /// Rows that are as they should be: no finding, and no later rule is to make one of them.
+    /// Marks rows as explained: they are not a finding, and no later rule reports them.
     pub fn explain(&mut self, rows: &[usize]) {
         for row in rows {
             self.taken[*row] = true;
         }
     }
 
-    /// Leaves rows of a finding to later rules: some of their calls are another's.
+    /// Gives rows of a finding to later rules as well: some of their calls belong to something
+    /// else.
     pub(crate) fn leave(&mut self, rows: &[usize]) {
         for row in rows {
             self.taken[*row] = false;
@@ -238,8 +232,8 @@ impl Sink {
         self.taken[row]
     }
 
-    /// The rule saw what may be its matter, and could not tell without this fact. Where it finds nothing, it
-    /// was not checked.
+    /// The rule saw calls that may concern it, and could not decide without this fact. If it finds
+    /// nothing, it is listed as not checked.
     pub(crate) fn lack(&mut self, rule: &'static str, fact: Fact) {
         let facts = self.lacked.entry(rule).or_default();
         if !facts.contains(&fact) {

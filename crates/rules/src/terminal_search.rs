@@ -5,8 +5,8 @@
 //!
 //! ## Why it happens
 //!
-//! ncurses asks for each directory of the list, and in each that exists for the description, before
-//! it opens one. A script that calls `tput` for each colour pays each time.
+//! ncurses checks each directory of the list, and looks for the description in each that exists,
+//! before it opens one. A script that calls `tput` for each colour pays each time.
 //!
 //! ## Example
 //!
@@ -50,7 +50,7 @@
 //!
 //! ## Not a finding
 //!
-//! The usual search, with one look into the home directory:
+//! The usual search, with one check of the home directory:
 //!
 //! ```trace
 //! env -TERMINFO_DIRS
@@ -67,53 +67,43 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset TERMINFO_DIRS, or leave only directories that hold descriptions. Not where a terminal of
-//! other users has its description only there: install that description first.
+//! Unset TERMINFO_DIRS, or leave only directories that hold descriptions. If the terminal of
+//! another user has its description only there, install that description first.
 //!
 //! ## References
 //!
 //! * `man 5 terminfo`, `man 3 curs_terminfo`
 
-use crate::again::Again;
 use crate::helpers::absent;
-use crate::search::{self, Asker, Infer, Search, Words};
+use crate::search::{self, Infer, Search};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row};
+use needless_model::{ProcId, Query, Row};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "terminal-search",
     summary: "Terminal descriptions are searched for in directories that do not hold them",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TERMINFO_DIRS"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("terminal_search.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// One or two directories are part of any search.
 const FEWEST_DIRS: usize = 3;
 
-const SEARCH: Search = Search {
+pub(crate) const SEARCH: Search = Search {
     rule: RULE.name,
     variable: "TERMINFO_DIRS",
     who: |view, id| view.rows_of(id).any(|(_, row)| reads(view, row)),
-    file: |_| true,
-    asker: Asker::Program,
     usual: |dir| ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"].contains(&dir),
-    base: |dir| dir,
     infer: Infer::By(missing),
-    again: Again::Unknown,
-};
-
-pub(crate) const WORDS: Words = Words {
     things: "terminal descriptions",
-    why: "ncurses asks the whole list at each start of a program.",
+    why: "ncurses searches the whole list at each start of a program.",
     manual: "Find where TERMINFO_DIRS lists these directories, and take them out",
-    caveat: "A terminal whose description is only below one of these directories, on another \
-             machine perhaps, is not found without it.",
-    by_hand: false,
+    caveat: "A terminal whose description is only below one of these directories (perhaps on \
+             another machine) is then not found.",
+    ..Search::BY_PROGRAM
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -121,8 +111,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         return;
     }
     for found in search::searches(view, sink, &SEARCH) {
-        if found.vain.len() >= FEWEST_DIRS {
-            sink.find(search::finding(&SEARCH, &WORDS, found));
+        if found.empty.len() >= FEWEST_DIRS {
+            sink.find(search::finding(&SEARCH, found));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
-//! A type of terminal in TERM that no directory on the machine has a description of, as after `ssh`
-//! from a terminal with a type of its own (kitty, foot, alacritty).
+//! A type of terminal in TERM for which no directory on the machine has a description, for example
+//! after `ssh` from a terminal with a type of its own (kitty, foot, alacritty).
 //!
 //! ## Why it happens
 //!
@@ -45,10 +45,11 @@
 //!
 //! ## Fix and caveat
 //!
-//! The calls do not get fewer: a description that is found is read, which takes as many. What is gained is the
-//! terminal. Install the description (the package of the terminal, or of ncurses: `ncurses-term`; or copy it
-//! with `infocmp | ssh HOST tic -x -`), or set TERM to a type that is known and near enough. Not to
-//! one that is too far off: a program that believes it garbles the screen.
+//! The number of calls does not fall: a description that is found is read, which takes as many
+//! calls. The gain is a terminal that works. Install the description (the package of the terminal,
+//! or of ncurses: `ncurses-term`; or copy it with `infocmp | ssh HOST tic -x -`), or set TERM to a
+//! type that is known and near enough. Do not use a type that differs too much: programs would
+//! garble the screen.
 //!
 //! ## References
 //!
@@ -58,18 +59,16 @@ use crate::helpers;
 use crate::select::Case;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, Remedy, Safety, Stage};
+use needless_model::{Remedy, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "terminal-unknown",
     summary: "TERM names a terminal without a description, which is searched for at each start",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TERM"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("terminal_unknown.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -93,7 +92,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             }
         }
         case.of = case.needless;
-        // Others than the terminal's own name are tried by programs that know several.
+        // Programs that know several terminals try other names as well.
         if let (false, Some(name), true) = (found, names.pop_first(), names.is_empty()) {
             groups.entry(name).or_default().push(case);
         }
@@ -112,15 +111,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         );
         let install = helpers::by_hand(
             "Install the description of the terminal: its own package, or ncurses-term",
-            "Changes the system; it is what makes the terminal work as it can. The calls do not get fewer: the \
-             description is read instead of searched for.",
+            "Changes the system; the terminal then works fully. The number of calls does not fall: \
+             the description is read instead of searched for.",
         );
         let remedies =
             if name.starts_with("xterm") { vec![remedy(), install] } else { vec![install] };
-        let stage = match first.env.value("TERM") == Some(name) {
-            true => Stage::Explained,
-            false => Stage::Seen,
-        };
+        let stage =
+            if first.env.value("TERM") == Some(name) { Stage::Explained } else { Stage::Seen };
         // The description that is read instead takes as many calls at least.
         let besides = -(merged.needless as i64);
         let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
@@ -128,10 +125,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// What a relative of xterm may be called.
+/// The remedy for a relative of xterm.
 pub(crate) fn remedy() -> Remedy {
-    let caveat = "The calls do not get fewer: the description is read instead of searched for. Programs then \
-                  use what xterm can do: right for most terminals of today, wrong for one that is no \
-                  relative of it.";
+    let caveat = "The number of calls does not fall: the description is read instead of searched \
+                  for. Programs then use what xterm can do: right for most terminals of today, wrong \
+                  for one that is not related to it.";
     helpers::set("TERM", "xterm-256color", Safety::Caveat(caveat.to_owned()))
 }

@@ -17,7 +17,7 @@ mod traps;
 
 /// The profile of an example.
 fn profile(trace: &str) -> Profile {
-    notation::example(trace, crate::watched_variables()).unwrap_or_else(|e| panic!("{e}\n{trace}"))
+    notation::example(trace, &crate::watched_variables()).unwrap_or_else(|e| panic!("{e}\n{trace}"))
 }
 
 pub(super) fn compare(verdict: &Verdict, wanted: &str, about: &str) {
@@ -50,7 +50,10 @@ fn reads_well(finding: &Finding) {
         assert!(sentence.ends_with('.') && !sentence.contains("  "), "{rule}: {sentence}");
         // `fix` takes no other from a report.
         if let Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } = &remedy.change {
-            assert!(crate::watched_variables().contains(&variable.as_str()), "{rule}: {variable}");
+            assert!(
+                crate::watched_variables().find(variable.as_bytes()).is_some(),
+                "{rule}: {variable}"
+            );
         }
         if let Change::SetEnv { variable, value: Some(value) } = &remedy.change
             && variable == "TZ"
@@ -74,7 +77,11 @@ fn every_page_has_its_sections_and_both_kinds_of_example() {
     for rule in RULES {
         let page = page(rule);
         let titles: Vec<&str> = page.sections.iter().map(|s| s.title.as_str()).collect();
-        assert_eq!(titles, SECTIONS, "{}", rule.name);
+        // The proof comes last in the making of a rule; `xtask` demands it of every case.
+        let proven =
+            |title: &&str| *title != "Proof" || crate::measured::proof(rule.name).is_some();
+        let sections: Vec<&str> = SECTIONS.into_iter().filter(proven).collect();
+        assert_eq!(titles, sections, "{}", rule.name);
         for section in &page.sections {
             assert!(section.text.len() > 10, "{}: {} says nothing", rule.name, section.title);
         }
@@ -106,5 +113,5 @@ fn names_are_names_and_the_general_rule_comes_last() {
     names.dedup();
     assert_eq!(names.len(), RULES.len());
     assert_eq!(crate::by_name("no-such-rule").map(|r| r.name), None);
-    assert!(crate::watched_variables().is_sorted());
+    assert!(crate::watched_variables().iter().is_sorted());
 }

@@ -1,4 +1,4 @@
-//! Words for sentences.
+//! Numbers and lists in sentences, and lines of text.
 
 /// `1,234,567`.
 pub(crate) fn number(n: u64) -> String {

@@ -6,8 +6,8 @@
 //! ## Why it happens
 //!
 //! The name is misspelt, or the tz database is not installed (slim images), or the zone is not in
-//! the program's own root. POSIX knows no way to report it: glibc tries the file once and goes on
-//! in UTC. It costs one failed open; it is told because the times are wrong.
+//! the program's own root. POSIX has no way to report it: glibc tries the file once and goes on in
+//! UTC. It costs one failed open; it is reported because the times are wrong.
 //!
 //! ## Example
 //!
@@ -74,7 +74,7 @@
 //! ## Fix and caveat
 //!
 //! Correct the name (`ls /usr/share/zoneinfo` where the program runs), or install tzdata there. The
-//! program's times change from UTC to that zone: look first whether somebody relies on UTC.
+//! program's times change from UTC to that zone: check first whether anybody relies on UTC.
 //!
 //! ## References
 //!
@@ -85,20 +85,18 @@ use crate::select::{Case, merge};
 use crate::zone::{self, LOCALTIME, positions, sum, zone_name};
 use crate::{Rule, Sink, View};
 use needless_model::{
-    Change, Errno, Fact, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage,
-    posix_tz,
+    Change, Errno, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage, posix_tz,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "tz-not-found",
     summary: "TZ names a zone that does not exist, so the times are UTC",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: true,
-    pedantic: false,
     page: include_str!("tz_not_found.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -137,7 +135,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// The value of TZ if it is an absolute path elsewhere than among the zones.
+/// The value of TZ if it is an absolute path outside of the zone database.
 fn tz_path(process: &Process) -> Option<&str> {
     let value = process.env.value("TZ")?;
     let path = value.strip_prefix(':').unwrap_or(value);
@@ -179,14 +177,14 @@ fn by_pattern(view: &View<'_>, process: ProcId, opens: &[(usize, &Row)]) -> Opti
     .then(|| name.to_owned())
 }
 
-/// Whether UTC is what was asked for: not finding the file then changes no time. Universal is what
-/// glibc looks for where TZ is empty.
+/// Whether UTC was asked for: then the missing file changes no time. glibc looks for Universal if
+/// TZ is empty.
 fn means_utc(name: &str) -> bool {
     let name = name.strip_prefix("Etc/").unwrap_or(name);
     ["UTC", "UCT", "Universal", "Zulu"].contains(&name)
 }
 
-/// Calls on a zone that is found: open, two looks, two readings with a seek between them, close.
+/// Calls for a zone that is found: open, two fstats, two reads with a seek between them, close.
 const READ: i64 = 7;
 
 fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
@@ -197,9 +195,9 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
     let set = Remedy {
         change: Change::SetEnv { variable: "TZ".to_owned(), value: None },
         safety: Safety::Caveat(
-            "Times change from UTC to the zone that is meant; the calls do not get fewer, for its file is then \
-             read. The value is a name that exists \
-             below /usr/share/zoneinfo where the program runs, such as Europe/Athens."
+            "Times change from UTC to the zone that is meant; the number of calls does not fall, \
+             because its file is then read. The value is a name that exists below \
+             /usr/share/zoneinfo where the program runs, such as Europe/Athens."
                 .to_owned(),
         ),
     };
@@ -211,13 +209,13 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
         stage: if known { Stage::Explained } else { Stage::Seen },
         what: format!("no zone {name}: the times of this program are UTC"),
         why: format!(
-            "{} names {name}, for which there is no file{}. glibc then uses UTC and reports no \
+            "{} names {name}, and there is no such file{}. glibc then uses UTC and reports no \
              error.",
-            if known { "TZ" } else { "TZ (seen by the file it led to)" },
-            if no_tzdata { ", since tzdata is not installed here" } else { "" },
+            if known { "TZ" } else { "TZ (known from the file that was looked for)" },
+            if no_tzdata { ", because tzdata is not installed here" } else { "" },
         ),
         remedies: if no_tzdata { vec![install, set] } else { vec![set, install] },
-        // Times are the point: a zone that is found is read.
+        // The right times matter here, not the calls: a zone that is found is read.
         besides: -READ * merged.needless as i64,
         ..merged.finding(RULE.name)
     }

@@ -8,10 +8,10 @@
 //!
 //! glibc looks for a file of that name below `/usr/share/zoneinfo`, finds none, takes the rules of
 //! the file `posixrules` (America/New_York where distributions ship it), and remembers nothing: at
-//! each `localtime()` it asks for the missing file (stat, open) and reads `posixrules` anew (open,
-//! fstat, fstat, read, lseek, read, close). Europe changes its clocks two or three weeks later in
-//! spring and a week earlier in autumn than the United States: in between the times are an hour
-//! wrong.
+//! each `localtime()` it looks for the missing file (stat, open) and reads `posixrules` again
+//! (open, fstat, fstat, read, lseek, read, close). Europe changes its clocks two or three weeks
+//! later in spring and a week earlier in autumn than the United States: in between the times are an
+//! hour wrong.
 //!
 //! ## Example
 //!
@@ -72,19 +72,18 @@ use crate::text::count;
 use crate::zone::{self, positions, sum};
 use crate::{Rule, Sink, View};
 use needless_model::{
-    Change, Errno, Fact, Finding, PosixTz, ProcId, Query, Remedy, Row, Safety, Stage, posix_tz,
+    Change, Errno, Finding, PosixTz, ProcId, Query, Remedy, Row, Safety, Stage, posix_tz,
 };
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "tz-rule-missing",
     summary: "TZ has daylight saving without its dates: nine calls per conversion, and US dates",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
     correctness: true,
-    pedantic: false,
     page: include_str!("tz_rule_missing.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// stat, open, open, fstat, fstat, read, lseek, read, close.
@@ -149,9 +148,9 @@ fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
         ),
         why: format!(
             "TZ={value} has daylight saving but no rule for its dates. glibc takes those of \
-             /usr/share/zoneinfo/posixrules, mostly those of America/New_York, and reads it anew \
-             at every conversion. Outside North America the times are an hour wrong for some weeks \
-             in spring and autumn."
+             /usr/share/zoneinfo/posixrules, mostly those of America/New_York, and reads it again at \
+             every conversion. Outside North America the times are an hour wrong for some weeks in \
+             spring and autumn."
         ),
         remedies: remedies(view, first, value),
         ..merged.finding(RULE.name)
@@ -165,7 +164,7 @@ fn kernel_ns(view: &View<'_>, conversions: u64) -> Option<u64> {
 
 fn remedies(view: &View<'_>, process: ProcId, value: &str) -> Vec<Remedy> {
     let warning = "Times will change on the days on which they are wrong now";
-    // Which zone is meant only its author knows: the host's own may be another.
+    // Only the author of the value knows which zone is meant: the host's own may be another.
     let meant = MEANT.iter().find(|(std, dst, _)| {
         value.strip_prefix(std).is_some_and(|rest| rest.starts_with(|c: char| !c.is_alphabetic()))
             && value.trim_end_matches(|c: char| !c.is_alphabetic()).ends_with(dst)

@@ -1,19 +1,19 @@
 //! ## What it finds
 //!
-//! A program that looks at `/etc/localtime` each time it converts a time (by `stat`, `newfstatat` or
+//! A program that checks `/etc/localtime` each time it converts a time (by `stat`, `newfstatat` or
 //! `statx`, whichever the architecture has), because the variable TZ is not set.
 //!
 //! ## Why it happens
 //!
-//! POSIX wants `localtime()`, `mktime()` and `tzset()` to act as if the time zone were set anew at
-//! each call. With TZ set, glibc compares the text with the last one and is done. With TZ unset it
-//! asks the kernel at every call after the first whether `/etc/localtime` has changed (glibc 2.7
-//! and later; `mktime` and `tzset` since 2.3.4). `localtime_r()` does not ask. musl reads the file
-//! once and never asks.
+//! POSIX requires that `localtime()`, `mktime()` and `tzset()` act as if the time zone were set
+//! again at each call. With TZ set, glibc compares the text with the last one and is done. With TZ
+//! unset it asks the kernel at every call after the first whether `/etc/localtime` has changed
+//! (glibc 2.7 and later; `mktime` and `tzset` since 2.3.4). `localtime_r()` does not ask. musl
+//! reads the file once and never asks.
 //!
 //! bash (`printf '%(…)T'`, `\t` in the prompt) and Perl (`POSIX::strftime`, `POSIX::mktime`) ask
-//! twice per conversion. GLib looks for itself: `g_date_time_new_now_local()` reads the link
-//! `/etc/localtime`, looks at the file behind it and at `/usr/share/zoneinfo`, at every call.
+//! twice per conversion. GLib makes its own checks: at every call `g_date_time_new_now_local()`
+//! reads the link `/etc/localtime` and checks the file behind it and `/usr/share/zoneinfo`.
 //!
 //! ## Example
 //!
@@ -34,9 +34,9 @@
 //! set TZ=Europe/Athens
 //! ```
 //!
-//! The same from a log of which neither the environment nor the machine is known, and that has no stacks: found,
-//! but the value to set has to be looked up, and the program itself may be the one that asks, as Python is with
-//! `os.stat("/etc/localtime")`.
+//! The same from a log that shows neither the environment nor the machine nor stacks: it is found,
+//! but the value to set has to be looked up, and the program itself may make the calls, as Python
+//! does with `os.stat("/etc/localtime")`.
 //!
 //! ```trace
 //! execve("./test", ["./test"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -49,7 +49,7 @@
 //! set TZ
 //! ```
 //!
-//! GLib, ten times the local time of now:
+//! GLib, which gets the current local time ten times:
 //!
 //! ```trace
 //! env -TZ
@@ -67,7 +67,7 @@
 //!
 //! ## Not a finding
 //!
-//! With TZ set nothing is asked after the first reading, and musl never asks twice:
+//! With TZ set, glibc asks nothing after the first reading, and musl never asks twice:
 //!
 //! ```trace
 //! env TZ=Europe/Athens
@@ -78,7 +78,7 @@
 //! nothing
 //! ```
 //!
-//! A zone that really changed is read again, and that look was needed:
+//! A zone that really changed is read again, and that check was needed:
 //!
 //! ```trace
 //! env -TZ
@@ -102,7 +102,8 @@
 //! nothing
 //! ```
 //!
-//! So it is with one that did convert a time, where stacks show that it calls `stat` itself:
+//! The same holds for a program that did convert a time, if stacks show that it calls `stat`
+//! itself:
 //!
 //! ```trace
 //! env -TZ
@@ -129,21 +130,22 @@
 //! nothing
 //! ```
 //!
-//! Nor are looks a finding that come less than twice a second, over five seconds or more (a watcher,
-//! or too little to matter), or that come from a place in the program that calls `stat` itself.
+//! Checks are also not a finding if they come less than twice a second over five seconds or more (a
+//! watcher, or too few to matter), or if they come from a place in the program that calls `stat`
+//! itself.
 //!
 //! ## Fix and caveat
 //!
-//! Set TZ to the *name* of the zone (`TZ=Europe/Athens`), which every language runtime
-//! understands but PHP's, which has a setting of its own. The price: the program then sees a change
-//! of the zone, and an update of the tz database, only when it is restarted. Not
-//! `TZ=:/etc/localtime` where Java or Node may inherit it: they take it for a fixed offset and lose
-//! daylight saving. Never a POSIX string: Go takes it for UTC.
+//! Set TZ to the *name* of the zone (`TZ=Europe/Athens`), which every language runtime understands
+//! except PHP's, which has a setting of its own. The program then sees a change of the zone, or an
+//! update of the tz database, only when it is restarted. Do not use `TZ=:/etc/localtime` if Java or
+//! Node may inherit it: they take it for a fixed offset and lose daylight saving. Never use a POSIX
+//! string: Go takes it for UTC.
 //!
-//! Where the zone must follow a change without a restart: `needless preload -- COMMAND` runs a
-//! program with time functions that look once a second at most. Its price is 30 to 60 µs per program
-//! started, so it is for a service and not for a whole system. It needs a program linked dynamically
-//! with glibc.
+//! If the program must see a change of the zone without a restart: `needless preload -- COMMAND`
+//! runs it with time functions that check once a second at most. This costs 30 to 60 µs per program
+//! started, so it is for a service and not for a whole system. It needs a program linked
+//! dynamically with glibc.
 //!
 //! In a program of your own: call `tzset()` once and `localtime_r()` afterwards.
 //!
@@ -151,7 +153,7 @@
 //!
 //! * `man 3 tzset`, `man 3 localtime`
 //! * POSIX.1-2024, `localtime()`, `tzset()`; glibc, `time/tzset.c`
-//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=5186>: why glibc looks
+//! * <https://sourceware.org/bugzilla/show_bug.cgi?id=5186>: why glibc checks the file
 //! * <https://blog.packagecloud.io/set-environment-variable-save-thousands-of-system-calls/>
 //! * <https://github.com/luanti-org/luanti/issues/12079>: a program that was hit
 //! * <https://github.com/nodejs/node/issues/37271>: what Node makes of `:/etc/localtime`
@@ -168,33 +170,31 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const RULE: Rule = Rule {
     name: "tz-unset",
     summary: "TZ is not set, so each time conversion asks whether /etc/localtime has changed",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("tz_unset.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Looks that come more seldom are a watcher's, or not worth a change.
-const SELDOM_PER_SECOND: f64 = 2.0;
+/// Checks at a lower rate come from a watcher, or are not worth a change.
+const RARE_PER_SECOND: f64 = 2.0;
 /// The rate of a shorter burst says nothing.
 const SHORT_NS: u64 = 5_000_000_000;
 const ZONEINFO: &str = "/usr/share/zoneinfo";
-/// Where GLib looks for the zone's name if /etc/localtime is no link: FreeBSD's file, Debian's.
+/// Where GLib looks for the zone's name if /etc/localtime is not a link: FreeBSD's file, Debian's.
 const VAR_DB: &str = "/var/db/zoneinfo";
 const TIMEZONE: &str = "/etc/timezone";
 
 type Rows<'p> = Vec<(usize, &'p Row)>;
 
-/// What makes one finding: the program, whether it is GLib that looks, and the zone to advise.
-type Group<'p> = (Option<&'p str>, bool, Option<&'p str>);
+/// What makes one finding: the program, whether GLib makes the checks, and the zone to advise.
+type GroupKey<'p> = (Option<&'p str>, bool, Option<&'p str>);
 
 fn check(view: &View<'_>, sink: &mut Sink) {
     let zoneinfo = view.rows_at(ZONEINFO);
     let localtime = view.rows_at(LOCALTIME);
     let reads = |id| localtime.get(&id).is_some_and(|rows| opens_ok(rows) > 0);
-    let mut groups: BTreeMap<Group<'_>, (Vec<Case>, BTreeSet<ProcId>)> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey<'_>, (Vec<Case>, BTreeSet<ProcId>)> = BTreeMap::new();
     for (&process, rows) in &localtime {
         if !zone::tz_may_be_unset(view, process) || *view.libc(process) == Libc::Musl {
             continue;
@@ -212,13 +212,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let reader = view.lineage(process).skip(1).find(|up| reads(*up));
         if !stats.is_empty() {
             let read = reader.is_some() || reads(process);
-            match asker(view, process, read, &stats) {
-                Asker::Program | Asker::Seldom => sink.explain(&positions(&stats)),
-                Asker::Unknown => {
+            match looker(view, process, read, &stats) {
+                Looker::Program | Looker::Rare => sink.explain(&positions(&stats)),
+                Looker::Unknown => {
                     sink.explain(&positions(&stats));
                     sink.lack(RULE.name, Fact::CallSites);
                 }
-                Asker::Libc => {
+                Looker::Libc => {
                     // GLib reads the file once for itself.
                     let loads = u64::from(reader.is_none()) + u64::from(glib.is_some());
                     add_stats(&mut case, opens_ok(rows), loads, &stats);
@@ -249,7 +249,7 @@ fn opens_ok(rows: &[(usize, &Row)]) -> u64 {
     rows.iter().filter(|(_, row)| row.query == Query::Open && row.ok()).map(|(_, r)| r.count).sum()
 }
 
-/// Counts what glibc asked: its stats but those after which the file was read again.
+/// Counts what glibc asked: its stats, except those after which the file was read again.
 fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row)]) {
     let loads = opens.min(most_loads);
     let asked = sum(stats);
@@ -258,39 +258,39 @@ fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row
     case.rows.extend(positions(stats));
 }
 
-/// Who looks at /etc/localtime.
-enum Asker {
-    /// The time functions of glibc, or those that may be.
+/// Who checks /etc/localtime.
+enum Looker {
+    /// The time functions of glibc, or what looks like them.
     Libc,
-    /// The program, by its own call of stat: that is what it is for.
+    /// The program, by its own call of stat: that is its purpose.
     Program,
-    /// A watcher, or time functions too seldom called to matter.
-    Seldom,
-    /// glibc if the machine is one of few.
+    /// A watcher, or time functions that are called too rarely to matter.
+    Rare,
+    /// Not known: it is glibc on only a few kinds of machines.
     Unknown,
 }
 
-fn asker(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> Asker {
-    // What was there before the log began may have read the file before.
+fn looker(view: &View<'_>, process: ProcId, read: bool, stats: &[(usize, &Row)]) -> Looker {
+    // A process that existed before the log began may have read the file earlier.
     let never_read = !read && view.process(view.image(process)).born != Spawn::Seen;
     if never_read || view.process(process).runtime == Runtime::Go || called_by_hand(stats) {
-        return Asker::Program;
+        return Looker::Program;
     }
     let machine = &view.profile.host.machine;
     let is_64bit = view.process(process).is_64bit;
     let by_statx = stats.iter().all(|(_, r)| view.profile.call(r) == "statx");
     if by_statx && is_64bit != Some(false) && !statx_may_be_glibcs(machine) {
         let known = is_64bit == Some(true) || !machine.is_empty();
-        return if known { Asker::Program } else { Asker::Unknown };
+        return if known { Looker::Program } else { Looker::Unknown };
     }
     if !view.profile.facts.has(Fact::Clock) {
-        return Asker::Libc;
+        return Looker::Libc;
     }
     let first = stats.iter().map(|(_, row)| row.first_ns).min().unwrap_or(0);
     let last = stats.iter().map(|(_, row)| row.last_ns).max().unwrap_or(0);
     let span = last.saturating_sub(first);
-    let seldom = span >= SHORT_NS && sum(stats) as f64 <= SELDOM_PER_SECOND * span as f64 / 1e9;
-    if seldom { Asker::Seldom } else { Asker::Libc }
+    let rare = span >= SHORT_NS && sum(stats) as f64 <= RARE_PER_SECOND * span as f64 / 1e9;
+    if rare { Looker::Rare } else { Looker::Libc }
 }
 
 /// glibc asks by `statx` only where the kernel has no better call: 32-bit architectures (since
@@ -313,8 +313,8 @@ fn called_by_hand(stats: &[(usize, &Row)]) -> bool {
         })
 }
 
-/// GLib's own looks, once per call: the link, what is behind it (or, where it is no link, other
-/// places that may hold the zone's name), and the directory of zones.
+/// GLib's own checks, once per call: the link, its target (or, if it is not a link, other places
+/// that may hold the zone's name), and the directory of zones.
 fn glib(
     view: &View<'_>,
     process: ProcId,
@@ -341,7 +341,7 @@ fn glib(
         .collect();
     let mut case = Case { process, needless: 0, of: 0, rows: Vec::new() };
     for kind in [&links, &behind, &dirs, &opens_of(VAR_DB), &opens_of(TIMEZONE)] {
-        // GLib looks at the directory twice the first time; both of these were needed.
+        // GLib checks the directory twice the first time; both of these were needed.
         let asked = sum(kind);
         case.of += asked;
         case.needless += asked.min(calls).saturating_sub(1);
@@ -362,9 +362,9 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
     let (what, why) = match (glib, view.process(first).name()) {
         (true, _) => (
             looks + ": several per conversion",
-            "TZ is not set, so GLib's g_date_time_new_now_local() and g_time_zone_new_local() \
-             find out anew at every call what /etc/localtime is and where the zones are. The calls are GLib's own: a preload library for localtime() does not \
-             help."
+            "TZ is not set, so GLib's g_date_time_new_now_local() and g_time_zone_new_local() find \
+             out again at every call what /etc/localtime is and where the zones are. The calls are \
+             GLib's own: a preload library for localtime() does not help."
                 .to_owned(),
         ),
         (_, "bash") => (
@@ -378,12 +378,12 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
                      POSIX::mktime ask twice."
             ),
         ),
-        // Without stacks a program's own question looks like that of libc.
+        // Without stacks, a program's own check looks like one of libc.
         _ if blind => (
             format!("{needless} of {of} times /etc/localtime is asked about, it is unchanged"),
             format!(
-                "{WHY} Or the program itself asks: nothing here tells where the calls come from (a log does \
-                 with strace -k)."
+                "{WHY} Or the program itself asks: it is not known where the calls come from (a log \
+                 shows it with strace -k)."
             ),
         ),
         _ => (format!("{needless} of {of} time conversions stat /etc/localtime"), WHY.to_owned()),
@@ -391,7 +391,7 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
     let mut set = zone::set_tz(view, first);
     if blind {
         let sentence = format!(
-            "Only if the program converts times: what it asks by itself does not end with TZ. {}",
+            "Only if the program converts times: TZ does not end checks that it makes by itself. {}",
             set.safety.sentence()
         );
         set.safety = match set.safety {
@@ -414,7 +414,7 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
 const WHY: &str = "TZ is not set, so glibc's localtime(), mktime() and tzset() ask at every call \
                    after the first whether /etc/localtime has changed.";
 
-/// Time functions that do not ask, where they can be put under the program.
+/// The preload library, if the processes can load it.
 pub(crate) fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Option<Remedy> {
     let takes_it = |id: &ProcId| {
         let process = view.process(*id);
@@ -443,7 +443,8 @@ fn by_hand(program: &str, glib: bool) -> Option<Remedy> {
                     .to_owned(),
             ),
             safety: Safety::Manual(
-                "A change of code; the zone is then read anew when the program says so.".to_owned(),
+                "A change of code; the zone is then read again when the program says so."
+                    .to_owned(),
             ),
         });
     }

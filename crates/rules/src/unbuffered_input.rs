@@ -6,7 +6,7 @@
 //! ## Why it happens
 //!
 //! Each byte costs a call. That is needed only where several programs share one input and none may
-//! take more than its part. Shells read so for this reason, and are not reported.
+//! take more than its part. Shells read like this for that reason, and are not reported.
 //!
 //! ## Example
 //!
@@ -21,7 +21,7 @@
 //!
 //! ## Not a finding
 //!
-//! A shell that reads lines from a pipe, for which POSIX demands it:
+//! A shell that reads lines from a pipe, as POSIX demands:
 //!
 //! ```trace
 //! execve("/usr/bin/bash", ["bash"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -43,9 +43,9 @@
 //!
 //! ## Fix and caveat
 //!
-//! `dd bs=64K`, with `iflag=skip_bytes,count_bytes` where bytes are counted; no `-u`; a buffer in
-//! the program. Not where another program reads the same input afterwards: what was read ahead is
-//! gone.
+//! Use `dd bs=64K`, with `iflag=skip_bytes,count_bytes` if bytes are counted; drop `-u`; add a
+//! buffer to the program. Do not do this if another program reads the same input afterwards: it
+//! would not get what was read ahead.
 //!
 //! ## References
 //!
@@ -62,16 +62,15 @@ pub(crate) const RULE: Rule = Rule {
     name: "unbuffered-input",
     summary: "Standard input is read a few bytes at a time",
     needs: &[Fact::Details, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("unbuffered_input.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer are read in no time.
+/// Fewer cost no noticeable time.
 const FEWEST: u64 = 500;
-/// POSIX has them read a byte at a time what is not a file: the commands that they run share it.
+/// POSIX makes them read input that is not a file a byte at a time: the commands that they run
+/// share it.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "mksh", "zsh", "busybox", "ash"];
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -84,7 +83,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let why = format!("{program} reads its input without a buffer, a few bytes at a time.");
         let remedies = vec![helpers::by_hand(
             "Read in larger blocks (dd bs=64K iflag=skip_bytes,count_bytes), and drop options such as -u",
-            "What is read ahead is gone for a program that reads the same input afterwards.",
+            "A program that reads the same input afterwards does not get what was read ahead.",
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Seen, what, why, remedies));
     }

@@ -1,14 +1,14 @@
 //! ## What it finds
 //!
 //! Programs that write many small pieces to standard output, to a file or a pipe, one right after
-//! the other: without a buffer, or with one that is emptied at each line. To /dev/null only where the
-//! environment is why.
+//! the other: without a buffer, or with one that is emptied at each line. Output to /dev/null
+//! counts only if the environment is the cause.
 //!
 //! ## Why it happens
 //!
-//! The C library and Python gather what is written, and write some kilobytes at a time, unless they
-//! are told not to: by PYTHONUNBUFFERED (four writes for `print("line", n)`), by `stdbuf`, by an
-//! option (`grep --line-buffered`, `sed -u`), or by a flush in the program. Each piece then costs a
+//! The C library and Python collect what is written, and write some kilobytes at a time, unless
+//! something turns that off: PYTHONUNBUFFERED (four writes for `print("line", n)`), `stdbuf`, an
+//! option (`grep --line-buffered`, `sed -u`), or a flush in the program. Each piece then costs a
 //! call.
 //!
 //! ## Example
@@ -27,7 +27,7 @@
 //! unset PYTHONUNBUFFERED
 //! ```
 //!
-//! Where no variable is seen to be the cause:
+//! If no variable is known to be the cause:
 //!
 //! ```trace
 //! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -38,8 +38,8 @@
 //! manual
 //! ```
 //!
-//! What the environment does to a program is also found where the output goes to /dev/null: other
-//! runs of it write to a file.
+//! A cause in the environment is also reported if the output goes to /dev/null: other runs of the
+//! program may write to a file.
 //!
 //! ```trace
 //! env PYTHONUNBUFFERED=1
@@ -54,7 +54,8 @@
 //!
 //! ## Not a finding
 //!
-//! A program's own way of writing, where the output goes to /dev/null: nobody's loss.
+//! A program that writes like this by itself, if the output goes to /dev/null: a buffer would gain
+//! little.
 //!
 //! ```trace
 //! execve("/usr/bin/cut", ["cut"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -67,8 +68,8 @@
 //! nothing
 //! ```
 //!
-//! A program that writes so by itself and has no option for it, where the environment is known: only its code could
-//! change it (`--pedantic` shows it).
+//! A program that writes like this by itself and has no option for it, if the environment is known:
+//! only its code could change it (`--pedantic` shows it).
 //!
 //! ```trace
 //! env -_STDBUF_O
@@ -116,7 +117,7 @@
 //! nothing
 //! ```
 //!
-//! A terminal; and pieces that come seldom, each after a wait:
+//! A terminal; and pieces that come rarely, each after a wait:
 //!
 //! ```trace
 //! execve("/usr/bin/top", ["top"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -134,12 +135,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option (`grep --line-buffered`, `sed -u`); in a script of Tcl say
-//! `fconfigure stdout -buffering full`; and flush where a line must be seen at
-//! once (`print(..., flush=True)`). Not where somebody reads the output as it comes, or waits for an
-//! answer; and not where the last lines before a crash matter, as in a log: what is in the buffer when
-//! a program is killed is lost. Some programs (`bc`, `col`, `unzip`) write so by themselves, and only their code could
-//! change it: that is shown with `--pedantic`.
+//! Unset PYTHONUNBUFFERED, `_STDBUF_O`, or drop the option (`grep --line-buffered`, `sed -u`); in a
+//! Tcl script write `fconfigure stdout -buffering full`; and flush if a line must be seen at once
+//! (`print(..., flush=True)`). Do not do this if somebody reads the output as it comes or waits for
+//! an answer, or if the last lines before a crash matter, as in a log: what is in the buffer when a
+//! program is killed is lost. Some programs (`bc`, `col`, `unzip`) write like this by themselves,
+//! and only their code could change it: that is shown only with `--pedantic`.
 //!
 //! ## References
 //!
@@ -160,13 +161,12 @@ pub(crate) const RULE: Rule = Rule {
     summary: "Standard output is written in small pieces, one call for each",
     needs: &[Fact::Details, Fact::Outcomes],
     variables: &["PYTHONUNBUFFERED", "_STDBUF_O"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("unbuffered_output.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// Fewer pieces are written in no time.
+/// Fewer pieces cost no noticeable time.
 const FEWEST: u64 = 500;
 /// Programs whose whole job is to pass each line on as it comes, by the name they are started under: `ts`
 /// (moreutils) stamps lines with the time at which they came, and sets `$|` for it. Others of the kind need
@@ -174,7 +174,7 @@ const FEWEST: u64 = 500;
 /// buffer.
 const RELAYS: [&str; 1] = ["ts"];
 
-/// Who takes the buffer away.
+/// What turns the buffer off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     Python,
@@ -195,15 +195,15 @@ impl Cause {
         }
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         match self {
             Cause::Python => "PYTHONUNBUFFERED is set".to_owned(),
-            Cause::Stdbuf(mode) => format!("stdbuf -o{mode} is in force (_STDBUF_O)"),
+            Cause::Stdbuf(mode) => format!("stdbuf -o{mode} is in effect (_STDBUF_O)"),
             Cause::Own => "an option, the environment or its code says so".to_owned(),
         }
     }
 
-    /// Whether only the code of a program that is not the user's could change it.
+    /// Whether it could be changed only in the code of a program that is not the user's.
     fn beyond_help(&self, process: &Process) -> bool {
         *self == Cause::Own && process.env != Env::Unknown && WITHOUT.contains(&process.name())
     }
@@ -240,26 +240,28 @@ const SWITCHES: [(&str, &str); 13] = [
 /// Programs that have none.
 const WITHOUT: [&str; 8] = ["bc", "dc", "col", "cut", "sbcl", "unzip", "fold", "expand"];
 
-/// What can be done about a program that writes so by itself, or because an option asks for it.
+/// What can be done about a program that writes like this by itself, or because an option asks for
+/// it.
 fn own_way(program: &str) -> String {
     let switch = SWITCHES.iter().find(|(name, _)| program.starts_with(name));
     match switch {
         Some((_, what)) => (*what).to_owned(),
         None if WITHOUT.contains(&program) => {
             format!(
-                "If stdbuf was put before {program}, drop that. Else it writes so by itself, and has no option for it: \
-                 only its code could change it"
+                "If stdbuf was put before {program}, drop that. Otherwise it writes like this by \
+                 itself, and has no option for it: only its code could change it"
             )
         }
         None => format!(
-            "If an option of {program} (such as --line-buffered) or a flush in a script of yours asks for it, \
-             take that out. Else it writes so by itself, and only its code could change it"
+            "If an option of {program} (such as --line-buffered) or a flush in your script asks for \
+             it, take that out. Otherwise it writes like this by itself, and only its code could \
+             change it"
         ),
     }
 }
 
-/// Shells, by the names they are started under: each `echo` and `set` of theirs writes at once, for what they
-/// start next writes to the same place.
+/// Shells, by the names they are started under: each `echo` and `set` of theirs writes at once,
+/// because the commands that they start next write to the same place.
 const SHELLS: [&str; 13] = [
     "bash", "dash", "sh", "ash", "ksh", "ksh93", "mksh", "lksh", "yash", "zsh", "fish", "tcsh",
     "csh",
@@ -275,7 +277,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let cause = |case: &Case| Cause::of(view.process(case.process));
     let command = |case: &Case| view.process(case.process).command.as_deref();
     let relays = |case: &Case| command(case).is_some_and(|name| RELAYS.contains(&name));
-    // What a program itself writes to /dev/null costs it little, and is soon to go elsewhere.
+    // Small writes to /dev/null that a program makes by itself cost it little.
     let own = details::storms(view, &[ArgClass::SmallOutput], FEWEST).into_iter();
     let shell = |case: &Case| is_shell(view.process(case.process));
     let own = own.filter(|case| cause(case) == Cause::Own && !relays(case) && !shell(case));
@@ -300,27 +302,28 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             let why = format!(
                 "{program} writes each piece by itself instead of gathering some kilobytes: {}. \
                  Nothing was read or waited for in between.",
-                cause.words()
+                cause.label()
             );
             let process = view.process(merged.processes[0]);
             let remedy = cause.remedy(process.name());
-            let bar =
+            let threshold =
                 if cause.beyond_help(process) { Threshold::OnDemand } else { Threshold::Usual };
             let stage = match remedy.change {
                 Change::UnsetEnv { .. } => Stage::Explained,
                 _ => Stage::Seen,
             };
             let finding = helpers::finding(merged, RULE.name, stage, what, why, vec![remedy]);
-            sink.find_beyond(bar, finding);
+            sink.find_beyond(threshold, finding);
         }
     }
 }
 
-/// Gives the buffer back that the variable takes away.
+/// Unsets the variable that turns the buffer off.
 pub(crate) fn remedy(variable: &str) -> Remedy {
     helpers::unset(variable, PRICE)
 }
 
-/// Why it may have been asked for.
-const PRICE: &str = "Output then comes some kilobytes at a time, and what is in the buffer is lost when the program is \
-                     killed: not where somebody reads it as it comes, or waits for an answer.";
+/// What a buffer costs.
+const PRICE: &str = "Output then comes some kilobytes at a time, and what is in the buffer is lost \
+                     when the program is killed: wrong if somebody reads it as it comes, or waits \
+                     for an answer.";

@@ -5,8 +5,8 @@
 //! ## Why it happens
 //!
 //! getpwuid(), getpwnam() and their like keep nothing from one call to the next. A program that
-//! lists many files, or checks the owner of each request, reads the whole file as often, in six calls
-//! each time. Where nsswitch.conf names `systemd` after `files`, an unknown user costs some 60.
+//! lists many files, or checks the owner of each request, reads the whole file each time, in six
+//! calls. If nsswitch.conf names `systemd` after `files`, an unknown user costs about 60 calls.
 //!
 //! ## Example
 //!
@@ -40,8 +40,8 @@
 //! ## Fix and caveat
 //!
 //! Have the program look up each user once, and remember the answer; or start nscd (or sssd), which
-//! answers from a table in memory. Not where a removed account must lose its rights at once: what is
-//! kept is old when an account changes.
+//! answers from a table in memory. Do not do this if a removed account must lose its rights at
+//! once: a remembered answer is out of date when an account changes.
 //!
 //! ## References
 //!
@@ -51,23 +51,20 @@
 use crate::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, Query, Stage};
+use needless_model::{Query, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "user-lookup",
     summary: "Each user or group that is looked up opens and reads /etc/passwd or /etc/group",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("user_lookup.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// Programs that look up fewer are not worth a change.
 const FEWEST: u64 = 200;
 
-/// A look at the list of sources; open, a look, to the start, a read and close.
+/// stat of the list of sources; open, fstat, lseek, read and close.
 const CALLS: u64 = 6;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -84,7 +81,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         }
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} times the list of users or groups is read from its start",
+            "{} of {} reads of the list of users or groups repeat an earlier one",
             number(merged.needless),
             number(merged.of)
         );
@@ -94,9 +91,10 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         );
         let remedies = vec![helpers::by_hand(
             "Look up each user once in the program, or start nscd",
-            "What is remembered is old when an account changes; nscd's answers are, too, until they expire.",
+            "A remembered answer is out of date when an account changes; so are nscd's answers \
+             until they expire.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

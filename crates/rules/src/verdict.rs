@@ -1,10 +1,11 @@
-//! From a profile to a verdict: every rule asked, what they found weighed and ranked.
+//! From a profile to a verdict: checks every rule, and ranks what they find.
 
 use crate::select::Threshold;
 use crate::text::count;
-use crate::{Date, Declared, RULES, Sink, View, by_name, details, on_the_way};
-use needless_model::{Costs, Fact, Finding, Profile, Query};
+use crate::{Date, Declared, RULES, Sink, View, by_name, details, placement};
+use needless_model::{Costs, Fact, Finding, Profile, Query, RuleName};
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// What to check and what to show.
 #[derive(Clone, Debug)]
@@ -16,11 +17,11 @@ pub struct CheckOptions {
     pub only: Vec<String>,
     /// Names of rules whose findings are not wanted.
     pub ignore: Vec<String>,
-    /// Whether to show what hardly anybody can help, too ([`Rule::pedantic`](crate::Rule)).
+    /// Whether to show what hardly anybody can change, too ([`Rule::pedantic`](crate::Rule)).
     pub pedantic: bool,
-    /// Rules of the user, which are asked before the others. Their own bounds hold, not
+    /// Rules of the user, which are checked before the others. Their own thresholds hold, not
     /// `min_saving_percent`.
-    pub declared: &'static [Declared],
+    pub declared: Arc<[Declared]>,
 }
 
 impl Default for CheckOptions {
@@ -30,7 +31,7 @@ impl Default for CheckOptions {
             only: Vec::new(),
             ignore: Vec::new(),
             pedantic: false,
-            declared: &[],
+            declared: Arc::default(),
         }
     }
 }
@@ -50,11 +51,11 @@ pub struct Verdict {
     pub suppressed: Vec<Suppressed>,
     /// Findings that are in the baseline and not worse ([`leave_out_known`](crate::leave_out_known)).
     pub known: Vec<Finding>,
-    /// What is to be said of suppressions and of the baseline, a sentence each.
+    /// Notices about suppressions, the baseline and what was left out, a sentence each.
     pub notices: Vec<String>,
 }
 
-/// A choice among the rules: what is not found by the others may be there all the same.
+/// A choice among the rules: the others might find something, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Names of the rules to check; all if empty.
@@ -84,32 +85,33 @@ pub struct Suppressed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotChecked {
     /// Its name.
-    pub rule: &'static str,
+    pub rule: RuleName,
     /// What the profile does not know. Never empty.
     pub missing: Vec<Fact>,
 }
 
-/// Asks every rule.
+/// Checks every rule.
 ///
-/// Rules that `options` leave out are asked all the same and their findings dropped: what they can
-/// explain is not to come back under the name of a more general rule.
+/// Rules that `options` leave out are checked all the same, and their findings dropped: a more
+/// general rule must not report the calls that they explain.
 pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
-    let mut verdict = ask(profile, options);
+    let mut verdict = judge(profile, options);
     verdict.place(profile, options);
     verdict
 }
 
 impl Verdict {
-    /// Puts each remedy where it belongs in the tree of processes. What could be changed only inside a compiled
-    /// program is no finding but on demand: a notice says how much it is, and why.
+    /// Moves each remedy to the program where the change has to be made. What could be changed only
+    /// inside a compiled program is shown on demand; otherwise a notice says how many calls it is,
+    /// and why.
     pub(crate) fn place(&mut self, profile: &Profile, options: &CheckOptions) {
         for finding in &mut self.below {
-            on_the_way::place(profile, finding);
+            placement::place(profile, finding);
         }
         let Verdict { findings, notices, .. } = self;
         findings.retain_mut(|finding| {
-            let sealed = on_the_way::place(profile, finding);
-            let Some(why) = sealed.filter(|_| !options.shows_what_nobody_can_change(finding.rule))
+            let sealed = placement::place(profile, finding);
+            let Some(why) = sealed.filter(|_| !options.shows_what_nobody_can_change(&finding.rule))
             else {
                 return true;
             };
@@ -120,18 +122,18 @@ impl Verdict {
     }
 }
 
-/// As [`check`], but for where the remedies belong: that takes the whole tree of processes, of which `profile`
-/// may be a part.
-pub(crate) fn ask(profile: &Profile, options: &CheckOptions) -> Verdict {
+/// Like [`check`], without moving remedies: that needs the whole tree of processes, and `profile`
+/// may be a part of it.
+pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut view = View::new(profile);
     let mut sink = Sink::new(profile.rows.len());
     let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };
-    for rule in options.declared {
+    for rule in options.declared.iter() {
         let missing = profile.facts.missing(&rule.needs());
         if missing.is_empty() {
             rule.check(&view, &mut sink);
-        } else if options.wants(rule.name) {
-            verdict.not_checked.push(NotChecked { rule: rule.name, missing });
+        } else if options.wants(&rule.name) {
+            verdict.not_checked.push(NotChecked { rule: rule.name.clone(), missing });
         }
     }
     view.forget_details(&sink);
@@ -140,25 +142,25 @@ pub(crate) fn ask(profile: &Profile, options: &CheckOptions) -> Verdict {
         if missing.is_empty() {
             (rule.check)(&view, &mut sink);
         } else if options.wants(rule.name) {
-            verdict.not_checked.push(NotChecked { rule: rule.name, missing });
+            verdict.not_checked.push(NotChecked { rule: rule.name.into(), missing });
         }
     }
     let (found, lacked) = sink.into_parts();
-    // A rule that found something was checked, however little it knew.
+    // A rule that found something was checked, even if it lacked a fact.
     let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
     for (rule, missing) in lacked {
         if options.wants(rule) && silent(rule) {
-            verdict.not_checked.push(NotChecked { rule, missing });
+            verdict.not_checked.push(NotChecked { rule: rule.into(), missing });
         }
     }
-    for (mut finding, bar) in found {
-        if !options.wants(finding.rule) {
+    for (mut finding, threshold) in found {
+        if !options.wants(&finding.rule) {
             continue;
         }
         if finding.kernel_ns.is_none() {
             (finding.kernel_ns, finding.estimated) = kernel_time(profile, &finding);
         }
-        let worth = options.worth(profile, &finding, bar);
+        let worth = options.worth(profile, &finding, threshold);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
     for findings in [&mut verdict.findings, &mut verdict.below] {
@@ -167,10 +169,11 @@ pub(crate) fn ask(profile: &Profile, options: &CheckOptions) -> Verdict {
     verdict
 }
 
-/// Whether so much of the run is in the calls that a person would change something for it. Where the CPU
-/// time is known that decides; a log has all calls, or at least those with a path.
+/// Whether the calls take so much of the run that a person would change something. The CPU time
+/// decides if it is known, otherwise the share of the calls: a log has all of them, or at least
+/// those with a path.
 fn hundreds(profile: &Profile, finding: &Finding) -> bool {
-    /// Fewer are gone before anybody notices.
+    /// Nobody notices fewer.
     const FEWEST: u64 = 100;
     /// Of the CPU time.
     const CPU: f64 = 0.001;
@@ -192,10 +195,10 @@ impl CheckOptions {
     /// Fewer calls than these are not worth a change, whatever their share.
     const FEWEST_CALLS: u64 = 6;
 
-    /// What of the rules is wanted, where the user chose among them.
+    /// Which rules are wanted, if the user chose among them.
     pub fn selection(&self) -> Option<Selection> {
         let names = || {
-            let declared = self.declared.iter().map(|rule| rule.name);
+            let declared = self.declared.iter().map(|rule| &*rule.name);
             RULES.iter().map(|rule| rule.name).chain(declared)
         };
         (!self.only.is_empty() || !self.ignore.is_empty()).then(|| Selection {
@@ -206,7 +209,7 @@ impl CheckOptions {
         })
     }
 
-    /// Whether findings of this rule are to be told.
+    /// Whether findings of this rule are to be shown.
     pub(crate) fn wants(&self, rule: &str) -> bool {
         let named = self.only.iter().any(|name| name == rule);
         let shown = self.pedantic || named || by_name(rule).is_none_or(|rule| !rule.pedantic);
@@ -222,20 +225,21 @@ impl CheckOptions {
         self.pedantic || named || warns || self.min_saving_percent <= 0.0
     }
 
-    fn worth(&self, profile: &Profile, finding: &Finding, bar: Threshold) -> bool {
+    fn worth(&self, profile: &Profile, finding: &Finding, threshold: Threshold) -> bool {
         let declared = self.declared.iter().any(|rule| rule.name == finding.rule);
-        let warns = by_name(finding.rule).is_some_and(|rule| rule.correctness);
+        let warns = by_name(&finding.rule).is_some_and(|rule| rule.correctness);
         if self.min_saving_percent <= 0.0 || declared || warns {
             return true;
         }
-        let demanded = self.pedantic || self.only.iter().any(|name| name == finding.rule);
-        match bar {
+        let demanded = self.pedantic || self.only.iter().any(|name| *name == *finding.rule);
+        match threshold {
             Threshold::OnDemand if !demanded => return false,
             Threshold::Hundreds if !hundreds(profile, finding) => return false,
             _ => {}
         }
         let share = self.min_saving_percent / 100.0;
-        // Calls without a path have no share among those with one; their rules have bounds of their own.
+        // Calls without a path have no share among those with one; their rules have thresholds of
+        // their own.
         let enough_calls = finding.needless >= Self::FEWEST_CALLS
             && (details::about(&profile.rows, finding)
                 || finding.needless as f64 >= share * profile.totals.path_calls as f64);
@@ -256,12 +260,15 @@ fn cpu_ns(profile: &Profile) -> Option<u64> {
 fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
     let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
     let timed: u64 = rows().map(|row| row.timed).sum();
-    // Calls in the train of others are no dearer than a question of status.
+    // The calls that accompany others (fstat, read, close) cost no more than a stat.
     let stat_ns = profile.host.costs.map_or(0, |costs| costs.stat_ns);
-    let train = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(stat_ns);
+    let others_ns = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(stat_ns);
     if timed > 0 {
         let sum: u64 = rows().map(|row| row.kernel_ns).sum();
-        return (Some(scale(sum, finding.needless, timed).saturating_add(train)), train > 0);
+        return (
+            Some(scale(sum, finding.needless, timed).saturating_add(others_ns)),
+            others_ns > 0,
+        );
     }
     let count: u64 = rows().map(|row| row.count).sum();
     let Some(costs) = profile.host.costs else { return (None, true) };
@@ -269,7 +276,7 @@ fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
         return (None, true);
     }
     let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.query, row.ok())).sum();
-    (Some(scale(sum, finding.needless, count).saturating_add(train)), true)
+    (Some(scale(sum, finding.needless, count).saturating_add(others_ns)), true)
 }
 
 /// Calibrated kernel time of one call.

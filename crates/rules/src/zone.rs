@@ -1,4 +1,5 @@
-//! What the rules about time zones share: who is asked, and which value of TZ to advise.
+//! What the rules about time zones share: facts about a process's zone, and which value of TZ to
+//! advise.
 
 use crate::View;
 use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, Zone};
@@ -6,8 +7,8 @@ use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, Zone};
 /// The file that glibc reads where TZ is not set (`TZDEFAULT`).
 pub(crate) const LOCALTIME: &str = "/etc/localtime";
 
-/// Programs whose own schedule, or whose users' environment, hangs on TZ.
-const HAND_ON: [&str; 8] = ["systemd", "init", "cron", "crond", "atd", "sshd", "sudo", "login"];
+/// Programs whose own schedule, or whose users' environment, depends on TZ.
+const PASS_ON: [&str; 8] = ["systemd", "init", "cron", "crond", "atd", "sshd", "sudo", "login"];
 
 /// How many calls these rows stand for.
 pub(crate) fn sum(rows: &[(usize, &Row)]) -> u64 {
@@ -34,13 +35,13 @@ pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v Zon
     view.profile.host.zone_of(process, view.process(process).shares_root)
 }
 
-/// Names of TZ and of files differ by a prefix: the remainder below a `zoneinfo` directory. Go puts two
-/// slashes before it.
+/// The name of a zone, as TZ has it: the part of a file's path below a `zoneinfo` directory. Go
+/// puts two slashes before it.
 pub(crate) fn zone_name(path: &str) -> Option<&str> {
     path.rsplit_once("/zoneinfo/").map(|(_, name)| name.trim_start_matches('/'))
 }
 
-/// The change that ends the looking: TZ set to what /etc/localtime means now.
+/// The change that ends the checks: TZ set to what /etc/localtime means now.
 pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
     let program = view.process(process).name();
     let set = |value: Option<&str>| Change::SetEnv {
@@ -63,12 +64,12 @@ pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
     };
     if let Some(name) = &zone.name {
         let change = set(Some(name));
-        if HAND_ON.contains(&program) {
+        if PASS_ON.contains(&program) {
             return Remedy {
                 change,
                 safety: Safety::Manual(format!(
-                    "{program} hands TZ on to what it starts, or keeps a schedule by it: decide \
-                     whether all of that is to have the zone fixed. {price}."
+                    "{program} passes TZ on to what it starts, or keeps a schedule by it: decide \
+                     whether all of that should have a fixed zone. {price}."
                 )),
             };
         }
@@ -92,9 +93,10 @@ pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
             )),
         };
     }
-    let others = match view.profile.processes.iter().any(|p| p.runtime != Runtime::Native) {
-        true => "Java, Node or Go programs run here, which misread",
-        false => "not every program here is known to use glibc, and others may misread",
+    let others = if view.profile.processes.iter().any(|p| p.runtime != Runtime::Native) {
+        "Java, Node or Go programs run here, which misread"
+    } else {
+        "not every program here is known to use glibc, and others may misread"
     };
     Remedy {
         change: Change::Manual(

@@ -60,7 +60,7 @@
 //! nothing
 //! ```
 //!
-//! A program that reads a good file again and again for itself is no work of the C library:
+//! A program that reads a good file again and again by itself, which is not the C library's doing:
 //!
 //! ```trace
 //! env -TZ
@@ -76,9 +76,9 @@
 //! ## Fix and caveat
 //!
 //! `TZ=UTC`: without a zone file the program is in UTC already, so its times stay the same. If
-//! local times are wanted, install tzdata and give the image or the container its
-//! `/etc/localtime`, or set TZ to the zone's name. Not where the file is to appear later: with TZ
-//! set, the program would never look at it.
+//! local times are wanted, install tzdata and give the image or the container its `/etc/localtime`,
+//! or set TZ to the zone's name. Do not do this if the file will appear later: with TZ set, the
+//! program would never look at it.
 //!
 //! ## References
 //!
@@ -99,17 +99,15 @@ use std::collections::BTreeMap;
 pub(crate) const RULE: Rule = Rule {
     name: "zone-file-missing",
     summary: "/etc/localtime is missing or holds no zone, so each time conversion tries to read it again",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("zone_file_missing.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// What one try on an empty file costs: openat, fstat, fstat, read, close.
 const CALLS_PER_TRY: u64 = 5;
-/// Where nothing is known of the file, fewer reads are taken for the program's own.
+/// If nothing is known about the file, fewer reads are taken for the program's own.
 const FEWEST_READS: u64 = 10;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -160,8 +158,8 @@ fn of<'p>(rows: &[(usize, &'p Row)], wanted: impl Fn(&Row) -> bool) -> Vec<(usiz
     rows.iter().copied().filter(|(_, row)| wanted(row)).collect()
 }
 
-/// The successful reads of a file that is no zone. After reading a good one, glibc asks by `stat`
-/// and does not open it again.
+/// The successful reads of a file that is not a zone. After reading a good one, glibc asks by
+/// `stat` and does not open it again.
 fn reads_nothing<'p>(
     view: &View<'_>,
     process: ProcId,
@@ -207,14 +205,17 @@ fn finding(view: &View<'_>, cases: Vec<Case>, broken: bool) -> Finding {
     let tries = if broken { merged.of / CALLS_PER_TRY } else { merged.of };
     let (what, mut why) = if broken {
         (
-            format!("{} time conversions read /etc/localtime in vain", number(tries)),
+            format!("{} time conversions read /etc/localtime and find no zone", number(tries)),
             "TZ is not set and /etc/localtime holds no zone (empty, or a directory), so glibc \
              reads it again at every conversion: openat, fstat, fstat, read, close."
                 .to_owned(),
         )
     } else {
         (
-            format!("{} time conversions look for /etc/localtime in vain", number(tries)),
+            format!(
+                "{} time conversions look for /etc/localtime and do not find it",
+                number(tries)
+            ),
             "TZ is not set and /etc/localtime does not exist, so glibc tries to open it at every \
              localtime(), mktime() and tzset()."
                 .to_owned(),
@@ -240,7 +241,7 @@ fn tries_ns(view: &View<'_>, tries: u64) -> Option<u64> {
 }
 
 pub(crate) fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
-    // A file that begins as a zone and is damaged may be more than UTC.
+    // A damaged zone file may stand for another zone than UTC.
     let utc = zone.is_none_or(|zone| zone.name.is_some());
     let price = "Takes effect at the next start. A zone file that is put there later is then \
                  ignored.";
@@ -250,12 +251,13 @@ pub(crate) fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
                 variable: "TZ".to_owned(),
                 value: utc.then(|| "UTC".to_owned()),
             },
-            safety: Safety::Caveat(match utc {
-                true => format!(
+            safety: Safety::Caveat(if utc {
+                format!(
                     "The times stay as they are: without a zone file the program is in UTC now. \
                      {price}"
-                ),
-                false => format!("The value is the name of the zone that is meant. {price}"),
+                )
+            } else {
+                format!("The value is the name of the zone that is meant. {price}")
             }),
         },
         Remedy {

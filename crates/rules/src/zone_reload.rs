@@ -19,8 +19,8 @@
 //! manual
 //! ```
 //!
-//! A log does not say that a program is written in Go, but what the runtime reads first gives it
-//! away. Debian's Miller:
+//! A log does not say that a program is written in Go, but the file that the Go runtime reads first
+//! shows it. Debian's Miller:
 //!
 //! ```trace
 //! execve("/usr/bin/mlr", ["mlr"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -67,8 +67,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Load each zone once and keep the `*time.Location`. An update of the tz database is then seen only
-//! at the next start. Where names come from outside (a request, a user), bound what is kept.
+//! Load each zone once and keep the `*time.Location`. An update of the tz database is then seen
+//! only at the next start. If names come from outside (a request, a user), limit how many are kept.
 //!
 //! ## References
 //!
@@ -79,20 +79,17 @@ use crate::helpers;
 use crate::text::number;
 use crate::zone;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Runtime, Stage};
+use needless_model::{ProcId, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "zone-reload",
     summary: "A Go program reads the same time zone from the database again and again",
-    needs: &[Fact::Paths, Fact::Outcomes],
-    variables: &[],
-    correctness: false,
-    pedantic: false,
     page: include_str!("zone_reload.rs"),
     check,
+    ..Rule::PLAIN
 };
 
-/// A few loads are no storm.
+/// A few loads are not worth a change.
 const FEWEST: u64 = 50;
 /// open, two reads and close.
 const CALLS: u64 = 4;
@@ -103,7 +100,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     if !view.may_mention("/zoneinfo") {
         return;
     }
-    // A log does not tell what a program is written in.
+    // A log does not say in which language a program is written.
     let marked = view.rows_at(OF_GO);
     let go = |id: ProcId| {
         view.process(id).runtime == Runtime::Go
@@ -113,7 +110,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} times a time zone is read that was read before",
+            "{} of {} reads of a time zone repeat an earlier one",
             number(merged.needless),
             number(merged.of)
         );
@@ -122,7 +119,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "Load each zone once, and keep the *time.Location",
             "A change of code; an update of the tz database is then seen only at the next start.",
         )];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

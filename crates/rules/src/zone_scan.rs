@@ -5,9 +5,9 @@
 //!
 //! ## Why it happens
 //!
-//! They need the name of the zone, not its rules. Where /etc/localtime is a symbolic link, its text
-//! tells. Where it is a regular file (a copy, as many container images have it, or a bind mount)
-//! they compare it with the files of the database until one is alike. How many calls that takes
+//! They need the name of the zone, not its rules. If /etc/localtime is a symbolic link, its target
+//! shows the name. If it is a regular file (a copy, as in many container images, or a bind mount),
+//! they compare it with the files of the database until one is the same. How many calls that takes
 //! depends on the zone: 1,446 in one start of Java 17, 2,791 in one of Node 20, over 6,000 in the
 //! proof below.
 //!
@@ -34,7 +34,7 @@
 //! ## Not a finding
 //!
 //! A program that works with many zones; and PHP as Debian builds it, which lists the database at
-//! each start whatever is set:
+//! each start in any case:
 //!
 //! ```trace
 //! execve("/usr/bin/php8.2", ["php8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -49,7 +49,7 @@
 //! nothing
 //! ```
 //!
-//! A program that is neither, and that was never seen to ask for the link:
+//! Another program, which did not read the link:
 //!
 //! ```trace
 //! execve("/usr/bin/worldclock", ["worldclock"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -75,30 +75,28 @@
 //! ## References
 //!
 //! * <https://www.freedesktop.org/software/systemd/man/latest/localtime.html>
-//! * <https://github.com/nodejs/node/issues/26880>: the comparison, told by an author of ICU
-//! * <https://github.com/dotnet/corefx/issues/2489>: the same in .NET, mended
+//! * <https://github.com/nodejs/node/issues/26880>: the comparison, described by an author of ICU
+//! * <https://github.com/dotnet/corefx/issues/2489>: the same in .NET, fixed
 
-use crate::helpers::{self, Part};
+use crate::helpers::{self, RowClass};
 use crate::text::number;
 use crate::zone::{self, LOCALTIME};
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Query, Row, Runtime, Stage};
+use needless_model::{ProcId, Query, Row, Runtime, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "zone-scan",
     summary: "/etc/localtime is a copy, so a runtime reads the whole zone database to find its name",
-    needs: &[Fact::Paths, Fact::Outcomes],
     variables: &["TZ"],
-    correctness: false,
-    pedantic: false,
     page: include_str!("zone_scan.rs"),
     check,
+    ..Rule::PLAIN
 };
 
 /// A program that reads fewer zones wants these zones.
 const FEWEST: u64 = 100;
 
-/// Node opens each file, looks at it twice, goes to its start, reads and closes it.
+/// What Node does with each file: open, two fstats, lseek, read and close.
 const CALLS: u64 = 6;
 
 fn check(view: &View<'_>, sink: &mut Sink) {
@@ -106,13 +104,13 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         return;
     }
     let in_database = |path: &str| zone::zone_name(path).is_some() || path.ends_with("/zoneinfo");
-    let part = |row: &Row, path: &str| match in_database(path) && asks(row) {
-        true => Part::Needless,
-        false if path == LOCALTIME && row.query == Query::Open => Part::Needed,
-        false => Part::Not,
+    let class = |row: &Row, path: &str| match in_database(path) && asks(row) {
+        true => RowClass::Needless,
+        false if path == LOCALTIME && row.query == Query::Open => RowClass::Needed,
+        false => RowClass::Unrelated,
     };
     let php = |id: ProcId| view.process(id).name().starts_with("php");
-    for case in helpers::cases(view, sink, php, part) {
+    for case in helpers::cases(view, sink, php, class) {
         // Debian's build reads the database instead of PHP's own: nothing that a user could set.
         sink.explain(&case.rows);
     }
@@ -121,7 +119,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         matches!(process.runtime, Runtime::Java | Runtime::Node)
             && process.env.value("TZ").is_none()
     };
-    let cases = helpers::cases(view, sink, searches, part);
+    let cases = helpers::cases(view, sink, searches, class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let first = cases[0].process;
         let merged = helpers::merged(view, cases);
@@ -130,8 +128,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             number(merged.needless)
         );
         let why = format!(
-            "{program} wants the name of the zone. /etc/localtime is no symbolic link, whose text \
-             would tell, so it is compared with the files of the database one by one."
+            "{program} needs the name of the zone. /etc/localtime is not a symbolic link, which \
+             would show it, so the program compares the file with those of the database one by one."
         );
         let link = helpers::by_hand(
             "Make /etc/localtime a symbolic link into the zone database: timedatectl set-timezone, \
@@ -139,7 +137,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "Changes the system; where the file is mounted from outside, what mounts it must change.",
         );
         let remedies = vec![zone::set_tz(view, first), link];
-        let besides = helpers::train(view, &merged, helpers::per_open(CALLS));
+        let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

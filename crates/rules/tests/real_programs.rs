@@ -39,8 +39,8 @@ fn count(lines: &[String], has: &[&str]) -> u64 {
     lines.iter().filter(|line| has.iter().all(|part| line.contains(part))).count() as u64
 }
 
-fn told(findings: &[Finding]) -> Vec<(&str, u64)> {
-    findings.iter().map(|f| (f.rule, f.needless)).collect()
+fn counts(findings: &[Finding]) -> Vec<(&str, u64)> {
+    findings.iter().map(|f| (&*f.rule, f.needless)).collect()
 }
 
 const CLOCK: &str = "for ((i = 0; i < 100; i++)); do printf '%(%F)T\\n' $((i * 86400)); done";
@@ -52,12 +52,12 @@ fn a_clock_without_tz() {
     if Path::new("/etc/localtime").exists() {
         let stats = count(&lines, &["stat", path, " = 0"]);
         assert!(stats >= 99, "{stats}");
-        assert_eq!(told(&findings), [("tz-unset", stats)]);
+        assert_eq!(counts(&findings), [("tz-unset", stats)]);
         assert_eq!(findings[0].of, stats + count(&lines, &["open", path, " = "]));
     } else {
         let opens = count(&lines, &["open", path, "ENOENT"]);
         assert!(opens >= 99, "{opens}");
-        assert_eq!(told(&findings), [("zone-file-missing", opens - 1)]);
+        assert_eq!(counts(&findings), [("zone-file-missing", opens - 1)]);
     }
 }
 
@@ -68,14 +68,14 @@ fn a_clock_with_tz() {
         if tz == ":/etc/localtime" && !Path::new("/etc/localtime").exists() {
             continue;
         }
-        assert_eq!(told(&findings), [], "{tz}");
+        assert_eq!(counts(&findings), [], "{tz}");
     }
 }
 
 #[test]
 fn a_zone_that_does_not_exist() {
     let (_, findings) = judged("nowhere", &[("TZ", "No/Where")], CLOCK);
-    assert_eq!(told(&findings), [("tz-not-found", 1)]);
+    assert_eq!(counts(&findings), [("tz-not-found", 1)]);
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn daylight_saving_without_a_rule() {
     let conversions = count(&lines, &["open", "/posixrules\"", " = 3"]);
     if conversions == 0 {
         // No posixrules on this system: nothing to read, and nothing needless.
-        assert_eq!(told(&findings), []);
+        assert_eq!(counts(&findings), []);
         return;
     }
-    assert_eq!(told(&findings), [("tz-rule-missing", 9 * (conversions - 1))]);
+    assert_eq!(counts(&findings), [("tz-rule-missing", 9 * (conversions - 1))]);
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_locale_that_is_not_installed() {
     let (lines, findings) = judged("locale", &[("LC_ALL", "xx_YY.UTF-8")], "exit 0");
     let failed = count(&lines, &["open", "/locale/", "ENOENT"]);
     assert!(failed >= 6, "{failed}");
-    assert_eq!(told(&findings), [("locale-not-installed", failed)]);
+    assert_eq!(counts(&findings), [("locale-not-installed", failed)]);
 }
 
 #[test]
 fn waiting_for_a_file_is_a_purpose() {
     let wait = "for ((i = 0; i < 300; i++)); do [ -e /nonexistent ]; read -t 0.001 < <(:); done; :";
     let (_, findings) = judged("wait", &[("TZ", "UTC0")], wait);
-    assert_eq!(told(&findings), []);
+    assert_eq!(counts(&findings), []);
 }

@@ -1,4 +1,4 @@
-//! Prints the profile of a log, row by row: for looking at what the parser made of it.
+//! Prints the profile of a log, row by row, to check the parser.
 //!
 //! `cargo run -p needless-strace-log --example dump -- FILE…` (`-` is standard input)
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 fn main() {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let options = ReadOptions { watch: &["TZ", "LANG", "LC_ALL"], ..ReadOptions::default() };
+    let options = ReadOptions { watch: ["TZ", "LANG", "LC_ALL"].into(), ..ReadOptions::default() };
     let profile = if paths.len() == 1 && paths[0].as_os_str() == "-" {
         read(std::io::stdin().lock(), "standard input", &options)
     } else {

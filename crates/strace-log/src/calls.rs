@@ -1,29 +1,29 @@
-//! What is known of a call by its name: which argument is a path, what else it means.
+//! The calls of a log by name: which argument is the path, and what else the call means.
 
-use crate::detail::Told;
+use crate::arg_class::ClassifiedBy;
 use crate::text::found_in_word;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use needless_model::{Builder, CallId, Query};
+use needless_syscalls::{self as syscalls, CallKind, Decider, Moves, Reply};
 use std::hash::BuildHasher;
 
-/// Where a call's path stands among its arguments. Of two paths it is the one that the call makes or
-/// mounts on, or, where both exist or are made, the first: as the ptrace backend has it.
+/// Where a call's path is among its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// No path.
-    None,
-    /// The first argument, relative to the working directory.
+pub(crate) enum PathAt {
+    /// It has none.
+    Nowhere,
+    /// It is the first argument, relative to the working directory.
     First,
-    /// The second, relative to the working directory.
+    /// It is the second argument, relative to the working directory.
     Second,
-    /// Behind so many arguments and a directory descriptor, relative to that.
+    /// It follows so many arguments and a directory descriptor, relative to that.
     AfterDir(u8),
 }
 
-/// What a call means beside its path.
+/// What a call means besides its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Role {
     Plain,
     /// Has `O_*` flags after its path.
     Open,
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Statx,
     Readlink,
     Exec,
-    /// Makes a process or a thread.
+    /// Starts a process or a thread.
     Fork,
     Exit,
     /// Changes the file behind the descriptor that is its first argument.
@@ -43,9 +43,9 @@ pub(crate) enum Kind {
     Chdir,
     Fchdir,
     Getcwd,
-    /// Asks for a limit of the process, or sets one.
+    /// Reads or sets a limit of the process.
     Limit,
-    /// Memory and descriptors: every program makes some of these at its start.
+    /// Memory and descriptors: every program makes some of these calls when it starts.
     Startup,
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct Call {
     pub name: Box<str>,
     pub id: CallId,
     pub query: Query,
-    pub shape: Shape,
-    pub kind: Kind,
-    pub told: Told,
+    pub path_at: PathAt,
+    pub role: Role,
+    pub classified_by: ClassifiedBy,
 }
 
 const SLOTS: usize = 2048;
@@ -65,9 +65,9 @@ const SLOTS: usize = 2048;
 /// The start of a payload.
 #[derive(Clone, Copy)]
 struct Recent {
-    /// Its call's name and the parenthesis behind it, as one number.
+    /// The call's name and the parenthesis after it, as one number.
     name: u128,
-    /// As many bytes.
+    /// Ones in as many bytes.
     mask: u128,
     named: Named,
 }
@@ -81,29 +81,29 @@ pub(crate) struct Named {
     pub class: Class,
 }
 
-/// How much there is to do for a call.
+/// How much work a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// It names a path.
     Path,
-    /// It is counted by its outcome, which is all that matters.
+    /// Only its outcome matters.
     Plain,
-    /// It tells more.
+    /// It may mean more.
     Other,
 }
 
-/// Place in [`Calls::recent`] that no payload was seen for.
-const NOBODY: Recent =
+/// An empty slot of [`Calls::recent`].
+const EMPTY: Recent =
     Recent { name: 1, mask: 0, named: Named { call: 0, len: 0, class: Class::Other } };
 
 /// The calls of a log by name.
 pub(crate) struct Calls {
     list: Vec<Call>,
-    /// Calls seen lately, each at the place that its payload's [`slot`] tells.
+    /// Calls seen lately, each in the [`slot`] of its payload.
     recent: Box<[Recent; SLOTS]>,
     index: HashTable<u16>,
     hasher: FixedState,
-    /// Calls beyond the bound on names share this entry.
+    /// The entry that calls beyond the limit of names share.
     others: Option<u16>,
 }
 
@@ -111,7 +111,7 @@ impl Default for Calls {
     fn default() -> Calls {
         Calls {
             list: Vec::new(),
-            recent: Box::new([NOBODY; SLOTS]),
+            recent: Box::new([EMPTY; SLOTS]),
             index: HashTable::new(),
             hasher: FixedState::default(),
             others: None,
@@ -121,7 +121,7 @@ impl Default for Calls {
 
 impl Calls {
     /// The call whose name `payload` starts with, if a payload with the same start was
-    /// [learned](Calls::learn) lately. What is stored behind the payload may belong to it.
+    /// [learned](Calls::learn) lately. The slice may be longer than the payload.
     #[inline]
     pub(crate) fn recent(&self, payload: &[u8]) -> Option<Named> {
         let start = u128::from_le_bytes(*payload.first_chunk()?);
@@ -137,10 +137,10 @@ impl Calls {
         {
             let start = u128::from_le_bytes(*start);
             let mask = u128::MAX >> (128 - 8 * (len + 1));
-            let Call { shape, kind, .. } = self.get(call);
-            let class = match (shape, kind) {
-                (Shape::None, Kind::Plain | Kind::Startup) => Class::Plain,
-                (Shape::None, _) => Class::Other,
+            let Call { path_at, role, .. } = self.get(call);
+            let class = match (path_at, role) {
+                (PathAt::Nowhere, Role::Plain | Role::Startup) => Class::Plain,
+                (PathAt::Nowhere, _) => Class::Other,
                 _ => Class::Path,
             };
             let named = Named { call, len: len as u8 + 1, class };
@@ -151,7 +151,7 @@ impl Calls {
     /// Forgets what was [learned](Calls::learn).
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
-        self.recent.fill(NOBODY);
+        self.recent.fill(EMPTY);
     }
 
     /// More names than any kernel has: a log with more is not one of calls.
@@ -178,7 +178,7 @@ impl Calls {
         at
     }
 
-    /// Whether `raw`, read anew, would be found to be the name of call `at`.
+    /// Whether `raw` is the name of call `at`.
     pub(crate) fn is(&self, at: u16, raw: &[u8]) -> bool {
         self.get(at).name.as_bytes() == raw && !raw.ends_with(b"#64") && Some(at) != self.others
     }
@@ -188,13 +188,13 @@ impl Calls {
         &self.list[usize::from(at)]
     }
 
-    /// Whether any of the names is a call of Linux that nothing else is called like.
+    /// Whether any name is a known call of Linux.
     pub(crate) fn any_known(&self) -> bool {
-        self.list.iter().any(|c| c.kind != Kind::Plain || c.query.names_path())
+        self.list.iter().any(|c| c.role != Role::Plain || c.query.names_path())
     }
 }
 
-/// The place of a payload in [`Calls::recent`], told by the first eight bytes of its name.
+/// The place of a payload in [`Calls::recent`], by the first eight bytes of its name.
 #[inline]
 fn slot(start: u128) -> usize {
     let word = start as u64;
@@ -206,83 +206,60 @@ fn slot(start: u128) -> usize {
 }
 
 fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
-    let query = Query::of(name);
+    // strace prints a 64-bit argument as one, also of a 32-bit program.
+    let kind = syscalls::kind(name, true);
     list.push(Call {
         name: name.into(),
         id: builder.call(name),
-        query,
-        shape: shape(name, query),
-        kind: kind(name),
-        told: Told::of(name),
+        query: Query::of(name),
+        path_at: path_at(kind),
+        role: role(name, kind),
+        classified_by: ClassifiedBy::of(name, kind),
     });
     (list.len() - 1) as u16
 }
 
-fn shape(name: &str, query: Query) -> Shape {
-    match name {
-        _ if query == Query::NoPath => Shape::None,
-        "symlink" | "mount" | "inotify_add_watch" | "quotactl" => Shape::Second,
-        "symlinkat" => Shape::AfterDir(1),
-        "fanotify_mark" => Shape::AfterDir(3),
-        "statx" | "openat2" | "faccessat2" | "renameat2" | "fchmodat2" | "name_to_handle_at"
-        | "open_tree" | "fspick" | "fstatat64" | "utimensat_time64" => Shape::AfterDir(0),
-        "stat" | "lstat" | "oldstat" | "oldlstat" | "creat" => Shape::First,
-        _ if name.ends_with("at") => Shape::AfterDir(0),
-        _ => Shape::First,
+fn path_at(kind: CallKind) -> PathAt {
+    let CallKind::Path(shape) = kind else { return PathAt::Nowhere };
+    match (shape.dir, shape.path) {
+        (Some(dir), _) => PathAt::AfterDir(dir),
+        (None, 0) => PathAt::First,
+        (None, _) => PathAt::Second,
     }
 }
 
-fn kind(name: &str) -> Kind {
-    match name {
-        "open" | "openat" | "openat2" => Kind::Open,
-        "newfstatat" | "fstatat64" => Kind::Status,
-        "statx" => Kind::Statx,
-        "readlink" | "readlinkat" => Kind::Readlink,
-        "execve" | "execveat" => Kind::Exec,
-        "fork" | "vfork" | "clone" | "clone2" | "clone3" => Kind::Fork,
-        "exit" | "exit_group" => Kind::Exit,
-        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "ftruncate" | "ftruncate64"
-        | "fallocate" | "fchmod" | "fchown" | "fchown32" | "fsetxattr" | "fremovexattr"
-        | "sendfile" | "sendfile64" => Kind::Write,
-        "nanosleep"
-        | "clock_nanosleep"
-        | "clock_nanosleep_time64"
-        | "poll"
-        | "ppoll"
-        | "ppoll_time64"
-        | "select"
-        | "_newselect"
-        | "pselect6"
-        | "pselect6_time64"
-        | "epoll_wait"
-        | "epoll_pwait"
-        | "epoll_pwait2"
-        | "wait4"
-        | "waitid"
-        | "waitpid"
-        | "pause"
-        | "rt_sigsuspend"
-        | "sigsuspend"
-        | "rt_sigtimedwait"
-        | "rt_sigtimedwait_time64"
-        | "accept"
-        | "accept4"
-        | "flock"
-        | "msgrcv"
-        | "restart_syscall" => Kind::Wait,
-        "chdir" => Kind::Chdir,
-        "fchdir" => Kind::Fchdir,
-        "getcwd" => Kind::Getcwd,
-        "prlimit64" | "prlimit" | "getrlimit" | "ugetrlimit" | "setrlimit" => Kind::Limit,
-        "mmap" | "mmap2" | "old_mmap" | "munmap" | "mprotect" | "brk" | "close" | "read" => {
-            Kind::Startup
-        }
-        _ => Kind::Plain,
+fn role(name: &str, kind: CallKind) -> Role {
+    match kind {
+        CallKind::Path(shape) => match (shape.decided_by, shape.reply) {
+            (Decider::OpenFlags(_) | Decider::OpenHow(_), _) => Role::Open,
+            (Decider::AtFlags(_), Reply::Statx(_)) => Role::Statx,
+            (Decider::AtFlags(_), _) => Role::Status,
+            (_, Reply::Link(_)) => Role::Readlink,
+            _ if shape.query == Query::Exec => Role::Exec,
+            _ if shape.moves == Moves::Directory => Role::Chdir,
+            _ => Role::Plain,
+        },
+        CallKind::Wait(_) => Role::Wait,
+        CallKind::Clone(_) => Role::Fork,
+        _ => match name {
+            "fork" | "vfork" | "clone2" => Role::Fork,
+            "exit" | "exit_group" => Role::Exit,
+            "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "ftruncate"
+            | "ftruncate64" | "fallocate" | "fchmod" | "fchown" | "fchown32" | "fsetxattr"
+            | "fremovexattr" | "sendfile" | "sendfile64" => Role::Write,
+            "accept" | "accept4" | "flock" | "msgrcv" | "restart_syscall" => Role::Wait,
+            "fchdir" => Role::Fchdir,
+            "getcwd" => Role::Getcwd,
+            "prlimit64" | "prlimit" | "getrlimit" | "ugetrlimit" | "setrlimit" => Role::Limit,
+            "mmap" | "mmap2" | "old_mmap" | "munmap" | "mprotect" | "brk" | "close" | "read" => {
+                Role::Startup
+            }
+            _ => Role::Plain,
+        },
     }
 }
 
-/// Whether a call of kind [`Kind::Wait`] with these arguments was only looking: a timeout of zero,
-/// `WNOHANG`.
+/// Whether a call of [`Role::Wait`] with these arguments returns at once: a timeout of zero, `WNOHANG`.
 pub(crate) fn does_not_wait(name: &str, args: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(args, part).is_some();
     match name {
@@ -305,37 +282,6 @@ mod tests {
     use needless_model::Limits;
 
     #[test]
-    fn shapes_follow_the_manual() {
-        for (name, want) in [
-            ("open", Shape::First),
-            ("stat", Shape::First),
-            ("lstat64", Shape::First),
-            ("openat", Shape::AfterDir(0)),
-            ("newfstatat", Shape::AfterDir(0)),
-            ("statx", Shape::AfterDir(0)),
-            ("execveat", Shape::AfterDir(0)),
-            ("utimensat", Shape::AfterDir(0)),
-            ("linkat", Shape::AfterDir(0)),
-            ("link", Shape::First),
-            ("rename", Shape::First),
-            ("renameat", Shape::AfterDir(0)),
-            ("renameat2", Shape::AfterDir(0)),
-            ("pivot_root", Shape::First),
-            ("symlink", Shape::Second),
-            ("symlinkat", Shape::AfterDir(1)),
-            ("mount", Shape::Second),
-            ("creat", Shape::First),
-            ("inotify_add_watch", Shape::Second),
-            ("fanotify_mark", Shape::AfterDir(3)),
-            ("statfs", Shape::First),
-            ("close", Shape::None),
-            ("fstat", Shape::None),
-        ] {
-            assert_eq!(shape(name, Query::of(name)), want, "{name}");
-        }
-    }
-
-    #[test]
     fn names_are_found_again_and_bounded() {
         let mut builder = Builder::new(Limits::default());
         let mut calls = Calls::default();
@@ -351,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_is_not_waiting() {
+    fn calls_that_return_at_once_do_not_wait() {
         assert!(does_not_wait("poll", b"[{fd=3, events=POLLIN}], 1, 0"));
         assert!(!does_not_wait("poll", b"[{fd=3, events=POLLIN}], 1, 100"));
         assert!(does_not_wait("wait4", b"-1, 0x7ff, WNOHANG, NULL"));

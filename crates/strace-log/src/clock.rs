@@ -36,7 +36,7 @@ impl Clock {
         now.saturating_sub(*self.first.get_or_insert(now))
     }
 
-    /// From the first line to the last, where lines have times.
+    /// From the first line to the last, if lines have times.
     pub(crate) fn length_ns(&self) -> Option<u64> {
         self.first.map(|first| self.latest.saturating_sub(first))
     }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// How a log is stored, told by its first bytes.
+/// How a log is compressed, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum Compression {
     /// Text.
     Plain,
     /// gzip (RFC 1952), one member or several.
@@ -13,12 +13,12 @@ pub enum Format {
     Zstd,
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Format::Plain => "text",
-            Format::Gzip => "gzip",
-            Format::Zstd => "zstd",
+            Compression::Plain => "text",
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
         })
     }
 }
@@ -30,7 +30,7 @@ pub enum LogError {
     Unreadable {
         /// The log's name.
         name: String,
-        /// What the system said.
+        /// The system's error.
         why: std::io::Error,
     },
     /// A directory was named.
@@ -38,23 +38,23 @@ pub enum LogError {
         /// Its name.
         name: String,
     },
-    /// Nothing in it.
+    /// The log is empty.
     Empty {
         /// The log's name.
         name: String,
     },
-    /// Bytes that are no text.
+    /// The log is not text.
     Binary {
         /// The log's name.
         name: String,
     },
-    /// Compressed data that is cut or wrong.
+    /// The compressed data is cut or wrong.
     Damaged {
         /// The log's name.
         name: String,
-        /// What it was taken for.
-        format: Format,
-        /// What the decoder said.
+        /// How it seems to be compressed.
+        compression: Compression,
+        /// The decoder's error.
         why: std::io::Error,
     },
     /// Text without a single system call.
@@ -66,6 +66,11 @@ pub enum LogError {
     },
     /// No file was named.
     NoFiles,
+    /// An example, in the notation of rule pages, is not understood.
+    Example {
+        /// Which line, and why.
+        why: String,
+    },
 }
 
 impl fmt::Display for LogError {
@@ -83,21 +88,25 @@ impl fmt::Display for LogError {
             LogError::Binary { name } => {
                 write!(f, "{name}: is not text, so no strace log; {RECORD}")
             }
-            LogError::Damaged { name, format, why }
+            LogError::Damaged { name, compression, why }
                 if why.kind() == std::io::ErrorKind::UnexpectedEof =>
             {
-                write!(f, "{name}: the {format} data end too early; compress the log again")
+                write!(f, "{name}: the {compression} data end too early; compress the log again")
             }
-            LogError::Damaged { name, format, why } => {
-                write!(f, "{name}: the {format} data are damaged ({why}); compress the log again")
+            LogError::Damaged { name, compression, why } => {
+                write!(
+                    f,
+                    "{name}: the {compression} data are damaged ({why}); compress the log again"
+                )
             }
             LogError::NotStrace { name, first } => {
                 write!(f, "{name}: is not a strace log, it starts \"{first}\"; {RECORD}")
             }
             LogError::NoFiles => write!(f, "no log was named; {RECORD}"),
+            LogError::Example { why } => f.write_str(why),
         }
     }
 }
 
-/// Without a source: the text names the cause already, and would have it twice.
+/// Without a source: the text already names the cause.
 impl std::error::Error for LogError {}

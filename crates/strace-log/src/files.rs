@@ -1,6 +1,6 @@
 //! Streams and sets of files.
 
-use crate::error::{Format, LogError};
+use crate::error::{Compression, LogError};
 use crate::input::Input;
 use crate::lines::{CHUNK, Lines};
 use crate::prefix::{self, Time};
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The most files that are read side by side, in the order of their lines' times.
+/// Most files that are read together, in the order of their lines' times.
 const TOGETHER: usize = 256;
 
 /// Reads one log from a stream: plain, gzip or zstd, recognised by its first bytes. `name` is what
 /// messages call it.
 ///
 /// # Errors
-/// [`LogError`] where it cannot be read, is damaged, empty, or has no system call in it.
+/// [`LogError`] if it cannot be read, is damaged, empty, or has no system call.
 pub fn read(input: impl Read, name: &str, options: &ReadOptions) -> Result<Profile, LogError> {
     let mut reader = Reader::new(options);
     let mut source = Source::new(Input::new(input, name)?, None, CHUNK);
@@ -28,18 +28,18 @@ pub fn read(input: impl Read, name: &str, options: &ReadOptions) -> Result<Profi
     verdict(reader, name)
 }
 
-/// Reads several files as one capture: the set of `strace -ff -o x` (`x.PID` each), or one file.
-/// Lines without a pid are those of the pid that their file's name ends with. Where the lines have
-/// the time of day, they are read in its order, whatever file they are in.
+/// Reads several files as one log: the set of `strace -ff -o x` (`x.PID` each), or one file.
+/// Lines without a pid belong to the pid at the end of their file's name. If the lines have
+/// the time of day, they are read in the order of time.
 ///
 /// # Errors
-/// [`LogError`] as for [`read`], naming the file; [`LogError::NoFiles`] where `paths` is empty. A set may
-/// have empty files (processes that ended at once), as long as not all are.
+/// [`LogError`] as for [`read`], naming the file; [`LogError::NoFiles`] if `paths` is empty. A set may
+/// have empty files (processes that ended at once), but not only empty files.
 pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> Result<Profile, LogError> {
     let Some(first) = paths.first() else { return Err(LogError::NoFiles) };
     let mut reader = Reader::new(options);
     let mut paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    // Parents mostly have the lower pid; and the order must not be the shell's.
+    // Parents mostly have the lower pid; and the order must not depend on the shell.
     paths.sort_by_key(|path| (pid_of(path), *path));
     paths.dedup();
     if paths.len() == 1 || paths.len() > TOGETHER || !merge(&paths, &mut reader)? {
@@ -53,7 +53,7 @@ pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> Result<Profile, L
     verdict(reader, &first.display().to_string())
 }
 
-/// Reads files side by side, the earliest line first; `false`, and nothing read, where a file's
+/// Reads files together, the earliest line first; `false`, and nothing read, if a file's
 /// first line has no absolute time.
 fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, LogError> {
     const HALF_DAY: u64 = 12 * 3_600_000_000_000;
@@ -66,7 +66,7 @@ fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, LogError> {
         let Some(time) = source.time() else { return Ok(false) };
         sources.push((time, source));
     }
-    // A set begun before midnight (-t, -tt print no date) goes on with small times after it.
+    // In a set that starts before midnight (-t, -tt print no date), times are small after it.
     let latest = sources.iter().map(|(time, _)| *time).max().unwrap_or_default();
     let mut turns = BinaryHeap::new();
     for (at, (time, source)) in sources.iter_mut().enumerate() {
@@ -82,7 +82,7 @@ fn merge(paths: &[&Path], reader: &mut Reader<'_>) -> Result<bool, LogError> {
             if !source.advance()? {
                 break;
             }
-            // Lines without a time (stacks, split ones) belong to the one before.
+            // Lines without a time (stacks, split lines) belong to the line before.
             let Some(mut time) = source.time() else { continue };
             time += source.days * 2 * HALF_DAY;
             if time + HALF_DAY < source.latest && latest < 2 * HALF_DAY {
@@ -126,18 +126,18 @@ fn pid_of(path: &Path) -> Option<u32> {
 /// A log being read.
 struct Source<'a> {
     lines: Lines<Box<dyn Read + 'a>>,
-    format: Format,
+    compression: Compression,
     name: String,
     pid: Option<u32>,
-    /// The time of its latest line, nanoseconds, midnights included.
+    /// The time of its latest line, nanoseconds, with the midnights that passed.
     latest: u64,
     days: u64,
 }
 
 impl<'a> Source<'a> {
     fn new(input: Input<'a>, pid: Option<u32>, chunk: usize) -> Source<'a> {
-        let (reader, format, name) = input.parts();
-        Source { lines: Lines::new(reader, chunk), format, name, pid, latest: 0, days: 0 }
+        let (reader, compression, name) = input.parts();
+        Source { lines: Lines::new(reader, chunk), compression, name, pid, latest: 0, days: 0 }
     }
 
     /// Opens a file; `None` for an empty one that is part of a set.
@@ -151,7 +151,7 @@ impl<'a> Source<'a> {
 
     #[inline]
     fn advance(&mut self) -> Result<bool, LogError> {
-        self.lines.advance().map_err(|why| Input::failed(&self.name, self.format, why))
+        self.lines.advance().map_err(|why| Input::failed(&self.name, self.compression, why))
     }
 
     /// The absolute time of the line.

@@ -2,17 +2,18 @@
 //!
 //! Reads what `strace` 4.x to 7.x prints, whatever its options: see [`read`] and [`read_files`].
 //! A call is counted once, when it returned, as `strace -c` counts it. A successful exec is counted
-//! on the process it makes: strace's first line is one, and nobody was seen before it.
+//! for the process it makes: the first line of strace is one, and no process was seen before it.
 //!
 //! Memory is bounded by the distinct rows of the profile ([`needless_model::Limits`]), not by the
 //! length of the log; a line longer than 1 MiB loses its middle.
 
-mod cache;
+mod arg_class;
 mod calls;
 mod clock;
-mod detail;
 mod error;
+mod fast;
 mod files;
+mod finish;
 mod input;
 mod limit;
 mod lines;
@@ -26,26 +27,19 @@ mod record;
 mod signal;
 mod site;
 mod table;
-mod tails;
 mod text;
-mod verdict;
 
-pub use error::{Format, LogError};
+pub use error::{Compression, LogError};
 pub use files::{read, read_files};
 
+use needless_model::{Limits, WatchList};
+
 /// How a log is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Bounds of the profile.
-    pub limits: needless_model::Limits,
+    pub limits: Limits,
     /// The variables that may be read from the execve lines of `strace -v`. Nothing else of an
     /// environment is kept.
-    pub watch: &'static [&'static str],
-}
-
-impl Default for ReadOptions {
-    /// The profile's default bounds, and no variable.
-    fn default() -> ReadOptions {
-        ReadOptions { limits: needless_model::Limits::default(), watch: &[] }
-    }
+    pub watch: WatchList,
 }

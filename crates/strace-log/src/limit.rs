@@ -1,13 +1,13 @@
-//! The limit of open files, as calls of getrlimit(2), setrlimit(2) and prlimit(2) tell it.
+//! The limit of open files, as calls of getrlimit(2), setrlimit(2) and prlimit(2) show it.
 
 use crate::text;
 
-/// What a process did about its own limit, or asked.
+/// A call in which a process reads or sets its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct LimitCall {
     /// The soft limit that it had.
     pub was: Option<u64>,
-    /// The soft limit that it has now, by its own act.
+    /// The soft limit that it has set.
     pub set: Option<u64>,
 }
 
@@ -16,27 +16,27 @@ pub(crate) struct Told {
 pub(crate) struct Limit {
     /// The soft limit that it has.
     pub now: Option<u64>,
-    /// Whether it set it itself since its exec.
+    /// Whether it has set the limit itself since its exec.
     pub own: bool,
 }
 
 impl Limit {
-    /// What a call tells. Returns the limit that the process was started with, where that follows.
-    pub(crate) fn learn(&mut self, told: Told) -> Option<u64> {
-        let first = told.was.filter(|_| !self.own);
-        self.own |= told.set.is_some();
-        self.now = told.set.or(told.was).or(self.now);
+    /// Takes what a call shows. Returns the limit that the process was started with, if that follows.
+    pub(crate) fn learn(&mut self, seen: LimitCall) -> Option<u64> {
+        let first = seen.was.filter(|_| !self.own);
+        self.own |= seen.set.is_some();
+        self.now = seen.set.or(seen.was).or(self.now);
         first
     }
 }
 
-/// What a successful call with this name and these arguments tells of the limit of process `pid`, which
+/// What a successful call with this name and these arguments shows about the limit of process `pid`, which
 /// makes it; `None`: nothing.
-pub(crate) fn told(name: &str, pid: u32, args: &[u8]) -> Option<Told> {
+pub(crate) fn seen(name: &str, pid: u32, args: &[u8]) -> Option<LimitCall> {
     let args = match name {
         "prlimit64" | "prlimit" => {
-            let (whom, digits) = text::decimal(args);
-            let own = digits > 0 && (whom == 0 || whom == u64::from(pid));
+            let (pid_given, digits) = text::decimal(args);
+            let own = digits > 0 && (pid_given == 0 || pid_given == u64::from(pid));
             let comma = memchr::memchr(b',', args).filter(|_| own)?;
             text::skip_spaces(&args[comma + 1..])
         }
@@ -51,7 +51,7 @@ pub(crate) fn told(name: &str, pid: u32, args: &[u8]) -> Option<Told> {
     let values = text::skip_spaces(&args[comma + 1..]);
     let first = soft(values);
     Some(match name {
-        "setrlimit" => Told { was: None, set: first },
+        "setrlimit" => LimitCall { was: None, set: first },
         "prlimit64" | "prlimit" => {
             let end = match first {
                 Some(_) => memchr::memchr(b'}', values)? + 1,
@@ -59,9 +59,9 @@ pub(crate) fn told(name: &str, pid: u32, args: &[u8]) -> Option<Told> {
             };
             let second =
                 text::skip_spaces(values[end..].strip_prefix(b",").unwrap_or(&values[end..]));
-            Told { was: soft(second), set: first }
+            LimitCall { was: soft(second), set: first }
         }
-        _ => Told { was: first, set: None },
+        _ => LimitCall { was: first, set: None },
     })
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn of(name: &str, args: &str) -> Option<(Option<u64>, Option<u64>)> {
-        told(name, 7, args.as_bytes()).map(|told| (told.was, told.set))
+        seen(name, 7, args.as_bytes()).map(|seen| (seen.was, seen.set))
     }
 
     #[test]
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn what_a_process_sets_itself_is_not_what_it_was_started_with() {
         let mut limit = Limit::default();
-        assert_eq!(limit.learn(Told { was: Some(1024), set: None }), Some(1024));
-        assert_eq!(limit.learn(Told { was: None, set: Some(4096) }), None);
-        assert_eq!(limit.learn(Told { was: Some(4096), set: None }), None);
+        assert_eq!(limit.learn(LimitCall { was: Some(1024), set: None }), Some(1024));
+        assert_eq!(limit.learn(LimitCall { was: None, set: Some(4096) }), None);
+        assert_eq!(limit.learn(LimitCall { was: Some(4096), set: None }), None);
         assert_eq!(limit.now, Some(4096));
         let mut limit = Limit::default();
-        assert_eq!(limit.learn(Told { was: Some(1024), set: Some(4096) }), Some(1024));
+        assert_eq!(limit.learn(LimitCall { was: Some(1024), set: Some(4096) }), Some(1024));
     }
 }

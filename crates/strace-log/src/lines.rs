@@ -3,16 +3,16 @@
 use memchr::memchr;
 use std::io::{self, Read};
 
-/// Most bytes of a line that are looked at. A longer one (a write of megabytes under `-s`) keeps
-/// its start and its end, which tells the outcome; the middle is dropped.
+/// Most bytes that are read of a line. A longer one (a write of megabytes with `-s`) keeps
+/// its start and its end, which has the outcome; the middle is dropped.
 pub(crate) const LONGEST: usize = 1 << 20;
 /// How much of the end of a longer line is kept.
 const TAIL: usize = 4096;
-/// Bytes asked of a stream at once: few enough to stay in the processor's cache.
+/// Bytes that are read from a stream at once: few enough to stay in the processor's cache.
 pub(crate) const CHUNK: usize = 1 << 15;
-/// How far the end of a line is looked for without a loop: most lines are shorter.
+/// The end of a line is searched without a loop up to here: most lines are shorter.
 const NEAR: usize = 192;
-/// Bytes behind every line in the buffer, so that a line can be looked at in pieces of fixed size.
+/// Bytes after every line in the buffer, so that a line can be read in pieces of fixed size.
 pub(crate) const AHEAD: usize = 256;
 
 /// A line.
@@ -20,7 +20,7 @@ pub(crate) const AHEAD: usize = 256;
 pub(crate) struct Line<'a> {
     /// Its bytes, without the end of line.
     pub bytes: &'a [u8],
-    /// The same and what is stored behind it, of whatever meaning: [`AHEAD`] bytes or more, but
+    /// The same and the bytes stored after it, without meaning: [`AHEAD`] bytes or more, except
     /// for lines that are longer than the buffer.
     pub ahead: &'a [u8],
     /// Whether its middle was dropped.
@@ -45,7 +45,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// `chunk` bounds the bytes read at once, for many streams side by side.
+    /// `chunk` limits the bytes read at once, for many streams at a time.
     pub(crate) fn new(input: R, chunk: usize) -> Lines<R> {
         Lines {
             input,
@@ -79,7 +79,7 @@ impl<R: Read> Lines<R> {
         let near = self.buffer[self.start..].first_chunk().and_then(near);
         let Some(len) = near.or_else(|| memchr(b'\n', unread)) else { return false };
         if len >= unread.len() {
-            return false; // an older one, behind what was read
+            return false; // an older one, after the bytes that were read
         }
         self.line = (self.start, self.start + len);
         self.start += len + 1;
@@ -116,14 +116,15 @@ impl<R: Read> Lines<R> {
     /// The line that [`advance`](Lines::advance) went to.
     #[inline]
     pub(crate) fn line(&self) -> Line<'_> {
-        let (bytes, ahead) = match self.long.is_empty() {
-            true => (&self.buffer[self.line.0..self.line.1], &self.buffer[self.line.0..]),
-            false => (self.long.as_slice(), self.long.as_slice()),
+        let (bytes, ahead) = if self.long.is_empty() {
+            (&self.buffer[self.line.0..self.line.1], &self.buffer[self.line.0..])
+        } else {
+            (self.long.as_slice(), self.long.as_slice())
         };
         Line { bytes, ahead, cut: self.cut, last: self.last }
     }
 
-    /// Reads more behind the bytes of the line begun. Says whether bytes of it were dropped.
+    /// Reads more bytes of the current line. Returns whether bytes of it were dropped.
     fn fill(&mut self) -> io::Result<bool> {
         let mut dropped = false;
         let room = self.buffer.len() - AHEAD;
@@ -151,7 +152,7 @@ impl<R: Read> Lines<R> {
 
 /// The first end of line among these bytes.
 ///
-/// Without a branch: where a line ends cannot be predicted, and a wrong guess costs more than to
+/// Without a branch: where a line ends cannot be predicted, and a wrong prediction costs more than to
 /// look at all of them.
 #[inline]
 fn near(bytes: &[u8; NEAR]) -> Option<usize> {

@@ -1,51 +1,55 @@
 //! The notation of examples in rule pages, in rules of users and in tests: what strace prints, so that a bug report can
-//! be pasted in, and lines for what strace does not say.
+//! be pasted in, and lines for facts that strace does not show.
 //!
 //! ```text
 //! stat("/etc/localtime", {…}) = 0 x9      nine such lines
 //! repeat 500 … end                        the lines between, 500 times
-//! site main+0xc3: call localtime@plt      where the call of the line before comes from
+//! site main+0xc3: call localtime@plt      where the call of the line before is made
 //! env TZ=Europe/Athens LANG=C             environment of all processes known: these are set
-//! env -TZ                                 known: unset (like every other not named)
+//! env -TZ                                 known: unset (like every variable not named)
 //! libc glibc 2.36 | musl | static         C library of all processes
 //! runtime java | node | go                language runtime of all processes
 //! secure                                  all processes are set-user-ID
 //! machine x86_64                          uname -m
 //! zone link Europe/Athens                 /etc/localtime is a link, and this is its name
 //! zone file Europe/Athens | file -        a regular file with this name, or with none
-//! zone missing | broken                   not there | empty or a directory
+//! zone missing | broken                   it does not exist | it is empty or a directory
 //! locales WANTED NAME=FAILED/TOTAL/CHARMAP … NAME=FAILED/TOTAL/-
 //!                                         cost of spellings on the host; `-`: not accepted
 //! clocksource tsc                         the kernel's source of time
 //! cpu 3s                                  CPU time in user mode
 //! costs 1000                              a stat, failed open, open costs this many ns
-//! facts +clock -answers                   facts that the log lacks or is to lack
+//! facts +clock -answers                   facts to add to the log or to remove from it
 //! ```
 
-use crate::ReadOptions;
+use crate::{LogError, ReadOptions};
 use needless_model::{
-    CallSite, Costs, Env, Fact, Libc, LocaleProbe, Profile, Runtime, Spelling, Zone, ZoneFile,
+    CallSite, Costs, Env, Fact, Libc, LocaleProbe, Loss, Profile, Runtime, Spelling, WatchList,
+    Zone, ZoneFile,
 };
 use std::collections::BTreeMap;
 
-/// An example may not grow beyond so many lines by `repeat` and `x1000`.
+/// `repeat` and `x1000` may not make an example longer than this, in lines.
 const MOST_LINES: usize = 1_000_000;
 
 /// The profile of an example. `watch`: the variables that `strace -v` lines may give it.
 ///
 /// # Errors
-/// When a line is not understood: which, in one line.
-pub fn example(text: &str, watch: &'static [&'static str]) -> Result<Profile, String> {
+/// [`LogError::Example`] when a line is not understood: which, in one line.
+pub fn example(text: &str, watch: &WatchList) -> Result<Profile, LogError> {
+    profile_of(text, watch).map_err(|why| LogError::Example { why })
+}
+
+fn profile_of(text: &str, watch: &WatchList) -> Result<Profile, String> {
     let (log, directives) = expand(text)?;
-    let options = ReadOptions { watch, ..ReadOptions::default() };
+    let options = ReadOptions { watch: watch.clone(), ..ReadOptions::default() };
     let mut profile = crate::read(log.as_bytes(), "example", &options)
         .map_err(|e| format!("the example cannot be read: {e}"))?;
-    if profile.lost.get("lines_unparsed").is_some_and(|lines| *lines > 0) {
+    if profile.lost.get(&Loss::Unparsed).is_some_and(|lines| *lines > 0) {
         let why = profile.notes.join("; ");
-        return Err(format!("a line of the example is none that strace prints: {why}"));
+        return Err(format!("strace does not print a line like one of the example: {why}"));
     }
-    // A log of a few lines looks as if calls had been left out of it; examples leave out none that
-    // matter.
+    // A log of a few lines looks filtered; examples leave out only calls that do not matter.
     profile.facts = profile.facts.with(Fact::Details);
     for (directive, line_before) in directives {
         apply(&mut profile, &directive, &line_before)
@@ -62,9 +66,10 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
     let mut lines = 0usize;
     let mut room = |more: usize| {
         lines = lines.saturating_add(more);
-        match lines <= MOST_LINES {
-            true => Ok(()),
-            false => Err(format!("the example has more than {MOST_LINES} lines")),
+        if lines <= MOST_LINES {
+            Ok(())
+        } else {
+            Err(format!("the example has more than {MOST_LINES} lines"))
         }
     };
     for line in example.lines().filter(|line| !line.trim().is_empty()) {
@@ -174,10 +179,7 @@ fn fact(profile: &mut Profile, word: &str) -> Option<()> {
     };
     let named = |fact: &&Fact| format!("{fact:?}").eq_ignore_ascii_case(name);
     let fact = *Fact::ALL.iter().find(named)?;
-    profile.facts = match add {
-        true => profile.facts.with(fact),
-        false => profile.facts.without(fact),
-    };
+    profile.facts = if add { profile.facts.with(fact) } else { profile.facts.without(fact) };
     Some(())
 }
 
@@ -253,7 +255,7 @@ mod tests {
     fn an_example_is_a_log_with_what_a_log_lacks() {
         let text = "env TZ=UTC\nexecve(\"/usr/bin/a\", [\"a\"], 0x7 /* 2 vars */) = 0\n\
                     repeat 2\nstat(\"/x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 x3\nend\n";
-        let profile = example(text, &[]).unwrap();
+        let profile = example(text, &WatchList::default()).unwrap();
         let row = profile.rows.iter().find(|row| profile.path(row) == "/x").unwrap();
         assert_eq!((row.count, row.ok()), (6, true));
         assert_eq!(profile.processes[0].env.value("TZ"), Some("UTC"));
@@ -282,8 +284,11 @@ mod tests {
             "repeat 99999999999\na = 1\nend",
         ] {
             let text = format!("execve(\"/usr/bin/a\", [\"a\"], 0x7 /* 2 vars */) = 0\n{wrong}\n");
-            let error = example(&text, &[]).map(|_| ()).expect_err(wrong);
-            assert!(!error.is_empty() && !error.contains('\n'), "{wrong}: {error}");
+            let error = example(&text, &WatchList::default()).map(|_| ()).expect_err(wrong);
+            assert!(
+                !error.to_string().is_empty() && !error.to_string().contains('\n'),
+                "{wrong}: {error}"
+            );
         }
     }
 }

@@ -1,53 +1,53 @@
-//! The path among a call's arguments, and the file it names.
+//! The path in the arguments of a call, and the file that it names.
 
-use crate::calls::{Kind, Shape};
+use crate::calls::{PathAt, Role};
 use crate::text::{closing_quote, number, unescape};
 use memchr::{memchr, memchr3, memmem, memrchr};
-use needless_model::Query;
+use needless_model::{Query, WatchList};
 
-/// A path among the arguments.
+/// A path in the arguments.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
-    /// All of them.
+pub(crate) struct PathArg<'a> {
+    /// All arguments.
     pub args: &'a [u8],
     /// The arguments up to the closing quote: equal bytes, equal question (but for flags).
     pub head: &'a [u8],
-    /// The directory's argument, of calls that have one.
+    /// The argument with the directory, of calls that have one.
     pub dir: Option<&'a [u8]>,
-    /// The path, escapes and all.
+    /// The path, with its escapes.
     pub raw: &'a [u8],
     /// The arguments after the path.
     pub rest: &'a [u8],
 }
 
-/// What the arguments say about a path.
+/// What was found in the place of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Path<'a> {
     /// A path.
-    Found(Found<'a>),
+    Found(PathArg<'a>),
     /// No string where one is expected: `NULL` (utimensat on a descriptor).
     Null,
-    /// A bare pointer, or a string that was cut.
+    /// Only a pointer, or a string that was cut.
     Unreadable,
 }
 
 /// Finds the path.
-pub(crate) fn find(shape: Shape, args: &[u8]) -> Path<'_> {
-    let others = match shape {
-        Shape::None => return Path::Null,
-        Shape::First | Shape::AfterDir(0) => Some(0),
-        Shape::Second => behind(args, 1),
-        Shape::AfterDir(others) => behind(args, others),
+pub(crate) fn find(path_at: PathAt, args: &[u8]) -> Path<'_> {
+    let others = match path_at {
+        PathAt::Nowhere => return Path::Null,
+        PathAt::First | PathAt::AfterDir(0) => Some(0),
+        PathAt::Second => behind(args, 1),
+        PathAt::AfterDir(others) => behind(args, others),
     };
     let Some(others) = others else { return Path::Unreadable };
     let mine = &args[others..];
-    let start = match shape {
-        Shape::AfterDir(_) => after_dir(mine),
+    let start = match path_at {
+        PathAt::AfterDir(_) => after_dir(mine),
         _ => (mine.first() == Some(&b'"')).then_some(1),
     };
     let Some(start) = start.map(|start| others + start) else {
-        let null = match shape {
-            Shape::AfterDir(_) => memmem::find(mine, b", NULL").is_some(),
+        let null = match path_at {
+            PathAt::AfterDir(_) => memmem::find(mine, b", NULL").is_some(),
             _ => mine.starts_with(b"NULL"),
         };
         return if null { Path::Null } else { Path::Unreadable };
@@ -57,16 +57,16 @@ pub(crate) fn find(shape: Shape, args: &[u8]) -> Path<'_> {
     if rest.starts_with(b"...") {
         return Path::Unreadable;
     }
-    Path::Found(Found {
+    Path::Found(PathArg {
         args,
         head: &args[..start + len],
-        dir: matches!(shape, Shape::AfterDir(_)).then(|| &args[others..start - 3]),
+        dir: matches!(path_at, PathAt::AfterDir(_)).then(|| &args[others..start - 3]),
         raw: &args[start..start + len],
         rest: rest.strip_prefix(b", ").unwrap_or(rest),
     })
 }
 
-/// Where the arguments begin that stand behind the first `others`.
+/// Where the arguments after the first `others` start.
 fn behind(args: &[u8], others: u8) -> Option<usize> {
     let mut at = 0;
     for _ in 0..others {
@@ -93,7 +93,7 @@ fn argument(args: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the string begins that is the second argument.
+/// Where the string starts that is the second argument.
 fn after_dir(args: &[u8]) -> Option<usize> {
     const PLAIN: &[u8] = b"AT_FDCWD, \"";
     if args.starts_with(PLAIN) {
@@ -104,22 +104,22 @@ fn after_dir(args: &[u8]) -> Option<usize> {
     if memchr(b'<', before).is_none() {
         return memchr(b',', before).is_none().then_some(quote + 1);
     }
-    // -y: the descriptor's own path may hold anything.
+    // -y: the path of the descriptor may contain any bytes.
     Some(memmem::find(args, b">, \"")? + 4)
 }
 
-/// What flags make of a question.
-pub(crate) fn ask(kind: Kind, query: Query, found: &Found<'_>) -> Query {
-    if found.raw.is_empty() && empty_path(kind, found.rest) {
+/// The question, by the flags of the call.
+pub(crate) fn ask(role: Role, query: Query, found: &PathArg<'_>) -> Query {
+    if found.raw.is_empty() && empty_path(role, found.rest) {
         return Query::NoPath;
     }
-    match kind {
-        Kind::Open => open(found.rest),
-        Kind::Status | Kind::Statx => {
-            if kind == Kind::Status && found.rest.ends_with(b", 0") {
+    match role {
+        Role::Open => open(found.rest),
+        Role::Status | Role::Statx => {
+            if role == Role::Status && found.rest.ends_with(b", 0") {
                 return Query::Stat;
             }
-            let flags = at_flags(kind, found.rest);
+            let flags = at_flags(role, found.rest);
             let nofollow = match number(flags) {
                 Some(flags) => Query::status(flags) == Query::Lstat,
                 None => has_word(flags, b"AT_SYMLINK_NOFOLLOW"),
@@ -142,8 +142,8 @@ fn open(rest: &[u8]) -> Query {
 }
 
 /// `AT_*` flags: the last argument of newfstatat, the third of statx.
-fn at_flags(kind: Kind, rest: &[u8]) -> &[u8] {
-    if kind == Kind::Statx {
+fn at_flags(role: Role, rest: &[u8]) -> &[u8] {
+    if role == Role::Statx {
         return &rest[..memchr(b',', rest).unwrap_or(rest.len())];
     }
     let last = memrchr(b',', rest).map_or(rest, |at| &rest[at + 1..]);
@@ -151,13 +151,13 @@ fn at_flags(kind: Kind, rest: &[u8]) -> &[u8] {
 }
 
 /// Whether an empty path means the descriptor itself.
-fn empty_path(kind: Kind, rest: &[u8]) -> bool {
+fn empty_path(role: Role, rest: &[u8]) -> bool {
     if rest.ends_with(b", AT_EMPTY_PATH") {
         return true;
     }
     const AT_EMPTY_PATH: u64 = 0x1000;
-    if matches!(kind, Kind::Status | Kind::Statx)
-        && let Some(flags) = number(at_flags(kind, rest))
+    if matches!(role, Role::Status | Role::Statx)
+        && let Some(flags) = number(at_flags(role, rest))
     {
         return flags & AT_EMPTY_PATH != 0;
     }
@@ -168,10 +168,10 @@ fn has_word(flags: &[u8], word: &[u8]) -> bool {
     flags.split(|b| matches!(b, b'|' | b' ')).any(|w| w == word)
 }
 
-/// The text to fingerprint an answer by: everything after the path, but for the access time, which
-/// is the reader's own doing.
-pub(crate) fn answer(kind: Kind, query: Query, rest: &[u8]) -> Option<(&[u8], &[u8])> {
-    if kind == Kind::Readlink {
+/// The text for the fingerprint of an answer: everything after the path, except the access time, which
+/// the reader itself changes.
+pub(crate) fn answer(role: Role, query: Query, rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    if role == Role::Readlink {
         return (rest.first() == Some(&b'"')).then_some((rest, b""));
     }
     if !matches!(query, Query::Stat | Query::Lstat) {
@@ -195,7 +195,7 @@ pub(crate) fn answer(kind: Kind, query: Query, rest: &[u8]) -> Option<(&[u8], &[
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     /// This directory, with its path in `text`.
-    Known,
+    CachedCall,
     /// The working directory.
     Cwd,
     /// A directory of which only the descriptor is known.
@@ -210,12 +210,12 @@ pub(crate) fn base(dir: Option<&[u8]>, text: &mut Vec<u8>) -> Base {
     let named = named || dir.starts_with(b"0xffffff9c");
     if let Some(path) = decoration(dir) {
         unescape(path, text);
-        return Base::Known;
+        return Base::CachedCall;
     }
     if named { Base::Cwd } else { Base::Fd }
 }
 
-/// The path that `-y` shows behind a descriptor: `3</etc>`, `0</dev/null<char 1:3>>`.
+/// The path that `-y` shows after a descriptor: `3</etc>`, `0</dev/null<char 1:3>>`.
 pub(crate) fn decoration(fd: &[u8]) -> Option<&[u8]> {
     let inside = fd.strip_suffix(b">")?;
     let inside = &inside[memchr(b'<', inside)? + 1..];
@@ -224,19 +224,19 @@ pub(crate) fn decoration(fd: &[u8]) -> Option<&[u8]> {
 }
 
 /// The variables of `watch` in the environment that `strace -v` prints as the second array of an
-/// execve's arguments, given what stands behind the path.
-pub(crate) fn environment<'a>(rest: &'a [u8], watch: &[&str]) -> Option<Vec<Variable<'a>>> {
+/// execve's arguments; `rest` follows the path.
+pub(crate) fn environment<'a>(rest: &'a [u8], watch: &WatchList) -> Option<Vec<Variable<'a>>> {
     let mut at = array(rest, |_, _| {})?;
     at = rest[at..].strip_prefix(b", ").map(|_| at + 2)?;
     let mut found = Vec::new();
     array(&rest[at..], |text, cut| {
         let name = &text[..memchr(b'=', text).unwrap_or(text.len())];
-        // `-s 3` leaves "LC_"...: it may be one of them.
+        // `-s 3` leaves "LC_"...: it may be one of the variables.
         let unsure = cut && name.len() == text.len();
-        let is = |w: &&&str| w.as_bytes() == name || (unsure && w.as_bytes().starts_with(name));
+        let is = |w: &&str| w.as_bytes() == name || (unsure && w.as_bytes().starts_with(name));
         if let Some(name) = watch.iter().find(is) {
             let value = text.get(name.len() + 1..).unwrap_or_default();
-            found.push(Variable { name: (*name).to_owned(), value, cut });
+            found.push(Variable { name: name.to_owned(), value, cut });
         }
     })?;
     Some(found)
@@ -245,7 +245,7 @@ pub(crate) fn environment<'a>(rest: &'a [u8], watch: &[&str]) -> Option<Vec<Vari
 /// A variable as printed.
 pub(crate) struct Variable<'a> {
     pub name: String,
-    /// Escapes and all.
+    /// With its escapes.
     pub value: &'a [u8],
     /// Whether `-s` cut it.
     pub cut: bool,

@@ -1,4 +1,4 @@
-//! What a line says once its prefix is off: a call begun, ended or both.
+//! A line without its prefix: the start of a call, its end or both.
 
 use crate::text::{decimal, fraction_ns, rfind_in_16, skip_spaces, trim_end};
 use memchr::{memchr, memmem, memrchr};
@@ -7,24 +7,24 @@ use needless_model::Errno;
 /// How a call's text ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending<'a> {
-    /// `… <unfinished ...>`: its end comes on a later line.
+    /// `… <unfinished ...>`: its end is on a later line.
     Unfinished(&'a [u8]),
     /// `args) = ret`.
     Returned(Returned<'a>),
-    /// `args <detached ...>`: strace left; the end was never seen.
+    /// `args <detached ...>`: strace detached; the end was not seen.
     Detached,
-    /// None of these: cut, or split by something else that was printed.
+    /// Another end: the line was cut, or other output split it.
     Open,
 }
 
 /// A call that ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Returned<'a> {
-    /// All of it from behind the opening parenthesis, without the time of `-T`.
+    /// The text after the opening parenthesis, without the time of `-T`.
     pub text: &'a [u8],
     /// Its arguments, without the closing parenthesis.
     pub args: &'a [u8],
-    /// What stands behind `= `, without the time of `-T`.
+    /// The text after `= `, without the time of `-T`.
     pub ret: &'a [u8],
     /// `-T`: nanoseconds in the kernel.
     pub kernel_ns: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) fn call(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'#';
     let mut len = payload.iter().take_while(|b| word(b)).count();
     if len == 0 {
-        // strace could not tell the call: `????(`, `???? (`.
+        // strace does not know the call: `????(`, `???? (`.
         len = payload.iter().take_while(|b| **b == b'?').count();
         if len != 4 {
             return None;
@@ -56,7 +56,7 @@ pub(crate) fn resumed(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&s[..name], rest))
 }
 
-/// How the text of a call ends, from behind its opening parenthesis.
+/// How the text of a call ends; `text` follows its opening parenthesis.
 pub(crate) fn ending(s: &[u8]) -> Ending<'_> {
     if let Some(args) = s.strip_suffix(b" <unfinished ...>") {
         return Ending::Unfinished(trim_end(args));
@@ -98,13 +98,13 @@ fn is_return(s: &[u8]) -> bool {
     if s.last() != Some(&b'>') {
         return digits.first().is_some_and(u8::is_ascii_digit);
     }
-    // -y shows a path, which may hold anything: the number must end where the path begins.
+    // -y shows a path, which may contain any bytes: the number must end where the path starts.
     let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
     let len = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     len > 0 && matches!(digits.get(len), None | Some(b' ' | b'<'))
 }
 
-/// Takes `-T`'s ` <0.000012>` off.
+/// Splits off the ` <0.000012>` of `-T`.
 fn duration(s: &[u8]) -> (&[u8], Option<u64>) {
     if let [before @ .., b' ', b'<', b'0', b'.', a, b, c, d, e, f, b'>'] = s {
         let digits = [a, b, c, d, e, f];
@@ -125,7 +125,7 @@ fn duration(s: &[u8]) -> (&[u8], Option<u64>) {
     (trim_end(before), Some(seconds.saturating_mul(1_000_000_000) + fraction_ns(fraction)))
 }
 
-/// The outcome that `ret` tells; `None` for `?`: it did not return.
+/// The outcome in `ret`; `None` for `?`: the call did not return.
 pub(crate) fn outcome(ret: &[u8]) -> Option<Result<(), Errno>> {
     let error = match ret {
         [b'?', b' ', rest @ ..] => rest,
@@ -141,7 +141,7 @@ pub(crate) fn outcome(ret: &[u8]) -> Option<Result<(), Errno>> {
         return Some(Ok(())); // getpriority: -1 is a priority
     }
     let len = memchr(b' ', error).unwrap_or(error.len());
-    // The table is searched from its start; nearly all errors of a log are among these.
+    // The table is searched from its start; nearly all errors of a log are in this list.
     Some(Err(match &error[..len] {
         b"ENOENT" => Errno(2),
         b"EAGAIN" => Errno(11),
@@ -153,7 +153,7 @@ pub(crate) fn outcome(ret: &[u8]) -> Option<Result<(), Errno>> {
     }))
 }
 
-/// The process id a fork returned, as the pids at the start of lines count:
+/// The process id that a fork returned, in the numbering of the pids at the start of lines:
 /// `1703`, `2 /* 1703 in strace's PID NS */`.
 pub(crate) fn child(ret: &[u8]) -> Option<u32> {
     let number = match memmem::find(ret, b"/* ") {
@@ -164,7 +164,7 @@ pub(crate) fn child(ret: &[u8]) -> Option<u32> {
     u32::try_from(value).ok().filter(|v| digits > 0 && *v > 0)
 }
 
-/// A line of strace itself about a process, where it stands in `line`:
+/// A message of strace about a process in `line`:
 /// (where it starts, process, whether strace now follows it).
 pub(crate) fn message(line: &[u8]) -> Option<(usize, u32, bool)> {
     let line = trim_end(line);

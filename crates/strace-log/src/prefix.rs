@@ -1,20 +1,20 @@
-//! What stands before the payload of a line: pid, time, call number, instruction pointer.
+//! The start of a line, before its payload: pid, time, call number, instruction pointer.
 
 use crate::text::{decimal, digits_of_word, fraction_ns, skip_spaces};
 use memchr::memmem;
 
-/// When a line was written, in the form it was written in.
+/// When a line was written, as the line shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     /// `-t`, `-tt`: nanoseconds since midnight, no date.
     OfDay(u64),
     /// `-ttt`: nanoseconds since 1970.
     Unix(u64),
-    /// `-r`: nanoseconds since the line before, of whatever process.
+    /// `-r`: nanoseconds since the line before, of any process.
     SinceLast(u64),
 }
 
-/// A line taken apart.
+/// The parts of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Prefix<'a> {
     /// The thread, where the line names it.
@@ -23,7 +23,7 @@ pub(crate) struct Prefix<'a> {
     pub bracketed: bool,
     /// The time, where the line has one.
     pub time: Option<Time>,
-    /// What follows.
+    /// The rest.
     pub payload: &'a [u8],
 }
 
@@ -34,11 +34,11 @@ const PLACES: usize = 64;
 
 /// A prefix that ended in six digits of a second's fraction and a blank.
 #[derive(Clone, Copy)]
-struct Known {
-    /// Its bytes and, of these, which must be the same: all but the six digits.
+struct CachedCall {
+    /// Its bytes, and a mask of those that must be equal: all except the six digits.
     text: [u64; LONGEST / 8],
     mask: [u64; LONGEST / 8],
-    /// Where the six digits begin; beyond any line where there is no prefix in this place.
+    /// Where the six digits start; beyond any line if this place has no prefix.
     digits: usize,
     tid: Option<u32>,
     bracketed: bool,
@@ -46,7 +46,7 @@ struct Known {
     base: Time,
 }
 
-const UNKNOWN: Known = Known {
+const UNKNOWN: CachedCall = CachedCall {
     text: [0; LONGEST / 8],
     mask: [0; LONGEST / 8],
     digits: usize::MAX,
@@ -55,10 +55,10 @@ const UNKNOWN: Known = Known {
     base: Time::OfDay(0),
 };
 
-/// Prefixes of lines seen lately. The next line mostly is one of the same threads in the same
-/// second, which one comparison tells.
+/// Prefixes of recent lines. The next line mostly is from one of the same threads in the same
+/// second; one comparison shows this.
 pub(crate) struct Recent {
-    known: Box<[Known; PLACES]>,
+    known: Box<[CachedCall; PLACES]>,
 }
 
 impl Default for Recent {
@@ -68,7 +68,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Takes the prefix off a line.
+    /// Splits a line into prefix and payload.
     #[inline]
     pub(crate) fn parse<'a>(&mut self, line: &'a [u8]) -> Prefix<'a> {
         match self.again(line) {
@@ -77,7 +77,7 @@ impl Recent {
         }
     }
 
-    /// The prefix of a line that has a known one with another fraction, and the start of a payload
+    /// The prefix of a line that has a known prefix with another fraction, and the start of a payload
     /// behind it.
     #[inline]
     fn again<'a>(&self, line: &'a [u8]) -> Option<Prefix<'a>> {
@@ -98,7 +98,7 @@ impl Recent {
             Time::OfDay(base) => Time::OfDay(base + ns),
             Time::SinceLast(_) => return None,
         };
-        let Known { tid, bracketed, .. } = *known;
+        let CachedCall { tid, bracketed, .. } = *known;
         Some(Prefix { tid, bracketed, time: Some(time), payload: &rest[7..] })
     }
 
@@ -112,8 +112,8 @@ impl Recent {
     }
 }
 
-/// What of a prefix is to be remembered, and where.
-fn learn(line: &[u8], prefix: &Prefix<'_>) -> Option<(usize, Known)> {
+/// What to remember of a prefix, and where.
+fn learn(line: &[u8], prefix: &Prefix<'_>) -> Option<(usize, CachedCall)> {
     let base = match prefix.time? {
         Time::Unix(ns) => Time::Unix(ns - ns % SECOND),
         Time::OfDay(ns) => Time::OfDay(ns - ns % SECOND),
@@ -132,7 +132,7 @@ fn learn(line: &[u8], prefix: &Prefix<'_>) -> Option<(usize, Known)> {
     let (text, mask) = (words(&text), words(&mask));
     let Prefix { tid, bracketed, .. } = *prefix;
     let place = place(&words(line.first_chunk()?));
-    Some((place, Known { text, mask, digits, tid, bracketed, base }))
+    Some((place, CachedCall { text, mask, digits, tid, bracketed, base }))
 }
 
 #[inline]
@@ -141,7 +141,7 @@ fn words(bytes: &[u8; LONGEST]) -> [u64; LONGEST / 8] {
     [0, 1, 2, 3].map(|at| u64::from_le_bytes(chunks[at]))
 }
 
-/// The place of a prefix, told by the bytes that have its pid: the first ones, but of `[pid 12345]`.
+/// The place of a prefix, by the bytes of its pid: the first ones, except in `[pid 12345]`.
 #[inline]
 fn place(words: &[u64; LONGEST / 8]) -> usize {
     let key = if words[0] as u8 == b'[' { words[1] } else { words[0] };
@@ -150,7 +150,7 @@ fn place(words: &[u64; LONGEST / 8]) -> usize {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Takes the prefix off a line.
+/// Splits a line into prefix and payload.
 pub(crate) fn parse(line: &[u8]) -> Prefix<'_> {
     let (tid, bracketed, rest) = pid(line);
     let (time, rest) = time(rest);
@@ -189,7 +189,7 @@ fn pid(line: &[u8]) -> (Option<u32>, bool, &[u8]) {
         (true, [b']', b' ', rest @ ..]) | (false, [b' ', rest @ ..]) => {
             (Some(tid), bracketed, skip_spaces(rest))
         }
-        // `1685` alone: a line that was cut.
+        // Only `1685`: a line that was cut.
         _ => (None, false, line),
     }
 }
@@ -223,7 +223,7 @@ fn time(s: &[u8]) -> (Option<Time>, &[u8]) {
         return (None, s);
     }
     let total = seconds.saturating_mul(SECOND).saturating_add(ns);
-    // Seconds since 1970 have nine digits from 1973; no line waits three years for the next.
+    // Seconds since 1970 have nine digits from 1973 on; times between lines are shorter.
     let time = match (clock, digits >= 9, pointed) {
         (true, ..) => Time::OfDay(total),
         (_, true, _) => Time::Unix(total),
@@ -261,7 +261,7 @@ mod tests {
             ("[pid   945] close(3) = 0", Some(945), None),
             ("[pid 945<my comm>] close(3) = 0", Some(945), None),
             ("17145<mt2> close(3) = 0", Some(17145), None),
-            ("17145<a> b> close(3) = 0", None, None), // cannot be told apart: not read
+            ("17145<a> b> close(3) = 0", None, None), // ambiguous: not read
             ("01:51:36 close(3) = 0", None, day(1, 51, 36, 0)),
             ("7 01:51:36.126758 close(3) = 0", Some(7), day(1, 51, 36, 126_758_000)),
             ("01:51:36.773695844 close(3) = 0", None, day(1, 51, 36, 773_695_844)),

@@ -1,18 +1,18 @@
-//! Whose line it is: threads, processes, who made whom.
+//! Threads and processes: which one a line belongs to, and which started which.
 
 mod forks;
 
-use crate::detail::Streams;
+use crate::arg_class::Streams;
 use crate::limit::Limit;
 use needless_model::{Builder, Exit, ProcId, Process, Runtime, Spawn};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Most bytes kept of the arguments of one call begun: two paths of the longest kind, every byte
+/// Most bytes kept of the arguments of one unfinished call: two paths of the maximal length, every byte
 /// escaped.
 const TEXT: usize = 4 * 4096 * 2;
-/// Threads remembered by tid without a look into the table.
+/// Threads found by tid without a search in the table.
 const RECENT: usize = 64;
-/// Most bytes kept of all calls begun.
+/// Most bytes kept of all unfinished calls.
 const HELD: usize = 8 << 20;
 /// Most threads at a time, and most children that forks returned and that have not been seen.
 const MOST: usize = 65_536;
@@ -24,37 +24,37 @@ const PIDS: usize = 4 << 20;
 pub(crate) struct Thread {
     pub tid: u32,
     pub process: ProcId,
-    /// A call begun whose end is to come.
-    pending: Option<Pending>,
+    /// Its unfinished call.
+    pending: Option<UnfinishedCall>,
     /// Text of the pending call; kept here so that its memory is used again.
     text: Vec<u8>,
     alive: bool,
 }
 
-/// A call begun.
+/// A call whose end was not read yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
+pub(crate) struct UnfinishedCall {
     pub call: u16,
     pub at_ns: Option<u64>,
-    /// Whether the text of its arguments was kept: there is a bound on all such texts together.
+    /// Whether the text of its arguments was kept: there is a limit for all such texts together.
     pub whole: bool,
-    /// The child that was taken to be this fork's before it returned.
+    /// The child that was assigned to this fork before it returned.
     claimed: Option<u32>,
 }
 
-/// What is known of a process beside what the profile tells.
+/// What is known about a process and is not in the profile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     threads: u32,
-    /// Its working directory, where a line told.
+    /// Its working directory, if a line showed it.
     pub cwd: Option<Box<str>>,
     /// How often `cwd` changed.
     pub cwd_changes: u32,
-    /// It has called exec: what its threads do next is another process's.
+    /// It has called exec: the next calls of its threads belong to another process.
     replaced: bool,
     /// It was seen from its exec or fork on.
     pub whole: bool,
-    /// A call of [`Kind::Startup`](crate::calls::Kind) was seen.
+    /// A call of [`Role::Startup`](crate::calls::Role) was seen.
     pub startup: bool,
     /// A call of exit or exit_group was seen.
     pub exit_call: bool,
@@ -62,13 +62,13 @@ pub(crate) struct State {
     pub failure: bool,
     /// It opened glibc.
     pub glibc: bool,
-    /// What calls without a path told of its streams and heap.
+    /// What calls without a path showed about its streams and heap.
     pub streams: Streams,
-    /// What calls told of its limit of open files.
+    /// What calls showed about its limit of open files.
     pub limit: Limit,
 }
 
-/// A child that a fork told of and that has not been seen yet.
+/// A child that a fork returned and that has not been seen yet.
 #[derive(Clone, Copy)]
 struct Expected {
     parent: ProcId,
@@ -76,7 +76,7 @@ struct Expected {
 }
 
 /// All threads and processes of a log.
-pub(crate) struct Family {
+pub(crate) struct Processes {
     threads: Vec<Thread>,
     free: Vec<u32>,
     by_tid: HashMap<u32, u32, foldhash::fast::FixedState>,
@@ -84,7 +84,7 @@ pub(crate) struct Family {
     recent: [(u32, u32); RECENT],
     states: Vec<State>,
     expected: HashMap<u32, Expected>,
-    /// Children that strace said it attached to.
+    /// Children that strace reported as attached.
     announced: HashSet<u32>,
     /// Threads inside a fork, oldest first.
     forking: Vec<u32>,
@@ -97,21 +97,21 @@ pub(crate) struct Family {
     held: usize,
     /// The child claimed by the fork that was resumed last.
     returning: Option<u32>,
-    /// Calls begun that were not seen to end, by call.
+    /// Calls whose end was not seen, by call.
     pub abandoned: BTreeMap<u16, u64>,
-    /// Threads first seen in their course, whose process is not known.
+    /// Threads that ran before the log, whose process is not known.
     pub seen: u64,
-    /// Threads that were taken for another's child before their fork returned.
+    /// Threads that were assigned to another fork before their own returned.
     pub misplaced: u64,
-    /// The thread that stands for all for which there is no room.
+    /// The thread that stands for all that find no room.
     crowd: Option<u32>,
-    /// Those for which it stood, a bit each.
+    /// The tids for which it stood, a bit each.
     in_crowd: Vec<u64>,
 }
 
-impl Default for Family {
-    fn default() -> Family {
-        Family {
+impl Default for Processes {
+    fn default() -> Processes {
+        Processes {
             threads: Vec::new(),
             free: Vec::new(),
             by_tid: HashMap::default(),
@@ -134,8 +134,8 @@ impl Default for Family {
     }
 }
 
-impl Family {
-    /// Number of the thread with this tid. `makes_thread` tells of the arguments of a fork
+impl Processes {
+    /// Number of the thread with this tid. `makes_thread` says by the arguments of a fork
     /// whether it makes a thread.
     #[inline]
     pub(crate) fn thread(
@@ -145,7 +145,7 @@ impl Family {
         makes_thread: impl Fn(&[u8]) -> bool,
     ) -> u32 {
         let (known, at) = self.recent[tid as usize % RECENT];
-        // Places whose thread has ended, and unused ones, fail the second test.
+        // Places that are unused, or whose thread has ended, fail the second test.
         if known == tid && self.threads.get(at as usize).is_some_and(|t| t.alive && t.tid == tid) {
             return at;
         }
@@ -157,8 +157,8 @@ impl Family {
         at
     }
 
-    /// The number of the thread whose line this is, if it is known without a doubt: what
-    /// [`thread`](Family::thread) would tell, and nothing is remembered.
+    /// The number of the thread of this line, if it is known with certainty: what
+    /// [`thread`](Processes::thread) would return; nothing is changed.
     #[inline]
     pub(crate) fn known_thread(&self, tid: Option<u32>) -> Option<u32> {
         let tid = tid.or(self.unnamed)?;
@@ -173,7 +173,7 @@ impl Family {
     }
 
     /// The call that thread `at` is inside of.
-    pub(crate) fn pending(&self, at: u32) -> Option<Pending> {
+    pub(crate) fn pending(&self, at: u32) -> Option<UnfinishedCall> {
         self.threads[at as usize].pending
     }
 
@@ -190,21 +190,21 @@ impl Family {
         &self.states
     }
 
-    /// The log is over: calls not ended will not be.
+    /// The log has ended, and with it all unfinished calls.
     pub(crate) fn abandon_all(&mut self) {
         for at in 0..self.threads.len() as u32 {
             self.abandon(at);
         }
     }
 
-    /// Children that forks returned and no line ever came from.
+    /// Children that forks returned and that have no line.
     pub(crate) fn never_seen(&self) -> usize {
         self.expected.len()
     }
 
     /// The tid of a line without one: 0 while it is not known.
     ///
-    /// strace names no pid while it traces one process only, be it the first or the last left.
+    /// strace names no pid while it traces only one process, the first or the last.
     pub(crate) fn tid_of_unnamed(&mut self) -> u32 {
         if self.alive == 1 {
             if let Some(tid) = self.unnamed.filter(|tid| self.by_tid.contains_key(tid)) {
@@ -242,7 +242,7 @@ impl Family {
         fork: bool,
     ) {
         if self.crowd == Some(at) {
-            return; // calls of many, begun and ended in any order
+            return; // calls of many threads, with starts and ends in any order
         }
         self.abandon(at);
         let whole = args.len() <= TEXT && self.held + args.len() <= HELD;
@@ -251,15 +251,15 @@ impl Family {
             thread.text.extend_from_slice(args);
             self.held += args.len();
         }
-        thread.pending = Some(Pending { call, at_ns, whole, claimed: None });
+        thread.pending = Some(UnfinishedCall { call, at_ns, whole, claimed: None });
         if fork {
             self.forking.push(at);
         }
     }
 
-    /// The call that thread `at` is inside of goes on; the text of its arguments is appended to
+    /// The unfinished call of thread `at` is resumed; the text of its arguments is appended to
     /// `text`.
-    pub(crate) fn resume(&mut self, at: u32, text: &mut Vec<u8>) -> Option<Pending> {
+    pub(crate) fn resume(&mut self, at: u32, text: &mut Vec<u8>) -> Option<UnfinishedCall> {
         let thread = &mut self.threads[at as usize];
         let pending = thread.pending.take()?;
         self.returning = pending.claimed;
@@ -273,7 +273,7 @@ impl Family {
         Some(pending)
     }
 
-    /// Thread `at` made a whole call: if it was inside of one, that will not be seen to end.
+    /// Thread `at` made a whole call: the end of an unfinished one will not be seen.
     #[inline]
     pub(crate) fn leave(&mut self, at: u32) {
         if self.threads[at as usize].pending.is_some() {
@@ -281,7 +281,7 @@ impl Family {
         }
     }
 
-    /// The call that thread `at` is inside of will not be seen to end.
+    /// The end of the unfinished call of thread `at` will not be seen.
     #[cold]
     pub(crate) fn abandon(&mut self, at: u32) {
         let thread = &mut self.threads[at as usize];
@@ -321,14 +321,14 @@ impl Family {
         self.add(tid, process)
     }
 
-    /// Whether nothing is known yet of `tid`, not even who made it.
+    /// Whether nothing is known about `tid`, not even its parent.
     pub(crate) fn is_stranger(&self, tid: u32) -> bool {
         !self.by_tid.contains_key(&tid)
             && !self.expected.contains_key(&tid)
             && self.forking.is_empty()
     }
 
-    /// A thread ended, with the status that the line told.
+    /// A thread ended, with the status in the line.
     pub(crate) fn exited(&mut self, tid: u32, exit: Option<Exit>, builder: &mut Builder) {
         let Some(&at) = self.by_tid.get(&tid) else { return };
         let process = self.threads[at as usize].process;

@@ -1,20 +1,20 @@
-//! Line by line: which kind of line it is, and whose.
+//! Line by line: which kind of line it is, and which thread it belongs to.
 
 use crate::ReadOptions;
 mod again;
 mod marks;
 mod split;
 
-use crate::cache::{self, Cache, Rows};
-use crate::calls::{Calls, Kind};
+use crate::calls::{Calls, Role};
 use crate::clock::Clock;
+use crate::fast::cache::{self, Cache, Rows};
+use crate::fast::tails::Tails;
 use crate::lines::Line;
 use crate::payload::{self, Ending};
 use crate::prefix::{Prefix, Recent};
-use crate::processes::Family;
+use crate::processes::Processes;
 use crate::site::Below;
 use crate::table::Table;
-use crate::tails::Tails;
 use crate::text;
 use memchr::{memchr, memmem};
 use needless_model::Builder;
@@ -25,33 +25,33 @@ pub(crate) struct Reader<'o> {
     pub(crate) options: &'o ReadOptions,
     pub(crate) builder: Builder,
     pub(crate) calls: Calls,
-    pub(crate) family: Family,
+    pub(crate) processes: Processes,
     pub(crate) cache: Cache,
     pub(crate) rows: Rows,
     pub(crate) clock: Clock,
     pub(crate) table: Table,
-    pub(crate) seen: Seen,
+    pub(crate) seen: LogFacts,
     split: Option<Split>,
     split_text: Vec<u8>,
-    /// A call's arguments, put together from several lines.
+    /// The arguments of a call, joined from several lines.
     joined: Vec<u8>,
     plain: Vec<u8>,
     recent: Recent,
     tails: Tails,
-    /// Escape sequences were seen: lines are looked through for them.
+    /// Escape sequences were seen: lines are searched for them.
     coloured: bool,
-    /// The row of the call last counted, while its stack is still to come.
+    /// The row of the call last counted, while its stack may still follow.
     pub(crate) last_row: Option<usize>,
-    /// What that stack had so far.
+    /// What was read of that stack so far.
     below: Below,
-    /// Texts in the making.
+    /// Buffers for texts.
     pub(crate) path: Vec<u8>,
     pub(crate) piece: Vec<u8>,
 }
 
-/// What the lines so far had.
+/// What was found in the lines so far.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct LogFacts {
     pub lines: u64,
     pub first_line: Vec<u8>,
     pub calls: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Seen {
     pub first_unparsed: Option<(u64, String)>,
     pub binary: bool,
     pub paths: u64,
-    /// Calls that name a path of which the log has the pointer only, or only a part.
+    /// Calls with a path of which the log has only a pointer, or a part.
     pub pointers: u64,
     pub stats: u64,
     pub abbreviated: bool,
@@ -72,11 +72,11 @@ pub(crate) struct Seen {
     pub cut_variables: bool,
     pub long_lines: u64,
     pub last_cut: bool,
-    /// Several files were read one after the other, for want of a common clock.
+    /// Several files were read one after the other, because they have no common clock.
     pub unordered_files: bool,
-    /// Processes that exited though no exit call of theirs was written.
+    /// Processes that exited without an exit call in the log.
     pub silent_exits: u64,
-    /// Exits told by a mark, and calls of exit and exit_group.
+    /// Exits shown by a mark, and calls of exit and exit_group.
     pub exits: u64,
     pub exit_calls: u64,
 }
@@ -87,12 +87,12 @@ impl<'o> Reader<'o> {
             options,
             builder: Builder::new(options.limits),
             calls: Calls::default(),
-            family: Family::default(),
+            processes: Processes::default(),
             cache: Cache::new(cache::PAIRS),
             rows: Rows::new(),
             clock: Clock::default(),
             table: Table::default(),
-            seen: Seen::default(),
+            seen: LogFacts::default(),
             split: None,
             split_text: Vec::new(),
             joined: Vec::new(),
@@ -107,12 +107,12 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Reads one line. `tid` is the thread of lines that name none: that of the file's name.
+    /// Reads one line. `tid` is the thread of lines that name none, known by the file's name.
     #[inline]
     pub(crate) fn line(&mut self, line: &Line<'_>, tid: Option<u32>) {
         self.seen.lines += 1;
         let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
-        // A log with colours has them from its start; looking for them in every line takes time.
+        // A log with colours has them from the start; a search in every line takes time.
         if self.seen.lines > 1000 && !self.coloured && !line.cut && !line.last {
             self.plain_line(bytes, line.ahead, tid);
         } else {
@@ -145,10 +145,10 @@ impl<'o> Reader<'o> {
     /// The log is over.
     pub(crate) fn end(&mut self) {
         self.drop_split();
-        self.family.abandon_all();
+        self.processes.abandon_all();
     }
 
-    /// `ahead` is the line and what is stored behind it.
+    /// `ahead` starts with the line and may be longer.
     fn plain_line(&mut self, line: &[u8], ahead: &[u8], tid: Option<u32>) {
         if line.starts_with(b" > ") {
             return self.stack_line(line);
@@ -158,7 +158,7 @@ impl<'o> Reader<'o> {
         match prefix.payload {
             [] => {}
             [b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?', ..] => {
-                // What stands before the call is no longer of interest.
+                // The text before the call is no longer needed.
                 let ahead = ahead.get(line.len() - prefix.payload.len()..);
                 self.words(line, ahead.unwrap_or(prefix.payload), &prefix, tid);
             }
@@ -173,7 +173,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// When the line was written. Only for lines that are strace's: a program may print times too.
+    /// When the line was written. Only for lines of strace: a program may print times, too.
     #[inline(always)]
     fn tick(&mut self, prefix: &Prefix<'_>) -> Option<u64> {
         prefix.time.map(|time| self.clock.at(time))
@@ -184,13 +184,13 @@ impl<'o> Reader<'o> {
         let tid = match prefix.tid.or(tid) {
             Some(tid) => {
                 if prefix.bracketed {
-                    self.family.name_first(tid, resumes, &mut self.builder);
+                    self.processes.name_first(tid, resumes, &mut self.builder);
                 }
                 tid
             }
-            None => self.family.tid_of_unnamed(),
+            None => self.processes.tid_of_unnamed(),
         };
-        self.family.thread(tid, &mut self.builder, makes_thread)
+        self.processes.thread(tid, &mut self.builder, makes_thread)
     }
 
     #[inline]
@@ -211,7 +211,7 @@ impl<'o> Reader<'o> {
         };
         let ending = payload::ending(rest);
         if let Ending::Open = ending {
-            // `6hello`, or a cut end: only where the line is one for sure is it a call begun.
+            // `6hello`, or a cut end: it is the start of a call only if strace surely wrote the line.
             if prefix.tid.is_none() && prefix.time.is_none() && !plausible(rest) {
                 return self.other(line, prefix);
             }
@@ -225,33 +225,33 @@ impl<'o> Reader<'o> {
                 call
             }
         };
-        let kind = self.calls.get(call).kind;
-        if kind == Kind::Exec && self.first_exec(prefix, tid, call, &ending, at_ns) {
+        let role = self.calls.get(call).role;
+        if role == Role::Exec && self.first_exec(prefix, tid, call, &ending, at_ns) {
             return;
         }
         let thread = self.thread(prefix, tid, false);
-        if self.family.pending(thread).is_some() {
-            self.family.abandon(thread);
+        if self.processes.pending(thread).is_some() {
+            self.processes.abandon(thread);
         }
         if self.split.as_ref().is_some_and(|s| s.thread == thread) {
             self.drop_split();
         }
-        if kind == Kind::Exit {
-            let process = self.family.get(thread).process;
-            self.family.state(process).exit_call = true;
+        if role == Role::Exit {
+            let process = self.processes.get(thread).process;
+            self.processes.state(process).exit_call = true;
             self.seen.exit_calls += 1;
         }
         match ending {
             Ending::Returned(end) => {
                 self.tails.learn(end.ret);
-                self.ended(Begun { thread, call, at_ns, whole: true }, &end);
+                self.ended(EndedCall { thread, call, at_ns, whole: true }, &end);
             }
             Ending::Unfinished(args) => {
-                self.family.begin(thread, call, args, at_ns, kind == Kind::Fork);
+                self.processes.begin(thread, call, args, at_ns, role == Role::Fork);
             }
             Ending::Detached => {
-                self.family.begin(thread, call, b"", at_ns, false);
-                self.family.abandon(thread);
+                self.processes.begin(thread, call, b"", at_ns, false);
+                self.processes.abandon(thread);
             }
             Ending::Open => {
                 self.drop_split();
@@ -262,7 +262,7 @@ impl<'o> Reader<'o> {
                 self.split = Some(Split { thread, call, at_ns });
                 self.split_text.extend_from_slice(&head[..head.len().min(SPLIT)]);
                 if let Some((pid, true)) = message {
-                    self.family.announce(pid);
+                    self.processes.announce(pid);
                 }
             }
         }
@@ -274,43 +274,43 @@ impl<'o> Reader<'o> {
         };
         self.tick(prefix);
         let tid = prefix.tid.or(tid);
-        let inside = self.family.known_thread(tid).and_then(|at| self.family.pending(at));
+        let inside = self.processes.known_thread(tid).and_then(|at| self.processes.pending(at));
         let call = match inside {
             Some(inside) if self.calls.is(inside.call, name) => inside.call,
             _ => self.calls.find_or_add(name, &mut self.builder),
         };
         let thread = self.thread(prefix, tid, true);
-        let fork = self.calls.get(call).kind == Kind::Fork;
+        let fork = self.calls.get(call).role == Role::Fork;
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
-        if self.family.pending(thread).is_some_and(|p| p.call != call) {
-            self.family.abandon(thread);
+        if self.processes.pending(thread).is_some_and(|p| p.call != call) {
+            self.processes.abandon(thread);
         }
-        let pending = self.family.resume(thread, &mut joined);
+        let pending = self.processes.resume(thread, &mut joined);
         if pending.is_some() {
             joined.push(b' ');
         }
         joined.extend_from_slice(text::skip_spaces(rest));
         let at_ns = pending.and_then(|p| p.at_ns);
         let whole = pending.is_some_and(|p| p.whole);
-        let begun = Begun { thread, call, at_ns, whole };
-        if whole && self.resumed_again(begun, &joined) {
+        let ended_call = EndedCall { thread, call, at_ns, whole };
+        if whole && self.resumed_again(ended_call, &joined) {
             self.joined = joined;
             return;
         }
         if let Some((end, outcome)) = self.tails.ending(&joined) {
-            self.returned(begun, &end, outcome);
+            self.returned(ended_call, &end, outcome);
             self.joined = joined;
             return;
         }
         match payload::ending(&joined) {
             Ending::Returned(end) => {
-                self.ended(begun, &end);
+                self.ended(ended_call, &end);
             }
-            Ending::Unfinished(args) => self.family.begin(thread, call, args, at_ns, fork),
+            Ending::Unfinished(args) => self.processes.begin(thread, call, args, at_ns, fork),
             Ending::Detached => {
-                self.family.begin(thread, call, b"", at_ns, false);
-                self.family.abandon(thread);
+                self.processes.begin(thread, call, b"", at_ns, false);
+                self.processes.abandon(thread);
             }
             Ending::Open => {
                 self.drop_split();
@@ -321,7 +321,7 @@ impl<'o> Reader<'o> {
         self.joined = joined;
     }
 
-    /// The exec that a log or a process starts with: there is no process yet that calls it.
+    /// The exec that a log or a process starts with: the process that called it is not known.
     #[cold]
     fn first_exec(
         &mut self,
@@ -335,8 +335,8 @@ impl<'o> Reader<'o> {
         if payload::outcome(end.ret) != Some(Ok(())) {
             return false;
         }
-        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.family.tid_of_unnamed());
-        if !self.family.is_stranger(tid) {
+        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.processes.tid_of_unnamed());
+        if !self.processes.is_stranger(tid) {
             return false;
         }
         self.exec_of_nobody(tid, call, end, at_ns);
@@ -344,9 +344,9 @@ impl<'o> Reader<'o> {
     }
 }
 
-/// A call that ended, but for its outcome.
+/// A call that ended, without its outcome.
 #[derive(Clone, Copy)]
-pub(crate) struct Begun {
+pub(crate) struct EndedCall {
     pub thread: u32,
     pub call: u16,
     pub at_ns: Option<u64>,
@@ -354,7 +354,7 @@ pub(crate) struct Begun {
     pub whole: bool,
 }
 
-/// Whether text after `name(` looks like arguments rather than prose: `1, "x", 6hello`.
+/// Whether text after `name(` looks like arguments and not like prose: `1, "x", 6hello`.
 fn plausible(rest: &[u8]) -> bool {
     match rest.first() {
         None => true,

@@ -2,29 +2,29 @@
 
 mod image;
 
-use crate::cache::{self, Asker, Known};
-use crate::calls::{Kind, Shape, does_not_wait};
-use crate::detail::Told;
-use crate::path::{self, Base, Found, Path};
+use crate::arg_class::ClassifiedBy;
+use crate::calls::{PathAt, Role, does_not_wait};
+use crate::fast::cache::{self, Asker, CachedCall};
+use crate::path::{self, Base, Path, PathArg};
 use crate::payload::{self, Returned};
-use crate::reader::{Begun, Reader, makes_thread};
+use crate::reader::{EndedCall, Reader, makes_thread};
 use crate::text::{self, unescape};
 use foldhash::fast::FixedState;
 use needless_model::{Answer, Errno, Libc, Loss, ProcId, Query, Question};
 use std::hash::BuildHasher;
 
-/// The kernel takes no longer path (`PATH_MAX`).
+/// The kernel does not accept a longer path (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 
 impl Reader<'_> {
-    /// Counts a call that ended. `= ?` is none: strace saw no return, and `strace -c` counts none.
-    pub(crate) fn ended(&mut self, begun: Begun, end: &Returned<'_>) {
+    /// Counts a call that ended. `= ?` is not counted: strace saw no return, and `strace -c` does not count it.
+    pub(crate) fn ended(&mut self, ended_call: EndedCall, end: &Returned<'_>) {
         match payload::outcome(end.ret) {
-            Some(outcome) => self.returned(begun, end, outcome),
+            Some(outcome) => self.returned(ended_call, end, outcome),
             None => {
                 self.last_row = None;
-                if self.calls.get(begun.call).kind != Kind::Exit {
-                    self.builder.lost(Loss::UNFINISHED, 1);
+                if self.calls.get(ended_call.call).role != Role::Exit {
+                    self.builder.lost(Loss::Unfinished, 1);
                 }
             }
         }
@@ -33,62 +33,62 @@ impl Reader<'_> {
     /// Counts a call that returned.
     pub(crate) fn returned(
         &mut self,
-        begun: Begun,
+        ended_call: EndedCall,
         end: &Returned<'_>,
         outcome: Result<(), Errno>,
     ) {
-        let Begun { thread, call, at_ns, whole } = begun;
+        let EndedCall { thread, call, at_ns, whole } = ended_call;
         let Returned { text, args, ret, kernel_ns } = *end;
         let known = self.calls.get(call);
-        let (shape, kind) = (known.shape, known.kind);
+        let (path_at, role) = (known.path_at, known.role);
         self.seen.calls += 1;
         self.seen.timed |= kernel_ns.is_some();
-        let mut process = self.family.get(thread).process;
+        let mut process = self.processes.get(thread).process;
         match outcome {
             Ok(()) => self.seen.ok += 1,
-            Err(_) => self.family.state(process).failure = true,
+            Err(_) => self.processes.state(process).failure = true,
         }
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
-        if shape != Shape::None {
-            if whole && kind == Kind::Status && is_fstat(args) {
+        if path_at != PathAt::Nowhere {
+            if whole && role == Role::Status && is_fstat(args) {
                 return self.detail_or_count(process, call, args, answer);
             }
-            let found = if whole { path::find(shape, args) } else { Path::Unreadable };
-            if kind == Kind::Exec && outcome.is_ok() {
+            let found = if whole { path::find(path_at, args) } else { Path::Unreadable };
+            if role == Role::Exec && outcome.is_ok() {
                 let exe = self.exe(&found, process);
-                process = self.family.exec(thread, &exe, &mut self.builder);
+                process = self.processes.exec(thread, &exe, &mut self.builder);
                 self.image(process, &found);
             }
-            self.path_call(process, begun, text, found, answer);
+            self.path_call(process, ended_call, text, found, answer);
             return;
         }
         self.detail_or_count(process, call, if whole { args } else { b"" }, answer);
-        match kind {
-            Kind::Startup => self.family.state(process).startup = true,
-            Kind::Limit if outcome.is_ok() && whole => self.limit(process, call, args),
-            Kind::Fork => {
+        match role {
+            Role::Startup => self.processes.state(process).startup = true,
+            Role::Limit if outcome.is_ok() && whole => self.limit(process, call, args),
+            Role::Fork => {
                 if let (Ok(()), Some(child)) = (outcome, payload::child(ret)) {
                     let is_thread = makes_thread(args);
-                    self.family.forked(thread, child, is_thread, &mut self.builder);
+                    self.processes.forked(thread, child, is_thread, &mut self.builder);
                     if !is_thread {
                         self.builder.barrier();
                     }
                 }
             }
-            Kind::Write if writes_a_file(args) => self.builder.barrier(),
-            Kind::Wait if !does_not_wait(&self.calls.get(call).name, args) => {
+            Role::Write if writes_a_file(args) => self.builder.barrier(),
+            Role::Wait if !does_not_wait(&self.calls.get(call).name, args) => {
                 self.builder.barrier();
             }
-            Kind::Fchdir if outcome.is_ok() => {
+            Role::Fchdir if outcome.is_ok() => {
                 self.piece.clear();
                 if let Some(path) = path::decoration(args) {
                     unescape(path, &mut self.piece);
                 }
                 self.moved(process);
             }
-            Kind::Getcwd if outcome.is_ok() => {
+            Role::Getcwd if outcome.is_ok() => {
                 self.piece.clear();
-                if let Path::Found(found) = path::find(Shape::First, args) {
+                if let Path::Found(found) = path::find(PathAt::First, args) {
                     unescape(found.raw, &mut self.piece);
                 }
                 self.moved(process);
@@ -110,7 +110,7 @@ impl Reader<'_> {
         self.seen.calls += 1;
         self.seen.ok += 1;
         self.seen.timed |= end.kernel_ns.is_some();
-        let found = path::find(self.calls.get(call).shape, end.args);
+        let found = path::find(self.calls.get(call).path_at, end.args);
         let raw = match &found {
             Path::Found(found) => found.raw,
             _ => b"?",
@@ -118,12 +118,12 @@ impl Reader<'_> {
         self.path.clear();
         unescape(raw, &mut self.path);
         let exe = String::from_utf8_lossy(&self.path).into_owned();
-        let thread = self.family.first_exec(tid, &exe, &mut self.builder);
-        let process = self.family.get(thread).process;
+        let thread = self.processes.first_exec(tid, &exe, &mut self.builder);
+        let process = self.processes.get(thread).process;
         self.image(process, &found);
         let answer = Answer { at_ns, kernel_ns: end.kernel_ns, ..Answer::outcome(Ok(())) };
-        let begun = Begun { thread, call, at_ns, whole: true };
-        self.path_call(process, begun, end.text, found, answer);
+        let ended_call = EndedCall { thread, call, at_ns, whole: true };
+        self.path_call(process, ended_call, end.text, found, answer);
     }
 
     /// Counts a call that names no path.
@@ -143,65 +143,66 @@ impl Reader<'_> {
         });
     }
 
-    /// Counts a call without a path, apart from others where a rule asks about its arguments.
+    /// Counts a call without a path, in a separate row if a rule asks about its arguments.
     fn detail_or_count(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) {
-        let told = self.calls.get(call).told;
-        let seen = match told {
-            Told::Nothing => None,
-            _ => self.family.state(process).streams.see(told, args),
+        let by = self.calls.get(call).classified_by;
+        let classified = match by {
+            ClassifiedBy::Nothing => None,
+            _ => self.processes.state(process).streams.classify(by, args),
         };
-        let Some((detail, turn)) = seen else { return self.count(process, call, answer) };
-        let question = self.builder.detail(process, self.calls.get(call).id, detail);
-        let answer = Answer { fingerprint: turn, ..answer };
+        let Some((class, epoch)) = classified else { return self.count(process, call, answer) };
+        let question = self.builder.detail(process, self.calls.get(call).id, class);
+        let answer = Answer { fingerprint: epoch, ..answer };
         self.last_row = Some(self.builder.answer(question, answer));
     }
 
     fn path_call(
         &mut self,
         process: ProcId,
-        begun: Begun,
+        ended_call: EndedCall,
         text: &[u8],
         found: Path<'_>,
         mut answer: Answer,
     ) {
         let Some(outcome) = answer.outcome else { return };
-        let known = self.calls.get(begun.call);
-        let (id, kind, query) = (known.id, known.kind, known.query);
+        let known = self.calls.get(ended_call.call);
+        let (id, role, query) = (known.id, known.role, known.query);
         let ok = answer.outcome == Some(Ok(()));
         let found = match found {
             Path::Found(found) => found,
             Path::Null | Path::Unreadable => {
                 if found == Path::Unreadable {
-                    self.builder.lost(Loss::NO_PATH, 1);
+                    self.builder.lost(Loss::NoPath, 1);
                     self.seen.pointers += 1;
                 }
-                self.count(process, begun.call, answer);
+                self.count(process, ended_call.call, answer);
                 if ok && query.changes() {
                     self.builder.barrier();
                 }
                 return;
             }
         };
-        let query = path::ask(kind, query, &found);
-        let more = self.tells_more(kind, ok, found.raw);
+        let query = path::ask(role, query, &found);
+        let more = self.tells_more(role, ok, found.raw);
         if query == Query::NoPath {
-            self.count(process, begun.call, answer);
+            self.count(process, ended_call.call, answer);
             if !more {
-                let known = Known { asked: None, fingerprint: None, outcome };
-                self.cache.store(self.asker(process, begun.call), text, known);
+                let known = CachedCall { asked: None, fingerprint: None, outcome };
+                self.cache.store(self.asker(process, ended_call.call), text, known);
             }
             return;
         }
         self.seen.paths += 1;
         if ok {
-            answer.fingerprint = self.fingerprint(kind, query, found.rest);
+            answer.fingerprint = self.fingerprint(role, query, found.rest);
         }
-        // Long answers are mostly those of strace -v, which differ by their times.
-        let (key, of) = match text.len() > cache::LONGEST && kind != Kind::Open {
-            true => (found.head, Some(query)),
-            false => (text, None),
+        // Long answers mostly come from strace -v, and differ by their times.
+        let (key, of) = if text.len() > cache::LONGEST && role != Role::Open {
+            (found.head, Some(query))
+        } else {
+            (text, None)
         };
-        let asker = Asker { query: of, ..self.asker(process, begun.call) };
+        let asker = Asker { query: of, ..self.asker(process, ended_call.call) };
         let known = of.and_then(|_| self.cache.find(asker, key, key)?.asked);
         let question = match known {
             Some((question, _)) => question,
@@ -219,20 +220,20 @@ impl Reader<'_> {
             && let Ok(row) = u32::try_from(row)
         {
             let asked = Some((question, row));
-            let known = Known { asked, fingerprint: answer.fingerprint, outcome };
+            let known = CachedCall { asked, fingerprint: answer.fingerprint, outcome };
             self.cache.store(asker, key, known);
         }
         if !ok {
             return;
         }
-        match kind {
-            Kind::Open => {
+        match role {
+            Role::Open => {
                 if let Some(libc) = self.libc_of(found.raw) {
-                    self.family.state(process).glibc = matches!(libc, Libc::Glibc(_));
+                    self.processes.state(process).glibc = matches!(libc, Libc::Glibc(_));
                     self.builder.process_mut(process).libc = libc;
                 }
             }
-            Kind::Chdir => {
+            Role::Chdir => {
                 self.absolute(process, &found);
                 std::mem::swap(&mut self.path, &mut self.piece);
                 self.moved(process);
@@ -241,9 +242,9 @@ impl Reader<'_> {
         }
     }
 
-    fn fingerprint(&mut self, kind: Kind, query: Query, rest: &[u8]) -> Option<u64> {
-        let (first, second) = path::answer(kind, query, rest)?;
-        if kind != Kind::Readlink {
+    fn fingerprint(&mut self, role: Role, query: Query, rest: &[u8]) -> Option<u64> {
+        let (first, second) = path::answer(role, query, rest)?;
+        if role != Role::Readlink {
             self.seen.stats += 1;
             if !self.seen.abbreviated {
                 self.seen.abbreviated = memchr::memmem::find(first, b", ...}").is_some();
@@ -252,9 +253,9 @@ impl Reader<'_> {
         Some(FixedState::default().hash_one((first, second)))
     }
 
-    /// Writes the path, absolute where its directory is known, to `self.path`. Says whether it is
+    /// Writes the path, absolute if its directory is known, to `self.path`. Returns whether it is
     /// still relative to a directory descriptor.
-    fn absolute(&mut self, process: ProcId, found: &Found<'_>) -> bool {
+    fn absolute(&mut self, process: ProcId, found: &PathArg<'_>) -> bool {
         self.path.clear();
         if found.raw.is_empty() || starts_at_root(found.raw) {
             unescape(found.raw, &mut self.path);
@@ -262,7 +263,7 @@ impl Reader<'_> {
         }
         let base = path::base(found.dir, &mut self.path);
         if base == Base::Cwd
-            && let Some(cwd) = &self.family.state(process).cwd
+            && let Some(cwd) = &self.processes.state(process).cwd
         {
             self.path.extend_from_slice(cwd.as_bytes());
         }
@@ -273,13 +274,13 @@ impl Reader<'_> {
         base == Base::Fd
     }
 
-    /// The working directory of a process is now `self.piece`; not known if that is no absolute
+    /// The working directory of a process is now `self.piece`; not known if that is not an absolute
     /// path.
     fn moved(&mut self, process: ProcId) {
         let path = String::from_utf8_lossy(&self.piece);
         let cwd = path.starts_with('/') && path.len() <= LONGEST_PATH;
         let cwd: Option<Box<str>> = cwd.then(|| Box::from(&*path));
-        let state = self.family.state(process);
+        let state = self.processes.state(process);
         if state.cwd != cwd {
             state.cwd = cwd;
             state.cwd_changes += 1;
@@ -292,11 +293,11 @@ impl Reader<'_> {
         &mut self,
         process: ProcId,
         call: u16,
-        known: Known,
+        known: CachedCall,
         at_ns: Option<u64>,
         kernel_ns: Option<u64>,
     ) {
-        let Known { asked, fingerprint, outcome } = known;
+        let CachedCall { asked, fingerprint, outcome } = known;
         self.seen.calls += 1;
         // That the process had a failure was noted with the first call of this text.
         self.seen.ok += u64::from(outcome.is_ok());
@@ -312,31 +313,31 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a call tells more than its question and answer: what a process runs, where it works,
-    /// or, where it opens one, what C library it has.
-    fn tells_more(&mut self, kind: Kind, ok: bool, raw: &[u8]) -> bool {
-        match kind {
-            Kind::Exec | Kind::Chdir => ok,
-            Kind::Open => ok && self.libc_of(raw).is_some(),
+    /// Whether a call shows more than its question and answer: the program of a process, its directory,
+    /// or its C library.
+    fn tells_more(&mut self, role: Role, ok: bool, raw: &[u8]) -> bool {
+        match role {
+            Role::Exec | Role::Chdir => ok,
+            Role::Open => ok && self.libc_of(raw).is_some(),
             _ => false,
         }
     }
 
     #[inline]
     pub(crate) fn asker(&self, process: ProcId, call: u16) -> Asker {
-        let cwd_changes = self.family.states().get(process.index()).map_or(0, |s| s.cwd_changes);
+        let cwd_changes = self.processes.states().get(process.index()).map_or(0, |s| s.cwd_changes);
         Asker { process, cwd_changes, call, query: None }
     }
 }
 
-/// Whether the arguments begin with a descriptor of one or two digits and an empty path. There are
-/// more such calls than it is worth to remember.
+/// Whether the arguments start with a descriptor of one or two digits and an empty path. There are
+/// too many such calls to remember them.
 #[inline]
 pub(crate) fn has_empty_path(args: &[u8]) -> bool {
     matches!(args, [_, b',', b' ', b'"', b'"', ..] | [_, _, b',', b' ', b'"', b'"', ..])
 }
 
-/// Whether these arguments of newfstatat are those of fstat by another name, which has no path:
+/// Whether these arguments of newfstatat mean fstat, which has no path:
 /// `3, "", {…}, AT_EMPTY_PATH`.
 #[inline]
 fn is_fstat(args: &[u8]) -> bool {
@@ -349,7 +350,7 @@ fn starts_at_root(raw: &[u8]) -> bool {
     raw.first() == Some(&b'/') || raw.starts_with(b"\\x2f") || raw.starts_with(b"\\57")
 }
 
-/// Whether the first argument is a descriptor beyond standard error. A program's own messages change
+/// Whether the first argument is a descriptor above standard error. The messages of a program change
 /// no answer.
 fn writes_a_file(args: &[u8]) -> bool {
     let (fd, digits) = text::decimal(args);

@@ -4,11 +4,11 @@ use crate::text::{decimal, number};
 use memchr::{memchr, memmem, memrchr};
 use needless_model::CallSite;
 
-/// Beyond this offset the name of the nearest symbol is taken to be a neighbour's: strace knows
+/// Beyond this offset, the nearest symbol is probably that of another function: strace knows
 /// only exported symbols.
 const NEAR: u64 = 0x1000;
 
-/// What a program calls to ask for the status of a file: glibc's names, those before glibc 2.33 too, musl's.
+/// The functions that ask for the status of a file: the names of glibc, also before 2.33, and of musl.
 const STAT_FUNCTIONS: [&str; 13] = [
     "stat",
     "stat64",
@@ -25,7 +25,7 @@ const STAT_FUNCTIONS: [&str; 13] = [
     "__fxstatat64",
 ];
 
-/// What lies between the kernel and the first frame of the program.
+/// The frames between the kernel and the first frame of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Below {
     /// No frame of the C runtime so far.
@@ -33,7 +33,7 @@ pub(crate) enum Below {
     Nothing,
     /// One frame, of this function of the stat family: the program called it.
     Stat(&'static str),
-    /// Something else: any function of the C library may ask on its own account.
+    /// Something else: other functions of the C library make such calls themselves.
     Other,
 }
 
@@ -70,7 +70,7 @@ impl Frame<'_> {
         if s[open..].starts_with(b"(deleted)") {
             open += 1 + memchr(b'(', &s[open + 1..bracket])?;
         }
-        // The last one: C++ names have their own.
+        // The last one: C++ names contain parentheses, too.
         let close = open + memrchr(b')', &s[open..bracket])?;
         let inside = &s[open + 1..close];
         let function = memrchr(b'+', inside).and_then(|plus| {
@@ -81,7 +81,7 @@ impl Frame<'_> {
         (module.first() == Some(&b'/')).then_some(Frame { module, function, address })
     }
 
-    /// Whether the frame is in a library of the C runtime: never the place that asked.
+    /// Whether the frame is in a library of the C runtime, which is never the place of the call.
     pub(crate) fn in_runtime(&self) -> bool {
         let file = memrchr(b'/', self.module).map_or(self.module, |at| &self.module[at + 1..]);
         [&b"libc"[..], b"ld", b"libpthread", b"libm", b"ld-linux", b"librt", b"libdl"]
@@ -111,7 +111,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether `site` is this frame's, without making one.
+    /// Whether `site` is the site of this frame, without creating one.
     pub(crate) fn is(&self, site: &CallSite, calls: Option<&str>) -> bool {
         let near = self.function.filter(|(_, offset)| *offset < NEAR);
         site.offset == near.map_or(self.address, |(_, offset)| offset)

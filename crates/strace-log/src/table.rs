@@ -13,7 +13,7 @@ pub(crate) struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     columns: Vec<Column>,
-    /// Dashed lines seen since the header: rows stand between the first and the second.
+    /// Dashed lines seen since the header: rows are between the first and the second.
     rules: u32,
     pub rows: BTreeMap<String, Counts>,
 }
@@ -27,7 +27,7 @@ enum Column {
 }
 
 impl Table {
-    /// Names beyond this bound are not kept: no kernel has as many calls.
+    /// Names beyond this limit are not kept: no kernel has as many calls.
     const MOST: usize = 4096;
 
     /// Whether `line` belongs to a table; if so it is read.
@@ -98,7 +98,7 @@ fn header(text: &str) -> Option<Vec<Column>> {
             "syscall" => Column::Name,
             "%time" | "seconds" | "usecs/call" | "shortest" | "longest" | "min-time"
             | "max-time" | "avg-time" | "total-time" | "stime" => Column::Other,
-            // strace 7.1: the wall clock beside the system time.
+            // strace 7.1: the wall clock next to the system time.
             wall if wall.starts_with("wall") => Column::Other,
             _ => return None,
         });

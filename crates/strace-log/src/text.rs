@@ -50,7 +50,7 @@ const HIGH: u64 = LOW << 7;
 const LOW_16: u128 = u128::MAX / 255;
 const HIGH_16: u128 = LOW_16 << 7;
 
-/// The number whose `len` decimal digits (1 to 8) stand in the lowest bytes of `word`, the first in
+/// The number whose `len` decimal digits (1 to 8) are in the lowest bytes of `word`, the first in
 /// the lowest of all.
 #[inline(always)]
 pub(crate) fn digits_of_word(word: u64, len: usize) -> Option<u32> {
@@ -59,7 +59,7 @@ pub(crate) fn digits_of_word(word: u64, len: usize) -> Option<u32> {
     if (digits.wrapping_add(LOW * 0x76) | digits) & HIGH != 0 {
         return None;
     }
-    // Neighbours are added up: to pairs, to fours, to all eight.
+    // Neighbours are added: to pairs, to groups of four, to all eight.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     let even = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
     let odd = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
@@ -67,7 +67,7 @@ pub(crate) fn digits_of_word(word: u64, len: usize) -> Option<u32> {
 }
 
 /// The highest bit of the byte that is the first `byte` in `word`, the lowest being the first, and
-/// perhaps some above it; 0 where there is none.
+/// perhaps of some above it; 0 if there is none.
 #[inline]
 pub(crate) fn found_in_word(byte: u8, word: u64) -> u64 {
     let zeros = word ^ (LOW * u64::from(byte));
@@ -75,12 +75,12 @@ pub(crate) fn found_in_word(byte: u8, word: u64) -> u64 {
 }
 
 /// The last position of `byte` in `s`, if it is among the last 16 bytes. Loops whose end depends on
-/// the data cost more than the whole rest of a line: this has none.
+/// the data cost more than the whole rest of a line, so this has none.
 #[inline]
 pub(crate) fn rfind_in_16(byte: u8, s: &[u8]) -> Option<usize> {
     let word = u128::from_le_bytes(*s.last_chunk()?);
     let zeros = word ^ (LOW_16 * u128::from(byte));
-    // Exact for every byte, where the shorter form is so for the first one found only.
+    // Exact for every byte; the shorter form is exact only for the first one found.
     let found = !(((zeros & !HIGH_16) + !HIGH_16) | zeros | !HIGH_16);
     (found != 0).then(|| s.len() - 1 - found.leading_zeros() as usize / 8)
 }
@@ -94,7 +94,7 @@ pub(crate) fn skip_spaces(s: &[u8]) -> &[u8] {
 /// `s` without spaces at its end.
 #[inline]
 pub(crate) fn trim_end(mut s: &[u8]) -> &[u8] {
-    // strace aligns the results of short lines with many.
+    // strace aligns the results of short lines with many spaces.
     while let Some(word) = s.last_chunk() {
         let blanks = (u64::from_le_bytes(*word) ^ (LOW * u64::from(b' '))).leading_zeros() / 8;
         s = &s[..s.len() - blanks as usize];

@@ -1,14 +1,14 @@
-//! What a log holds in memory is bounded by the limits, whatever the log does.
+//! The memory for a log is bounded by the limits, for any log.
 
 mod common;
 
-use common::OPTIONS;
-use needless_model::{Limits, Profile};
+use common::read_options;
+use needless_model::{Limits, Loss, Profile};
 use needless_strace_log::{ReadOptions, read};
 use std::fmt::Write;
 
 fn within(limits: Limits, log: &str) -> Profile {
-    read(log.as_bytes(), "log", &ReadOptions { limits, ..OPTIONS }).unwrap()
+    read(log.as_bytes(), "log", &ReadOptions { limits, ..read_options() }).unwrap()
 }
 
 /// So many processes, each with four calls, of which one begins and ends in lines of their own.
@@ -31,14 +31,14 @@ fn processes_beyond_the_bound_are_folded_and_totals_stay_right() {
         crowd(500, |pid| format!("{pid} getpid() = {pid}\n{pid} access(\"/{pid}\", R_OK) = 0\n"));
     let limits = Limits { processes: 100, ..Limits::default() };
     let (whole, bounded) = (within(Limits::default(), &log), within(limits, &log));
-    assert_eq!((whole.processes.len(), whole.lost.get("processes_folded")), (500, None));
+    assert_eq!((whole.processes.len(), whole.lost.get(&Loss::FoldedProcesses)), (500, None));
     assert_eq!(bounded.processes.len(), 101);
-    assert_eq!(bounded.lost["processes_folded"], 400);
+    assert_eq!(bounded.lost[&Loss::FoldedProcesses], 400);
     assert_eq!((bounded.totals.calls, whole.totals.calls), (2000, 2000));
-    // Of a call that ends in another line nothing is remembered: it has no path then.
+    // A call that ends in another line is not remembered: it has no path then.
     assert_eq!((bounded.totals.path_calls, whole.totals.path_calls), (600, 1000));
-    assert_eq!(bounded.lost["paths_unreadable"], 400);
-    // Nothing is known of the one that stands for many, and no rule sees what it did.
+    assert_eq!(bounded.lost[&Loss::NoPath], 400);
+    // Nothing is known about the process that stands for many, and no rule sees its calls.
     let others = bounded.processes.last().unwrap();
     assert_eq!((others.pid, &others.exe), (0, &None));
     let folded = bounded.rows.iter().filter(|row| row.process.index() == 100);
@@ -58,7 +58,7 @@ fn children_threads_and_programs_beyond_the_bound_are_folded() {
     }
     let bounded = within(Limits { processes: 20, ..Limits::default() }, &log);
     assert!(bounded.processes.len() <= 21, "{}", bounded.processes.len());
-    assert!(bounded.lost["processes_folded"] > 250, "{:?}", bounded.lost);
+    assert!(bounded.lost[&Loss::FoldedProcesses] > 250, "{:?}", bounded.lost);
     assert_eq!(bounded.totals.calls, 1 + 298 * 4);
     assert_eq!(bounded.totals, within(Limits::default(), &log).totals);
 }
@@ -76,6 +76,6 @@ fn a_long_variable_and_many_forks_take_no_more_memory_than_the_bound() {
     let held: usize =
         bounded.processes.iter().filter_map(|p| p.env.value("TZ")).map(str::len).sum();
     assert!(held > 100_000 && held <= 1 << 20, "{held}");
-    assert!(bounded.lost["processes_folded"] > 1900, "{:?}", bounded.lost);
+    assert!(bounded.lost[&Loss::FoldedProcesses] > 1900, "{:?}", bounded.lost);
     assert_eq!(bounded.totals.calls, 1 + 1998 * 2);
 }

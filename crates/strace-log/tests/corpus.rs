@@ -1,4 +1,4 @@
-//! Every log of `tests/corpus` against what it says. Logs named `real-*` were recorded by
+//! Every log of `tests/corpus` against its expectation. Logs named `real-*` were recorded by
 //! `record.sh`; the others are written by hand after the output of other versions.
 //!
 //! `NEEDLESS_BLESS=1 cargo test -p needless-strace-log --test corpus` writes the expectations anew:
@@ -6,8 +6,8 @@
 
 mod common;
 
-use common::{OPTIONS, counts, table, words};
-use needless_model::{Fact, Profile};
+use common::{counts, read_options, table, words};
+use needless_model::{Fact, Loss, Profile};
 use needless_strace_log::{read, read_files};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn logs() -> Vec<PathBuf> {
 }
 
 fn profile(name: &str) -> Profile {
-    read_files(&[folder().join(name)], &OPTIONS).unwrap_or_else(|error| panic!("{error}"))
+    read_files(&[folder().join(name)], &read_options()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -43,11 +43,11 @@ fn every_log_says_what_it_said() {
         }
     };
     for log in logs() {
-        let profile = read_files(std::slice::from_ref(&log), &OPTIONS).unwrap();
+        let profile = read_files(std::slice::from_ref(&log), &read_options()).unwrap();
         check(log.with_extension("txt"), words(&profile));
     }
     for set in ["ff", "ff-threads"] {
-        let profile = read_files(&files(&folder().join(set)), &OPTIONS).unwrap();
+        let profile = read_files(&files(&folder().join(set)), &read_options()).unwrap();
         check(folder().join(format!("{set}.txt")), words(&profile));
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
@@ -60,7 +60,7 @@ fn counts_are_those_of_strace() {
     for log in logs() {
         let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
         let Some(want) = table(&text) else { continue };
-        let profile = read_files(std::slice::from_ref(&log), &OPTIONS).unwrap();
+        let profile = read_files(std::slice::from_ref(&log), &read_options()).unwrap();
         if !profile.facts.has(Fact::Paths) || text.contains("wall") {
             continue; // the table alone: another test
         }
@@ -113,7 +113,7 @@ fn every_layout_gives_the_same_calls() {
         assert!(profile.lost.is_empty(), "{name}: {:?}", profile.lost);
     }
     // On the terminal and in a file per process too.
-    let set = read_files(&files(&folder().join("ff")), &OPTIONS).unwrap();
+    let set = read_files(&files(&folder().join("ff")), &read_options()).unwrap();
     assert_eq!(counts(&set), want);
     assert_eq!(chain(&set), chain(&plain));
     assert_eq!(counts(&profile("real-stderr.log")), want);
@@ -148,7 +148,7 @@ fn facts_are_those_of_the_options() {
         ] {
             assert_eq!(profile.facts.has(fact), want, "{name}: {fact:?}");
         }
-        assert_eq!(profile.lost.contains_key("log_filtered"), !all, "{name}");
+        assert_eq!(profile.lost.contains_key(&Loss::Filtered), !all, "{name}");
         assert_eq!(profile.window.length_ns.is_some(), clock, "{name}");
         let counts_only = profile.notes.iter().any(|note| note.contains("counts only"));
         assert_eq!(counts_only, !time, "{name}: {:?}", profile.notes);
@@ -159,16 +159,16 @@ fn facts_are_those_of_the_options() {
 fn waits_between_the_same_questions_are_seen() {
     let profile = profile("real-waits.log");
     let row = profile.rows.iter().find(|r| profile.path(r) == "/etc/localtime").unwrap();
-    // 2, a look at nothing, 1, a wait, 1, a sleep, 2: of six, the three that follow no wait.
+    // 2 writes, an empty poll, 1, a wait, 1, a sleep, 2: of six, three follow no wait.
     assert_eq!((row.count, row.repeated), (6, 3));
 }
 
 #[test]
 fn compressed_logs_are_the_same() {
     let plain = std::fs::read(folder().join("real-everything.log")).unwrap();
-    let want = words(&read(plain.as_slice(), "log", &OPTIONS).unwrap());
+    let want = words(&read(plain.as_slice(), "log", &read_options()).unwrap());
     let zstd = zstd::encode_all(plain.as_slice(), 3).unwrap();
-    assert_eq!(words(&read(zstd.as_slice(), "log", &OPTIONS).unwrap()), want);
+    assert_eq!(words(&read(zstd.as_slice(), "log", &read_options()).unwrap()), want);
     let mut gzip = Vec::new();
     // Two members, as of two logs put together: both are read.
     for half in [&plain[..plain.len() / 2], &plain[plain.len() / 2..]] {
@@ -176,9 +176,9 @@ fn compressed_logs_are_the_same() {
         std::io::Write::write_all(&mut part, half).unwrap();
         gzip.extend(part.finish().unwrap());
     }
-    assert_eq!(words(&read(gzip.as_slice(), "log", &OPTIONS).unwrap()), want);
+    assert_eq!(words(&read(gzip.as_slice(), "log", &read_options()).unwrap()), want);
     for (cut, format) in [(&gzip[..gzip.len() / 3], "gzip"), (&zstd[..zstd.len() / 3], "zstd")] {
-        let error = read(cut, "x", &OPTIONS).unwrap_err().to_string();
+        let error = read(cut, "x", &read_options()).unwrap_err().to_string();
         assert!(error.starts_with("x: ") && error.contains(format), "{error}");
         assert_eq!(error.lines().count(), 1);
     }

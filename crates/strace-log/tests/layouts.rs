@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{OPTIONS, counts};
-use needless_model::{Errno, Exit, Fact, Libc, Profile, Row, Runtime, Spawn, Target};
+use common::{counts, read_options};
+use needless_model::{Errno, Exit, Fact, Libc, Loss, Profile, Row, Runtime, Spawn, Target};
 use needless_strace_log::{LogError, read, read_files};
 
 fn profile(text: impl AsRef<[u8]>) -> Profile {
-    read(text.as_ref(), "log", &OPTIONS).unwrap_or_else(|error| panic!("{error}"))
+    read(text.as_ref(), "log", &read_options()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn row<'a>(profile: &'a Profile, path: &str) -> &'a Row {
@@ -73,7 +73,7 @@ fn unfinished_calls_of_old_and_new_versions() {
         ));
         assert_eq!(row(&profile, "/etc/localtime").count, 1);
         assert_eq!(profile.totals.calls, 2);
-        assert_eq!(profile.lost["calls_unfinished"], 1);
+        assert_eq!(profile.lost[&Loss::Unfinished], 1);
     }
 }
 
@@ -83,7 +83,7 @@ fn a_call_resumed_without_its_start_is_counted_without_its_path() {
         "1 <... openat resumed>) = 3\n1 <... poll resumed>) = 1 ([{fd=3, revents=POLLIN}])\n1 close(3) = 0\n",
     );
     assert_eq!(profile.totals.calls, 3);
-    assert_eq!(profile.lost["paths_unreadable"], 1);
+    assert_eq!(profile.lost[&Loss::NoPath], 1);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn escapes_foreign_bytes_and_pointers() {
     assert!(row(&profile, "/tmp/ä\n\"").failed(Errno::ENOENT));
     assert!(row(&profile, "/etc").ok());
     assert!(row(&profile, "/tmp/\u{fffd}").failed(Errno::ENOENT));
-    assert_eq!(profile.lost["paths_unreadable"], 1);
+    assert_eq!(profile.lost[&Loss::NoPath], 1);
     assert_eq!(profile.totals.calls, 5);
     assert_eq!(profile.totals.path_calls, 3);
 }
@@ -152,7 +152,7 @@ fn rare_names_and_returns() {
     assert_eq!(counts(&profile)["getpriority"], (1, 0));
     assert!(row(&profile, "/x").failed(Errno(1)));
     assert!(row(&profile, "/y").ok());
-    assert_eq!(profile.lost["calls_unfinished"], 2); // ????, pause
+    assert_eq!(profile.lost[&Loss::Unfinished], 2); // ????, pause
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn processes_threads_and_their_makers() {
     let java = of("/usr/bin/java");
     assert_eq!((java.runtime, java.exit), (Runtime::Java, Some(Exit::Signal(11))));
     assert_eq!(java.libc, Libc::Unknown);
-    // The exec that failed was asked by the image before it.
+    // The exec that failed was called by the image before it.
     assert_eq!(row(&profile, "/nowhere").process, row(&profile, "/usr/bin/java").process);
     let fork = profile.process(java.parent.unwrap());
     assert_eq!((fork.born, fork.pid), (Spawn::Fork, 12));
@@ -261,15 +261,15 @@ fn output_and_messages_within_a_line() {
     assert_eq!(count(&profile, "write"), 1);
     assert_eq!(count(&profile, "restart_syscall"), 1);
     assert_eq!(profile.totals.calls, 2);
-    assert_eq!(profile.lost["lines_unparsed"], 4);
-    let note = profile.notes.iter().find(|n| n.contains("not of strace")).unwrap();
+    assert_eq!(profile.lost[&Loss::Unparsed], 4);
+    let note = profile.notes.iter().find(|n| n.contains("strace did not write")).unwrap();
     assert!(note.ends_with("the first is line 2: foo (b) = c"), "{note}");
 }
 
 #[test]
 fn a_cut_last_line_is_said() {
     let profile = profile("1 close(3) = 0\n1 openat(AT_FDCWD, \"/etc/loc");
-    assert_eq!(profile.lost["calls_unfinished"], 1);
+    assert_eq!(profile.lost[&Loss::Unfinished], 1);
     assert!(profile.notes.iter().any(|n| n.contains("last line is cut")));
     let whole = common::counts(&profile);
     assert_eq!(whole["close"], (1, 0));
@@ -368,7 +368,7 @@ fn a_function_of_libc_between_is_who_asks() {
     };
     assert_eq!(site(libc("fstatat") + app), "main+0x2f: call fstatat@plt");
     assert_eq!(site(libc("fstatat") + &libc("tzset") + app), "main+0x2f");
-    // Code without a file between, of a compiler at run time.
+    // Code without a file in between, made by a compiler at run time.
     assert_eq!(
         site(libc("fstatat") + " > unexpected_backtracing_error [0x0]\n" + app),
         "main+0x2f"
@@ -378,7 +378,7 @@ fn a_function_of_libc_between_is_who_asks() {
 
 #[test]
 fn what_is_no_log_is_refused_in_one_line() {
-    let refused = |bytes: &[u8]| read(bytes, "some", &OPTIONS).unwrap_err();
+    let refused = |bytes: &[u8]| read(bytes, "some", &read_options()).unwrap_err();
     assert!(matches!(refused(b""), LogError::Empty { .. }));
     assert!(matches!(refused(b"\n\n"), LogError::NotStrace { .. }));
     assert!(matches!(refused(b"hello\nworld\n"), LogError::NotStrace { .. }));
@@ -394,25 +394,25 @@ fn what_is_no_log_is_refused_in_one_line() {
         assert!(text.starts_with("some: ") && text.lines().count() == 1, "{text}");
     }
     // What the log starts with does not matter if calls follow.
-    let mixed = read(&b"hello\n\0\nclose(3) = 0\n"[..], "some", &OPTIONS).unwrap();
+    let mixed = read(&b"hello\n\0\nclose(3) = 0\n"[..], "some", &read_options()).unwrap();
     assert_eq!(mixed.totals.calls, 1);
-    assert_eq!(mixed.lost["lines_unparsed"], 2);
+    assert_eq!(mixed.lost[&Loss::Unparsed], 2);
 }
 
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = |name: &str| read_files(&[dir.path().join(name)], &OPTIONS).unwrap_err();
+    let refused = |name: &str| read_files(&[dir.path().join(name)], &read_options()).unwrap_err();
     std::fs::create_dir(dir.path().join("d")).unwrap();
     std::fs::write(dir.path().join("empty.12"), "").unwrap();
     assert!(matches!(refused("d"), LogError::Directory { .. }));
     assert!(matches!(refused("missing"), LogError::Unreadable { .. }));
     assert!(matches!(refused("empty.12"), LogError::Empty { .. }));
-    assert!(matches!(read_files(&[], &OPTIONS).unwrap_err(), LogError::NoFiles));
+    assert!(matches!(read_files(&[], &read_options()).unwrap_err(), LogError::NoFiles));
     // An empty file of a set is a process that did nothing.
     std::fs::write(dir.path().join("x.13"), "close(3) = 0\n").unwrap();
     let set = ["empty.12", "x.13"].map(|name| dir.path().join(name));
-    let profile = read_files(&set, &OPTIONS).unwrap();
+    let profile = read_files(&set, &read_options()).unwrap();
     assert_eq!((profile.totals.calls, profile.processes[0].pid), (1, 13));
 }
 
@@ -429,8 +429,8 @@ fn a_set_with_times_is_read_in_their_order() {
     }
     let set = ["l.6", "l.5"].map(|name| dir.path().join(name));
     let options = needless_strace_log::ReadOptions {
-        limits: needless_model::Limits { repeat_within_ns: u64::MAX, ..OPTIONS.limits },
-        ..OPTIONS
+        limits: needless_model::Limits { repeat_within_ns: u64::MAX, ..read_options().limits },
+        ..read_options()
     };
     let profile = read_files(&set, &options).unwrap();
     // The rename of the other process stands between the second question and the third.
@@ -439,7 +439,7 @@ fn a_set_with_times_is_read_in_their_order() {
     assert_eq!(profile.window.length_ns, Some(1_900_000_000));
 }
 
-/// A vfork returns after its child's exec, which is then the same child's.
+/// A vfork returns after its child's exec; both belong to the same child.
 #[test]
 fn a_vfork_that_returns_after_its_childs_exec_made_that_child() {
     let log = "\

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{OPTIONS, counts, table};
+use common::{counts, read_options, table};
 use needless_fixtures::{needed, referee, skipped};
-use needless_model::Fact;
+use needless_model::{Fact, Loss};
 use needless_strace_log::{read, read_files};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -101,7 +101,7 @@ fn counts_are_those_of_the_table_of_the_same_run() {
             }
             let log = trace(options, &command);
             let want = table(&String::from_utf8_lossy(&log)).unwrap();
-            let profile = read(log.as_slice(), "log", &OPTIONS).unwrap();
+            let profile = read(log.as_slice(), "log", &read_options()).unwrap();
             assert_eq!(counts(&profile), want, "{command:?} {options:?}");
             assert_eq!(profile.totals.calls, want.values().map(|c| c.0).sum::<u64>());
             assert!(
@@ -110,7 +110,7 @@ fn counts_are_those_of_the_table_of_the_same_run() {
                 profile.notes
             );
             assert_eq!(
-                profile.lost.get("lines_unparsed"),
+                profile.lost.get(&Loss::Unparsed),
                 None,
                 "{command:?} {options:?}: {:?}",
                 profile.notes
@@ -135,7 +135,7 @@ fn threads_are_their_process() {
     for options in [&[][..], &["-ttt", "-T"]] {
         let log = trace(options, &[python, "-c", script]);
         let want = table(&String::from_utf8_lossy(&log)).unwrap();
-        let profile = read(log.as_slice(), "log", &OPTIONS).unwrap();
+        let profile = read(log.as_slice(), "log", &read_options()).unwrap();
         assert_eq!(counts(&profile), want);
         assert_eq!(profile.processes.len(), 1, "{:?}", profile.processes);
         let row = profile.rows.iter().find(|r| profile.path(r) == "/nonexistent").unwrap();
@@ -167,7 +167,7 @@ fn runs_of_one_program_agree() {
     run(&["-f", "-o", &at("log")]);
     run(&["-ff", "-ttt", "-o", &at("set")]);
     let want = table(&std::fs::read_to_string(at("table")).unwrap()).unwrap();
-    let of = |names: &[PathBuf]| counts(&read_files(names, &OPTIONS).unwrap());
+    let of = |names: &[PathBuf]| counts(&read_files(names, &read_options()).unwrap());
     assert_eq!(of(&[at("table").into()]), want);
     assert_eq!(of(&[at("log").into()]), want);
     let mut set: Vec<PathBuf> = std::fs::read_dir(dir.path())
@@ -179,7 +179,10 @@ fn runs_of_one_program_agree() {
     set.reverse();
     assert_eq!(of(&set), want);
     let terminal = run(&["-f"]);
-    assert_eq!(counts(&read(terminal.as_slice(), "standard error", &OPTIONS).unwrap()), want);
+    assert_eq!(
+        counts(&read(terminal.as_slice(), "standard error", &read_options()).unwrap()),
+        want
+    );
 }
 
 /// `ln` and `mv` of this system: a link is asked for by its own name, not by what it leads to.
@@ -199,7 +202,7 @@ fn a_link_is_asked_for_by_its_own_name() {
         }
         std::fs::write(&file, "").unwrap();
         let log = trace(options, &["sh", "-c", script, "sh", &link, &file, &hard, &moved]);
-        let profile = read(log.as_slice(), "log", &OPTIONS).unwrap();
+        let profile = read(log.as_slice(), "log", &read_options()).unwrap();
         let paths = |start: &str| -> Vec<&str> {
             let rows = profile.rows.iter().filter(|r| r.ok() && profile.call(r).starts_with(start));
             rows.map(|r| profile.path(r)).collect()

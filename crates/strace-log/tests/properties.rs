@@ -1,10 +1,10 @@
-//! Properties that hold for any log: no bytes make it panic, the way it is cut into reads does not
+//! Properties that hold for any log: no bytes cause a panic, the sizes of reads do not
 //! matter, well-formed calls are counted exactly however their lines interleave.
 
 mod common;
 
-use common::{OPTIONS, words};
-use needless_model::{Errno, Profile};
+use common::{read_options, words};
+use needless_model::{Errno, Loss, Profile};
 use needless_strace_log::read;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -96,7 +96,7 @@ impl Read for Cut<'_> {
 
 /// What a read gives, in words: the profile, or the error.
 fn outcome(input: impl Read) -> String {
-    match read(input, "log", &OPTIONS) {
+    match read(input, "log", &read_options()) {
         Ok(profile) => words(&profile),
         Err(error) => {
             let text = error.to_string();
@@ -239,7 +239,7 @@ proptest! {
     #[test]
     fn well_formed_calls_are_counted_exactly(calls in vec(made(), 1..120), layout in 0..4usize) {
         let text = render(&calls, layout);
-        let profile = read(text.as_bytes(), "log", &OPTIONS).unwrap();
+        let profile = read(text.as_bytes(), "log", &read_options()).unwrap();
         let mut want = Tally::new();
         for made in &calls {
             let name = parts(made).0;
@@ -251,8 +251,8 @@ proptest! {
         }
         prop_assert_eq!(tally(&profile), want, "{}", text);
         prop_assert_eq!(profile.totals.calls, calls.len() as u64);
-        prop_assert_eq!(profile.lost.get("calls_unfinished"), None);
-        prop_assert_eq!(profile.lost.get("lines_unparsed"), None);
+        prop_assert_eq!(profile.lost.get(&Loss::Unfinished), None);
+        prop_assert_eq!(profile.lost.get(&Loss::Unparsed), None);
     }
 
     /// A log cut anywhere has all the calls whose lines are whole, and says what is lost.
@@ -263,7 +263,7 @@ proptest! {
         let at = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap();
         let ended = |text: &str| text.lines().filter(|l| l.contains(") = ")).count() as u64;
         let whole = &text[..text[..at].rfind('\n').map_or(0, |end| end + 1)];
-        let Ok(profile) = read(&text.as_bytes()[..at], "log", &OPTIONS) else {
+        let Ok(profile) = read(&text.as_bytes()[..at], "log", &read_options()) else {
             prop_assert_eq!(ended(whole), 0);
             return Ok(());
         };

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::OPTIONS;
-use needless_model::Target;
+use common::read_options;
+use needless_model::{Loss, Target};
 use needless_strace_log::read;
 
 /// Lines as strace 6 prints them with `-y` and without, and the path of the question.
@@ -39,7 +39,7 @@ const LINES: &[(&str, &str)] = &[
 #[test]
 fn of_two_paths_it_is_the_one_of_the_ptrace_backend() {
     for (line, want) in LINES {
-        let profile = read(format!("7 {line}\n").as_bytes(), "log", &OPTIONS).unwrap();
+        let profile = read(format!("7 {line}\n").as_bytes(), "log", &read_options()).unwrap();
         let [row] = profile.rows.as_slice() else { panic!("{line}: {:?}", profile.rows) };
         let path = profile.path(row);
         let got = match row.target {
@@ -48,7 +48,7 @@ fn of_two_paths_it_is_the_one_of_the_ptrace_backend() {
             _ => path.to_owned(),
         };
         assert_eq!(got, *want, "{line}");
-        assert_eq!(profile.lost.get("paths_unreadable"), None, "{line}");
+        assert_eq!(profile.lost.get(&Loss::NoPath), None, "{line}");
     }
 }
 
@@ -61,9 +61,9 @@ fn a_path_that_is_not_there_is_said_to_be_lost() {
         r#"symlinkat("to", AT_FDCWD, "/very/lo"...) = 0"#,
         r#"mount("none", 0x7ffe5c61a4c0, NULL, 0, NULL) = -1 EFAULT (Bad address)"#,
     ] {
-        let profile = read(format!("7 {line}\n").as_bytes(), "log", &OPTIONS).unwrap();
+        let profile = read(format!("7 {line}\n").as_bytes(), "log", &read_options()).unwrap();
         assert_eq!(profile.rows.len(), 1, "{line}");
         assert_eq!(profile.rows[0].target, Target::None, "{line}");
-        assert_eq!(profile.lost.get("paths_unreadable"), Some(&1), "{line}");
+        assert_eq!(profile.lost.get(&Loss::NoPath), Some(&1), "{line}");
     }
 }

@@ -1,35 +1,37 @@
-//! The system calls of each ABI: name, what is asked, and where in the arguments. For backends that
-//! look at the kernel's registers and not at another program's text.
+//! The system calls: what each asks, and where in its arguments. By number for the backends that read
+//! the kernel's registers ([`abis`]), by name for the one that reads a log ([`kind`]).
 
 use needless_model::{ArgClass, HIGH_DESCRIPTOR, Query, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
 
-/// Where a call keeps its path. Numbers are argument positions, from 0.
+/// Which arguments of a call hold its path and what belongs to it. Numbers are argument positions,
+/// from 0. Of two paths it is the one that the call creates or mounts on, or, where both exist or are
+/// created, the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The question, as far as the name tells.
+    /// The query, where the flags do not decide it.
     pub query: Query,
     /// What the call may move if it succeeds.
     pub moves: Moves,
-    /// The path.
+    /// The path argument.
     pub path: u8,
     /// The directory descriptor it is relative to; without one, the working directory.
     pub dir: Option<u8>,
     /// Flags with `AT_*` bits, of which `AT_EMPTY_PATH` makes "" mean the descriptor itself.
     pub at_flags: Option<u8>,
-    /// What decides the question, besides the name.
+    /// What decides the query, besides the name.
     pub decided_by: Decider,
     /// What the kernel fills in.
     pub reply: Reply,
 }
 
-/// What decides which question a call puts.
+/// What decides which query a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decider {
     /// The name alone.
     Name,
     /// `O_*` flags in this argument.
     OpenFlags(u8),
-    /// A pointer to `struct open_how`, whose first field are the `O_*` flags.
+    /// A pointer to `struct open_how`, whose first field holds the `O_*` flags.
     OpenHow(u8),
     /// `AT_*` flags in this argument.
     AtFlags(u8),
@@ -49,7 +51,7 @@ pub enum Moves {
 /// The buffer that holds the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The return value says it all.
+    /// There is none: the return value is the answer.
     None,
     /// `struct stat` of the ABI, at the address in this argument.
     Stat(u8),
@@ -57,14 +59,14 @@ pub enum Reply {
     Stat64(u8),
     /// `struct statx`.
     Statx(u8),
-    /// As many bytes of link text as the return value says.
+    /// The text of a link; the return value is its length.
     Link(u8),
 }
 
 /// A condition on an argument, simple enough for the seccomp filter to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever the arguments.
+    /// It holds for all arguments.
     Always,
     /// The 32-bit argument is not zero.
     NonZero(u8),
@@ -72,9 +74,9 @@ pub enum Condition {
     Without(u8, u32),
     /// One of these bits is set in the argument.
     With(u8, u32),
-    /// The argument is at least so much.
+    /// The argument is not less than this.
     AtLeast(u8, u32),
-    /// The first argument is the descriptor of a standard stream, and the third less than so much.
+    /// The first argument is this descriptor, of a standard stream, and the third is less than this.
     Stream(u32, u32),
     /// The argument is below 32, and its bit is set.
     OneOf(u8, u32),
@@ -98,22 +100,22 @@ impl Condition {
     }
 }
 
-/// What a call with a [`ArgClass`](needless_model::ArgClass) tells.
+/// How the [`ArgClass`](needless_model::ArgClass) of a call is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classifier {
-    /// A small write to standard output.
+    /// A small write to standard output: by the file that standard output is.
     Output,
-    /// The end of the heap, in its first argument.
+    /// By the end of the heap, its first argument.
     Heap,
-    /// This, whatever else.
+    /// It is this one.
     Just(ArgClass),
-    /// A peer, whose address its second argument points to.
+    /// By the peer, whose address its second argument points to.
     Peer,
 }
 
 /// What a backend does about a call.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum CallKind {
     /// Counts it in `--all` mode.
     Plain,
     /// Reads its path.
@@ -122,15 +124,15 @@ pub enum Kind {
     Wait(Condition),
     /// May move the working directory or the root without naming a path.
     Moves,
-    /// Has arguments that rules ask about, if the condition holds.
-    ArgClass(Condition, Classifier),
+    /// Has a class of arguments that rules ask about, if the condition holds.
+    Classify(Condition, Classifier),
     /// `ptrace`.
     Ptrace,
-    /// Calls put through this are seen by no tracer of system calls.
+    /// Calls put through this are invisible to tracers of system calls.
     Uring,
     /// Starts a process or thread, which is not traced if its flags have [`CLONE_UNTRACED`].
     Clone(Flags),
-    /// Asks for seccomp's strict mode if the condition holds and [`is_strict_mode`].
+    /// Asks for the strict mode of seccomp, if the condition and [`is_strict_mode`] hold.
     StrictMode(Condition),
 }
 
@@ -148,8 +150,8 @@ pub const CLONE_UNTRACED: u64 = 0x0080_0000;
 
 const PR_SET_SECCOMP: u64 = 22;
 
-/// Whether a call of [`Kind::StrictMode`] whose condition holds asks for the strict mode, by its
-/// arguments: prctl(2) has another argument for it than seccomp(2).
+/// Whether a call of [`CallKind::StrictMode`] whose condition holds asks for the strict mode: prctl(2)
+/// and seccomp(2) use different arguments for it.
 pub fn is_strict_mode(args: &[u64; 6]) -> bool {
     const SECCOMP_MODE_STRICT: u64 = 1;
     const SECCOMP_SET_MODE_STRICT: u64 = 0;
@@ -159,18 +161,20 @@ pub fn is_strict_mode(args: &[u64; 6]) -> bool {
     }
 }
 
-impl Kind {
-    /// When the call must stop in default mode, if ever.
+impl CallKind {
+    /// The condition on which the call must stop in default mode; `None`: it never stops.
     pub fn stops(self) -> Option<Condition> {
         match self {
-            Kind::Plain => None,
-            Kind::Wait(when) | Kind::ArgClass(when, _) | Kind::StrictMode(when) => Some(when),
-            Kind::Clone(Flags::Argument) => Some(Condition::With(0, CLONE_UNTRACED as u32)),
-            Kind::Path(_)
-            | Kind::Moves
-            | Kind::Ptrace
-            | Kind::Uring
-            | Kind::Clone(Flags::Structure) => Some(Condition::Always),
+            CallKind::Plain => None,
+            CallKind::Wait(when) | CallKind::Classify(when, _) | CallKind::StrictMode(when) => {
+                Some(when)
+            }
+            CallKind::Clone(Flags::Argument) => Some(Condition::With(0, CLONE_UNTRACED as u32)),
+            CallKind::Path(_)
+            | CallKind::Moves
+            | CallKind::Ptrace
+            | CallKind::Uring
+            | CallKind::Clone(Flags::Structure) => Some(Condition::Always),
         }
     }
 }
@@ -180,8 +184,8 @@ impl Kind {
 pub struct Call {
     /// The kernel's name.
     pub name: &'static str,
-    /// What to do about it.
-    pub kind: Kind,
+    /// What a backend does about it.
+    pub kind: CallKind,
 }
 
 /// The system calls of one ABI by number.
@@ -190,7 +194,7 @@ pub struct Abi {
     pub audit: u32,
     /// Whether pointers have 64 bits.
     pub is_64bit: bool,
-    /// By number; those of x32 without their bit.
+    /// By number; calls of x32 without [`X32_BIT`].
     pub calls: Vec<Option<Call>>,
 }
 
@@ -239,7 +243,7 @@ pub fn abis() -> Vec<Abi> {
     }
 }
 
-/// The calls that x32 numbers differently from x86-64, from 512.
+/// The calls whose x32 numbers differ from those of x86-64: from 512 on.
 const X32_CALLS: [&str; 36] = [
     "rt_sigaction",
     "rt_sigreturn",
@@ -280,12 +284,14 @@ const X32_CALLS: [&str; 36] = [
 ];
 
 fn call(name: &'static str, is_64bit: bool) -> Call {
-    // The crate spells `break` as the Rust identifier it has to be.
+    // The crate names `break` by its Rust identifier.
     let name = name.strip_prefix("r#").unwrap_or(name);
     Call { name, kind: kind(name, is_64bit) }
 }
 
-fn kind(name: &str, is_64bit: bool) -> Kind {
+/// What a backend does about the call with this name, which may be of any architecture. `is_64bit`:
+/// whether the ABI has 64-bit registers.
+pub fn kind(name: &str, is_64bit: bool) -> CallKind {
     const WNOHANG: u32 = 1;
     match name {
         "nanosleep"
@@ -302,36 +308,37 @@ fn kind(name: &str, is_64bit: bool) -> Kind {
         | "pselect6_time64"
         | "ppoll"
         | "ppoll_time64"
-        | "epoll_pwait2" => Kind::Wait(Condition::Always),
-        "poll" => Kind::Wait(Condition::NonZero(2)),
-        "epoll_wait" | "epoll_pwait" => Kind::Wait(Condition::NonZero(3)),
-        "wait4" | "waitpid" => Kind::Wait(Condition::Without(2, WNOHANG)),
-        "waitid" => Kind::Wait(Condition::Without(3, WNOHANG)),
-        "fchdir" | "setns" | "unshare" => Kind::Moves,
-        "write" => Kind::ArgClass(Condition::Stream(1, SMALL_OUTPUT), Classifier::Output),
-        "read" => {
-            Kind::ArgClass(Condition::Stream(0, TINY_INPUT), Classifier::Just(ArgClass::TinyInput))
-        }
-        "brk" => Kind::ArgClass(Condition::NonZero(0), Classifier::Heap),
-        "close" => Kind::ArgClass(
+        | "epoll_pwait2" => CallKind::Wait(Condition::Always),
+        "poll" => CallKind::Wait(Condition::NonZero(2)),
+        "epoll_wait" | "epoll_pwait" => CallKind::Wait(Condition::NonZero(3)),
+        "wait4" | "waitpid" => CallKind::Wait(Condition::Without(2, WNOHANG)),
+        "waitid" => CallKind::Wait(Condition::Without(3, WNOHANG)),
+        "fchdir" | "setns" | "unshare" => CallKind::Moves,
+        "write" => CallKind::Classify(Condition::Stream(1, SMALL_OUTPUT), Classifier::Output),
+        "read" => CallKind::Classify(
+            Condition::Stream(0, TINY_INPUT),
+            Classifier::Just(ArgClass::TinyInput),
+        ),
+        "brk" => CallKind::Classify(Condition::NonZero(0), Classifier::Heap),
+        "close" => CallKind::Classify(
             Condition::AtLeast(0, HIGH_DESCRIPTOR),
             Classifier::Just(ArgClass::HighDescriptor),
         ),
         "clock_gettime" | "clock_gettime64" => {
-            Kind::ArgClass(Condition::OneOf(0, VDSO_CLOCKS), Classifier::Just(ArgClass::Clock))
+            CallKind::Classify(Condition::OneOf(0, VDSO_CLOCKS), Classifier::Just(ArgClass::Clock))
         }
         "gettimeofday" | "time" => {
-            Kind::ArgClass(Condition::Always, Classifier::Just(ArgClass::Clock))
+            CallKind::Classify(Condition::Always, Classifier::Just(ArgClass::Clock))
         }
-        "connect" => Kind::ArgClass(Condition::Always, Classifier::Peer),
-        "ptrace" => Kind::Ptrace,
-        "io_uring_setup" => Kind::Uring,
-        "clone" => Kind::Clone(Flags::Argument),
-        "clone3" => Kind::Clone(Flags::Structure),
-        "prctl" => Kind::StrictMode(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
-        "seccomp" => Kind::StrictMode(Condition::OneOf(0, 1 << 0)),
-        _ if Query::of(name).names_path() => Kind::Path(shape(name, is_64bit)),
-        _ => Kind::Plain,
+        "connect" => CallKind::Classify(Condition::Always, Classifier::Peer),
+        "ptrace" => CallKind::Ptrace,
+        "io_uring_setup" => CallKind::Uring,
+        "clone" => CallKind::Clone(Flags::Argument),
+        "clone3" => CallKind::Clone(Flags::Structure),
+        "prctl" => CallKind::StrictMode(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
+        "seccomp" => CallKind::StrictMode(Condition::OneOf(0, 1 << 0)),
+        _ if Query::of(name).names_path() => CallKind::Path(shape(name, is_64bit)),
+        _ => CallKind::Plain,
     }
 }
 
@@ -383,7 +390,7 @@ fn shape(name: &str, is_64bit: bool) -> Shape {
         "open_tree" | "fspick" => Shape { at_flags: Some(2), ..at },
         "faccessat" | "unlinkat" | "renameat" | "renameat2" | "mkdirat" | "mknodat"
         | "fchmodat" | "utimensat" | "utimensat_time64" | "futimesat" => at,
-        // The name that is made or mounted on; the other argument is a text or a device.
+        // The path that is created or mounted on; the other argument is a text or a device.
         "symlink" | "mount" | "quotactl" | "inotify_add_watch" => Shape { path: 1, ..plain },
         "symlinkat" => Shape { path: 2, dir: Some(1), ..plain },
         "fanotify_mark" if is_64bit => Shape { path: 4, dir: Some(3), ..plain },
@@ -394,63 +401,4 @@ fn shape(name: &str, is_64bit: bool) -> Shape {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_path_call_of_every_abi_has_a_path_argument_and_stops() {
-        for abi in abis() {
-            for call in abi.calls.iter().flatten() {
-                if Query::of(call.name).names_path() {
-                    assert!(matches!(call.kind, Kind::Path(_)), "{}", call.name);
-                    assert_eq!(call.kind.stops(), Some(Condition::Always), "{}", call.name);
-                    // Those ending in "at" take a directory descriptor.
-                    let Kind::Path(shape) = call.kind else { unreachable!() };
-                    let at = call.name.trim_end_matches(['2', '4', '6']).ends_with("at")
-                        && !matches!(call.name, "stat" | "lstat" | "stat64" | "lstat64")
-                        && !call.name.ends_with("oldstat")
-                        && !call.name.ends_with("oldlstat")
-                        && call.name != "creat";
-                    assert_eq!(shape.dir.is_some() && at, at, "{}", call.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn known_numbers_have_their_names() {
-        let abis = abis();
-        let name = |abi: usize, nr: usize| abis[abi].calls[nr].as_ref().map(|c| c.name);
-        if cfg!(target_arch = "x86_64") {
-            assert_eq!(name(0, 262), Some("newfstatat"));
-            assert_eq!(name(0, 520), Some("execve"));
-            assert_eq!(name(0, 545), Some("execveat"));
-            assert_eq!(name(1, 195), Some("stat64"));
-            assert_eq!(name(1, 17), Some("break"));
-        }
-    }
-
-    #[test]
-    fn strict_mode_is_asked_for_in_two_ways() {
-        for (name, args, strict) in [
-            ("prctl", [22, 1, 0, 0, 0, 0], true),
-            ("prctl", [22, 2, 0, 0, 0, 0], false),
-            ("prctl", [38, 1, 0, 0, 0, 0], false),
-            ("seccomp", [0; 6], true),
-            ("seccomp", [1, 0, 0, 0, 0, 0], false),
-        ] {
-            let Kind::StrictMode(when) = kind(name, true) else { panic!("{name}") };
-            assert_eq!(when.holds(&args) && is_strict_mode(&args), strict, "{name} {args:?}");
-        }
-    }
-
-    #[test]
-    fn waits_that_do_not_wait_are_told_apart() {
-        let Kind::Wait(when) = kind("wait4", true) else { panic!("wait4 waits") };
-        assert!(when.holds(&[0; 6]));
-        assert!(!when.holds(&[0, 0, 1, 0, 0, 0]));
-        let Kind::Wait(when) = kind("poll", true) else { panic!("poll waits") };
-        assert!(!when.holds(&[0; 6]));
-        assert!(when.holds(&[0, 0, u64::MAX, 0, 0, 0]));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Days, years and fields: the proleptic Gregorian calendar on 64-bit seconds, without loops.
+//! The proleptic Gregorian calendar on 64-bit seconds, without loops.
 
 /// Broken-down time, like `struct tm` of `localtime(3)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,11 +29,11 @@ const EPOCH_FROM_MARCH_0: i64 = 719_468;
 const EPOCH_FROM_MARCH_1900: i64 = 25_508;
 /// Days from 1900-01-01 to 1970-01-01.
 const EPOCH_FROM_1900: i64 = 25_567;
-/// Days from 1900-03-01 to 2100-03-01, in which every fourth year is a leap year.
+/// Days from 1900-03-01 to 2100-03-01. In that time every fourth year is a leap year.
 const SIMPLE_DAYS: u64 = 73_049;
 /// Days of 400 years.
 const CYCLE: i64 = 146_097;
-/// All whole days before 1970 that an `i64` of seconds can tell.
+/// The whole days before 1970 that fit an `i64` of seconds.
 const DAYS_BEFORE: i64 = i64::MAX / DAY;
 /// The first and the last second whose year fits `tm_year`.
 pub(crate) const FIRST: i64 = days_before(i32::MIN as i64 + 1900, 0) * DAY;
@@ -48,14 +48,14 @@ pub fn gmtime(t: i64) -> Option<Civil> {
     Some(Date::of(day)?.at(second))
 }
 
-/// Of the fields of [`Civil`] those that glibc has found when it sees that the year does not fit: `sec`, `min`,
-/// `hour`, `wday`, and the low 32 bits of `year`. The others are 0.
-pub fn beyond(t: i64, gmtoff: i32) -> Civil {
+/// The fields that glibc has set when it finds that the year does not fit: `sec`, `min`, `hour`, `wday`, and the
+/// low 32 bits of `year`. The others are 0.
+pub fn overflow_fields(t: i64, gmtoff: i32) -> Civil {
     let (day, second) = split(t);
     let (carry, second) = split(i64::from(second) + i64::from(gmtoff));
     let day = day + carry;
     let from_march = day + EPOCH_FROM_MARCH_0;
-    // Whole cycles aside the rest is a year that fits.
+    // Without whole cycles of 400 years, the year fits.
     let (cycle, in_cycle) = (from_march.div_euclid(CYCLE), from_march.rem_euclid(CYCLE));
     let date = Date::of(in_cycle - EPOCH_FROM_MARCH_0).map_or(0, |date| i64::from(date.year));
     Civil {
@@ -68,8 +68,8 @@ pub fn beyond(t: i64, gmtoff: i32) -> Civil {
     }
 }
 
-/// `timegm(3)` without leap seconds: the inverse of [`gmtime`]. Any field but `wday` and `yday`, which
-/// are not read, may be out of its range.
+/// `timegm(3)` without leap seconds: the inverse of [`gmtime`]. Fields may be out of their ranges; `wday` and
+/// `yday` are not read.
 ///
 /// `None`: the year of the answer does not fit `tm_year` (EOVERFLOW).
 pub fn timegm(civil: &Civil) -> Option<i64> {
@@ -78,8 +78,8 @@ pub fn timegm(civil: &Civil) -> Option<i64> {
     (fits.contains(&wall) && fits.contains(&(wall + extra))).then_some(wall + extra)
 }
 
-/// The moment in UTC that the fields name with their second brought into 0 to 59, and what was cut off
-/// the second. Below 2^57 in magnitude.
+/// The fields read as UTC, with the second clamped to 0 to 59, and what the clamp took from the second. Below 2^57
+/// in magnitude.
 #[inline]
 pub(crate) fn wall(civil: &Civil) -> (i64, i64) {
     let day = i64::from(civil.mday) - 1 + first_of_month(civil.year, civil.mon);
@@ -88,10 +88,10 @@ pub(crate) fn wall(civil: &Civil) -> (i64, i64) {
     (day * DAY + clock, i64::from(civil.sec) - i64::from(second))
 }
 
-/// Days from 1970-01-01 to the first of the month, both as in [`Civil`].
+/// Days from 1970-01-01 to the first day of the month; year and month as in [`Civil`].
 #[inline]
 fn first_of_month(year: i32, month: i32) -> i64 {
-    // Months of 1901 to 2099 without a division.
+    // From 1901 to 2099 no division is needed.
     if let (1..=199, 0..=11) = (year, month) {
         let leap = year & 3 == 0;
         let in_year = first_day(month as u16 + 1, leap);
@@ -101,12 +101,12 @@ fn first_of_month(year: i32, month: i32) -> i64 {
     days_before(i64::from(year) + 1900 + months.div_euclid(12), months.rem_euclid(12) as u32)
 }
 
-/// Whether the fields, their second brought into 0 to 59, are in a year that fits.
+/// Whether the year of the fields fits, with the second clamped to 0 to 59.
 pub(crate) fn is_near(civil: &Civil) -> bool {
     (FIRST..=LAST).contains(&wall(civil).0)
 }
 
-/// Days from 1970-01-01 to the first of the month (0 to 11) of the year.
+/// Days from 1970-01-01 to the first day of the month (0 to 11) of the year.
 const fn days_before(year: i64, month: u32) -> i64 {
     let year = if month < 2 { year - 1 } else { year };
     let in_year = (153 * ((month + 10) % 12) + 2) / 5;
@@ -120,7 +120,7 @@ pub(crate) fn is_leap(year: i64) -> bool {
     year & 3 == 0 && (year & 15 == 0 || year % 25 != 0)
 }
 
-/// Days from 1 January to the first of the month (1 to 13).
+/// Days from 1 January to the first day of the month (1 to 13).
 #[inline]
 pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
     const FIRST: [u16; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
@@ -131,7 +131,7 @@ pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
 /// The day since 1970-01-01 and the second of the day.
 #[inline(always)]
 pub(crate) fn split(t: i64) -> (i64, i32) {
-    // Counted from a midnight before all others, nothing is negative, and dividing costs half.
+    // Counted from a midnight before all others no value is negative: an unsigned division costs half.
     let whole = t.wrapping_add(DAYS_BEFORE * DAY) as u64;
     if t < -DAYS_BEFORE * DAY {
         return (t.div_euclid(DAY), t.rem_euclid(DAY) as i32);
@@ -139,8 +139,8 @@ pub(crate) fn split(t: i64) -> (i64, i32) {
     ((whole / DAY as u64) as i64 - DAYS_BEFORE, (whole % DAY as u64) as i32)
 }
 
-/// The day since 1970-01-01 and the second of the day that the fields name; `None` if hour, minute or second
-/// is out of its range.
+/// The day since 1970-01-01 and the second of the day, from the fields; `None` if hour, minute or second is out of
+/// its range.
 #[inline]
 pub fn day_and_second(civil: &Civil) -> Option<(i64, u32)> {
     let usual = (civil.hour as u32) < 24 && (civil.min as u32) < 60 && (civil.sec as u32) < 60;
@@ -185,7 +185,7 @@ impl Date {
         Date::far(day)
     }
 
-    /// As [`Date::of`] for any day.
+    /// As [`Date::of`], for any day.
     #[cold]
     fn far(day: i64) -> Option<Date> {
         if !(FIRST / DAY..=LAST / DAY).contains(&day) {
@@ -198,14 +198,14 @@ impl Date {
         let quarters = (4 * in_cycle + 3) % 146_097 / 4 * 4 + 3;
         let year = cycle * 400 + i64::from(century * 100 + quarters / 1461);
         let wday = (day + 4).rem_euclid(7) as u32;
-        // A year that starts in the March before the first one wraps around, and back in `new`.
+        // The first year begins in the March before it, whose year does not fit: it wraps here and back in `new`.
         Some(Date::new((year - 1900) as i32, quarters % 1461 / 4, wday, is_leap(year)))
     }
 
-    /// From the year (since 1900) in whose March `in_year` counts from 0; `leap` is that year's.
+    /// The date `in_year` days after 1 March of `year` (since 1900); `leap`: whether that year is a leap year.
     #[inline(always)]
     fn new(year: i32, in_year: u32, wday: u32, leap: bool) -> Date {
-        // Months of 30.6 days, in 1/65536: exact for a year from March on.
+        // Months of 30.6 days, in units of 1/65536 month: exact for a year that begins in March.
         let months = 2141 * in_year + 197_913;
         let month = months >> 16;
         let mday = (months & 0xffff) / 2141 + 1;
@@ -220,7 +220,7 @@ impl Date {
         }
     }
 
-    /// With the clock at the second (0 to 86,399) of the day.
+    /// This date at a second (0 to 86,399) of the day.
     #[inline(always)]
     pub(crate) fn at(self, second: i32) -> Civil {
         let second = second as u32;

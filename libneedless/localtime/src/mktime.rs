@@ -1,45 +1,45 @@
-//! From fields to a moment, `mktime(3)`. POSIX (mktime, clause DESCRIPTION) says which moment is meant
-//! where local time shows the fields exactly once, with the flag that `tm_isdst` says. What it leaves open
-//! (a gap, a fold, a flag that contradicts the zone) is answered as the C library was seen to answer.
+//! From fields to a moment, `mktime(3)`. POSIX (mktime, DESCRIPTION) specifies the answer where local time shows
+//! the fields exactly once, with the flag of `tm_isdst`. The cases that it leaves open (a gap, a fold, a flag that
+//! contradicts the zone) are answered as the C library was seen to answer.
 //!
-//! Local time is ahead of a moment by its *lead*. Leads change at transitions only, and none is more than
-//! about a day: the leads in force around the wanted wall clock are all that can matter.
+//! The *lead* of a moment is by how many seconds local time is ahead of it. Leads change at transitions only, and
+//! none exceeds about a day: only the leads in force around the wanted wall clock matter.
 
 use crate::civil::{self, Civil, Date};
-use crate::regime::Regime;
+use crate::local_time_type::LocalTimeType;
 use crate::zone::{Local, Zone};
 
-/// Local time's lead over a moment in seconds, leap seconds included, and whether it is daylight saving
-/// time; `None` where the year does not fit.
+/// The lead of a moment in seconds, leap seconds included, and whether it is daylight saving time.
 pub(crate) type Lead = (i64, bool);
 
 const HOUR: i64 = 3600;
-/// Where leads are looked at around the wall clock, read as UTC: no zone is further from it than 26 hours.
+/// Distances from the wall clock, read as UTC, at which leads are looked up: no zone is further from UTC than 26
+/// hours.
 const AROUND: [i64; 5] = [-26 * HOUR, -13 * HOUR, 0, 13 * HOUR, 26 * HOUR];
-/// How closely, in seconds, and how many steps away a moment with a wanted flag is sought: those of the C
-/// library, found by asking it for an hour of summer at every distance. They decide where two summers with
-/// different leads are equally near.
+/// The step in seconds, and the number of steps, of the search for a moment with the wanted flag. They are the C
+/// library's, found by trying an hour of daylight saving time at every distance, and decide where two such
+/// seasons with different leads are equally near.
 const STEP: i64 = 601_200;
 const STEPS: i64 = 381;
 
-/// A moment, and what is shown then.
+/// A moment and its local time.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'z> {
+pub struct LocalMoment<'z> {
     /// Seconds since 1970-01-01 00:00:00 UTC.
     pub t: i64,
     /// Local time.
     pub civil: Civil,
-    /// What the zone says of it.
-    pub regime: Regime<'z>,
+    /// The local time type in force.
+    pub local_type: LocalTimeType<'z>,
 }
 
 impl Zone {
-    /// `mktime(3)`: the moment that local time calls by these fields, and what [`Zone::local`] says of
-    /// it. Fields may be out of range; `wday` and `yday` are not read. `isdst` as in `tm_isdst`: 0, more
-    /// than 0, or less than 0 for not known.
+    /// `mktime(3)`: the moment at which local time shows these fields, and [`Zone::local`] of it. Fields may be
+    /// out of range; `wday` and `yday` are not read. `isdst` is as in `tm_isdst`: 0, positive, or negative for
+    /// not known.
     ///
     /// In a fold, with the flag not known, the C library's answer depends on its previous one: see
-    /// [`Zone::mktime_after`]. Here it is the moment whose lead is in force at the wall clock read as UTC.
+    /// [`Zone::mktime_after`]. This function answers with the lead in force at the wall clock read as UTC.
     ///
     /// `None`: no such moment, or its year does not fit `tm_year` (EOVERFLOW).
     pub fn mktime(&self, civil: &Civil, isdst: i32) -> Option<(i64, Local<'_>)> {
@@ -49,8 +49,8 @@ impl Zone {
         Some((t, self.local(t)?))
     }
 
-    /// As [`Zone::mktime`], with what a C library remembers from call to call: how far the last answer
-    /// was from the same fields in UTC (seconds, 0 at first). [`Zone::local`] is defined at the moment.
+    /// As [`Zone::mktime`], with what the C library carries from call to call: the last answer less the same
+    /// fields read as UTC (seconds, 0 at first). [`Zone::local`] of the answer is not `None`.
     pub fn mktime_after(&self, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
         if let Some(found) = self.mktime_far_from_changes(civil, isdst, carried) {
             return Some(found.t);
@@ -62,16 +62,16 @@ impl Zone {
         self.lead(t).map(|_| t)
     }
 
-    /// As [`Zone::mktime_after`], where the regime holds for days around, so that no other moment shows the
-    /// same clock. `None`, and `carried` as it was: the moment is to be looked for.
+    /// As [`Zone::mktime_after`], where the same local time type is in force for days around, so that no other
+    /// moment shows the same clock. Elsewhere `None`, and `carried` is unchanged: the caller has to search.
     #[inline]
     pub fn mktime_far_from_changes(
         &self,
         civil: &Civil,
         isdst: i32,
         carried: &mut i64,
-    ) -> Option<Found<'_>> {
-        // Seconds out of range are added to the moment that the rest names.
+    ) -> Option<LocalMoment<'_>> {
+        // A second that is out of range is added to the moment of the other fields.
         let (day, second, extra) = match civil::day_and_second(civil) {
             Some((day, second)) => (day, second as i32, 0),
             None => {
@@ -82,13 +82,13 @@ impl Zone {
         };
         let date = Date::of(day)?;
         let wall = day * civil::DAY + i64::from(second);
-        let (regime, around) = self.regime_around_date(wall, &date, second)?;
-        if isdst >= 0 && (isdst > 0) != regime.isdst {
+        let (local_type, around) = self.type_around_date(wall, &date, second)?;
+        if isdst >= 0 && (isdst > 0) != local_type.isdst {
             return None;
         }
-        let t = wall - i64::from(regime.gmtoff);
-        // Two moments that show the same wall clock are no further apart than two offsets.
-        let apart = self.offsets_apart();
+        let t = wall - i64::from(local_type.gmtoff);
+        // Two moments that show the same wall clock are no further apart than two offsets differ.
+        let apart = self.max_offset_difference();
         let is_far = |t: i64| {
             t.checked_sub(apart).is_some_and(|t| t >= around.start)
                 && t.checked_add(apart).is_some_and(|t| t < around.end)
@@ -97,8 +97,8 @@ impl Zone {
         if !far || !(civil::FIRST..=civil::LAST).contains(&(wall - extra)) {
             return None;
         }
-        *carried = -i64::from(regime.gmtoff);
-        Some(Found { t, civil: date.at(second), regime })
+        *carried = -i64::from(local_type.gmtoff);
+        Some(LocalMoment { t, civil: date.at(second), local_type })
     }
 
     /// `timegm(3)`: the inverse of [`Zone::gmtime`], so with leap seconds if the zone has them.
@@ -109,8 +109,8 @@ impl Zone {
         self.timegm_after(civil, &mut carried)
     }
 
-    /// As [`Zone::timegm`], with what a C library remembers of its previous one, as in
-    /// [`Zone::mktime_after`]. It matters only in files whose leap seconds jump by hours.
+    /// As [`Zone::timegm`], with what the C library carries from call to call, as in [`Zone::mktime_after`]. It
+    /// matters only in files whose leap seconds jump by hours.
     pub fn timegm_after(&self, civil: &Civil, carried: &mut i64) -> Option<i64> {
         if !self.has_leaps() {
             let t = civil::timegm(civil);
@@ -127,22 +127,21 @@ impl Zone {
     }
 }
 
-/// `t`, which was sought with the second within 0 to 59, moved to the second that was asked for. Where a
-/// leap second shows as 60, asked-for 0 means the minute after it.
+/// `t`, which was found for the second clamped to 0 to 59, moved to the second that was asked for. Where `t` is a
+/// leap second, shown as 60, and the second asked for is 0, the minute after it is meant.
 fn with_second(t: i64, asked: i32, shown: i32) -> i64 {
     let sought = asked.clamp(0, 59);
     let after_leap = i64::from(sought == 0 && shown == 60);
     t + after_leap + i64::from(asked) - i64::from(sought)
 }
 
-/// The moment that is meant by the wall clock `wall`.
+/// The moment that the wall clock `wall` means.
 fn moment(lead: impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, carried: i64) -> Option<i64> {
     let start = wall.saturating_add(carried);
     let at = |distance: i64| lead(wall.saturating_add(distance));
     let mut shown = None;
-    // The usual ones first, of them that at the start of a search, and where that leads: where the hour is there
-    // twice, it matters which of them is met first. Where the flag is not found with them: a rule's season may
-    // last for hours.
+    // First the lead at the start of the C library's search, then the one where that leads: their order decides
+    // which one is found of an hour that happens twice. Last every hour, since a season by rule may last only hours.
     let first = lead(start);
     let second = first.and_then(|(ahead, _)| lead(wall.saturating_sub(ahead)));
     let usual = [first, second].into_iter().chain(AROUND.map(at));
@@ -159,17 +158,17 @@ fn moment(lead: impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, carried: i6
         shown = shown.or(Some((t, dst)));
     }
     let Some((t, dst)) = shown else { return in_gap(&lead, wall, isdst, start) };
-    // It is shown, but with the other flag: the fields are read with the lead of the flag's own time.
+    // The clock is shown, but with the other flag: the fields are read with a lead that has the wanted flag.
     let other_by_an_hour = if dst { HOUR } else { -HOUR };
     let ahead = nearest(&lead, t, !dst);
     Some(ahead.map_or(t.saturating_add(other_by_an_hour), |ahead| wall.saturating_sub(ahead)))
 }
 
-/// In a gap of local time: the fields read with the lead of one of its sides.
+/// The moment of a wall clock in a gap of local time: the clock read with the lead of one side of the gap.
 ///
-/// With the flag known, of the side that has it; where both have it the C library gives up. Not known, of
-/// the side of standard time, which gives a moment after the gap. Where the sides are alike it depends on
-/// where the C library's search starts: it ends there, or else with the lead in force there.
+/// If the flag is known, it is the side that has it; where both have it, the C library fails. If it is not known,
+/// it is the side of standard time, which gives a moment after the gap. Where both sides have the same flag, the
+/// start of the C library's search decides: the answer is that start, or uses the lead in force there.
 fn in_gap(lead: &impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, start: i64) -> Option<i64> {
     let read = |ahead: i64| wall.saturating_sub(ahead);
     let leads = AROUND.into_iter().filter_map(|distance| lead(wall.saturating_add(distance)));
@@ -187,7 +186,7 @@ fn in_gap(lead: &impl Fn(i64) -> Option<Lead>, wall: i64, isdst: i32, start: i64
     lead(read(ahead)).map(|_| read(ahead))
 }
 
-/// The lead of the moment nearest to `t`, earlier before later, that has the flag.
+/// The lead of the moment nearest to `t` that has the flag; of two equally near ones, the earlier one's.
 fn nearest(lead: &impl Fn(i64) -> Option<Lead>, t: i64, dst: bool) -> Option<i64> {
     let distances = (1..=STEPS).flat_map(|steps| [-steps * STEP, steps * STEP]);
     distances
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Summer time of three hours' lead for one hour from `start`.
+    /// One hour of daylight saving time from `start` on, three hours ahead of UTC.
     fn an_hour_of_summer(start: i64) -> Zone {
         let mut file = Vec::new();
         for width in [4, 8] {
@@ -217,14 +216,14 @@ mod tests {
             file.extend(b"XXX\0YYY\0");
         }
         file.extend(b"\nXXX0\n");
-        Zone::from_tzif(&file).expect("a sound file")
+        Zone::from_tzif(&file).expect("a valid file")
     }
 
     #[test]
-    fn issue_4_the_season_that_is_sought_is_the_c_librarys() {
+    fn a_season_is_found_as_far_away_as_the_c_library_finds_it() {
         let summer = 962_409_600;
         let zone = an_hour_of_summer(summer);
-        // Whether summer time, asked for so many seconds away from its middle, is found.
+        // Whether the season is found from fields that are so many seconds away from its middle.
         let found = |away: i64| {
             let t = summer + HOUR / 2 + away;
             let fields = civil::gmtime(t).expect("a year that fits");
@@ -237,10 +236,10 @@ mod tests {
         assert!(!found((STEPS + 1) * STEP) && !found(-(STEPS + 1) * STEP));
     }
 
-    /// As in right/Pacific/Kosrae, where the clock went back half a day before a leap second: a search that
-    /// starts behind both lands a second beside the later of the two hours, and ends there.
+    /// As in right/Pacific/Kosrae, where the clock went back half a day before a leap second: a search that starts
+    /// after both ends at the later one of the two hours.
     #[test]
-    fn of_an_hour_that_is_there_twice_the_one_is_meant_that_the_search_meets() {
+    fn the_start_of_the_search_decides_between_two_equal_hours() {
         let (back, leap) = (1_000_000_000, 1_000_000_000 + 12 * HOUR);
         let lead = |t: i64| {
             let offset = if t < back { 12 * HOUR } else { 11 * HOUR };

@@ -1,65 +1,66 @@
-//! The text of a POSIX `TZ` (POSIX.1-2024 base definitions clause 8.3, `tzset(3)`; RFC 9636 section
-//! 3.3 for the footer of a file), read as leniently and with the same leftovers as glibc 2.36.
+//! TZ strings (POSIX.1-2024 base definitions clause 8.3, `tzset(3)`; RFC 9636 section 3.3 for the footer of a
+//! file), read as leniently as glibc 2.36 reads them, and with the same result where it stops halfway.
 //!
-//! A text may end in the middle of anything. What was understood up to there stays in force, and what
-//! was not keeps its zero: `EST5EDT,junk` is daylight saving time for all but the first hours of a year.
+//! A string may end anywhere. What was understood up to there applies, and the rest stays 0: `EST5EDT,junk` is
+//! daylight saving time for all but the first hours of a year.
 
 use alloc::vec::Vec;
 
-/// The day of a year on which a rule changes the clock.
+/// The day of a year on which a rule's transition falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    /// `Jn`: 29 February is never counted. 1 to 365; 0 if the text was bad.
+pub(crate) enum RuleDay {
+    /// `Jn`: 29 February is never counted. 1 to 365; 0 if the string was wrong.
     Julian(u16),
     /// `n`: days since 1 January, 29 February counted.
-    Zero(u16),
+    ZeroBased(u16),
     /// `Mm.w.d`.
     Month {
-        /// 1 to 12, else the text was bad.
+        /// 1 to 12, else the string was wrong.
         month: u16,
-        /// 1 to 5, 5 for the last, else the text was bad.
+        /// 1 to 5, 5 for the last, else the string was wrong.
         week: u16,
-        /// 0 (Sunday) to 6, else the text was bad.
+        /// 0 (Sunday) to 6, else the string was wrong.
         weekday: u16,
     },
 }
 
-/// When a year's clock changes.
+/// When in a year a transition happens: `date[/time]` of the string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
-    pub(crate) on: On,
-    /// Seconds after that day's midnight, by the clock in force until then.
+pub(crate) struct TransitionRule {
+    pub(crate) on: RuleDay,
+    /// Seconds after that day's midnight, by the clock before the transition.
     pub(crate) seconds: i32,
 }
 
-const UNSET: Rule = Rule { on: On::Zero(0), seconds: 0 };
+/// What a rule is before it is read.
+const UNSET: TransitionRule = TransitionRule { on: RuleDay::ZeroBased(0), seconds: 0 };
 const TWO_O_CLOCK: i32 = 2 * 3600;
-/// What a text without rules means where no file `posixrules` exists: the United States since 2007.
-const DEFAULT: [Rule; 2] = [
-    Rule { on: On::Month { month: 3, week: 2, weekday: 0 }, seconds: TWO_O_CLOCK },
-    Rule { on: On::Month { month: 11, week: 1, weekday: 0 }, seconds: TWO_O_CLOCK },
+/// The rules of a string that has none, where no file `posixrules` exists: the United States' since 2007.
+const DEFAULT: [TransitionRule; 2] = [
+    TransitionRule { on: RuleDay::Month { month: 3, week: 2, weekday: 0 }, seconds: TWO_O_CLOCK },
+    TransitionRule { on: RuleDay::Month { month: 11, week: 1, weekday: 0 }, seconds: TWO_O_CLOCK },
 ];
 
-/// A text understood: standard time first, daylight saving time second.
+/// A TZ string that was read: standard time first, daylight saving time second.
 #[derive(Clone, Debug)]
-pub(crate) struct Posix {
+pub(crate) struct TzString {
     pub(crate) names: [Vec<u8>; 2],
     /// Seconds east of UTC.
     pub(crate) offsets: [i32; 2],
-    /// When standard time ends and when it returns.
-    pub(crate) rules: [Rule; 2],
-    /// Names a daylight saving time but not when it is (`CET-1CEST`).
-    pub(crate) bare: bool,
+    /// The transitions to daylight saving time and back.
+    pub(crate) rules: [TransitionRule; 2],
+    /// Whether the string names a daylight saving time but has no rules (`CET-1CEST`).
+    pub(crate) lacks_rules: bool,
 }
 
-impl Posix {
+impl TzString {
     /// Reads up to the first NUL or the end.
-    pub(crate) fn parse(text: &[u8]) -> Posix {
-        let mut zone = Posix {
+    pub(crate) fn parse(text: &[u8]) -> TzString {
+        let mut zone = TzString {
             names: [Vec::new(), Vec::new()],
             offsets: [0; 2],
             rules: [UNSET; 2],
-            bare: false,
+            lacks_rules: false,
         };
         let mut rest = Rest(text.split(|&b| b == 0).next().unwrap_or_default());
         zone.read(&mut rest);
@@ -82,7 +83,7 @@ impl Posix {
         if let Some(name) = rest.name() {
             self.names[1] = name.to_vec();
             self.offsets[1] = rest.offset().unwrap_or(offset + 3600);
-            self.bare = matches!(rest.0, b"" | b",");
+            self.lacks_rules = matches!(rest.0, b"" | b",");
         }
         for (rule, default) in self.rules.iter_mut().zip(DEFAULT) {
             if rest.rule(rule, default).is_none() {
@@ -92,7 +93,7 @@ impl Posix {
     }
 }
 
-/// What of the text is not read yet.
+/// The part of the string that is not read yet.
 struct Rest<'t>(&'t [u8]);
 
 impl<'t> Rest<'t> {
@@ -116,7 +117,7 @@ impl<'t> Rest<'t> {
         taken
     }
 
-    /// `ABC` or `<+03>`, three bytes or more; nothing is read if there is none.
+    /// `ABC` or `<+03>`, three bytes or more. Where there is no name, nothing is consumed.
     fn name(&mut self) -> Option<&'t [u8]> {
         let start = self.0;
         let letters = self.take_while(|b| b.is_ascii_alphabetic());
@@ -134,8 +135,8 @@ impl<'t> Rest<'t> {
         None
     }
 
-    /// `[+|-]hh[:mm[:ss]]`, in seconds east of UTC (the text counts west); `None` without a number, but
-    /// a sign is then read all the same.
+    /// `[+|-]hh[:mm[:ss]]`, in seconds east of UTC (the string counts west). `None` without a number; a sign
+    /// before it is consumed in any case.
     fn offset(&mut self) -> Option<i32> {
         let east = match self.peek() {
             b'-' => 1,
@@ -148,7 +149,7 @@ impl<'t> Rest<'t> {
         Some(east * (hours.min(24) * 3600 + minutes.min(59) * 60 + seconds.min(59)))
     }
 
-    /// `hh[:mm[:ss]]` by the rules of `scanf(3)`'s `%hu:%hu:%hu`: `None` if not even `hh` is there.
+    /// `hh[:mm[:ss]]` as `%hu:%hu:%hu` of `scanf(3)` reads it: `None` if not even `hh` is there.
     fn clock(&mut self) -> Option<[u16; 3]> {
         let mut parts = [self.short()?, 0, 0];
         for part in &mut parts[1..] {
@@ -163,8 +164,8 @@ impl<'t> Rest<'t> {
         Some(parts)
     }
 
-    /// A number by the rules of `scanf(3)`'s `%hu`: space before, a sign, any number of digits, of
-    /// which the low 16 bits are kept. Nothing is read if there is none.
+    /// A number as `%hu` of `scanf(3)` reads it: white space, a sign, any number of digits; the low 16 bits are
+    /// kept. Where there is no number, nothing is consumed.
     fn short(&mut self) -> Option<u16> {
         let start = self.0;
         self.take_while(|b| b.is_ascii_whitespace() || b == 0x0b);
@@ -175,7 +176,7 @@ impl<'t> Rest<'t> {
             return None;
         };
         let value = match value {
-            // Too large stays the largest, whatever the sign.
+            // A value that is too large becomes the largest one, whatever its sign.
             None => u64::MAX,
             Some(value) if negative => value.wrapping_neg(),
             Some(value) => value,
@@ -195,20 +196,20 @@ impl<'t> Rest<'t> {
         Some(value)
     }
 
-    /// `date[/time]`. What was understood before something was not stays in `rule`.
-    fn rule(&mut self, rule: &mut Rule, default: Rule) -> Option<()> {
+    /// `date[/time]`. What was read before a mistake stays in `rule`.
+    fn rule(&mut self, rule: &mut TransitionRule, default: TransitionRule) -> Option<()> {
         self.take(b',');
         match self.peek() {
             0 => *rule = default,
             b'J' => {
                 self.take(b'J');
-                rule.on = On::Julian(0);
+                rule.on = RuleDay::Julian(0);
                 let day = self.digits()?.filter(|day| (1..=365).contains(day))?;
-                rule.on = On::Julian(day as u16);
+                rule.on = RuleDay::Julian(day as u16);
             }
             b'0'..=b'9' => {
                 let day = self.digits()?.filter(|&day| day <= 365)?;
-                rule.on = On::Zero(day as u16);
+                rule.on = RuleDay::ZeroBased(day as u16);
             }
             b'M' => {
                 self.take(b'M');
@@ -232,8 +233,8 @@ impl<'t> Rest<'t> {
         Some(())
     }
 
-    /// `m.w.d`, of which `on` keeps what could be read even if the whole is refused.
-    fn month(&mut self, on: &mut On) -> Option<()> {
+    /// `m.w.d`. `on` keeps the numbers that could be read, even if the whole is refused.
+    fn month(&mut self, on: &mut RuleDay) -> Option<()> {
         let mut parts = [0; 3];
         let mut complete = true;
         for (at, part) in parts.iter_mut().enumerate() {
@@ -245,7 +246,7 @@ impl<'t> Rest<'t> {
             *part = number;
         }
         let [month, week, weekday] = parts;
-        *on = On::Month { month, week, weekday };
+        *on = RuleDay::Month { month, week, weekday };
         let sound = (1..=12).contains(&month) && (1..=5).contains(&week) && weekday <= 6;
         (complete && sound).then_some(())
     }
@@ -256,38 +257,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_text_is_understood() {
-        let zone = Posix::parse(b"<+0330>-3:30<+0430>,J79/24,M9.5.0/-1:30");
+    fn a_whole_string_is_read() {
+        let zone = TzString::parse(b"<+0330>-3:30<+0430>,J79/24,M9.5.0/-1:30");
         assert_eq!(zone.names, [b"+0330", b"+0430"]);
         assert_eq!(zone.offsets, [12_600, 16_200]);
-        assert_eq!(zone.rules[0], Rule { on: On::Julian(79), seconds: 86_400 });
-        let last_sunday = On::Month { month: 9, week: 5, weekday: 0 };
-        assert_eq!(zone.rules[1], Rule { on: last_sunday, seconds: -5_400 });
-        assert!(!zone.bare);
+        assert_eq!(zone.rules[0], TransitionRule { on: RuleDay::Julian(79), seconds: 86_400 });
+        let last_sunday = RuleDay::Month { month: 9, week: 5, weekday: 0 };
+        assert_eq!(zone.rules[1], TransitionRule { on: last_sunday, seconds: -5_400 });
+        assert!(!zone.lacks_rules);
     }
 
     #[test]
-    fn what_was_understood_before_a_mistake_stays() {
-        let zone = Posix::parse(b"EST5EDT,junk");
+    fn what_was_read_before_a_mistake_stays() {
+        let zone = TzString::parse(b"EST5EDT,junk");
         assert_eq!((zone.offsets, zone.rules), ([-18_000, -14_400], [UNSET; 2]));
-        let zone = Posix::parse(b"Foo/Bar");
+        let zone = TzString::parse(b"Foo/Bar");
         assert_eq!((zone.names[0].as_slice(), zone.offsets), (&b"Foo"[..], [0; 2]));
-        assert!(Posix::parse(b"AB3").names[0].is_empty());
+        assert!(TzString::parse(b"AB3").names[0].is_empty());
     }
 
     #[test]
-    fn names_without_rules_are_bare() {
-        assert!(Posix::parse(b"CET-1CEST").bare);
-        assert!(Posix::parse(b"CET-1CEST,").bare);
-        assert_eq!(Posix::parse(b"CET-1CEST").rules, DEFAULT);
-        assert!(!Posix::parse(b"CET-1").bare);
+    fn a_string_of_names_lacks_rules() {
+        assert!(TzString::parse(b"CET-1CEST").lacks_rules);
+        assert!(TzString::parse(b"CET-1CEST,").lacks_rules);
+        assert_eq!(TzString::parse(b"CET-1CEST").rules, DEFAULT);
+        assert!(!TzString::parse(b"CET-1").lacks_rules);
     }
 
     #[test]
     fn numbers_are_read_as_scanf_does() {
-        assert_eq!(Posix::parse(b"ABC- 5").offsets[0], 18_000);
-        assert_eq!(Posix::parse(b"ABC+65537").offsets[0], -3_600);
-        assert_eq!(Posix::parse(b"ABC5:").offsets[0], -18_000);
-        assert_eq!(Posix::parse(b"ABC99:99:99").offsets[0], -(24 * 3600 + 59 * 60 + 59));
+        assert_eq!(TzString::parse(b"ABC- 5").offsets[0], 18_000);
+        assert_eq!(TzString::parse(b"ABC+65537").offsets[0], -3_600);
+        assert_eq!(TzString::parse(b"ABC5:").offsets[0], -18_000);
+        assert_eq!(TzString::parse(b"ABC99:99:99").offsets[0], -(24 * 3600 + 59 * 60 + 59));
     }
 }

@@ -1,19 +1,19 @@
-//! A text with daylight saving time but no rules, laid over the file `posixrules`.
+//! A TZ string that names a daylight saving time but has no rules, combined with the file `posixrules`.
 
-use crate::posix::Posix;
-use crate::tzif::{Tables, Type};
+use crate::posix::TzString;
+use crate::tzif::{Tables, TypeRecord};
 
-/// Makes the tables those of the text: its two types only, and each transition moved from the file's
-/// wall clock to the text's.
-pub(crate) fn impose(tables: &mut Tables, posix: &Posix) {
+/// Replaces the types by the two of the string, and moves each transition from the file's wall clock to the
+/// string's.
+pub(crate) fn apply(tables: &mut Tables, posix: &TzString) {
     let used = tables.kinds.iter().rev().map(|&kind| &tables.types[usize::from(kind)]);
     let standard = used.clone().find(|of| !of.isdst).map_or(0, |of| of.offset);
-    // Not the file's: glibc keeps the text's own from the last time it did this, and it does it in
-    // every call. (The very first time in a process it takes 0.)
+    // The second is not the file's: glibc takes the string's, which is left over from the call before. (In a
+    // process's first call it takes 0.)
     let old = [standard, posix.offsets[1]];
     let mut was_dst = false;
     for (time, kind) in tables.times.iter_mut().zip(&mut tables.kinds) {
-        let Type { isdst, isstd, isut, .. } = tables.types[usize::from(*kind)];
+        let TypeRecord { isdst, isstd, isut, .. } = tables.types[usize::from(*kind)];
         let clock = usize::from(was_dst && !isstd);
         if !isut {
             let moved = i64::from(posix.offsets[clock]) - i64::from(old[clock]);
@@ -23,7 +23,7 @@ pub(crate) fn impose(tables: &mut Tables, posix: &Posix) {
         was_dst = isdst;
     }
     let [standard, summer] = &posix.names;
-    let of = |which: usize, name: usize| Type {
+    let of = |which: usize, name: usize| TypeRecord {
         offset: posix.offsets[which],
         isdst: which == 1,
         name: name as u8,

@@ -1,10 +1,10 @@
-//! The bytes of a TZif file (RFC 8536, RFC 9636, `tzfile(5)`), versions 1 to 4, refused where glibc
-//! 2.36 refuses them.
+//! Reads the bytes of a TZif file (RFC 8536, RFC 9636, `tzfile(5)`), versions 1 to 4, and refuses what glibc
+//! 2.36 refuses.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Why bytes are no TZif file that glibc would accept.
+/// Why glibc would not accept the bytes as a TZif file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
@@ -21,7 +21,7 @@ pub enum Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Malformed::Magic => "no TZif file: it does not begin with TZif",
+            Malformed::Magic => "not a TZif file: it does not begin with TZif",
             Malformed::Short => "TZif file cut short: it ends within its tables",
             Malformed::Count => "TZif file with no local time type or more indicators than types",
             Malformed::Index => "TZif file with an index outside its table",
@@ -31,23 +31,23 @@ impl fmt::Display for Malformed {
 
 impl core::error::Error for Malformed {}
 
-/// A local time type.
+/// A local time type record (RFC 9636 section 3.2).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Type {
+pub(crate) struct TypeRecord {
     /// Seconds east of UTC.
     pub(crate) offset: i32,
     pub(crate) isdst: bool,
     /// Where its abbreviation begins in [`Tables::names`].
     pub(crate) name: u8,
-    /// Its transitions were told in standard time.
+    /// The standard/wall indicator: transitions to it were specified in standard time.
     pub(crate) isstd: bool,
-    /// Its transitions were told in UTC.
+    /// The UT/local indicator: transitions to it were specified in UTC.
     pub(crate) isut: bool,
 }
 
-/// From `at` on the clock is `total` seconds ahead of UTC without leap seconds.
+/// A leap-second record: from `at` on `total` leap seconds are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Leap {
+pub(crate) struct LeapRecord {
     pub(crate) at: i64,
     pub(crate) total: i32,
 }
@@ -58,15 +58,15 @@ pub(crate) struct Tables {
     pub(crate) times: Vec<i64>,
     /// For each of `times` the type in force from then on.
     pub(crate) kinds: Vec<u8>,
-    pub(crate) types: Vec<Type>,
+    pub(crate) types: Vec<TypeRecord>,
     pub(crate) names: Vec<u8>,
-    pub(crate) leaps: Vec<Leap>,
-    /// The POSIX text for the time after the last transition.
+    pub(crate) leaps: Vec<LeapRecord>,
+    /// The TZ string for the time after the last transition.
     pub(crate) footer: Option<Vec<u8>>,
 }
 
 struct Header {
-    wide: bool,
+    has_64bit_part: bool,
     isut: usize,
     isstd: usize,
     leaps: usize,
@@ -79,34 +79,34 @@ impl Tables {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Tables, Malformed> {
         let mut input = Input(bytes);
         let mut header = input.header()?;
-        let wide = header.wide;
-        if wide {
+        let is_64bit = header.has_64bit_part;
+        if is_64bit {
             input.take(header.size(4))?;
             header = input.header()?;
         }
-        input.tables(&header, if wide { 8 } else { 4 })
+        input.tables(&header, if is_64bit { 8 } else { 4 })
     }
 }
 
-/// How many bytes a zone of these bytes takes at most, with all that is needed to make it: see `Zone::largest`.
-pub(crate) fn largest(bytes: &[u8]) -> usize {
-    // The tables of either header may be the ones that are used.
+/// An upper bound of the bytes that making a zone of this file allocates: see `Zone::max_allocation`.
+pub(crate) fn max_allocation(bytes: &[u8]) -> usize {
+    // Either header's tables may be the ones that are used.
     let mut input = Input(bytes);
     let Ok(first) = input.header() else { return 0 };
     let second = input.take(first.size(4)).ok().and_then(|_| input.header().ok());
     let of = |header: &Header| {
-        // Counts that the file is too short for are refused before anything is allocated for them.
+        // If the file is too short for a count, it is refused before anything is allocated.
         let types = header.types.min(bytes.len() / 6);
         let chars = header.chars.min(bytes.len());
         types.saturating_mul(chars + 64)
     };
     let names = of(&first).max(second.as_ref().map_or(0, of));
-    // Transitions are 9 bytes in a file and 34 here, leap seconds 12 and 16, the rest is as large or smaller.
+    // A transition takes 9 bytes in a file and 34 here, a leap second 12 and 16, all else no more than in the file.
     names.saturating_add(8 * bytes.len() + 8 * 1024)
 }
 
 impl Header {
-    /// Bytes of the tables; with counts of 32 bits this cannot overflow.
+    /// The size of the tables in bytes; with counts of 32 bits this cannot overflow.
     fn size(&self, width: usize) -> u64 {
         let of = |count: usize, width: usize| count as u64 * width as u64;
         of(self.times, width + 1)
@@ -139,7 +139,7 @@ impl<'b> Input<'b> {
         }
         let count = |at: usize| int(&head[at..at + 4]) as u32 as usize;
         let header = Header {
-            wide: head[4] != 0,
+            has_64bit_part: head[4] != 0,
             isut: count(20),
             isstd: count(24),
             leaps: count(28),
@@ -173,7 +173,7 @@ impl<'b> Input<'b> {
             if raw[4] > 1 || usize::from(raw[5]) > header.chars {
                 return Err(Malformed::Index);
             }
-            types.push(Type {
+            types.push(TypeRecord {
                 offset: int(&raw[..4]) as i32,
                 isdst: raw[4] == 1,
                 name: raw[5],
@@ -181,13 +181,14 @@ impl<'b> Input<'b> {
                 isut: is_set(isut, at),
             });
         }
-        let leap = |raw: &[u8]| Leap { at: int(&raw[..width]), total: int(&raw[width..]) as i32 };
+        let leap =
+            |raw: &[u8]| LeapRecord { at: int(&raw[..width]), total: int(&raw[width..]) as i32 };
         let leaps = leaps.chunks_exact(width + 4).map(leap).collect();
         let footer = if width == 8 { self.footer()? } else { None };
         Ok(Tables { times, kinds, types, names, leaps, footer })
     }
 
-    /// What follows a newline, up to a NUL or all but the last byte, whatever that is. Two bytes must be
+    /// What follows a newline, up to a NUL or up to the last byte, whatever that is. Two bytes at least must be
     /// there.
     fn footer(&mut self) -> Result<Option<Vec<u8>>, Malformed> {
         let [first, text @ .., _] = self.0 else { return Err(Malformed::Short) };
@@ -196,7 +197,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A big-endian number with its sign, of at most eight bytes.
+/// A signed big-endian number of at most eight bytes.
 fn int(bytes: &[u8]) -> i64 {
     let sign = bytes.first().map_or(0, |&b| i64::from(b as i8) >> 7);
     bytes.iter().fold(sign, |value, &byte| (value << 8) | i64::from(byte))

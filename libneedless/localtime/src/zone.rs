@@ -1,17 +1,17 @@
-//! A zone: what it says of any moment.
+//! A time zone and its conversions from moments to local time.
 
 use crate::civil::{self, Civil};
+use crate::local_time_type::LocalTimeType;
 use crate::mktime::Lead;
-use crate::posix::Posix;
-use crate::regime::Regime;
-use crate::spans::Spans;
-use crate::tail::Tail;
-use crate::tzif::{Leap, Malformed, Tables};
+use crate::posix::TzString;
+use crate::transitions::Transitions;
+use crate::tzif::{LeapRecord, Malformed, Tables};
+use crate::yearly_rules::YearlyRules;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 
-/// What a zone says of one moment.
+/// One moment in local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local<'z> {
     /// Local time.
@@ -35,19 +35,19 @@ pub struct Globals<'z> {
     pub daylight: i32,
 }
 
-/// A time zone, immutable once made. Equal zones answer alike.
+/// A time zone, immutable once made. Equal zones give equal answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// The transitions of a file; a POSIX text has none.
-    pub(crate) spans: Option<Spans>,
-    /// The rules of a POSIX text, or those after a file's last transition.
-    pub(crate) tail: Option<Tail>,
-    leaps: Vec<Leap>,
-    /// `tzname`, and the other two, after `tzset`.
-    fresh: [CString; 2],
+    /// The transitions of a file; a TZ string has none.
+    pub(crate) transitions: Option<Transitions>,
+    /// The rules of a TZ string, or those of a file's footer, which apply after its last transition.
+    pub(crate) rules: Option<YearlyRules>,
+    leaps: Vec<LeapRecord>,
+    /// `tzname` after `tzset`; the next two are the other variables then.
+    names_after_tzset: [CString; 2],
     timezone: i64,
     daylight: i32,
-    offsets_apart: i64,
+    max_offset_difference: i64,
 }
 
 impl Zone {
@@ -61,75 +61,77 @@ impl Zone {
     ///
     /// # Errors
     ///
-    /// [`Malformed`] where glibc refuses the file; it then reads the `TZ` as a POSIX text.
+    /// [`Malformed`] where glibc refuses the file; it then reads `TZ` as a TZ string.
     pub fn from_tzif(bytes: &[u8]) -> Result<Zone, Malformed> {
         let tables = Tables::parse(bytes)?;
-        let tail = tables.footer.as_deref().map(|footer| Tail::new(&Posix::parse(footer)));
-        Ok(Zone::of_tables(tables, tail))
+        let rules =
+            tables.footer.as_deref().map(|footer| YearlyRules::new(&TzString::parse(footer)));
+        Ok(Zone::of_tables(tables, rules))
     }
 
-    /// How many bytes [`Zone::from_tzif`] and [`Zone::with_posixrules`] allocate at most for a file's bytes
-    /// and a text of `text` bytes, if nothing that they free is used again. A hostile file can ask for much
-    /// more than its own size, since each of its types has a copy of its name.
-    pub fn largest(bytes: &[u8], text: usize) -> usize {
-        crate::tzif::largest(bytes).saturating_add(Zone::largest_of_text(text))
+    /// An upper bound of the bytes that [`Zone::from_tzif`] and [`Zone::with_posixrules`] allocate for a file and
+    /// a TZ string of `text` bytes, where freed memory is not reused. It can be much more than the file's size,
+    /// since each type gets a copy of its name.
+    pub fn max_allocation(bytes: &[u8], text: usize) -> usize {
+        crate::tzif::max_allocation(bytes).saturating_add(Zone::max_allocation_of_text(text))
     }
 
-    /// As [`Zone::largest`], for [`Zone::from_posix`].
-    pub fn largest_of_text(text: usize) -> usize {
+    /// As [`Zone::max_allocation`], for [`Zone::from_posix`].
+    pub fn max_allocation_of_text(text: usize) -> usize {
         2048 + 16 * text
     }
 
-    fn of_tables(mut tables: Tables, tail: Option<Tail>) -> Zone {
+    fn of_tables(mut tables: Tables, rules: Option<YearlyRules>) -> Zone {
         let leaps = core::mem::take(&mut tables.leaps);
-        let spans = Spans::new(tables);
-        let (standard, has_summer) = spans.standard();
-        let ruled = tail.iter().flat_map(|tail| tail.offsets);
+        let transitions = Transitions::new(tables);
+        let (standard, has_summer) = transitions.standard();
+        let of_rules = rules.iter().flat_map(|rules| rules.offsets);
         Zone {
-            offsets_apart: apart(spans.offsets().chain(ruled)),
-            fresh: spans.fresh_names(),
+            max_offset_difference: max_difference(transitions.offsets().chain(of_rules)),
+            names_after_tzset: transitions.fresh_names(),
             timezone: -i64::from(standard),
             daylight: i32::from(has_summer),
             leaps,
-            spans: Some(spans),
-            tail,
+            transitions: Some(transitions),
+            rules,
         }
     }
 
     /// The zone that glibc 2.36 makes of a `TZ` that names no file, without a leading colon (POSIX.1-2024
-    /// base definitions clause 8.3). What is malformed is UTC, mostly, under the name that glibc gives
-    /// it. A text without rules (`CET-1CEST`) follows the United States, as where no file `posixrules`
-    /// exists; else see [`Zone::with_posixrules`].
+    /// base definitions clause 8.3). A malformed string is mostly UTC, under the name that glibc gives it. A
+    /// string without rules (`CET-1CEST`) gets the rules of the United States, as where no file `posixrules`
+    /// exists; where one does, see [`Zone::with_posixrules`].
     pub fn from_posix(text: &[u8]) -> Zone {
         let text = if text.first().is_none_or(|&first| first == 0) { b"UTC0" } else { text };
-        let tail = Tail::new(&Posix::parse(text));
-        let [standard, summer] = tail.offsets;
+        let rules = YearlyRules::new(&TzString::parse(text));
+        let [standard, summer] = rules.offsets;
         Zone {
-            offsets_apart: apart(tail.offsets.into_iter()),
-            fresh: tail.names.clone(),
+            max_offset_difference: max_difference(rules.offsets.into_iter()),
+            names_after_tzset: rules.names.clone(),
             timezone: -i64::from(standard),
             daylight: i32::from(standard != summer),
-            spans: None,
-            tail: Some(tail),
+            transitions: None,
+            rules: Some(rules),
             leaps: Vec::new(),
         }
     }
 
-    /// The zone that glibc makes of a text with daylight saving time but no rules (`CET-1CEST`) where
-    /// the file `posixrules` exists: that file's transitions, moved to the text's offsets.
+    /// The zone that glibc makes of a TZ string with daylight saving time but no rules (`CET-1CEST`) where
+    /// the file `posixrules` exists: that file's transitions, moved to the string's offsets.
     ///
-    /// `None` where glibc does not look at `posixrules`: the text has rules or names no daylight saving
-    /// time, or the file is malformed or has only one type. Then it is [`Zone::from_posix`].
+    /// `None` where glibc does not use `posixrules`: the string has rules or names no daylight saving time, or
+    /// the file is malformed or has only one type. Then [`Zone::from_posix`] is right.
     pub fn with_posixrules(text: &[u8], posixrules: &[u8]) -> Option<Zone> {
-        let posix = Posix::parse(text);
+        let posix = TzString::parse(text);
         let mut tables = Tables::parse(posixrules).ok()?;
-        if !posix.bare || tables.types.len() < 2 {
+        if !posix.lacks_rules || tables.types.len() < 2 {
             return None;
         }
-        crate::posixrules::impose(&mut tables, &posix);
-        // After the last transition glibc is in the file's own zone, names and all.
-        let tail = tables.footer.as_deref().map(|footer| Tail::new(&Posix::parse(footer)));
-        Some(Zone::of_tables(tables, tail))
+        crate::posixrules::apply(&mut tables, &posix);
+        // After the last transition glibc uses the file's own footer, names included.
+        let rules =
+            tables.footer.as_deref().map(|footer| YearlyRules::new(&TzString::parse(footer)));
+        Some(Zone::of_tables(tables, rules))
     }
 
     /// `localtime(3)`: local time at `t` seconds after 1970-01-01 00:00:00 UTC.
@@ -137,11 +139,11 @@ impl Zone {
     /// `None`: the year does not fit `tm_year` (EOVERFLOW).
     #[inline]
     pub fn local(&self, t: i64) -> Option<Local<'_>> {
-        let Regime { gmtoff, isdst, abbr, .. } = self.regime(t)?;
+        let LocalTimeType { gmtoff, isdst, abbr, .. } = self.local_time_type(t)?;
         Some(Local { civil: self.clock(t, gmtoff)?, isdst, gmtoff, abbr })
     }
 
-    /// What a clock shows at `t` that is so many seconds ahead of UTC.
+    /// What a clock that is `gmtoff` seconds ahead of UTC shows at `t`.
     ///
     /// `None`: the year does not fit `tm_year` (EOVERFLOW).
     #[inline(always)]
@@ -169,13 +171,14 @@ impl Zone {
     /// What `tzname`, `timezone` and `daylight` are after `tzset()` has read this zone (`None`), or
     /// after a conversion of `t` to local time, successful or not.
     pub fn globals_at(&self, t: Option<i64>) -> Globals<'_> {
-        t.and_then(|t| self.regime(t)).map_or(self.fresh(), |regime| regime.globals)
+        t.and_then(|t| self.local_time_type(t))
+            .map_or(self.globals_after_tzset(), |kind| kind.globals)
     }
 
     #[inline]
-    pub(crate) fn fresh(&self) -> Globals<'_> {
+    pub(crate) fn globals_after_tzset(&self) -> Globals<'_> {
         Globals {
-            names: [&*self.fresh[0], &*self.fresh[1]],
+            names: [&*self.names_after_tzset[0], &*self.names_after_tzset[1]],
             timezone: self.timezone,
             daylight: self.daylight,
         }
@@ -188,12 +191,12 @@ impl Zone {
 
     /// Whether the zone was made of a file.
     pub fn is_of_file(&self) -> bool {
-        self.spans.is_some()
+        self.transitions.is_some()
     }
 
-    /// Seconds that no two of its offsets are further apart.
-    pub fn offsets_apart(&self) -> i64 {
-        self.offsets_apart
+    /// No two offsets of the zone differ by more than this many seconds.
+    pub fn max_offset_difference(&self) -> i64 {
+        self.max_offset_difference
     }
 
     /// Whether the zone counts leap seconds.
@@ -201,17 +204,17 @@ impl Zone {
         !self.leaps.is_empty()
     }
 
-    /// For [`Zone::mktime`]: local time's lead at `t`.
+    /// For [`Zone::mktime`]: the lead of local time at `t`, defined in `mktime.rs`.
     #[inline]
     pub(crate) fn lead(&self, t: i64) -> Option<Lead> {
-        let Regime { gmtoff: offset, isdst, .. } = self.regime(t)?;
+        let LocalTimeType { gmtoff: offset, isdst, .. } = self.local_time_type(t)?;
         let (correction, hit) = self.leap(t);
         let lead = i64::from(offset) - i64::from(correction) + i64::from(hit);
         let wall = shifted(t, offset, correction);
         (civil::FIRST..=civil::LAST).contains(&wall).then_some((lead, isdst))
     }
 
-    /// For [`Zone::timegm`]: as [`Zone::lead`] for UTC.
+    /// For [`Zone::timegm`]: as [`Zone::lead`], for UTC.
     pub(crate) fn gmtime_lead(&self, t: i64) -> Option<Lead> {
         let (correction, hit) = self.leap(t);
         let wall = shifted(t, 0, correction);
@@ -219,8 +222,8 @@ impl Zone {
         (civil::FIRST..=civil::LAST).contains(&wall).then_some((lead, false))
     }
 
-    /// How far the clock is ahead of one without leap seconds, and how many leap seconds `t` is into a
-    /// minute of more than 60.
+    /// How many leap seconds are counted up to `t`, and how many of them have just been inserted at `t`, so that
+    /// its minute has more than 60 seconds.
     #[inline]
     fn leap(&self, t: i64) -> (i32, i32) {
         if self.leaps.is_empty() {
@@ -249,11 +252,12 @@ impl Zone {
     }
 }
 
-fn apart(offsets: impl Iterator<Item = i32>) -> i64 {
+/// An upper bound of the difference of two of the offsets.
+fn max_difference(offsets: impl Iterator<Item = i32>) -> i64 {
     2 * offsets.map(|offset| i64::from(offset).abs()).max().unwrap_or(0)
 }
 
-/// Local time as seconds; beyond what fits far from any year that does.
+/// Local time as seconds. It saturates, at values whose years do not fit `tm_year` anyway.
 #[inline]
 fn shifted(t: i64, offset: i32, correction: i32) -> i64 {
     t.saturating_add(i64::from(offset) - i64::from(correction))

@@ -1,7 +1,7 @@
-//! Whatever the bytes, the engine answers: no panic, and fields in their ranges.
+//! The engine answers for any bytes: no panic, and all fields in their ranges.
 
-#[path = "../../../fuzz/ask.rs"]
-mod ask;
+#[path = "../../../fuzz/check_zone.rs"]
+mod check_zone;
 
 use needless_localtime::{Local, Zone};
 use std::path::Path;
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// A file of version 2 with the transitions, two types, a leap second and the footer.
+/// A version 2 file with these transitions, two types, a leap second and a footer.
 fn file(transitions: &[i64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for width in [4, 8] {
@@ -50,7 +50,7 @@ fn in_range(local: &Local<'_>) -> bool {
         && (0..366).contains(&of.yday)
 }
 
-fn ask_of(zone: &Zone, t: i64) {
+fn convert(zone: &Zone, t: i64) {
     if let Some(local) = zone.local(t) {
         assert!(in_range(&local), "{t}: {local:?}");
         let _ = zone.mktime(&local.civil, -1);
@@ -61,22 +61,22 @@ fn ask_of(zone: &Zone, t: i64) {
     let _ = zone.globals_at(Some(t));
 }
 
-fn ask_all(zone: &Zone, transitions: &[i64], random: &mut Random) {
+fn convert_all(zone: &Zone, transitions: &[i64], random: &mut Random) {
     let _ = zone.globals_at(None);
     for &t in transitions.iter().chain(&[i64::MIN, i64::MAX, 0, 1 << 55, -1 << 55, 1 << 40]) {
-        ask_of(zone, t);
-        ask_of(zone, t.wrapping_sub(1));
-        ask_of(zone, (random.below(usize::MAX) as i64) << random.below(12) >> random.below(40));
+        convert(zone, t);
+        convert(zone, t.wrapping_sub(1));
+        convert(zone, (random.below(usize::MAX) as i64) << random.below(12) >> random.below(40));
     }
 }
 
 #[test]
-fn a_sound_file_is_read() {
+fn a_valid_file_is_read() {
     let zone = Zone::from_tzif(&file(&[100, 200])).unwrap();
     let at = |t| zone.local(t).map(|local| (local.isdst, local.gmtoff, local.abbr.to_bytes()));
     assert_eq!(at(99), Some((false, 3600, &b"CET"[..])));
     assert_eq!(at(100), Some((true, 7200, &b"CES"[..])));
-    // After the last transition the footer holds: July 2024.
+    // After the last transition the footer applies: July 2024.
     assert_eq!(at(1_720_000_000), Some((true, 7200, &b"CES"[..])));
     assert_eq!(zone.local(78_796_800).unwrap().civil.sec, 60);
 }
@@ -101,9 +101,9 @@ fn files_with_wrong_bytes_do_no_harm() {
         }
         let Ok(zone) = Zone::from_tzif(&bytes) else { continue };
         accepted += 1;
-        ask_all(&zone, &transitions, &mut random);
+        convert_all(&zone, &transitions, &mut random);
         if let Some(zone) = Zone::with_posixrules(b"ABC5DEF", &bytes) {
-            ask_all(&zone, &transitions, &mut random);
+            convert_all(&zone, &transitions, &mut random);
         }
     }
     assert!(accepted > 5_000, "only {accepted} accepted");
@@ -112,20 +112,20 @@ fn files_with_wrong_bytes_do_no_harm() {
 #[test]
 fn texts_of_any_bytes_do_no_harm() {
     let mut random = Random(0x5eed_0005);
-    let sound = b"<+0330>-3:30DEF,M3.5.0/-25,J300/167:59:59";
+    let valid = b"<+0330>-3:30DEF,M3.5.0/-25,J300/167:59:59";
     let alphabet = b"ABCxyz<>+-:,./0123456789JM \xff\0";
     for _ in 0..20_000 {
-        let mut text = sound.to_vec();
+        let mut text = valid.to_vec();
         for _ in 0..random.below(20) {
             let at = random.below(text.len());
             text[at] = alphabet[random.below(alphabet.len())];
         }
         text.truncate(random.below(text.len() + 1));
-        ask_all(&Zone::from_posix(&text), &[], &mut random);
+        convert_all(&Zone::from_posix(&text), &[], &mut random);
     }
 }
 
-/// What the fuzz targets start from, and what they found.
+/// The inputs that the fuzz targets start from, and those that they found.
 #[test]
 fn the_fuzz_corpus_does_no_harm() {
     let read = |target: &str| -> Vec<Vec<u8>> {
@@ -137,13 +137,13 @@ fn the_fuzz_corpus_does_no_harm() {
     let zones = files.iter().filter_map(|bytes| Some((Zone::from_tzif(bytes).ok()?, bytes)));
     let mut accepted = 0;
     for (zone, bytes) in zones {
-        ask::ask(&zone, bytes);
+        check_zone::check_zone(&zone, bytes);
         accepted += 1;
     }
     assert!(accepted > 5, "{accepted} of {}", files.len());
     let texts = read("posix_tz");
     assert!(texts.len() > 5);
     for text in texts {
-        ask::ask(&Zone::from_posix(&text), &text);
+        check_zone::check_zone(&Zone::from_posix(&text), &text);
     }
 }

@@ -1,6 +1,6 @@
-//! The engine beside two other libraries that read zones, each where it is defined: jiff (years -9999 to 9999)
-//! and tz-rs (years that fit an i32). Neither counts time with leap seconds, as glibc does in `right/` zones.
-//! What they say is nobody's copy of glibc: an error that we share with it would show here.
+//! Compares the engine with two other libraries where they are defined: jiff (years -9999 to 9999) and tz-rs (years
+//! that fit an i32). Neither counts leap seconds, as glibc does in `right/` zones. They do not copy glibc: an error
+//! that the engine shares with glibc would show here.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "the oracle uses more of it")]
@@ -12,7 +12,7 @@ use needless_fixtures::needed;
 use needless_localtime::Zone;
 use std::path::Path;
 
-/// What all can say: seconds east of UTC, summer time, abbreviation.
+/// What all three know: seconds east of UTC, daylight saving time, abbreviation.
 type Answer = (i32, bool, String);
 
 fn ours(zone: &Zone, t: i64) -> Option<Answer> {
@@ -54,18 +54,18 @@ impl Count {
         }
     }
 
-    fn verdict(&self, who: &str) {
+    fn check(&self, who: &str) {
         println!("{who}: {} comparisons, {} differ", self.compared, self.differ.len());
         for line in self.differ.iter().step_by(1 + self.differ.len() / 20) {
             println!("  {line}");
         }
         assert!(self.compared > 10_000, "{who}: only {}", self.compared);
-        assert!(self.differ.is_empty(), "{who} answers otherwise {} times", self.differ.len());
+        assert!(self.differ.is_empty(), "{who} answers differently {} times", self.differ.len());
     }
 }
 
 #[test]
-fn zone_files_as_others_read_them() {
+fn other_libraries_answer_the_same_for_zone_files() {
     let Some(found) = needed(zone_files(Path::new(ZONEINFO))) else { return };
     let mut random = Random(0x5eed_0006);
     let (mut jiff, mut tz) = (Count::default(), Count::default());
@@ -79,7 +79,7 @@ fn zone_files_as_others_read_them() {
             if let Some(of) = &of {
                 jiff.compare(name, t, answer.as_ref(), of_jiff(of, t));
             }
-            // Before the first transition tz-rs takes the first type, as RFC 9636 has it.
+            // Before the first transition tz-rs uses the first type, as RFC 9636 says.
             if let Some(of) = &other
                 && first.is_none_or(|first| t >= first)
             {
@@ -87,12 +87,12 @@ fn zone_files_as_others_read_them() {
             }
         }
     }
-    jiff.verdict("jiff");
-    tz.verdict("tz-rs");
+    jiff.check("jiff");
+    tz.check("tz-rs");
 }
 
 #[test]
-fn texts_as_others_read_them() {
+fn other_libraries_answer_the_same_for_tz_strings() {
     let mut random = Random(0x5eed_0007);
     let (mut jiff, mut tz) = (Count::default(), Count::default());
     let no_files = tz::TimeZoneSettings::new(&[], |_| Err("no file".into()));
@@ -102,10 +102,10 @@ fn texts_as_others_read_them() {
         let Ok(text) = String::from_utf8(text) else { continue };
         let zone = Zone::from_posix(text.as_bytes());
         let of = jiff::tz::TimeZone::posix(&text).ok();
-        // tz-rs takes names of two letters, which POSIX and the others do not.
+        // tz-rs accepts names of two letters, which POSIX and the others do not.
         let other = no_files.parse_posix_tz(&text).ok().filter(|_| of.is_some());
         for _ in 0..40 {
-            // glibc knows no rules before 1970.
+            // glibc applies no rules before 1970.
             let t = 31_536_000 + random.below(1 << 33) as i64;
             let answer = ours(&zone, t);
             if let Some(of) = &of {
@@ -116,6 +116,6 @@ fn texts_as_others_read_them() {
             }
         }
     }
-    jiff.verdict("jiff");
-    tz.verdict("tz-rs");
+    jiff.check("jiff");
+    tz.check("tz-rs");
 }

@@ -1,7 +1,7 @@
 //! The second of the wall clock, as cheaply as the kernel gives it.
 //!
-//! Straight from the vDSO: a library that fakes time(2) would otherwise stop the watch over
-//! `/etc/localtime`. Only whether it changed is asked, so that a clock set back does no harm.
+//! It is read from the vDSO directly: with a library that fakes time(2), `/etc/localtime` would otherwise not be
+//! checked any more. Seconds are only compared for equality, so that a clock set back does no harm.
 
 use crate::elf;
 use crate::imports::{auxiliary, clock_seconds};
@@ -17,7 +17,7 @@ static CLOCK_GETTIME: AtomicUsize = AtomicUsize::new(0);
 
 const NONE: usize = 1;
 
-/// Seconds of the wall clock; at most one timer tick late.
+/// The wall clock in seconds; at most one timer tick late.
 #[inline]
 pub(crate) fn second() -> i64 {
     let time = TIME.load(Ordering::Relaxed);

@@ -1,22 +1,23 @@
-//! localtime, gmtime, mktime, timegm, ctime, tzset and their kin.
+//! localtime, gmtime, mktime, timegm, ctime, tzset and their variants.
 //!
-//! They call each other by functions that are not exported: a program may define one of the names itself.
+//! They share functions that are not exported, and do not call each other: a program may define one of the names
+//! itself.
 
-use crate::elf::hand_over;
-use crate::gate;
+use crate::current;
+use crate::elf::call_next;
 use crate::imports::{self, Tm};
 use crate::thread::{self, SECONDS_PER_DAY};
-use crate::zones::Known;
+use crate::zones::CachedZone;
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, Ordering};
-use needless_localtime::{Civil, Found, beyond, day_and_second};
+use needless_localtime::{Civil, LocalMoment, day_and_second, overflow_fields};
 
 /// The value does not fit (errno(3)).
 const EOVERFLOW: i32 = 75;
 
-/// What localtime, gmtime and ctime share, as in the C library.
+/// The structure that localtime, gmtime and ctime return, shared as in the C library.
 static mut SHARED: Tm = Tm {
     sec: 0,
     min: 0,
@@ -35,8 +36,8 @@ static mut SHARED: Tm = Tm {
 /// `tm` must be writable.
 #[inline(always)]
 unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) {
-    // Volatile, so that each int is stored by itself: gathered in wider registers first, they would have
-    // to wait for one another.
+    // Volatile, so that the compiler stores each int by itself: to combine them into wider stores, each would wait
+    // for the others.
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         (&raw mut (*tm).sec).write_volatile(c.sec);
@@ -53,7 +54,7 @@ unsafe fn set(tm: *mut Tm, c: &Civil, isdst: bool, gmtoff: i32, zone: &'static C
     }
 }
 
-/// The same as a value: never read back from the caller's structure, which may be the one that all threads
+/// The same as a value. It is never read back from the caller's structure, which may be the one that all threads
 /// and signal handlers share.
 fn value(c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) -> Tm {
     Tm {
@@ -102,12 +103,12 @@ unsafe fn civil_of(tm: *const Tm) -> (Civil, i32) {
     (civil, t.isdst)
 }
 
-/// What glibc leaves in `tm` when it finds that the year does not fit.
+/// Writes what glibc leaves in `tm` when it finds that the year does not fit.
 ///
 /// # Safety
 /// `tm` must be writable.
-unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
-    let c = beyond(t, gmtoff);
+unsafe fn set_overflow(tm: *mut Tm, t: i64, gmtoff: i32) {
+    let c = overflow_fields(t, gmtoff);
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         ((*tm).sec, (*tm).min, (*tm).hour) = (c.sec, c.min, c.hour);
@@ -115,16 +116,16 @@ unsafe fn set_beyond(tm: *mut Tm, t: i64, gmtoff: i32) {
     }
 }
 
-/// Local time.
+/// Converts to local time.
 ///
 /// # Safety
 /// `tm` must be writable.
 #[inline(always)]
-unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+unsafe fn local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        let Some(hit) = thread::local().find(known, t, tm) else {
-            return local_worked_out(known, t, tm);
+        let Some(hit) = thread::local().find(cached, t, tm) else {
+            return compute_local(cached, t, tm);
         };
         set_clock(tm, hit.second);
         hit.set_globals();
@@ -135,79 +136,83 @@ unsafe fn local(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 /// # Safety
 /// `tm` must be writable.
 #[inline(never)]
-unsafe fn local_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    let zone = &known.zone;
-    let found = zone
-        .regime(t)
-        .and_then(|regime| Some(Found { t, civil: zone.clock(t, regime.gmtoff)?, regime }));
+unsafe fn compute_local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &cached.zone;
+    let found = zone.local_time_type(t).and_then(|local_type| {
+        Some(LocalMoment { t, civil: zone.clock(t, local_type.gmtoff)?, local_type })
+    });
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         match found {
-            Some(found) => show(known, &found, tm),
-            None => local_beyond(known, t, tm),
+            Some(found) => write_local(cached, &found, tm),
+            None => local_overflow(cached, t, tm),
         }
     }
 }
 
-/// Local time that was worked out.
+/// Writes a local time that was computed.
 ///
 /// # Safety
 /// `tm` must be writable.
 #[inline(always)]
-unsafe fn show(known: &'static Known, found: &Found<'static>, tm: *mut Tm) -> *mut Tm {
-    let Found { t, civil, regime } = found;
-    gate::set(&regime.globals);
+unsafe fn write_local(
+    cached: &'static CachedZone,
+    found: &LocalMoment<'static>,
+    tm: *mut Tm,
+) -> *mut Tm {
+    let LocalMoment { t, civil, local_type } = found;
+    current::set_globals(&local_type.globals);
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        set(tm, civil, regime.isdst, regime.gmtoff, regime.abbr);
+        set(tm, civil, local_type.isdst, local_type.gmtoff, local_type.abbr);
         if thread::local().is_of_last_day(civil) {
-            let day = value(civil, regime.isdst, regime.gmtoff, regime.abbr);
-            let around = known.zone.regime_around(*t).map(|(_, around)| around);
-            thread::local().fill(known, *t, &day, around);
+            let day = value(civil, local_type.isdst, local_type.gmtoff, local_type.abbr);
+            let around = cached.zone.type_around(*t).map(|(_, around)| around);
+            thread::local().fill(cached, *t, &day, around);
         }
     }
     tm
 }
 
-/// The year does not fit: as glibc leaves things then.
+/// The year does not fit: leaves everything as glibc does.
 ///
 /// # Safety
 /// `tm` must be writable.
 #[cold]
-unsafe fn local_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    let zone = &known.zone;
+unsafe fn local_overflow(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &cached.zone;
     let globals = zone.globals_at(Some(t));
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         if let Some(utc) = needless_localtime::gmtime(t).filter(|_| zone.is_by_rules(t)) {
             ((*tm).mday, (*tm).mon, (*tm).yday) = (utc.mday, utc.mon, utc.yday);
         }
-        match zone.regime(t) {
-            Some(regime) => {
+        match zone.local_time_type(t) {
+            Some(local_type) => {
                 let correction = zone.leap_correction(t);
-                set_beyond(tm, t, regime.gmtoff - correction);
-                (*tm).isdst = i32::from(regime.isdst);
-                (*tm).gmtoff = i64::from(regime.gmtoff);
-                (*tm).zone = regime.abbr.as_ptr();
+                set_overflow(tm, t, local_type.gmtoff - correction);
+                (*tm).isdst = i32::from(local_type.isdst);
+                (*tm).gmtoff = i64::from(local_type.gmtoff);
+                (*tm).zone = local_type.abbr.as_ptr();
             }
-            None => set_beyond(tm, t, 0),
+            None => set_overflow(tm, t, 0),
         }
     }
-    gate::set(&globals);
+    current::set_globals(&globals);
     imports::set_errno(EOVERFLOW);
     null_mut()
 }
 
-/// UTC.
+/// Converts to UTC.
 ///
 /// # Safety
 /// `tm` must be writable.
 #[inline(always)]
-unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+unsafe fn universal(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        let Some(hit) = thread::universal().find(known, t, tm) else {
-            return universal_worked_out(known, t, tm);
+        let Some(hit) = thread::universal().find(cached, t, tm) else {
+            return compute_universal(cached, t, tm);
         };
         set_clock(tm, hit.second);
     }
@@ -217,11 +222,11 @@ unsafe fn universal(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
 /// # Safety
 /// `tm` must be writable.
 #[inline(never)]
-unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
-    let zone = &known.zone;
+unsafe fn compute_universal(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
+    let zone = &cached.zone;
     let Some(civil) = zone.gmtime(t) else {
         // SAFETY: `tm` is writable, by `# Safety`.
-        return unsafe { universal_beyond(known, t, tm) };
+        return unsafe { universal_overflow(cached, t, tm) };
     };
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
@@ -229,7 +234,7 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
         if thread::universal().is_of_last_day(&civil) {
             let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
             let day = value(&civil, false, 0, c"GMT");
-            thread::universal().fill(known, t, &day, around);
+            thread::universal().fill(cached, t, &day, around);
         }
     }
     tm
@@ -238,11 +243,11 @@ unsafe fn universal_worked_out(known: &'static Known, t: i64, tm: *mut Tm) -> *m
 /// # Safety
 /// `tm` must be writable.
 #[cold]
-unsafe fn universal_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut Tm {
+unsafe fn universal_overflow(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        set_beyond(tm, t, -known.zone.leap_correction(t));
-        if known.zone.is_of_file() {
+        set_overflow(tm, t, -cached.zone.leap_correction(t));
+        if cached.zone.is_of_file() {
             ((*tm).isdst, (*tm).gmtoff, (*tm).zone) = (0, 0, c"GMT".as_ptr());
         }
     }
@@ -256,21 +261,22 @@ unsafe fn universal_beyond(known: &'static Known, t: i64, tm: *mut Tm) -> *mut T
 /// `time` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn localtime(time: *const i64) -> *mut Tm {
-    let Some(known) = gate::checked() else {
-        return hand_over!(c"localtime", fn(*const i64) -> *mut Tm, null_mut(), time);
+    let Some(cached) = current::checked() else {
+        return call_next!(c"localtime", fn(*const i64) -> *mut Tm, null_mut(), time);
     };
-    // SAFETY: `time` is readable; the shared structure is for one thread at a time by localtime(3).
-    unsafe { local(known, *time, &raw mut SHARED) }
+    // SAFETY: `time` is readable, by `# Safety`. `SHARED` is only written through a raw pointer: threads that call
+    // localtime at the same time get mixed fields, as localtime(3) says, and no reference to it exists.
+    unsafe { local(cached, *time, &raw mut SHARED) }
 }
 
-/// localtime_r(3): does not look whether the zone changed, as glibc's.
+/// localtime_r(3): does not check whether the zone changed, like glibc's.
 ///
 /// # Safety
 /// `time` must be readable, `tm` writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    let Some(known) = gate::settled() else {
-        return hand_over!(
+    let Some(cached) = current::last() else {
+        return call_next!(
             c"localtime_r",
             fn(*const i64, *mut Tm) -> *mut Tm,
             null_mut(),
@@ -279,7 +285,7 @@ pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
         );
     };
     // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
-    unsafe { local(known, *time, tm) }
+    unsafe { local(cached, *time, tm) }
 }
 
 /// gmtime(3).
@@ -288,22 +294,22 @@ pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
 /// `time` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gmtime(time: *const i64) -> *mut Tm {
-    let Some(known) = gate::settled() else {
-        return hand_over!(c"gmtime", fn(*const i64) -> *mut Tm, null_mut(), time);
+    let Some(cached) = current::last() else {
+        return call_next!(c"gmtime", fn(*const i64) -> *mut Tm, null_mut(), time);
     };
-    // SAFETY: `time` is readable; the shared structure is for one thread at a time by gmtime(3).
-    unsafe { universal(known, *time, &raw mut SHARED) }
+    // SAFETY: as in `localtime`.
+    unsafe { universal(cached, *time, &raw mut SHARED) }
 }
 
 /// # Safety
 /// `time` must be readable, `tm` writable.
 #[inline(always)]
 unsafe fn universal_into(time: *const i64, tm: *mut Tm) -> *mut Tm {
-    let Some(known) = gate::settled() else {
-        return hand_over!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
+    let Some(cached) = current::last() else {
+        return call_next!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
     };
     // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
-    unsafe { universal(known, *time, tm) }
+    unsafe { universal(cached, *time, tm) }
 }
 
 /// gmtime_r(3).
@@ -326,28 +332,28 @@ pub unsafe extern "C" fn __gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
     unsafe { universal_into(time, tm) }
 }
 
-/// ctime(3): asctime, the C library's, of local time.
+/// ctime(3): the C library's asctime of local time.
 ///
 /// # Safety
 /// `time` must be readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctime(time: *const i64) -> *mut c_char {
-    let Some(known) = gate::checked() else {
-        return hand_over!(c"ctime", fn(*const i64) -> *mut c_char, null_mut(), time);
+    let Some(cached) = current::checked() else {
+        return call_next!(c"ctime", fn(*const i64) -> *mut c_char, null_mut(), time);
     };
-    // SAFETY: `time` is readable; the shared structure is for one thread at a time by ctime(3).
-    let tm = unsafe { local(known, *time, &raw mut SHARED) };
-    hand_over!(c"asctime", fn(*mut Tm) -> *mut c_char, null_mut(), tm)
+    // SAFETY: as in `localtime`.
+    let tm = unsafe { local(cached, *time, &raw mut SHARED) };
+    call_next!(c"asctime", fn(*mut Tm) -> *mut c_char, null_mut(), tm)
 }
 
-/// ctime_r(3): likewise, without a look whether the zone changed, as glibc's.
+/// ctime_r(3): likewise; does not check whether the zone changed, like glibc's.
 ///
 /// # Safety
 /// `time` must be readable, `buffer` writable for 26 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctime_r(time: *const i64, buffer: *mut c_char) -> *mut c_char {
-    let Some(known) = gate::settled() else {
-        return hand_over!(
+    let Some(cached) = current::last() else {
+        return call_next!(
             c"ctime_r",
             fn(*const i64, *mut c_char) -> *mut c_char,
             null_mut(),
@@ -356,19 +362,24 @@ pub unsafe extern "C" fn ctime_r(time: *const i64, buffer: *mut c_char) -> *mut 
         );
     };
     let mut tm = MaybeUninit::uninit();
-    // SAFETY: `time` is readable; `local` writes `tm` whenever it returns it.
-    let tm = unsafe { local(known, *time, tm.as_mut_ptr()) };
-    hand_over!(c"asctime_r", fn(*mut Tm, *mut c_char) -> *mut c_char, null_mut(), tm, buffer)
+    // SAFETY: `time` is readable, by `# Safety`; `tm` is a variable of ours. `local` fills it, or returns null.
+    let tm = unsafe { local(cached, *time, tm.as_mut_ptr()) };
+    call_next!(c"asctime_r", fn(*mut Tm, *mut c_char) -> *mut c_char, null_mut(), tm, buffer)
 }
 
-/// What mktime remembers from call to call, of all zones and threads: see `Zone::mktime_after`.
+/// What mktime carries from call to call, for all zones and threads together: see `Zone::mktime_after`.
 static CARRIED: AtomicI64 = AtomicI64::new(0);
 
-/// The moment, if it is on the day remembered.
+/// The moment, if it is on the day that the thread's slot holds.
 #[inline(always)]
-fn today(known: &'static Known, civil: &Civil, isdst: i32, carried: &mut i64) -> Option<i64> {
+fn on_last_day(
+    cached: &'static CachedZone,
+    civil: &Civil,
+    isdst: i32,
+    carried: &mut i64,
+) -> Option<i64> {
     let (day, second) = day_and_second(civil)?;
-    let t = thread::local().moment(known, (day, second), isdst)?;
+    let t = thread::local().moment(cached, (day, second), isdst)?;
     *carried = t - (day * SECONDS_PER_DAY + i64::from(second));
     Some(t)
 }
@@ -382,25 +393,25 @@ fn carry(this: i64) {
 /// The year does not fit.
 pub(crate) struct Overflow;
 
-/// What mktime does; `None`: the C library is to do it.
+/// mktime; `None`: the C library has to answer.
 ///
 /// # Safety
 /// `tm` must be readable and writable.
 #[inline(always)]
-pub(crate) unsafe fn moment_of(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
-    let known = gate::checked()?;
+pub(crate) unsafe fn try_mktime(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
+    let cached = current::checked()?;
     // SAFETY: `tm` is readable, by `# Safety`.
     let (civil, isdst) = unsafe { civil_of(tm) };
     let before = CARRIED.load(Ordering::Relaxed);
     let mut carried = before;
-    if let Some(t) = today(known, &civil, isdst, &mut carried) {
+    if let Some(t) = on_last_day(cached, &civil, isdst, &mut carried) {
         carry(carried);
         // SAFETY: `tm` is writable, by `# Safety`.
-        unsafe { local(known, t, tm) };
+        unsafe { local(cached, t, tm) };
         return Some(Ok(t));
     }
-    // SAFETY: `tm` is writable, by `# Safety`; what it held has been read.
-    Some(unsafe { mktime_worked_out(known, &civil, isdst, before, tm) }.ok_or(Overflow))
+    // SAFETY: `tm` is writable, by `# Safety`. Its fields have been read above.
+    Some(unsafe { compute_mktime(cached, &civil, isdst, before, tm) }.ok_or(Overflow))
 }
 
 /// mktime(3).
@@ -410,8 +421,8 @@ pub(crate) unsafe fn moment_of(tm: *mut Tm) -> Option<Result<i64, Overflow>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
     // SAFETY: `tm` is readable and writable, by `# Safety`.
-    match unsafe { moment_of(tm) } {
-        None => hand_over!(c"mktime", fn(*mut Tm) -> i64, -1, tm),
+    match unsafe { try_mktime(tm) } {
+        None => call_next!(c"mktime", fn(*mut Tm) -> i64, -1, tm),
         Some(moment) => moment.unwrap_or(-1),
     }
 }
@@ -419,27 +430,27 @@ pub unsafe extern "C" fn mktime(tm: *mut Tm) -> i64 {
 /// # Safety
 /// `tm` must be writable.
 #[inline(never)]
-unsafe fn mktime_worked_out(
-    known: &'static Known,
+unsafe fn compute_mktime(
+    cached: &'static CachedZone,
     civil: &Civil,
     isdst: i32,
     mut carried: i64,
     tm: *mut Tm,
 ) -> Option<i64> {
-    if let Some(found) = known.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
+    if let Some(found) = cached.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
         carry(carried);
         // SAFETY: `tm` is writable, by `# Safety`.
-        unsafe { show(known, &found, tm) };
+        unsafe { write_local(cached, &found, tm) };
         return Some(found.t);
     }
-    let found = known.zone.mktime_after(civil, isdst, &mut carried);
+    let found = cached.zone.mktime_after(civil, isdst, &mut carried);
     carry(carried);
     let Some(t) = found else {
         imports::set_errno(EOVERFLOW);
         return None;
     };
-    // SAFETY: `tm` is writable, by `# Safety`. The engine found its year to fit.
-    unsafe { local(known, t, tm) };
+    // SAFETY: `tm` is writable, by `# Safety`.
+    unsafe { local(cached, t, tm) };
     Some(t)
 }
 
@@ -450,8 +461,8 @@ unsafe fn mktime_worked_out(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn timelocal(tm: *mut Tm) -> i64 {
     // SAFETY: `tm` is readable and writable, by `# Safety`.
-    match unsafe { moment_of(tm) } {
-        None => hand_over!(c"timelocal", fn(*mut Tm) -> i64, -1, tm),
+    match unsafe { try_mktime(tm) } {
+        None => call_next!(c"timelocal", fn(*mut Tm) -> i64, -1, tm),
         Some(moment) => moment.unwrap_or(-1),
     }
 }
@@ -462,29 +473,29 @@ pub unsafe extern "C" fn timelocal(tm: *mut Tm) -> i64 {
 /// `tm` must be readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn timegm(tm: *mut Tm) -> i64 {
-    let Some(known) = gate::settled() else {
-        return hand_over!(c"timegm", fn(*mut Tm) -> i64, -1, tm);
+    let Some(cached) = current::last() else {
+        return call_next!(c"timegm", fn(*mut Tm) -> i64, -1, tm);
     };
     // SAFETY: `tm` is readable, by `# Safety`.
     let (civil, _) = unsafe { civil_of(tm) };
-    let Some(t) = known.zone.timegm(&civil) else {
+    let Some(t) = cached.zone.timegm(&civil) else {
+        // glibc clears the flag before it finds that the year does not fit.
         // SAFETY: `tm` is writable, by `# Safety`.
-        // glibc says "no summer time" before it finds that nothing fits.
         unsafe { (*tm).isdst = 0 };
         imports::set_errno(EOVERFLOW);
         return -1;
     };
-    // SAFETY: `tm` is writable, by `# Safety`. The engine found its year to fit.
-    unsafe { universal(known, t, tm) };
+    // SAFETY: `tm` is writable, by `# Safety`.
+    unsafe { universal(cached, t, tm) };
     t
 }
 
-/// What tzset does; false: the C library is to do it.
-pub(crate) fn refresh() -> bool {
-    let Some(known) = gate::checked() else { return false };
-    // Else they stay those of the last conversion.
-    if !known.keeps_names {
-        gate::set(&known.zone.globals_at(None));
+/// tzset; false: the C library has to do it.
+pub(crate) fn try_tzset() -> bool {
+    let Some(cached) = current::checked() else { return false };
+    // Otherwise the variables keep the values of the last conversion.
+    if !cached.keeps_names {
+        current::set_globals(&cached.zone.globals_at(None));
     }
     true
 }
@@ -492,7 +503,7 @@ pub(crate) fn refresh() -> bool {
 /// tzset(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn tzset() {
-    if !refresh() {
-        hand_over!(c"tzset", fn(), ());
+    if !try_tzset() {
+        call_next!(c"tzset", fn(), ());
     }
 }

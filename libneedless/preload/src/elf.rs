@@ -1,6 +1,6 @@
-//! Symbols of objects already in memory: the next definition of a function, and the vDSO's.
+//! Finds symbols of loaded objects: the next definition of a function, and functions of the vDSO.
 //!
-//! dlsym(3) would do for the former, but before glibc 2.34 it lives in a library that need not be loaded.
+//! dlsym(3) could do the former, but before glibc 2.34 it is in a library that may not be loaded.
 
 use crate::imports::{LoadedObject, each_object, in_c_library};
 use core::ffi::CStr;
@@ -36,19 +36,19 @@ const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STT_FUNC: u8 = 2;
 
-/// A function of the next object, looked up at its first use.
-pub(crate) struct Next {
+/// The next definition of a function after this library's, looked up at its first use.
+pub(crate) struct NextSymbol {
     name: &'static CStr,
     /// 0 until found.
     address: AtomicUsize,
 }
 
-impl Next {
-    pub(crate) const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
+impl NextSymbol {
+    pub(crate) const fn new(name: &'static CStr) -> NextSymbol {
+        NextSymbol { name, address: AtomicUsize::new(0) }
     }
 
-    /// Its address; `None` where nothing behind this library defines it.
+    /// Its address; `None` where no later object defines it.
     #[inline]
     pub(crate) fn get(&self) -> Option<usize> {
         let known = self.address.load(Ordering::Relaxed);
@@ -63,14 +63,14 @@ impl Next {
     }
 }
 
-/// Calls the next object's function of that name: `hand_over!(c"name", fn(T) -> R, default, argument)`. Where there is
-/// none, `errno` is ENOSYS and the result the default.
-macro_rules! hand_over {
+/// Calls the next definition of a function: `call_next!(c"name", fn(T) -> R, default, argument)`. Where there is
+/// none, it sets `errno` to ENOSYS and returns the default.
+macro_rules! call_next {
     ($name:literal, fn($($type:ty),*) $(-> $result:ty)?, $default:expr $(, $argument:expr)*) => {{
-        static NEXT: $crate::elf::Next = $crate::elf::Next::new($name);
+        static NEXT: $crate::elf::NextSymbol = $crate::elf::NextSymbol::new($name);
         match NEXT.get() {
-            // SAFETY: the address is that of a function of this name, whose type the manual page gives and the
-            // macro's user repeats. The arguments come unchanged from a program that means to call that function.
+            // SAFETY: the address is that of a function of this name, and the type is the one that its manual page
+            // gives: compare the two where the macro is used. The arguments are those of a call to that function.
             Some(address) => unsafe {
                 core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)($($argument),*)
             },
@@ -81,7 +81,7 @@ macro_rules! hand_over {
         }
     }};
 }
-pub(crate) use hand_over;
+pub(crate) use call_next;
 
 /// An object's tables, as its dynamic section gives them.
 struct Object {
@@ -92,13 +92,12 @@ struct Object {
     gnu_hash: *const u32,
 }
 
-/// The address of the function `name` in the first object behind this library that defines it. If this library was
-/// loaded by dlopen(3), the C library comes before it, and what comes behind are unrelated libraries: then the C
-/// library's.
+/// The address of the function `name` in the first object after this library that defines it. If this library was
+/// loaded by dlopen(3), the C library comes before it and unrelated libraries after it: then it is the C library's.
 fn next(name: &CStr) -> Option<usize> {
     let here = next as *const () as usize;
     let libc = in_c_library();
-    let mut behind_us = false;
+    let mut after_us = false;
     let mut found = None;
     each_object(|loaded| {
         let headers = headers(loaded);
@@ -109,14 +108,14 @@ fn next(name: &CStr) -> Option<usize> {
             })
         };
         if has(here) {
-            behind_us = true;
+            after_us = true;
             return true;
         }
         let is_libc = libc.is_some_and(has);
-        if behind_us || is_libc {
+        if after_us || is_libc {
             found = object(loaded.base, headers).and_then(|o| o.function(name));
         }
-        found.is_none() && (behind_us || !is_libc)
+        found.is_none() && (after_us || !is_libc)
     });
     found
 }
@@ -142,7 +141,8 @@ fn headers(loaded: &LoadedObject) -> &[ProgramHeader] {
     if loaded.headers.is_null() {
         return &[];
     }
-    // SAFETY: dl_iterate_phdr(3) gives the address and number of the object's program headers.
+    // SAFETY: dl_iterate_phdr(3) gives the address of the object's program headers, checked above not to be null, and
+    // their number. They stay mapped while it calls us.
     unsafe { core::slice::from_raw_parts(loaded.headers.cast(), usize::from(loaded.header_count)) }
 }
 
@@ -156,13 +156,13 @@ fn object(base: usize, headers: &[ProgramHeader]) -> Option<Object> {
         hash: core::ptr::null(),
         gnu_hash: core::ptr::null(),
     };
-    // glibc writes run-time addresses over the file's; musl and the kernel's vDSO keep the file's.
+    // glibc replaces the file's addresses by run-time addresses; musl and the kernel's vDSO keep the file's.
     let address = |value: u64| {
         let value = value as usize;
         if value < base { base.wrapping_add(value) } else { value }
     };
     loop {
-        // SAFETY: a dynamic section is an array of pairs that ends with DT_NULL.
+        // SAFETY: PT_DYNAMIC of a loaded object is an array of pairs that ends with DT_NULL, where this loop ends.
         let [tag, value] = unsafe { *entry };
         match tag {
             0 => break,
@@ -179,7 +179,7 @@ fn object(base: usize, headers: &[ProgramHeader]) -> Option<Object> {
 
 impl Object {
     fn function(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: the tables are those of an object that the dynamic linker itself searches.
+        // SAFETY: the tables are null or those of a loaded object, by `object`: the dynamic linker searches the same.
         unsafe {
             if !self.gnu_hash.is_null() {
                 return self.by_gnu_hash(name);
@@ -191,13 +191,15 @@ impl Object {
         None
     }
 
+    /// # Safety
+    /// `gnu_hash` must be the DT_GNU_HASH table of a loaded object.
     unsafe fn by_gnu_hash(&self, name: &CStr) -> Option<usize> {
         let wanted = name
             .to_bytes()
             .iter()
             .fold(5381u32, |h, &b| h.wrapping_mul(33).wrapping_add(u32::from(b)));
-        // SAFETY: header of four words, `bloom` 64-bit words, `buckets` words, then the chains,
-        // whose words belong to the symbols from `first` on and end with the lowest bit set.
+        // SAFETY: the table has a header of four words, `bloom` 64-bit words, `buckets` words, then the chains. Their
+        // words belong to the symbols from `first` on, and the last word of a chain has its lowest bit set.
         unsafe {
             let [buckets, first, bloom, _] = *self.gnu_hash.cast::<[u32; 4]>();
             if buckets == 0 {
@@ -224,13 +226,15 @@ impl Object {
         }
     }
 
+    /// # Safety
+    /// `hash` must be the DT_HASH table of a loaded object.
     unsafe fn by_hash(&self, name: &CStr) -> Option<usize> {
         let wanted = name.to_bytes().iter().fold(0u32, |h, &b| {
             let h = (h << 4).wrapping_add(u32::from(b));
             let high = h & 0xf000_0000;
             (h ^ (high >> 24)) & !high
         });
-        // SAFETY: two words, the buckets, then one chain word per symbol; 0 ends a chain.
+        // SAFETY: the table has a header of two words, the buckets, then one chain word per symbol; 0 ends a chain.
         unsafe {
             let [buckets, _] = *self.hash.cast::<[u32; 2]>();
             if buckets == 0 {
@@ -248,10 +252,12 @@ impl Object {
         None
     }
 
+    /// # Safety
+    /// `index` must be from a hash table of this object.
     unsafe fn matches(&self, index: u32, name: &CStr) -> Option<usize> {
-        // SAFETY: `index` is from a hash table of this object, which holds indexes of its table of symbols only.
+        // SAFETY: `index` is from a hash table of this object, by `# Safety`, which holds indexes of its symbols only.
         let symbol = unsafe { &*self.symbols.add(index as usize) };
-        // SAFETY: a symbol's name is an offset into the same object's table of texts, each of which ends with a NUL.
+        // SAFETY: a symbol's name is an offset into the same object's string table, whose strings end with a NUL.
         let its_name = unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) };
         let defined = symbol.section != 0 && symbol.info & 0xf == STT_FUNC;
         (defined && its_name == name).then(|| self.base.wrapping_add(symbol.value as usize))

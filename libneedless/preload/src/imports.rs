@@ -1,7 +1,7 @@
-//! What is taken from the process: C library symbols, system calls, `errno`.
+//! What this library uses of the process: symbols of the C library, system calls, `errno`.
 //!
-//! Every symbol is a weak reference in a table of addresses. An absent one reads as null instead of
-//! keeping the program from starting, and no symbol version is asked for.
+//! Every symbol is a weak reference in a table of addresses. A missing one is null there, and does not keep the program
+//! from starting; no symbol version is required.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -25,7 +25,7 @@ pub struct Tm {
     pub wday: c_int,
     /// Day of the year, from 0.
     pub yday: c_int,
-    /// Summer time: positive yes, 0 no, negative unknown.
+    /// Daylight saving time: positive yes, 0 no, negative unknown.
     pub isdst: c_int,
     /// Seconds east of UTC.
     pub gmtoff: c_long,
@@ -86,7 +86,7 @@ weak_table!(
     "gnu_get_libc_version",
     "abort"
 );
-// What the compiler calls by itself: never before `suitable` found the C library that has it.
+// Functions that the compiler inserts calls of. None is called before `suitable` has found a C library, which has them.
 core::arch::global_asm!(
     ".weak memcpy",
     ".weak memmove",
@@ -102,12 +102,12 @@ unsafe extern "C" {
 }
 
 fn imports() -> &'static Imports {
-    // SAFETY: the table above has the layout of `Imports` and is filled by the dynamic linker
-    // before any of our code runs; null entries are `None` or null pointers.
+    // SAFETY: the table above has one word per field of `Imports`, in the same order, each a pointer or an optional
+    // function pointer, for which null is valid. The dynamic linker fills it before any code of this library runs.
     unsafe { &IMPORTS }
 }
 
-/// Whether the process has all that this library needs: glibc, and the symbols named above.
+/// Whether the process has what this library needs: glibc, and the symbols without a fallback.
 pub(crate) fn suitable() -> bool {
     let i = imports();
     i.glibc_version.is_some()
@@ -123,7 +123,7 @@ pub(crate) fn suitable() -> bool {
 #[cfg(panic = "abort")]
 pub(crate) fn abort() -> ! {
     if let Some(abort) = imports().abort {
-        // SAFETY: abort(3) takes nothing and does not return.
+        // SAFETY: abort(3) takes no argument and may be called at any time.
         unsafe { abort() }
     }
     loop {
@@ -131,22 +131,23 @@ pub(crate) fn abort() -> ! {
     }
 }
 
-/// The address of the process's `environ`, if it has one.
+/// The value of the process's `environ`; null if it has none.
 pub(crate) fn environ() -> *mut *mut c_char {
     let at = imports().environ;
     if at.is_null() {
         return core::ptr::null_mut();
     }
-    // SAFETY: `environ` is a variable of the process. Another thread may be changing it, as with
-    // getenv(3): the value is read once, as one word.
+    // SAFETY: `at` is not null, hence the address of the C library's variable `environ`. Another thread may change it,
+    // as with getenv(3): it is read once, as one word.
     unsafe { at.read_volatile() }
 }
 
-/// Writes `tzname`, `timezone`, `daylight` where they differ: unwritten lines stay shared between processors.
+/// Writes `tzname`, `timezone`, `daylight` where they differ: a cache line that is not written stays shared between
+/// processors.
 pub(crate) fn set_globals(names: [*const c_char; 2], timezone: i64, daylight: i32) {
     let i = imports();
-    // SAFETY: `suitable` found the three variables; they have these types by tzset(3). Races on
-    // them are those of the C library, which writes them unlocked for its readers, too.
+    // SAFETY: a zone is in use, hence `suitable` found the three variables; tzset(3) gives their types. Programs read
+    // them without a lock, and the C library writes them in the same way.
     unsafe {
         if i.tzname.read_volatile() != names {
             i.tzname.write_volatile(names);
@@ -160,10 +161,9 @@ pub(crate) fn set_globals(names: [*const c_char; 2], timezone: i64, daylight: i3
     }
 }
 
-/// `tzname[1]` or `tzname[0]`, as the variable now stands.
+/// The current `tzname[1]` or `tzname[0]`.
 pub(crate) fn tzname(summer: bool) -> *const c_char {
-    // SAFETY: a zone is in use, hence `suitable` found the variable; it has this type by tzset(3). The C library, too,
-    // writes it without a lock.
+    // SAFETY: a zone is in use, hence `suitable` found the variable; tzset(3) gives its type.
     unsafe { imports().tzname.read_volatile()[usize::from(summer)] }
 }
 
@@ -177,31 +177,31 @@ pub(crate) const ENOSYS: c_int = 38;
 
 pub(crate) fn errno() -> c_int {
     let Some(location) = imports().errno_location else { return 0 };
-    // SAFETY: the location is the calling thread's own.
+    // SAFETY: __errno_location returns the address of the calling thread's `errno`.
     unsafe { *location() }
 }
 
 pub(crate) fn set_errno(value: c_int) {
     if let Some(location) = imports().errno_location {
-        // SAFETY: the location is the calling thread's own.
+        // SAFETY: __errno_location returns the address of the calling thread's `errno`.
         unsafe { *location() = value }
     }
 }
 
-/// A system call through syscall(2), which leaves -1 on failure.
+/// A system call by syscall(2), which returns -1 on failure.
 ///
 /// # Safety
-/// Arguments that the system call takes for pointers must be valid for what it reads and writes.
+/// Arguments that are pointers to this system call must be valid for what it reads and writes.
 pub(crate) unsafe fn syscall(number: c_long, a: [usize; 6]) -> c_long {
     let Some(syscall) = imports().syscall else { return -1 };
-    // SAFETY: what the call reads and writes by its arguments is valid, by `# Safety`; syscall(2) takes up to six of
-    // them, and a call ignores those behind its own.
+    // SAFETY: the memory that the call reads and writes is valid, by `# Safety`. syscall(2) takes up to six arguments,
+    // and the kernel ignores those that a call does not have.
     unsafe { syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
 }
 
 /// getauxval(3); 0 if absent.
 pub(crate) fn auxiliary(kind: usize) -> usize {
-    // SAFETY: getauxval reads a vector that lives as long as the process.
+    // SAFETY: getauxval(3) takes any number and only reads.
     imports().getauxval.map_or(0, |get| unsafe { get(kind) })
 }
 
@@ -212,13 +212,13 @@ pub(crate) fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
         _: usize,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: `context` is the closure below, alive and used by this thread alone; `object` is
-        // valid during the call by dl_iterate_phdr(3).
+        // SAFETY: `context` is the address of `visit` below, of type `F`, which is alive and used by this thread only;
+        // `object` is valid during the call, by dl_iterate_phdr(3).
         let go_on = unsafe { (*context.cast::<F>())(&*object) };
         c_int::from(!go_on)
     }
     if let Some(iterate) = imports().dl_iterate_phdr {
-        // SAFETY: `forward` is given the closure it was made for.
+        // SAFETY: `forward::<F>` gets the address of a value of type `F`, which outlives the call.
         unsafe { iterate(forward::<F>, (&raw mut visit).cast()) };
     }
 }
@@ -227,7 +227,7 @@ pub(crate) fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
 pub(crate) fn clock_seconds(clock: c_int) -> i64 {
     let mut time = [0i64; 2];
     if let Some(get) = imports().clock_gettime {
-        // SAFETY: `time` has the layout of a 64-bit timespec.
+        // SAFETY: `time` has the layout of a 64-bit timespec, which clock_gettime(2) writes.
         unsafe { get(clock, &raw mut time) };
     }
     time[0]

@@ -1,23 +1,24 @@
 //! `libneedless_localtime.so`: glibc's time functions without glibc's system calls.
 //!
-//! Loaded through `LD_PRELOAD`, it answers `localtime`, `mktime` and their kin from immutable zones of
-//! `needless-localtime`. Where glibc asks the kernel for `/etc/localtime` at each conversion while `TZ` is unset,
-//! this asks once in a second in which such conversions happen. What asks the kernel nothing, as most of strftime, is
-//! the C library's own.
+//! Loaded by `LD_PRELOAD`, it answers `localtime`, `mktime` and their variants from immutable zones of
+//! `needless-localtime`. While `TZ` is unset, glibc checks `/etc/localtime` at each conversion; this library checks it
+//! at most once per second. Functions that make no system call, such as most of strftime, stay the C library's own.
 //!
-//! **Invariants.** A zone, once published, never changes and is never freed; how many there may be is
-//! bounded, and the C library answers for the others. The paths taken per conversion take no lock, allocate
-//! nothing and make no system call. A system call is made only in functions in which glibc makes one, and only
-//! one that glibc makes there; the one exception is in step.rs. Only when a zone is seen for the first time is the
-//! C library made to look, too, with its lock. No file stays open. What this library does not do itself it hands to
-//! the next object that defines the function (loaded by dlopen, to the C library); in a process whose C library is
-//! not glibc it hands over everything. A function that no other object has fails with ENOSYS.
+//! **Invariants.**
 //!
-//! `NEEDLESS_PRELOAD_ONCE=1` in the environment takes this library out of `LD_PRELOAD`, and itself out of
-//! the environment, once it is loaded: children do without.
+//! * A published zone never changes and is never freed. Their number is bounded; for others the C library answers.
+//! * A conversion normally takes no lock, allocates nothing and makes no system call.
+//! * A system call is made only in functions in which glibc makes one, and only one that glibc makes there; the one
+//!   exception is in libc_sync.rs. No file stays open.
+//! * Only when a zone is seen for the first time, the C library is made to read it, too, with its lock.
+//! * What this library does not do itself, it leaves to the next object that defines the function; to the C library,
+//!   if this library was loaded by dlopen. In a process whose C library is not glibc it leaves everything to it.
+//!   A function that no other object defines fails with ENOSYS.
 //!
-//! Known limits: on aarch64 glibc 2.36 refuses to load it by dlopen ("cannot allocate memory in static TLS block");
-//! on ppc64le `syslog` is the C library's own, which sees the zone of its first use.
+//! With `NEEDLESS_PRELOAD_ONCE=1` in the environment, this library removes itself from `LD_PRELOAD`, and the variable
+//! from the environment, once it is loaded: child processes run without it.
+//!
+//! CachedZone limit: on ppc64le `syslog` is the C library's own, which keeps the zone of its first use.
 #![no_std]
 
 #[cfg(not(any(
@@ -34,10 +35,9 @@ extern crate alloc;
 mod clock;
 mod convert;
 mod elf;
-mod environment;
-mod file;
-mod format;
-mod gate;
+mod environ;
+
+mod current;
 mod imports;
 mod libc_sync;
 #[cfg_attr(
@@ -46,23 +46,25 @@ mod libc_sync;
 )]
 mod memory;
 mod once;
+mod strftime;
 mod thread;
+mod zone_file;
 mod zones;
 
 pub use convert::*;
-pub use format::{__strftime_l, strftime, strftime_l, wcsftime, wcsftime_l};
 pub use imports::Tm;
 pub use libc_sync::*;
+pub use strftime::{__strftime_l, strftime, strftime_l, wcsftime, wcsftime_l};
 
-/// Where the standard library is absent, a failed assertion can only end the process.
+/// Without the standard library a failed assertion can only end the process.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     imports::abort()
 }
 
-// `core` and `alloc` come compiled for unwinding and may name the personality routine; nothing ever
-// calls it. Hidden: exported, it would take part in the unwinding of the program's own C++ or Rust.
+// `core` and `alloc` are compiled for unwinding and may refer to the personality routine, which is never called.
+// The symbols are hidden: exported ones would be found by the program's own C++ or Rust code when it unwinds.
 #[cfg(panic = "abort")]
 core::arch::global_asm!(
     ".pushsection .text.needless_unwind,\"ax\"",

@@ -1,67 +1,69 @@
-//! Keeping the C library's own view of the zone in step.
+//! Keeps the C library's own zone the same as ours.
 //!
-//! `syslog` and the `%s` of `strptime` use a zone inside the C library that no public function of ours
-//! reaches. glibc reads it whenever it looks, and never in those two but for the first time. So it is made to read a
-//! zone when we do, in the same call: a program that then leaves its root directory, or forbids itself system calls,
-//! finds all as it would without us. A zone that is known already and comes back, as `TZ` is changed to and
-//! fro, is not read again, by us or by it: the next `syslog` or `strptime("%s")` does that, if there is one. That is
-//! the one place where a system call is made that glibc would not make. Else each change back would cost what it
-//! costs without us, and take the C library's lock.
+//! `syslog` and the `%s` of `strptime` use a zone inside the C library, which cannot be set from outside. glibc reads
+//! it in localtime, mktime and tzset; in these two functions only if nothing has read it before. So it is made to read
+//! a zone in the call in which this library reads it: a program that then changes its root directory or forbids itself
+//! system calls behaves as without this library.
+//!
+//! A cached zone that becomes current again, when `TZ` is changed back, is not read again. The next `syslog` or
+//! `strptime("%s")`, if there is one, makes the C library read it. This is the only place where a system call is made
+//! that glibc would not make. Otherwise each change back would cost as much as without this library, and take the C
+//! library's lock.
 
-use crate::elf::hand_over;
-use crate::gate;
+use crate::current;
+use crate::elf::call_next;
 use crate::imports::{self, Tm};
-use crate::zones::Known;
+use crate::zones::CachedZone;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the zone has changed since the C library last looked.
-static BEHIND: AtomicBool = AtomicBool::new(false);
-/// Whether it is looking, by our doing. It takes a lock for that: a signal handler that interrupted it would wait
-/// for ever, and so would the child of a fork.
-static LOOKING: AtomicBool = AtomicBool::new(false);
+/// Whether the zone has changed since the C library last read it.
+static OUTDATED: AtomicBool = AtomicBool::new(false);
+/// Whether it is reading one because of us. It holds a lock meanwhile: a signal handler that interrupts it would
+/// deadlock, and so would the child of a fork.
+static READING: AtomicBool = AtomicBool::new(false);
 
-/// The zone is another one now, which the C library has read before.
+/// The zone has changed to one that the C library has read before: it reads it when it needs it.
 pub(crate) fn changed() {
-    BEHIND.store(true, Ordering::Release);
+    OUTDATED.store(true, Ordering::Release);
 }
 
-/// The zone has just been read: the C library reads it, too, and sets `tzname` and the other variables as it does.
-pub(crate) fn read_too(known: &Known) {
-    BEHIND.store(true, Ordering::Release);
-    if !catch_up() {
-        gate::set(&known.zone.globals_at(None));
+/// The zone has just been read: makes the C library read it, too, which also sets `tzname` and the other variables.
+pub(crate) fn read_too(cached: &CachedZone) {
+    OUTDATED.store(true, Ordering::Release);
+    if !update() {
+        current::set_globals(&cached.zone.globals_at(None));
     }
 }
 
-/// Whether the C library has seen the latest change now.
-fn catch_up() -> bool {
-    while BEHIND.load(Ordering::Acquire) {
-        if LOOKING.swap(true, Ordering::Acquire) {
+/// Makes the C library read the zone if it changed; false if that must be left undone for now.
+fn update() -> bool {
+    while OUTDATED.load(Ordering::Acquire) {
+        if READING.swap(true, Ordering::Acquire) {
             return false;
         }
-        if BEHIND.swap(false, Ordering::AcqRel) {
-            hand_over!(c"tzset", fn(), ());
+        if OUTDATED.swap(false, Ordering::AcqRel) {
+            call_next!(c"tzset", fn(), ());
         }
-        LOOKING.store(false, Ordering::Release);
+        READING.store(false, Ordering::Release);
     }
     true
 }
 
-/// Before a function of the C library that uses its own zone.
+/// To be called before a function of the C library that uses its own zone.
 fn prepare() {
-    if !BEHIND.load(Ordering::Relaxed) {
+    if !OUTDATED.load(Ordering::Relaxed) {
         return;
     }
     let errno = imports::errno();
-    catch_up();
-    // It has set the same three variables; ours is what the program saw last.
-    gate::set_fresh();
+    update();
+    // It has set the same three variables, to which the program last saw our values.
+    current::set_globals_after_tzset();
     imports::set_errno(errno);
 }
 
-/// Only seconds since the epoch need the zone.
+/// As `prepare`, if the format may have a `%s`: only that conversion needs the zone.
 ///
 /// # Safety
 /// `format` must end with a NUL.
@@ -84,7 +86,7 @@ pub unsafe extern "C" fn strptime(
 ) -> *mut c_char {
     // SAFETY: `format` ends with a NUL, by `# Safety`.
     unsafe { prepare_for(format) };
-    hand_over!(
+    call_next!(
         c"strptime",
         fn(*const c_char, *const c_char, *mut Tm) -> *mut c_char,
         null_mut(),
@@ -97,7 +99,7 @@ pub unsafe extern "C" fn strptime(
 /// strptime_l, the C library's.
 ///
 /// # Safety
-/// `text` and `format` must end with a NUL, `tm` be readable and writable, `locale` be one of newlocale(3).
+/// `text` and `format` must end with a NUL, `tm` be readable and writable, `locale` be from newlocale(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strptime_l(
     text: *const c_char,
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn strptime_l(
 ) -> *mut c_char {
     // SAFETY: `format` ends with a NUL, by `# Safety`.
     unsafe { prepare_for(format) };
-    hand_over!(
+    call_next!(
         c"strptime_l",
         fn(*const c_char, *const c_char, *mut Tm, *mut c_void) -> *mut c_char,
         null_mut(),
@@ -118,21 +120,21 @@ pub unsafe extern "C" fn strptime_l(
     )
 }
 
-/// vsyslog(3), the C library's. What stands for the arguments is passed on as it comes: on all machines this
-/// library is for it is one word, or the address of a copy.
+/// vsyslog(3), the C library's. The `va_list` is passed on as one word: on all supported architectures it is passed
+/// in one register, as a pointer or by the address of a copy.
 ///
 /// # Safety
-/// `format` must end with a NUL, and `arguments` be a `va_list` of what it asks for.
+/// `format` must end with a NUL, and `arguments` be a `va_list` of the arguments that it needs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: *mut c_void) {
     prepare();
-    hand_over!(c"vsyslog", fn(c_int, *const c_char, *mut c_void), (), priority, format, arguments);
+    call_next!(c"vsyslog", fn(c_int, *const c_char, *mut c_void), (), priority, format, arguments);
 }
 
-/// What `vsyslog` is in programs compiled with `_FORTIFY_SOURCE`: the C library's, too.
+/// `vsyslog` in programs compiled with `_FORTIFY_SOURCE`; the C library's.
 ///
 /// # Safety
-/// `format` must end with a NUL, and `arguments` be a `va_list` of what it asks for.
+/// `format` must end with a NUL, and `arguments` be a `va_list` of the arguments that it needs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __vsyslog_chk(
     priority: c_int,
@@ -141,7 +143,7 @@ pub unsafe extern "C" fn __vsyslog_chk(
     arguments: *mut c_void,
 ) {
     prepare();
-    hand_over!(
+    call_next!(
         c"__vsyslog_chk",
         fn(c_int, c_int, *const c_char, *mut c_void),
         (),
@@ -152,33 +154,33 @@ pub unsafe extern "C" fn __vsyslog_chk(
     );
 }
 
-/// Functions with `...`, which cannot be written in stable Rust: all registers that may hold an argument are
-/// put aside while the C library catches up, then its function takes over as if it had been called.
+/// Variadic functions, which cannot be defined in stable Rust. All registers that may hold an argument are saved while
+/// the C library reads the zone; then its function is jumped to, as if it had been called.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod variadic {
     use super::prepare;
-    use crate::elf::Next;
+    use crate::elf::NextSymbol;
     use crate::imports;
 
     extern "C" fn syslog_found() -> usize {
-        static NEXT: Next = Next::new(c"syslog");
+        static NEXT: NextSymbol = NextSymbol::new(c"syslog");
         prepare();
         NEXT.get().unwrap_or(nothing as *const () as usize)
     }
 
     extern "C" fn syslog_chk_found() -> usize {
-        static NEXT: Next = Next::new(c"__syslog_chk");
+        static NEXT: NextSymbol = NextSymbol::new(c"__syslog_chk");
         prepare();
         NEXT.get().unwrap_or(nothing as *const () as usize)
     }
 
-    /// In place of a function that is nowhere.
+    /// Called where no object defines the function.
     extern "C" fn nothing() {
         imports::set_errno(imports::ENOSYS);
     }
 
     #[cfg(target_arch = "x86_64")]
-    macro_rules! go_on_with {
+    macro_rules! continue_with {
         ($found:ident) => {
             core::arch::naked_asm!(
                 "push rdi",
@@ -222,7 +224,7 @@ mod variadic {
     }
 
     #[cfg(target_arch = "aarch64")]
-    macro_rules! go_on_with {
+    macro_rules! continue_with {
         ($found:ident) => {
             core::arch::naked_asm!(
                 "stp x29, x30, [sp, #-208]!",
@@ -254,21 +256,21 @@ mod variadic {
     /// syslog(3), the C library's.
     ///
     /// # Safety
-    /// The format must end with a NUL, and the arguments be what it asks for.
+    /// The format must end with a NUL, and the arguments be those that it needs.
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn syslog() {
-        go_on_with!(syslog_found)
+        continue_with!(syslog_found)
     }
 
-    /// What `syslog` is in programs compiled with `_FORTIFY_SOURCE`: the C library's, too.
+    /// `syslog` in programs compiled with `_FORTIFY_SOURCE`; the C library's.
     ///
     /// # Safety
-    /// The format must end with a NUL, and the arguments be what it asks for.
+    /// The format must end with a NUL, and the arguments be those that it needs.
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn __syslog_chk() {
-        go_on_with!(syslog_chk_found)
+        continue_with!(syslog_chk_found)
     }
 }
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

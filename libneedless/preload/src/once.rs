@@ -1,6 +1,6 @@
-//! `NEEDLESS_PRELOAD_ONCE=1`: this process only, not its children.
+//! `NEEDLESS_PRELOAD_ONCE=1`: the library is for this process only, not for its children.
 
-use crate::environment::value_of;
+use crate::environ::value_of;
 use crate::imports::environ;
 use core::ffi::c_char;
 
@@ -12,15 +12,16 @@ const FILE: &[u8] = b"libneedless_localtime.so";
 #[unsafe(link_section = ".init_array")]
 static INIT: extern "C" fn() = init;
 
-/// Takes this library out of `LD_PRELOAD`, and the option with it, if the option is 1.
+/// Removes this library from `LD_PRELOAD`, and the option from the environment, if the option is 1.
 extern "C" fn init() {
     let env = environ();
     if env.is_null() {
         return;
     }
     let (mut option, mut preload) = (None, None);
-    // SAFETY: `environ` ends with null. The dynamic linker calls this before main; where a running program loads us
-    // by dlopen(3), another thread may not change the array meanwhile, by the rules of setenv(3).
+    // SAFETY: `environ` is not null and ends with a null pointer, where the loop ends; its entries are strings. The
+    // dynamic linker calls this before main; where a running program calls dlopen(3), another thread must not change
+    // the environment meanwhile, by the rules of setenv(3).
     unsafe {
         let mut index = 0;
         while !(*env.add(index)).is_null() {
@@ -34,8 +35,9 @@ extern "C" fn init() {
         }
     }
     let Some(option) = option else { return };
-    // SAFETY: both are indexes of entries; the later one is removed first, so that the other stays right. The kernel
-    // put the array and its texts on the stack, where they may be written, as may what setenv(3) made of them.
+    // SAFETY: both indexes are of entries found above; the later one is removed first, so that the other stays valid.
+    // The array and its strings are writable: they are on the stack, where the kernel put them, or setenv(3) allocated
+    // them.
     unsafe {
         let emptied = preload.filter(|&p| without_us((*env.add(p)).add(b"LD_PRELOAD=".len())));
         let (first, second) = match emptied {
@@ -49,12 +51,12 @@ extern "C" fn init() {
     }
 }
 
-/// Shifts what follows over the entry. In place: a program may hold the array as main's third argument.
+/// Moves the entries after it one place forward. In place, since a program may use the array as main's third argument.
 ///
 /// # Safety
-/// `index` must be that of an entry of the array, which ends with null and is writable.
+/// `index` must be that of an entry of the array, which must end with a null pointer and be writable.
 unsafe fn remove(env: *mut *mut c_char, mut index: usize) {
-    // SAFETY: `index` is before the array's null, by `# Safety`, and the loop ends at that null.
+    // SAFETY: `index` is before the array's null pointer, by `# Safety`, and the loop ends when it has moved that one.
     unsafe {
         loop {
             let next = *env.add(index + 1);
@@ -67,15 +69,15 @@ unsafe fn remove(env: *mut *mut c_char, mut index: usize) {
     }
 }
 
-/// Drops our items from a list of libraries; true if nothing is left of it.
+/// Removes this library from a list of libraries; true if nothing is left in the list.
 ///
 /// # Safety
-/// `list` must be a writable text that ends with a NUL.
+/// `list` must point to a writable string that ends with a NUL.
 unsafe fn without_us(list: *mut c_char) -> bool {
     let list = list.cast::<u8>();
     let (mut read, mut write) = (0usize, 0usize);
-    // SAFETY: nothing behind the text's NUL is read, and `write` never overtakes `read`; that the text may be
-    // written is by `# Safety`.
+    // SAFETY: `read` stops at the string's NUL, and `write` is never greater than `read`: all accesses are inside the
+    // string, which is writable, by `# Safety`.
     unsafe {
         while *list.add(read) != 0 {
             let start = read;

@@ -1,16 +1,16 @@
-//! What each thread remembers of its last conversions: the day they fell on.
+//! Each thread caches the day of its last conversions.
 //!
-//! Programs mostly convert the present, so the next moment is on the same day under the same regime, and
-//! only the clock has to be told. A day is remembered when it is asked for twice in a row: one asked for
-//! once costs more to remember than to work out.
+//! Programs mostly convert the present: the next moment is on the same day, the same local time type is in force, and
+//! only hour, minute and second have to be computed. A day is cached when it is converted twice in a row: for a single
+//! conversion filling the cache costs more than it saves.
 //!
-//! A signal handler may convert while its thread does. Each slot counts its changes: the count is odd while
-//! one goes on, and whoever finds it odd, or another one afterwards, works the moment out. A thread and its own signal
-//! handlers are all that ever use a slot. So fences for the compiler keep the count and the fields in order, and
-//! the fields are atomic, for that is what a handler may share with the code that it interrupts.
+//! A signal handler may convert while its thread does. Each slot counts its changes: the count is odd during a change.
+//! A reader that finds it odd, or changed afterwards, computes the moment without the slot. Only one thread and its
+//! signal handlers use a slot. So compiler fences suffice to order the count and the fields, and the fields are atomic,
+//! because a handler shares them with the code that it interrupts.
 
 use crate::imports::{self, Tm};
-use crate::zones::Known;
+use crate::zones::CachedZone;
 use core::ffi::{CStr, c_char};
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,21 +19,21 @@ use core::sync::atomic::{
 };
 use needless_localtime::Civil;
 
-/// A day, or the part of it under one regime.
+/// A day, or the part of a day with one local time type.
 #[repr(C)]
 pub(crate) struct Slot {
     changes: AtomicU32,
-    /// How long it lasts; 0 for an empty slot.
+    /// Its length; 0 for an empty slot.
     seconds: AtomicU32,
-    /// Its first second since 1970-01-01 UTC.
+    /// Its first second, since 1970-01-01 UTC.
     start: AtomicI64,
-    /// Of which zone.
-    known: AtomicPtr<Known>,
-    /// What the clock shows then, in seconds after midnight.
+    /// The zone it was computed with.
+    cached: AtomicPtr<CachedZone>,
+    /// What the local clock shows at its start, in seconds after midnight.
     clock: AtomicU32,
-    /// Whether no other moment shows what the clock shows on that day.
+    /// Whether no other moment shows the same date and clock as a moment of this day.
     unique: AtomicBool,
-    /// All fields of a `Tm` but the clock's.
+    /// The fields of a `Tm` except hour, minute and second.
     mday: AtomicI32,
     mon: AtomicI32,
     year: AtomicI32,
@@ -42,15 +42,15 @@ pub(crate) struct Slot {
     isdst: AtomicI32,
     gmtoff: AtomicI64,
     zone: AtomicPtr<c_char>,
-    /// What the three variables say then.
+    /// The values of `tzname` and the two other variables.
     names: [AtomicPtr<c_char>; 2],
     timezone: AtomicI64,
     daylight: AtomicI32,
-    /// The day that was worked out last: its year, and the day of the year in the lower nine bits.
+    /// The last day that was computed: its year, and the day of the year in the lower nine bits.
     last_day: AtomicI64,
 }
 
-/// What is found in a slot.
+/// What a slot holds, apart from the fields that `Slot::find` writes.
 pub(crate) struct Hit {
     /// Seconds after midnight.
     pub(crate) second: u32,
@@ -67,26 +67,32 @@ impl Hit {
     }
 }
 
-/// Whether slots exist: elsewhere the code model needs a register that Rust does not hand to assembly.
-const REMEMBERS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+/// Whether slots exist. On ppc64le, access to thread-local variables needs a register that Rust does not let assembly
+/// use.
+const HAS_SLOTS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 pub(crate) const SECONDS_PER_DAY: i64 = 86_400;
 
 impl Slot {
-    /// Writes what is remembered of `t` to `tm`, the clock excepted; `None` if that is nothing.
+    /// Writes the fields of `t` to `tm`, except hour, minute and second, if the slot holds its day.
     ///
     /// # Safety
     /// `tm` must be writable.
     #[inline(always)]
-    pub(crate) unsafe fn find(&self, known: &'static Known, t: i64, tm: *mut Tm) -> Option<Hit> {
-        if !REMEMBERS {
+    pub(crate) unsafe fn find(
+        &self,
+        cached: &'static CachedZone,
+        t: i64,
+        tm: *mut Tm,
+    ) -> Option<Hit> {
+        if !HAS_SLOTS {
             return None;
         }
         let changes = self.changes.load(Relaxed);
         compiler_fence(Ordering::SeqCst);
         let into = t.wrapping_sub(self.start.load(Relaxed)) as u64;
         let here = into < u64::from(self.seconds.load(Relaxed))
-            && core::ptr::eq(self.known.load(Relaxed), known);
+            && core::ptr::eq(self.cached.load(Relaxed), cached);
         if !here || changes & 1 != 0 {
             return None;
         }
@@ -96,7 +102,7 @@ impl Slot {
             timezone: self.timezone.load(Relaxed),
             daylight: self.daylight.load(Relaxed),
         };
-        // SAFETY: `tm` is writable, by `# Safety`. If a handler came between, it is written again.
+        // SAFETY: `tm` is writable, by `# Safety`. If a handler changed the slot meanwhile, the caller writes it again.
         unsafe {
             (*tm).mday = self.mday.load(Relaxed);
             (*tm).mon = self.mon.load(Relaxed);
@@ -111,15 +117,16 @@ impl Slot {
         (self.changes.load(Relaxed) == changes).then_some(hit)
     }
 
-    /// The moment that is so many seconds into a local day under the flag (tm_isdst), if no other can be meant.
+    /// The moment `second` seconds after midnight of the local `day`, if the slot holds it and it is unique; `isdst` is
+    /// the flag of tm_isdst.
     #[inline(always)]
     pub(crate) fn moment(
         &self,
-        known: &'static Known,
+        cached: &'static CachedZone,
         (day, second): (i64, u32),
         isdst: i32,
     ) -> Option<i64> {
-        if !REMEMBERS {
+        if !HAS_SLOTS {
             return None;
         }
         let changes = self.changes.load(Relaxed);
@@ -129,7 +136,7 @@ impl Slot {
         let first_day = start.wrapping_add(self.gmtoff.load(Relaxed));
         let that_day = needless_localtime::day_of(first_day) == day
             && into < self.seconds.load(Relaxed)
-            && core::ptr::eq(self.known.load(Relaxed), known);
+            && core::ptr::eq(self.cached.load(Relaxed), cached);
         let meant = self.unique.load(Relaxed)
             && (isdst < 0 || (isdst > 0) == (self.isdst.load(Relaxed) > 0));
         compiler_fence(Ordering::SeqCst);
@@ -137,10 +144,10 @@ impl Slot {
         (that_day && meant && same).then(|| start.wrapping_add(i64::from(into)))
     }
 
-    /// Whether the moment worked out before is of the same local day, so that it is worth being remembered.
+    /// Whether the conversion before was on the same local day, so that caching it is worth the cost.
     #[inline(always)]
     pub(crate) fn is_of_last_day(&self, civil: &Civil) -> bool {
-        if !REMEMBERS {
+        if !HAS_SLOTS {
             return false;
         }
         let day = i64::from(civil.year) << 9 | i64::from(civil.yday);
@@ -149,32 +156,38 @@ impl Slot {
         last == day
     }
 
-    /// Remembers the day of `t`. What `tm`, to which `t` was converted, says but for the clock holds as long
-    /// as that day and `around`. It must be a copy that nobody else writes.
+    /// Caches the day of `t`. `tm` is `t` in local time; its fields, except hour, minute and second, are valid in the
+    /// part of that day that is in `around`. It must be a copy that no other thread writes.
     #[cold]
-    pub(crate) fn fill(&self, known: &'static Known, t: i64, tm: &Tm, around: Option<Range<i64>>) {
+    pub(crate) fn fill(
+        &self,
+        cached: &'static CachedZone,
+        t: i64,
+        tm: &Tm,
+        around: Option<Range<i64>>,
+    ) {
         let Some(around) = around else { return };
         let clock = i64::from(tm.hour * 3600 + tm.min * 60 + tm.sec);
-        // The day's year fits, so that there are seconds to spare on both sides.
+        // No overflow: the day's year fits `tm_year`, and an `i64` has room for many more years.
         let midnight = t - clock;
         let start = midnight.max(around.start);
         let end = (midnight + SECONDS_PER_DAY).min(around.end);
-        let apart = known.zone.offsets_apart();
+        let apart = cached.zone.max_offset_difference();
         let unique = midnight.checked_sub(apart).is_some_and(|first| first >= around.start)
             && (midnight + SECONDS_PER_DAY)
                 .checked_add(apart)
                 .is_some_and(|last| last <= around.end);
-        let globals = known.zone.globals_at(Some(t));
+        let globals = cached.zone.globals_at(Some(t));
         let changes = self.changes.load(Relaxed);
         if changes & 1 != 0 {
-            // We interrupted the one who is at it.
+            // A signal handler interrupted a change.
             return;
         }
         self.changes.store(changes | 1, Relaxed);
         compiler_fence(Ordering::SeqCst);
         self.seconds.store((end - start) as u32, Relaxed);
         self.start.store(start, Relaxed);
-        self.known.store(core::ptr::from_ref(known).cast_mut(), Relaxed);
+        self.cached.store(core::ptr::from_ref(cached).cast_mut(), Relaxed);
         self.clock.store((start - midnight) as u32, Relaxed);
         self.unique.store(unique, Relaxed);
         self.mday.store(tm.mday, Relaxed);
@@ -195,19 +208,19 @@ impl Slot {
     }
 }
 
-/// This thread's two slots.
-#[repr(C, align(64))]
+/// This thread's two slots. Not aligned to a cache line: dlopen(3) puts initial-exec variables only where their
+/// alignment is no greater than that of the program's own block, which may be 16 on aarch64.
+#[repr(C, align(16))]
 struct Slots {
     local: Slot,
     universal: Slot,
 }
 
-// Zeros are an empty slot. The initial-exec model, as a library that is loaded with its program may use it:
-// no call of the dynamic linker's, which could allocate.
+// Zeros are an empty slot. The initial-exec model needs no call of the dynamic linker, which could allocate.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 core::arch::global_asm!(
     ".pushsection .tbss.needless_slots,\"awT\",@nobits",
-    ".balign 64",
+    ".balign {align}",
     ".globl needless_slots",
     ".hidden needless_slots",
     ".type needless_slots, %object",
@@ -215,6 +228,7 @@ core::arch::global_asm!(
     "needless_slots:",
     ".zero {size}",
     ".popsection",
+    align = const align_of::<Slots>(),
     size = const size_of::<Slots>(),
 );
 
@@ -222,7 +236,8 @@ core::arch::global_asm!(
 #[inline(always)]
 fn slots() -> *mut Slots {
     let slots: *mut Slots;
-    // SAFETY: computes the address of a thread-local variable (ELF TLS, variant II).
+    // SAFETY: only computes an address: the thread pointer plus the variable's offset (ELF TLS, variant II), which the
+    // dynamic linker stored in the GOT entry.
     unsafe {
         core::arch::asm!(
             "mov {slots}, qword ptr [rip + needless_slots@GOTTPOFF]",
@@ -238,7 +253,8 @@ fn slots() -> *mut Slots {
 #[inline(always)]
 fn slots() -> *mut Slots {
     let slots: *mut Slots;
-    // SAFETY: computes the address of a thread-local variable (ELF TLS, variant I).
+    // SAFETY: only computes an address: the thread pointer plus the variable's offset (ELF TLS, variant I), which the
+    // dynamic linker stored in the GOT entry.
     unsafe {
         core::arch::asm!(
             "mrs {thread}, tpidr_el0",
@@ -256,7 +272,7 @@ fn slots() -> *mut Slots {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
 fn slots() -> *mut Slots {
-    // SAFETY: all bits zero are a value of each field.
+    // SAFETY: all fields are atomic integers, booleans and pointers, for which zero bytes are valid.
     static NEVER_USED: Slots = unsafe { core::mem::zeroed() };
     (&raw const NEVER_USED).cast_mut()
 }
@@ -264,15 +280,15 @@ fn slots() -> *mut Slots {
 /// This thread's slot for local time.
 #[inline(always)]
 pub(crate) fn local() -> &'static Slot {
-    // SAFETY: the slots live as long as the thread, which does not hand the reference on; all bits, zeros first, are
-    // valid in their fields, and those are atomic.
+    // SAFETY: the slots live as long as the thread, and callers use the reference only in the same thread. The fields
+    // are atomic, and zero bytes, which they start with, are valid for them.
     unsafe { &(*slots()).local }
 }
 
 /// This thread's slot for UTC.
 #[inline(always)]
 pub(crate) fn universal() -> &'static Slot {
-    // SAFETY: the slots live as long as the thread, which does not hand the reference on; all bits, zeros first, are
-    // valid in their fields, and those are atomic.
+    // SAFETY: the slots live as long as the thread, and callers use the reference only in the same thread. The fields
+    // are atomic, and zero bytes, which they start with, are valid for them.
     unsafe { &(*slots()).universal }
 }

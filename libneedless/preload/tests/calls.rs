@@ -1,11 +1,11 @@
-//! What the library asks of the kernel, counted by strace; and what of the dynamic linker.
+//! The library's system calls, counted by strace, and what it needs of the dynamic linker.
 
 mod common;
 
 use common::{have, library, may_mount, program, run, with_a_link};
 use std::process::Command;
 
-/// The calls of a program under strace, without those that start and end it: strace's summary by name.
+/// All system calls of a program, as lines of strace's log.
 fn calls(program: &std::path::Path, conversions: &str, preloaded: bool) -> Vec<String> {
     let log = tempfile::NamedTempFile::new().expect("a file");
     let mut c = Command::new("strace");
@@ -31,10 +31,10 @@ fn one_call_a_second_in_a_million_conversions() {
     let seconds = start.elapsed().as_secs() as usize;
     let stats = |log: &[String]| log.iter().filter(|l| l.contains("\"/etc/localtime\"")).count();
     let plain = stats(&calls(&storm, "600", false));
-    assert!(plain >= 600, "the C library asks each time: {plain}");
-    // One in each further second that the million takes.
+    assert!(plain >= 600, "the C library checks the file each time: {plain}");
+    // One more in each second that the million takes.
     let more = many.len() - few.len();
-    assert!(more <= seconds + 1, "{more} calls more:\n{}", many.join("\n"));
+    assert!(more <= seconds + 1, "{more} more calls:\n{}", many.join("\n"));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn needs_the_c_library_alone_of_any_version() {
     for line in undefined {
         assert!(line.contains("WEAK"), "{line}");
     }
-    // Else a function of the program's of the same name would be called in its place.
+    // Otherwise the program's own function of that name would be called instead.
     for line in read("-r").lines().filter(|line| line.contains("R_")) {
         let name = line.split_whitespace().nth(4).unwrap_or_default();
         let ours =
@@ -85,15 +85,16 @@ fn needs_the_c_library_alone_of_any_version() {
         "__strftime_l",
         "wcsftime",
         "wcsftime_l",
-        // To keep their zone in step: see src/step.rs.
+        // To keep their zone the same: see src/libc_sync.rs.
         "strptime",
         "strptime_l",
         "vsyslog",
         "__vsyslog_chk",
     ];
-    let variadic: &[_] = match cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        true => &["syslog", "__syslog_chk"],
-        false => &[],
+    let variadic: &[_] = if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        &["syslog", "__syslog_chk"]
+    } else {
+        &[]
     };
     let mut exported: Vec<_> = symbols
         .lines()
@@ -103,7 +104,7 @@ fn needs_the_c_library_alone_of_any_version() {
     exported.sort_unstable();
     let mut wanted = [&wanted[..], variadic].concat();
     wanted.sort_unstable();
-    assert_eq!(exported, wanted, "exactly the functions it stands in for");
+    assert_eq!(exported, wanted, "exactly the functions that it replaces");
 }
 
 #[test]
@@ -156,9 +157,9 @@ fn threads_forks_signals_and_flips() {
     assert_eq!(String::from_utf8_lossy(&out.stdout), "done\n", "{:?}", out.status);
 }
 
-/// Whoever else writes the structure that localtime gives to all, localtime_r stays right.
+/// localtime_r stays right, whatever other threads write to the structure that localtime returns.
 #[test]
-fn the_shared_structure_is_not_believed() {
+fn localtime_r_does_not_read_the_shared_structure() {
     let shared = program("shared", &[]);
     let out = run(Command::new(&shared).arg("2000"), Some("Europe/Athens"), true);
     assert_eq!(String::from_utf8_lossy(&out.stdout), "done\n", "{:?}", out.status);
@@ -172,7 +173,7 @@ fn flips_of_the_variable_leave_nothing_behind() {
         assert!(out.status.success(), "{out:?}");
         String::from_utf8_lossy(&out.stdout).trim().parse().expect("a number")
     };
-    // In kB, which the kernel counts in batches of up to 256: one byte per flip would be 976.
+    // In kB. The kernel counts in batches of up to 256; one byte per flip would be 976.
     let start = grown("10", "2");
     let many_flips = grown("1000000", "2") - start;
     assert!(many_flips <= 256, "{many_flips} kB");
@@ -180,11 +181,11 @@ fn flips_of_the_variable_leave_nothing_behind() {
     assert!((100..=10 * 1024).contains(&many_values), "{many_values} kB");
 }
 
-/// Zones that are met for the first time take a bounded room, whatever comes: beyond it they are the C library's, which
-/// answers the same. Room for what the C library itself takes is left.
+/// New zones take bounded memory: beyond the bound the C library answers, and the answers are the same. The C library's
+/// own memory is compared with a run without this library.
 #[test]
-fn zones_take_a_bounded_room() {
-    // All of the library's own memory, and what the kernel counts in a program that runs otherwise.
+fn zones_take_bounded_memory() {
+    // The library's own memory, in kB, and some for differences between two runs.
     const ROOM: i64 = 400 + 100;
     if !may_mount() {
         return;

@@ -1,4 +1,4 @@
-//! CPython's own tests of time and datetime, with the library as without it.
+//! CPython's own tests of time and datetime have the same results with the library as without it.
 
 mod common;
 
@@ -16,8 +16,8 @@ fn python() -> Option<&'static str> {
     needed(found.ok_or("no python3 with its tests (libpython3.N-testsuite)".into()))
 }
 
-/// How many tests ran and how they ended, without how long it took.
-fn verdict(python: &str, name: &str, tz: Option<&str>, preloaded: bool) -> String {
+/// How many tests ran and how they ended, without the time that they took.
+fn results(python: &str, name: &str, tz: Option<&str>, preloaded: bool) -> String {
     let mut command = Command::new(python);
     command.args(["-m", "unittest", "-q", name]);
     let out = run(&mut command, tz, preloaded);
@@ -35,8 +35,8 @@ fn tests_of_time_and_datetime_pass() {
     for (name, tz) in
         [("test.test_time", None), ("test.test_time", zone), ("test.test_datetime", None)]
     {
-        let without = verdict(python, name, tz, false);
-        let with = verdict(python, name, tz, true);
+        let without = results(python, name, tz, false);
+        let with = results(python, name, tz, true);
         println!("{name}, TZ={tz:?}: {with}");
         assert!(with.starts_with("Ran ") && with.contains(", OK"), "{with}");
         assert_eq!(with, without);

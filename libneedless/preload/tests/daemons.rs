@@ -1,11 +1,11 @@
-//! A program that has looked at the zone may leave its root directory, forbid itself system calls or lose the file: all
-//! is as with the C library alone.
+//! A program that has used a zone may change its root directory, forbid itself system calls or lose the file: it
+//! behaves as with the C library alone.
 
 mod common;
 
 use common::{may_mount, program, with_a_link};
 
-/// What the program does, and how it looked before: see c/daemon.c.
+/// `how`: what the program does; `looks`: how it used the zone before. See c/daemon.c.
 fn same(how: u8, looks: &[u8]) {
     if !may_mount() {
         return;
@@ -24,21 +24,21 @@ fn same(how: u8, looks: &[u8]) {
 }
 
 #[test]
-fn another_root_has_the_zone_of_before() {
+fn after_chroot_the_zone_stays() {
     same(0, &[0, 1, 2, 3]);
 }
 
 #[test]
-fn a_sandbox_without_files_kills_nobody() {
+fn a_seccomp_filter_without_file_calls_kills_no_program() {
     same(1, &[0, 1, 2, 3]);
 }
 
 #[test]
-fn a_sandbox_with_the_c_librarys_calls_is_enough() {
+fn a_seccomp_filter_with_the_c_librarys_calls_suffices() {
     same(2, &[0, 2]);
 }
 
 #[test]
-fn a_file_that_changes_or_goes_is_seen_by_those_who_look() {
+fn functions_that_check_the_file_see_it_change_or_go() {
     same(3, &[0, 1, 2, 3]);
 }

@@ -1,5 +1,4 @@
-//! Whatever a program does to its environment, its zone is what the C library would say, and nothing is read that is
-//! not there any more.
+//! Whatever a program does to its environment, its zone is the C library's, and no freed memory is read.
 
 mod common;
 
@@ -8,9 +7,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How many things the program does.
+/// What the program does: see c/environ.c.
 const WHICH: [&str; 4] = ["0", "1", "2", "3"];
-/// How many variables it starts with.
+/// With how many variables it starts.
 const VARIABLES: [usize; 4] = [1, 2, 4, 20];
 
 fn with_variables(mut command: Command, variables: usize) -> Command {
@@ -51,7 +50,7 @@ fn nothing_is_read_that_was_freed() {
     }
 }
 
-/// bash rewrites its exported variables in place: the same array, the same last entry, `TZ` in the middle.
+/// bash rewrites its exported variables in place: the array and its last entry stay, `TZ` is in the middle.
 #[test]
 fn bash_prints_the_zone_that_is_set() {
     if !have("bash") {
@@ -86,7 +85,7 @@ impl Random {
     }
 }
 
-/// Exports, removals, zones for one command and for all, in any order, with the time printed in between.
+/// Exports, removals, zones for one command and for all, in random order; the time is printed after each.
 fn script(random: &mut Random) -> String {
     const ZONES: [&str; 6] =
         ["Asia/Tokyo", "JST-9", "Europe/Athens", "", ":America/New_York", "EST5EDT,M3.2.0,M11.1.0"];
@@ -125,7 +124,7 @@ fn random_scripts_of_bash_print_the_same() {
     }
 }
 
-/// A program of the test's own functions of these names: ours must not call them.
+/// The program defines functions of these names itself: the library must not call them.
 #[test]
 fn a_programs_own_functions_are_not_called() {
     let own: PathBuf = program("own", &[]);
@@ -134,7 +133,7 @@ fn a_programs_own_functions_are_not_called() {
     }
 }
 
-/// By dlopen, into a namespace of the dynamic linker's that has no C library yet, and beside one.
+/// By dlopen, and by dlmopen into a namespace without and with a C library.
 #[test]
 fn it_answers_wherever_it_is_loaded() {
     let namespaces = program("namespaces", &["-ldl"]);

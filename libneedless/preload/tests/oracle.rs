@@ -1,10 +1,9 @@
-//! Asks the preloaded library and a second C library, in one process, for all that programs see: each
-//! function of the family, `errno`, `tzname`, static and callers' buffers. `c/oracle.c` compares; the inputs
-//! are those of the engine's own oracle.
+//! Compares the preloaded library with a second C library in the same process: each function, `errno`, `tzname`,
+//! static buffers and callers' buffers. `c/oracle.c` compares; the inputs are those of the engine's own oracle.
 //!
-//! It asks of every zone once, then of any until half a minute is over; with `NEEDLESS_ORACLE=COUNT` until
-//! COUNT comparisons are made, with `NEEDLESS_ORACLE_SECONDS=N` for that long. `NEEDLESS_SEED=N` chooses other
-//! random inputs. A comparison is one question answered by both.
+//! It tests every zone once, then random ones for half a minute; with `NEEDLESS_ORACLE=COUNT` until COUNT comparisons
+//! are made, with `NEEDLESS_ORACLE_SECONDS=N` for N seconds. `NEEDLESS_SEED=N` chooses other random inputs. A
+//! comparison is one call answered by both.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod common;
@@ -20,13 +19,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// How long chance goes on where no count is asked for: a slice for each `make test`.
+/// How long random inputs are tested if no count is given: short enough for each `make test`.
 const SECONDS: u64 = 30;
-/// Moments of one zone that are written down, at most: a corrupted header may count a million.
+/// How many moments of one zone are tested, at most: a corrupted header may count a million.
 const MOMENTS: usize = 600;
 
-/// Texts whose every answer POSIX settles.
-const SOUND: [&str; 5] = [
+/// TZ strings for which POSIX specifies every answer.
+const SPECIFIED: [&str; 5] = [
     "JST-9",
     "UTC0",
     "EST5EDT,M3.2.0,M11.1.0",
@@ -38,13 +37,13 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect(variable))
 }
 
-/// A line of the file that `oracle.c` reads: the class, `TZ`, moments worth a look.
+/// Writes a line of the file that `oracle.c` reads: the class, `TZ`, moments to test.
 fn line(to: &mut String, class: char, tz: &[u8], moments: &[i64]) {
     write!(to, "{class} ").expect("a string grows");
     for byte in tz {
         write!(to, "{byte:02x}").expect("a string grows");
     }
-    // An empty value: one NUL.
+    // An empty value is one NUL.
     if tz.is_empty() {
         to.push_str("00");
     }
@@ -54,7 +53,7 @@ fn line(to: &mut String, class: char, tz: &[u8], moments: &[i64]) {
     to.push('\n');
 }
 
-/// All that is asked about; corrupted and compiled files are in the directory.
+/// The text of the file that `oracle.c` reads; corrupted and compiled zone files are put into `scratch`.
 fn questions(random: &mut Random, scratch: &Path) -> String {
     let mut list = String::new();
     let mut zones = needed(zone_files(Path::new(ZONEINFO))).unwrap_or_default();
@@ -67,16 +66,16 @@ fn questions(random: &mut Random, scratch: &Path) -> String {
         let moments = if new { transitions(bytes) } else { Vec::new() };
         line(&mut list, 's', name.as_bytes(), &moments);
     }
-    for text in SOUND {
+    for text in SPECIFIED {
         line(&mut list, 's', text.as_bytes(), &[1_711_846_800, 1_729_990_800]);
     }
     let mut texts: Vec<Vec<u8>> = inputs::TEXTS.iter().map(|text| text.as_bytes().into()).collect();
     texts.extend((0..1500).map(|_| text(random)));
-    // The cross libraries may be ones without the correction of glibc's bug 29951, to which posixrules is
-    // another thing: see the engine's oracle.
+    // C libraries for other architectures may lack the fix of glibc's bug 29951, without which posixrules is read
+    // differently: see the engine's oracle.
     let rules = std::fs::read(Path::new(ZONEINFO).join("posixrules")).unwrap_or_default();
-    let elsewhere = std::env::var_os("NEEDLESS_CROSS_TARGET").is_some();
-    texts.retain(|text| !elsewhere || Zone::with_posixrules(text, &rules).is_none());
+    let is_cross = std::env::var_os("NEEDLESS_CROSS_TARGET").is_some();
+    texts.retain(|text| !is_cross || Zone::with_posixrules(text, &rules).is_none());
     for text in texts {
         if !inputs::is_undefined(&text) && !text.contains(&0) {
             line(&mut list, 'o', &text, &[]);
@@ -99,7 +98,7 @@ fn questions(random: &mut Random, scratch: &Path) -> String {
 }
 
 #[test]
-fn a_second_c_library_answers_alike() {
+fn a_second_c_library_answers_the_same() {
     let oracle = common::program("oracle", &["-ldl"]);
     let goal = number("NEEDLESS_ORACLE", 0);
     let seconds = number("NEEDLESS_ORACLE_SECONDS", if goal == 0 { SECONDS } else { 0 });
@@ -107,7 +106,7 @@ fn a_second_c_library_answers_alike() {
     let scratch = tempfile::tempdir().expect("a directory for files");
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15) | 1);
     let all = questions(&mut random, scratch.path());
-    // In the second locale a fifth of them: what a locale changes are names, not zones.
+    // A fifth of them in the second locale, which changes names only, not zones.
     let some: String = all.split_inclusive('\n').step_by(5).collect();
     for (locale, list, part) in [("C", all, 2), ("C.UTF-8", some, 2)] {
         let path = scratch.path().join(locale);
@@ -119,6 +118,6 @@ fn a_second_c_library_answers_alike() {
         let said = String::from_utf8_lossy(&out.stdout);
         println!("seed {seed}, locale {locale}\n{said}");
         assert!(said.trim_end().ends_with(" comparisons"), "{:?}: {out:?}", out.status);
-        assert!(out.status.success(), "the second C library answers otherwise:\n{said}");
+        assert!(out.status.success(), "the second C library answers differently:\n{said}");
     }
 }

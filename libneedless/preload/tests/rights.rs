@@ -1,6 +1,6 @@
-//! A program with another's rights believes as little of `TZ` as the C library lets it. The dynamic linker
-//! preloads nothing into such a program, unless root has put it into a directory of the system: here the
-//! program is linked with the library instead.
+//! In a set-user-ID program the library refuses the same values of `TZ` as the C library. The dynamic linker preloads
+//! a library into such a program only from a system directory, where root must have put it: here the program is linked
+//! with the library instead.
 
 mod common;
 
@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn set_user_id_programs_are_as_strict_as_the_c_librarys() {
-    // /proc/self belongs to whom the process runs as.
+fn set_user_id_programs_refuse_what_the_c_library_refuses() {
+    // /proc/self belongs to the user of this process.
     let root = std::fs::metadata("/proc/self")
         .is_ok_and(|self_| std::os::unix::fs::MetadataExt::uid(&self_) == 0);
     if needed(root.then_some(()).ok_or("not root: no set-user-ID program".into())).is_none()
@@ -20,7 +20,7 @@ fn set_user_id_programs_are_as_strict_as_the_c_librarys() {
     {
         return;
     }
-    // Where everybody can go, and where set-user-ID counts.
+    // A directory that everybody can read, on a file system where set-user-ID is in effect.
     let folder = tempfile::Builder::new()
         .permissions(std::fs::Permissions::from_mode(0o755))
         .tempdir_in("/var/tmp")
@@ -59,13 +59,13 @@ fn set_user_id_programs_are_as_strict_as_the_c_librarys() {
         let ours = say("ours", &linked, secure);
         assert_eq!(ours, theirs);
         assert!(theirs.contains(if secure { "secure 1\n" } else { "secure 0\n" }), "{theirs}");
-        // Else nothing is refused, and nothing tested.
+        // Otherwise nothing was refused, and nothing tested.
         let seen = theirs.lines().filter(|line| line.contains("JST 32400")).count();
         assert_eq!(seen < 6, secure, "{theirs}");
     }
 }
 
-/// What it prints as an ordinary user, with a `TZDIR` of that user's.
+/// What it prints when an ordinary user runs it with `TZDIR` set to `directory`.
 fn said(target: &Path, who: &str, values: &[String], directory: &Path) -> String {
     let out = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

@@ -52,7 +52,7 @@ fn every_function_in_many_zones() {
 
 #[test]
 fn every_function_with_tz_unset() {
-    // Position-dependent, too: its copies of tzname, timezone and daylight must be the ones written.
+    // Also position-dependent: there the program's copies of tzname, timezone and daylight must be written.
     for options in [&[][..], &["-no-pie"], &["-fPIE", "-pie"]] {
         let sweep = program("sweep", options);
         same(
@@ -79,7 +79,7 @@ fn with_a_locale() {
     );
 }
 
-/// In locales of other alphabets, eras and orders, built here where localedef is.
+/// In locales with other alphabets, eras and orders, built if localedef is installed.
 #[test]
 fn random_formats() {
     let formats = program("formats", &[]);
@@ -89,7 +89,7 @@ fn random_formats() {
     if have("localedef") {
         for language in ["en_US", "el_GR", "ja_JP", "fa_IR", "th_TH", "my_MM", "tr_TR"] {
             let name = format!("{language}.UTF-8");
-            // Its status tells of warnings only; whether there is a locale is seen below.
+            // Its exit status also reports warnings; whether the locale exists is seen below.
             Command::new("localedef")
                 .args(["-i", language, "-f", "UTF-8"])
                 .arg(locales.join(&name))
@@ -108,16 +108,16 @@ fn random_formats() {
 
 #[test]
 fn years_that_do_not_fit() {
-    let beyond = program("beyond", &[]);
-    same(|| Command::new(&beyond), None);
+    let overflow = program("overflow", &[]);
+    same(|| Command::new(&overflow), None);
 }
 
 #[test]
-fn strptime_and_syslog_are_in_step() {
+fn strptime_and_syslog_use_the_same_zone() {
     // As they are called with and without _FORTIFY_SOURCE.
     for options in [&[][..], &["-O2", "-D_FORTIFY_SOURCE=2"]] {
-        let step = program("step", options);
-        let [plain, preloaded] = [false, true].map(|on| run(&mut Command::new(&step), None, on));
+        let sync = program("libc_sync", options);
+        let [plain, preloaded] = [false, true].map(|on| run(&mut Command::new(&sync), None, on));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(
             plain.status.success() && plain.stderr.starts_with(b"step: 0 two 3.5"),
@@ -191,7 +191,7 @@ fn scripts_print_the_same() {
 }
 
 #[test]
-fn once_leaves_children_alone() {
+fn with_once_children_run_without_the_library() {
     let script = r#"env | grep -E '^(LD_PRELOAD|NEEDLESS)' | sed 's|=/.*/|=|'"#;
     let out = |once: &str, more: &str| {
         let library = common::library().display().to_string();
@@ -230,14 +230,14 @@ fn a_static_program_and_a_musl_one_still_run() {
 
 /// musl has no `strptime_l`.
 #[test]
-fn what_the_c_library_does_not_have_fails_with_a_reason() {
+fn a_function_that_the_c_library_lacks_fails_with_enosys() {
     let Some(absent) = musl_program("absent") else { return };
     let out = run(&mut Command::new(absent), None, true);
     let said = String::from_utf8_lossy(&out.stdout);
     assert_eq!(said, "nothing: Function not implemented\n", "{out:?}");
 }
 
-/// The program `tests/c/NAME.c` with the other C library; `None` where that cannot be made.
+/// The program `tests/c/NAME.c` with musl; `None` if musl-gcc is not installed.
 fn musl_program(name: &str) -> Option<PathBuf> {
     if !have("musl-gcc") {
         return None;

@@ -1,4 +1,4 @@
-//! What calls and runs cost: clock, CPU, page faults; and how the subjects are started.
+//! What calls and runs cost: clock, CPU, page faults; and how to start the subjects.
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -15,7 +15,7 @@ pub(crate) struct Spent {
     pub(crate) sys: u64,
     /// Page faults that had to read from a disk.
     pub(crate) major: u64,
-    /// Those that did not.
+    /// Page faults that did not.
     pub(crate) minor: u64,
 }
 
@@ -55,12 +55,12 @@ fn nanoseconds(time: TimeVal) -> u64 {
     u64::try_from(time.tv_sec() * 1_000_000_000 + time.tv_usec() * 1_000).unwrap_or(0)
 }
 
-/// What this process (or the children it waited for) used so far.
+/// What this process (or the children that it waited for) has used until now.
 pub(crate) fn usage(who: UsageWho) -> Usage {
     getrusage(who).expect("getrusage(2) fails only for arguments that the type does not allow")
 }
 
-/// How a subject is started.
+/// How to start a subject.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subject<'a> {
     /// What it calls.
@@ -69,17 +69,17 @@ pub(crate) struct Subject<'a> {
     pub(crate) calls: u64,
     /// `None`: unset.
     pub(crate) tz: Option<&'a str>,
-    /// One of [`crate::ETC_LOCALTIME`]; `None`: the machine's own.
+    /// One of [`ETC_LOCALTIME`](crate::subject::ETC_LOCALTIME); `None`: the machine's own.
     pub(crate) etc_localtime: Option<&'a str>,
     /// The library to preload.
     pub(crate) engine: Option<&'a std::path::Path>,
 }
 
-/// What a subject tells.
+/// What a subject printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) spent: Spent,
-    /// The C library that it has ("glibc 2.36").
+    /// Its C library ("glibc 2.36").
     pub(crate) library: String,
 }
 
@@ -89,14 +89,14 @@ impl Subject<'_> {
         let program = std::env::current_exe()
             .map_err(|error| format!("cannot find our own program: {error}"))?;
         let mut words: Vec<OsString> =
-            ["needless", crate::SUBJECT, self.function, &self.calls.to_string()]
+            ["needless-lab", crate::subject::COMMAND, self.function, &self.calls.to_string()]
                 .map(OsString::from)
                 .into();
         words.extend(self.etc_localtime.map(OsString::from));
         Ok((program, words))
     }
 
-    /// Its environment: ours, but for what matters here.
+    /// Its environment: ours without the variables that change the results, and those it is measured with.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         const OURS: [&str; 3] = ["TZ", "TZDIR", "LD_PRELOAD"];
         let kept = |(name, _): &(OsString, OsString)| {
@@ -112,7 +112,7 @@ impl Subject<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// What stands in its way, in words for "skipped: …".
+    /// Why it cannot be measured, in words for "skipped: …".
     pub(crate) fn measure(&self) -> Result<Measured, String> {
         let (program, words) = self.words()?;
         let done = Command::new(&program)
@@ -124,11 +124,11 @@ impl Subject<'_> {
             .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
         if !done.status.success() {
             let said = String::from_utf8_lossy(&done.stderr);
-            let said = said.trim().trim_start_matches("needless: ");
+            let said = said.trim().trim_start_matches("needless-lab: ");
             return Err(if said.is_empty() { done.status.to_string() } else { said.to_owned() });
         }
         let (measured, engine) = parse(&String::from_utf8_lossy(&done.stdout))
-            .ok_or("our own program told no figures")?;
+            .ok_or("our own program printed no figures")?;
         match (self.engine, engine) {
             (Some(library), false) => Err(format!("{} was not loaded", library.display())),
             _ => Ok(measured),
@@ -136,7 +136,7 @@ impl Subject<'_> {
     }
 }
 
-/// What [`crate::subject`] printed, and whether the engine was there.
+/// What [`subject`](crate::subject::subject) printed, and whether the engine was loaded.
 fn parse(line: &str) -> Option<(Measured, bool)> {
     let mut words = line.trim().splitn(5, ' ');
     let mut number = || words.next()?.parse().ok();
@@ -150,14 +150,7 @@ pub(crate) fn least(of: Vec<Measured>) -> Option<Measured> {
     of.into_iter().min_by_key(|one| one.spent.cpu())
 }
 
-/// `n` with a comma between thousands, for a title.
-pub(crate) fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
-    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
-}
-
-/// What to say where programs that wait for nothing took longer than their CPU time: others wanted the
+/// A sentence, if programs that wait for nothing took longer than their CPU time: then other programs used the
 /// processor.
 pub(crate) fn busy<'a>(all: impl Iterator<Item = &'a Spent>) -> Option<String> {
     let mut sum = Spent::default();
@@ -165,8 +158,8 @@ pub(crate) fn busy<'a>(all: impl Iterator<Item = &'a Spent>) -> Option<String> {
     let ratio = sum.real as f64 / sum.cpu().max(1) as f64;
     (ratio > 1.25).then(|| {
         format!(
-            "This machine was busy: what is measured waited for a processor, and the clock's time is {ratio:.1} times its \
-             CPU time. CPU times are higher than on a quiet one, too; compare them with each other only."
+            "This machine was busy: the measured programs waited for a processor, and their clock time is {ratio:.1} times their \
+             CPU time. CPU times, too, are higher than on an idle machine; compare them only with each other."
         )
     })
 }

@@ -1,7 +1,7 @@
 //! What is measured: the C library's time functions, called in a loop by this very program.
 //!
-//! The calls go through the dynamic linker like those of any program, so that a preloaded library
-//! takes them. Reached by [`SUBJECT`], which is for [`crate::measure`] alone.
+//! The calls go through the dynamic linker, as in any program, so that a preloaded library can replace
+//! them. [`crate::measure`] starts it with [`COMMAND`].
 
 use crate::measure::{Spent, usage};
 use crate::private;
@@ -13,29 +13,32 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The subcommand of needless that is a subject. Like no word that a user may mistype: it would be
-/// offered as what was meant.
-pub const SUBJECT: &str = "__subject";
+/// The hidden subcommand. It resembles no word that a user may mistype: clap would suggest it.
+pub(crate) const COMMAND: &str = "__subject";
 
-/// What `/etc/localtime` may be made for a subject, in a mount namespace of its own: a link to the zone
-/// file of [`TOKYO`], or a copy of it.
-pub const ETC_LOCALTIME: [&str; 2] = ["symlink", "file"];
+/// What `/etc/localtime` can be for a subject, in a private mount namespace: a link to [`TOKYO`], or a copy of
+/// it.
+pub(crate) const ETC_LOCALTIME: [&str; 2] = ["symlink", "file"];
 
 /// The zone of the riddle of 2015.
 pub(crate) const TOKYO: &str = "/usr/share/zoneinfo/Asia/Tokyo";
 
-// Those that the libc crate does not declare on every target.
+// The libc crate does not declare these on every target.
 unsafe extern "C" {
     fn tzset();
     fn ctime(time: *const i64) -> *const c_char;
 }
 
-/// Calls `function` `calls` times and prints what that took, as [`Spent`] reads it. `etc_localtime`: one
-/// of [`ETC_LOCALTIME`], made before.
+/// Calls `function` `calls` times and prints what that cost, as [`Spent::line`] writes it. `etc_localtime`: one
+/// of [`ETC_LOCALTIME`], made before the calls.
 ///
 /// # Errors
-/// One line: there is no such function, or what must be mounted cannot be.
-pub fn subject(function: &str, calls: u64, etc_localtime: Option<&str>) -> Result<(), String> {
+/// One line: there is no such function, or the mount failed.
+pub(crate) fn subject(
+    function: &str,
+    calls: u64,
+    etc_localtime: Option<&str>,
+) -> Result<(), String> {
     if let Some(what) = etc_localtime {
         make_localtime(what)?;
     }
@@ -43,7 +46,7 @@ pub fn subject(function: &str, calls: u64, etc_localtime: Option<&str>) -> Resul
         return sample(calls).map_err(|error| format!("cannot print: {error}"));
     }
     let spent = spend(function, calls).ok_or_else(|| format!("{function}: no such function"))?;
-    // What was asked for in LD_PRELOAD and could not be loaded leaves the C library's own functions.
+    // If the library of LD_PRELOAD could not be loaded, the C library's functions were called.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let engine = maps.contains("libneedless_localtime.so");
     writeln!(std::io::stdout(), "{} {engine} {}", spent.line(), library())
@@ -58,7 +61,7 @@ fn sample(calls: u64) -> std::io::Result<()> {
     writeln!(out, "Godspeed, dear friend!")
 }
 
-/// /etc becomes a folder with nothing but localtime: what else is in it was read already.
+/// /etc becomes a folder with only localtime in it: the other files there were read at the start.
 fn make_localtime(what: &str) -> Result<(), String> {
     let zone = std::fs::read(TOKYO)
         .map_err(|error| format!("{TOKYO}: {error}; the package tzdata has it"))?;
@@ -71,11 +74,11 @@ fn make_localtime(what: &str) -> Result<(), String> {
     made.map_err(|error| format!("cannot make a private /etc/localtime: {error}"))
 }
 
-/// The C library of this program, and its version where it tells.
+/// The C library of this program, and its version if it has a function for that.
 fn library() -> String {
     #[cfg(target_env = "gnu")]
     {
-        // SAFETY: returns a constant text that lives as long as the process.
+        // SAFETY: the function returns a constant C string that lives as long as the process.
         let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
         format!("glibc {}", version.to_string_lossy())
     }
@@ -83,7 +86,7 @@ fn library() -> String {
     "musl".to_owned()
 }
 
-/// What `calls` calls of `function` take. Each call is of a moment one second later, from now on.
+/// What `calls` calls of `function` cost. The first converts the time of now, each next one a second later.
 fn spend(function: &str, calls: u64) -> Option<Spent> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let now = i64::try_from(now).unwrap_or(0);
@@ -91,11 +94,11 @@ fn spend(function: &str, calls: u64) -> Option<Spent> {
     Some(match function {
         "localtime" => repeat(calls, now, second),
         "localtime_r" => {
-            // POSIX has localtime_r look at TZ only if it wants to.
-            // SAFETY: this process has one thread, and nothing changes its environment.
+            // POSIX lets localtime_r ignore TZ; tzset does not.
+            // SAFETY: the process has one thread, and nothing changes its environment.
             unsafe { tzset() };
             let mut fields = no_fields();
-            // SAFETY: both point to memory of ours that lives for the call.
+            // SAFETY: `t` and `fields` are locals that live for the call, and `fields` is writable.
             repeat(calls, now, |t| unsafe {
                 libc::localtime_r(&t, &mut fields);
                 fields.tm_sec
@@ -105,22 +108,23 @@ fn spend(function: &str, calls: u64) -> Option<Spent> {
         "time" => repeat(calls, now, |_| time() as i32),
         "time and localtime" => repeat(calls, now, |_| second(time())),
         "time and gmtime" => repeat(calls, now, |_| universal(time())),
-        // SAFETY: one thread, and nothing changes the environment.
+        // SAFETY: the process has one thread, and nothing changes its environment.
         "tzset" => repeat(calls, now, |_| unsafe { tzset() }),
         "mktime" => {
             let mut fields = fields_of(now);
-            // SAFETY: `fields` is ours, and valid for every value of its members.
+            // SAFETY: `fields` is a writable local; every value of its integers is allowed, and mktime does not
+            // read `tm_zone`.
             repeat(calls, now, |_| unsafe { libc::mktime(&mut fields) })
         }
         "strftime" => {
             let (fields, format) = (fields_of(now), c"%Y-%m-%d %H:%M:%S".as_ptr());
-            // SAFETY: the buffer's length is told, the format ends with NUL, tm_zone of `fields` is
-            // what the C library put there.
+            // SAFETY: `text` is as long as the length that is passed, the format ends with NUL, and it has no
+            // %Z, for which strftime would read `tm_zone`.
             repeat(calls, now, |_| unsafe {
                 libc::strftime(text.as_mut_ptr(), text.len(), format, &fields)
             })
         }
-        // SAFETY: the argument lives for the call; the text that comes back is not read.
+        // SAFETY: `t` lives for the call; the returned pointer is not read.
         "ctime" => repeat(calls, now, |t| unsafe { ctime(&t) }),
         _ => return None,
     })
@@ -136,29 +140,30 @@ fn repeat<T>(calls: u64, now: i64, mut call: impl FnMut(i64) -> T) -> Spent {
 }
 
 fn time() -> i64 {
-    // SAFETY: a null pointer is what time(2) allows.
+    // SAFETY: time(2) allows a null pointer.
     unsafe { libc::time(std::ptr::null_mut()) }
 }
 
 fn second(t: i64) -> i32 {
-    // SAFETY: the argument lives for the call; the result is null or the C library's static structure,
-    // which no other thread writes, since there is none.
+    // SAFETY: `t` lives for the call; the result is null or the C library's static structure, which no other
+    // thread writes: the process has one thread.
     unsafe { libc::localtime(&t).as_ref() }.map_or(0, |fields| fields.tm_sec)
 }
 
 fn universal(t: i64) -> i32 {
-    // SAFETY: as for `second`.
+    // SAFETY: `t` lives for the call; the result is null or the C library's static structure, which no other
+    // thread writes: the process has one thread.
     unsafe { libc::gmtime(&t).as_ref() }.map_or(0, |fields| fields.tm_sec)
 }
 
 fn fields_of(t: i64) -> libc::tm {
     let mut fields = no_fields();
-    // SAFETY: both point to memory of ours that lives for the call.
+    // SAFETY: `t` and `fields` are locals that live for the call, and `fields` is writable.
     unsafe { libc::localtime_r(&t, &mut fields) };
     fields
 }
 
 fn no_fields() -> libc::tm {
-    // SAFETY: integers and one pointer, for all of which zero is a value (the pointer's is null).
+    // SAFETY: the structure has only integers and one raw pointer, for which all zeros are valid values.
     unsafe { std::mem::zeroed() }
 }

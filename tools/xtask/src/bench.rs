@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Rounds per comparison, each with the command alone right before it; the median is printed.
+/// Rounds per comparison, each directly after a run of the command alone; the median is printed.
 const ROUNDS: usize = 5;
 /// Size of the generated log, megabytes.
 const LOG_MB: u64 = 300;
 
-/// A program to observe, in two lengths: what costs a few per cent shows only beside a second of work,
-/// what costs ten times as much would take all day.
+/// A program to observe, in two lengths: an overhead of a few per cent is visible only in a run of a second; a tracer
+/// that makes it ten times slower would take all day for that.
 struct Workload {
     name: &'static str,
     short: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
     build()?;
     let needless = Path::new("target/release/needless");
     println!(
-        "CPU time (user + system, tool and command together) as a ratio to the command alone;"
+        "CPU time (user + system, of tool and command together) divided by that of the command alone;"
     );
     println!(
         "median of {ROUNDS} pairs beside the long run for eBPF, of 3 beside the short for the others; on one"
@@ -73,8 +73,8 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
     crate::time_bench::bench()
 }
 
-/// `xtask measure one|all OUT CMD…`: runs CMD once, on one or all processors, and writes its cost to OUT.
-/// A process of its own, so that the peak memory is that command's.
+/// `xtask measure one|all OUT CMD…`: runs CMD once, on one or all processors, and writes its cost to OUT. In
+/// a separate process, so that the peak memory is that of the command.
 pub(crate) fn measure(processors: &str, out: &Path, words: &[&str]) -> Result<()> {
     let (program, arguments) = words.split_first().context("measure one|all OUT CMD…")?;
     if processors == "one" {
@@ -158,9 +158,9 @@ fn workloads() -> Result<Vec<Workload>> {
 /// A way to observe.
 struct Arm {
     name: &'static str,
-    /// What goes before the command.
+    /// The words before the command.
     before: Vec<String>,
-    /// Beside the long run.
+    /// Whether it is compared with the long run.
     long: bool,
 }
 
@@ -204,12 +204,12 @@ fn overhead(arms: &[Arm], workload: &Workload) -> Result<()> {
     };
     for round in 0..ROUNDS {
         for (arm, ratios) in arms.iter().zip(&mut ratios) {
-            // What costs many times as much needs no fine measurement, and takes long.
+            // A slow tracer takes long, and needs no exact measurement.
             if !arm.long && round >= 3 {
                 continue;
             }
             let command = if arm.long { &workload.long } else { &workload.short };
-            // Right before: the speed of a shared machine drifts.
+            // Directly before: the speed of a shared machine changes.
             let native = seconds(command)?;
             ratios.push(seconds(&[arm.before.clone(), command.clone()].concat())? / native);
             natives[usize::from(arm.long)].push(native);
@@ -237,7 +237,7 @@ fn start_up(needless: &Path) -> Result<()> {
     let mut cpu: [Vec<f64>; 3] = Default::default();
     for _ in 0..4 * ROUNDS {
         for (((_, words), wall), cpu) in arms.iter().zip(&mut wall).zip(&mut cpu) {
-            // Where eBPF is not allowed there is nothing to measure.
+            // If eBPF is not allowed there is nothing to measure.
             let cost = once(words, "one").ok();
             let milliseconds = |time: fn(&Cost) -> Duration| {
                 cost.as_ref().map_or(f64::NAN, |c| time(c).as_secs_f64() * 1e3)
@@ -253,8 +253,8 @@ fn start_up(needless: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What watching the whole machine costs us while little happens on it. The counting itself is done in
-/// the observed processes' time.
+/// What it costs us to observe an almost idle machine. The counting itself runs in the time of the observed
+/// processes.
 fn host(needless: &Path) -> Result<()> {
     let mut watching = Command::new(needless)
         .args(["host", "--for", "14s", "--rule", "tz-unset", "-o", "/dev/null"])
@@ -277,7 +277,7 @@ fn host(needless: &Path) -> Result<()> {
     Ok(())
 }
 
-/// CPU time of process `pid` so far, seconds, and its resident memory, KiB (proc(5)).
+/// The CPU time that process `pid` has used, seconds, and its resident memory, KiB (proc(5)).
 fn cpu_and_memory(pid: u32) -> Option<(f64, f64)> {
     let schedule = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let on_cpu: f64 = schedule.split(' ').next()?.parse().ok()?;
@@ -316,8 +316,8 @@ fn throughput(needless: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command once. On one processor, unless it is about several: where a tracer is woken at each
-/// call, waking another processor may cost more than all the rest, above all in a virtual machine.
+/// Runs a command once. On one processor, unless the workload needs several: a tracer is woken at each call, and
+/// to wake another processor can cost more than all the rest, above all in a virtual machine.
 fn once(words: &[String], processors: &str) -> Result<Cost> {
     let out = std::env::current_dir()?.join("target/bench.cost");
     let status = Command::new(std::env::current_exe()?)
@@ -328,12 +328,14 @@ fn once(words: &[String], processors: &str) -> Result<Cost> {
     ensure!(status.success(), "measuring failed: {}", words.join(" "));
     let text = std::fs::read_to_string(&out)?;
     let numbers = text.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>()?;
-    let [cpu, wall, peak_kib] = numbers[..] else { anyhow::bail!("odd measurement {text:?}") };
+    let [cpu, wall, peak_kib] = numbers[..] else {
+        anyhow::bail!("unexpected measurement {text:?}")
+    };
     let micros = |n: i64| Duration::from_micros(n.unsigned_abs());
     Ok(Cost { cpu: micros(cpu), wall: micros(wall), peak_kib })
 }
 
-/// Bytes that compress neither well nor badly, the same each time.
+/// Bytes that compress moderately, the same ones each time.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {

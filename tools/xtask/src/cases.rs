@@ -1,10 +1,11 @@
-//! `cargo xtask cases [PART] [--no-prove]`: real programs in a bad and a mended environment, beside strace.
+//! `cargo xtask cases [PART] [--no-prove]`: real programs in a bad and a fixed environment, beside strace.
 //!
-//! Prints for each what strace counted, what needless found, and how far its prediction is off; then what
-//! `prove` counts for every variable that a finding advises, one at a time: nearly all that was predicted has to
-//! go (`--no-prove` leaves that out). Then healthy programs, in which nothing may be found, whatever the locale. With `--write`, what was measured goes into the table
-//! from which the pages of rules take their proof. What is not installed is said to be skipped; with
-//! CI set that is a failure, for `scripts/install cases` brings all of it.
+//! For each it prints what strace counted, what needless found, and the error of the prediction; then what
+//! `prove` counts for every variable that a finding advises, one at a time: nearly all of the predicted calls
+//! must disappear (`--no-prove` skips that). Then healthy programs, in which nothing may be found, in any
+//! locale. With `--write`, the measurements go into the table from which the pages of rules take their proof.
+//! Programs that are not installed are reported as skipped; with CI set that is a failure, because
+//! `scripts/install cases` installs all of them.
 
 mod remedies;
 mod stage;
@@ -18,39 +19,38 @@ use std::path::Path;
 
 /// A program in two environments, one with something needless and one without.
 ///
-/// In all texts `@` stands for the case's own folder, in which all of it runs, `ARM` for `bad` in the one
-/// and `good` in the other, and `TWENTY` for a list of twenty of its subdirectories.
+/// In all texts `@` stands for the folder of the case, in which everything runs; `ARM` for `bad` or `good`, the
+/// name of the environment; and `TWENTY` for a list of twenty subdirectories.
 struct Case {
-    /// The rule, or words of which any will do: a plain log, which has no environment, may tell another's.
+    /// The rule, or several of which one must find something: a plain log, which has no environment, may lead to
+    /// another rule than the program itself.
     rule: &'static str,
-    /// Words `NAME=VALUE`: the environment, beside PATH and HOME, in which the rule must find something.
+    /// Words `NAME=VALUE`: the environment, besides PATH and HOME, in which the rule must find something.
     bad: &'static str,
-    /// The environment in which it must not.
+    /// The environment in which it must find nothing.
     good: &'static str,
-    /// The program with its arguments, in the shell's words.
+    /// The program with its arguments, as for a shell.
     command: &'static str,
-    /// What is put into the folder first, by a shell.
+    /// What a shell does first in the folder. Long scripts are in `tools/cases/scripts`.
     prepare: &'static str,
-    /// What a shell does before and beside each run, in a mount and a network namespace of its own:
-    /// `own DIR` lets it change what is below DIR, `when PORT` waits for a server, `$helpers` are ended
-    /// after the run.
+    /// What a shell does before and during each run, in a private mount and network namespace: `own DIR` lets it
+    /// change what is below DIR, `when PORT` waits for a server, `$helpers` are ended after the run.
     around: &'static str,
-    /// Programs that it needs beside the first word of the command.
+    /// Programs that it needs besides the first word of the command.
     needs: &'static str,
-    /// Other rules whose findings in it are right.
+    /// Other rules that rightly find something in it.
     beside: &'static str,
-    /// Whether strace is to write the environment down (`-e abbrev=!execve`): the rule needs it.
+    /// Whether strace must log the environment (`-e abbrev=!execve`), which the rule needs.
     environment: bool,
     /// Whether the rule is shown only on demand (`--pedantic`).
     pedantic: bool,
-    /// What runs, Markdown, for the page of the rule; "" where the command and `bad` say it.
+    /// What runs, Markdown, for the page of the rule; "" for the command and `bad`.
     program: &'static str,
-    /// What is different in the mended run, Markdown ("with it"); "" where `good` says it, or where
-    /// it is without `bad`.
-    mended: &'static str,
+    /// What is different in the fixed run, Markdown ("with it"); "" for `good`, or for a run without `bad`.
+    fixed: &'static str,
 }
 
-/// What most cases have: nothing of all this.
+/// What most cases have: none of these.
 const PLAIN: Case = Case {
     rule: "",
     bad: "",
@@ -63,10 +63,10 @@ const PLAIN: Case = Case {
     environment: false,
     pedantic: false,
     program: "",
-    mended: "",
+    fixed: "",
 };
 
-/// A program in which nothing may be found. The texts are as those of [`Case`].
+/// A program in which nothing may be found. For its texts see [`Case`].
 struct Healthy {
     command: &'static str,
     prepare: &'static str,
@@ -88,13 +88,13 @@ fn all_healthy() -> impl Iterator<Item = &'static Healthy> {
     HEALTHY.iter().chain(UNDER_LOAD)
 }
 
-/// In which healthy programs are run beside no locale at all: what people have.
+/// The locales in which healthy programs run, besides none: those that people use.
 const LOCALES: [&str; 3] = ["en_US.UTF-8", "C.UTF-8", "C.utf8"];
 
 /// Largest error of a prediction, in percent of the calls that strace counted.
 const MOST_ERROR: f64 = 5.0;
 
-/// What came of all of it.
+/// The sums over all cases.
 #[derive(Default)]
 struct Sums {
     found: u32,
@@ -114,7 +114,7 @@ struct Sums {
 /// proof. With `prove`, every variable that a finding advises is tried.
 pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> Result<()> {
     let needless = match std::env::var_os("NEEDLESS") {
-        // Cases run in directories of their own.
+        // Each case runs in another directory.
         Some(path) => std::path::absolute(path)?,
         None => root.join("target/release/needless"),
     };
@@ -186,7 +186,7 @@ impl Case {
             let good = stage.judge(&good, backend, self.pedantic)?;
             let of_this = |one: &&Told| any(self.rule, &one.rule);
             let told: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
-            // What several rules say of one environment goes together.
+            // The findings of several rules about one environment belong together.
             let all = |told: &[Told]| told.iter().map(|one| one.saved).sum::<i64>();
             let predicted = (all(&bad) - all(&good)).max(0) as u64;
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
@@ -214,7 +214,7 @@ impl Case {
             sums.found += u32::from(ok);
             sums.wrong += u32::from(!wrong.is_empty());
             sums.worst = sums.worst.max(error);
-            // A log is of a command that is not run again; what it advises the others do, too.
+            // The command of a log does not run again; the other backends advise the same.
             if !matches!(backend, Backend::Log(_)) {
                 advised.extend(bad);
             }
@@ -226,7 +226,7 @@ impl Case {
             sums.measured.push(Measured {
                 rule: self.name().to_owned(),
                 program: self.program(),
-                mended: self.mended(),
+                fixed: self.fixed(),
                 before,
                 after,
                 predicted: [ptrace, ebpf, log],
@@ -237,8 +237,7 @@ impl Case {
         Ok(())
     }
 
-    /// Tries what is advised in the bad environment, each in a folder of its own: a program may leave something
-    /// behind.
+    /// Tries each advised change in the bad environment, in a new folder: a program may leave files behind.
     fn prove(&self, stage: &Stage, advised: &[Told], sums: &mut Sums) {
         let folders = std::cell::RefCell::new(Vec::new());
         let run = || {
@@ -269,19 +268,19 @@ impl Case {
         }
     }
 
-    /// What is different in the mended run, for the page of the rule.
-    fn mended(&self) -> String {
-        match (self.mended, self.good) {
+    /// What is different in the fixed run, for the page of the rule.
+    fn fixed(&self) -> String {
+        match (self.fixed, self.good) {
             ("", "") => "without it".to_owned(),
             ("", good) => format!("with `{good}`"),
-            (mended, _) => mended.to_owned(),
+            (fixed, _) => fixed.to_owned(),
         }
     }
 }
 
 impl Healthy {
-    /// Number `at` of all. It is run without a locale by each way to observe, and in each of [`LOCALES`] by one:
-    /// which, goes round, so that over the list each locale meets each.
+    /// Judges number `at` of all. It runs without a locale under every backend, and in each of [`LOCALES`] under one:
+    /// the backends take turns, so that over the list each locale meets each backend.
     fn judge(&self, stage: &Stage, at: usize, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{}: skipped: {why}", self.command);
@@ -300,7 +299,7 @@ impl Healthy {
                 ("en_US.UTF-8", Some(around)) => around,
                 ("en_US.UTF-8", None) => {
                     println!(
-                        "{}: skipped with LANG={locale}: it cannot be installed",
+                        "{}: skipped with LANG={locale}: the locale cannot be installed",
                         self.command
                     );
                     sums.skipped += 1;
@@ -318,7 +317,7 @@ impl Healthy {
         Ok(())
     }
 
-    /// What is found in one run, in this locale if one is named.
+    /// What is found in one run, in `locale` unless that is empty.
     fn found(
         &self,
         stage: &Stage,
@@ -338,7 +337,7 @@ impl Healthy {
         };
         let around = format!("{around}{}", self.around);
         let mut run = stage.run_of(folder.path(), "good", &variables, self.command, &around);
-        // What fails at once asks for little; of what runs inside a script the status is not known.
+        // A program that fails at once makes few calls. The status of one that runs inside a script is unknown.
         run.succeeds = run.around.is_empty();
         let told = stage.judge(&run, backend, false)?;
         sums.healthy += 1;
@@ -376,20 +375,20 @@ mod tests {
         }
     }
 
-    /// What the pages say was measured is what the cases do: a case that changes is measured anew.
+    /// The pages describe what the cases do: a case that changes must be measured again.
     #[test]
     fn each_case_is_in_the_table_of_proofs() {
         let rows = needless_rules::measured();
         let rows = |case: &Case| {
             rows.iter().any(|row| {
-                (&*row.rule, &row.program, &row.mended)
-                    == (case.name(), &case.program(), &case.mended())
+                (&*row.rule, &row.program, &row.fixed)
+                    == (case.name(), &case.program(), &case.fixed())
             })
         };
         for case in CASES {
             assert!(rows(case), "{}: cargo xtask cases --write, then gen", case.program());
-            // Nothing of the notation of cases is shown.
-            let words = [case.program(), case.mended()].concat();
+            // The pages show nothing of the notation of cases.
+            let words = [case.program(), case.fixed()].concat();
             assert!(!["@", "ARM", "TWENTY"].iter().any(|mark| words.contains(mark)), "{words}");
         }
         assert_eq!(needless_rules::measured().len(), CASES.len());
@@ -401,6 +400,15 @@ mod tests {
             let rule = needless_rules::by_name(case.name());
             assert!(rule.is_some_and(|rule| rule.pedantic == case.pedantic), "{}", case.rule);
         }
+    }
+
+    #[test]
+    fn shellcheck_accepts_the_scripts() {
+        let Some(shellcheck) = needless_fixtures::program("shellcheck") else { return };
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/scripts");
+        let files = std::fs::read_dir(scripts).unwrap().map(|entry| entry.unwrap().path());
+        let done = std::process::Command::new(shellcheck).args(files).output().unwrap();
+        assert!(done.status.success(), "{}", needless_fixtures::stdout(&done));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 use needless_model::{
-    Answer, Builder, Env, Errno, Fact, Facts, Libc, Limits, ProcId, Process, Profile, Query,
-    Question, Spawn, Window,
+    Answer, Backend, Builder, Env, Errno, Fact, Facts, Libc, Limits, ProcId, Process, Profile,
+    Query, Question, Spawn, Window,
 };
 use needless_rules::{CheckOptions, Sink, View, check};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const ROWS: usize = 100_000;
 const PROCESSES: u32 = 200;
 const ROUNDS: usize = 9;
-/// Of what takes longest.
+/// How many rows of the slowest parts to print.
 const SHOWN: usize = 12;
 
 /// Prints the median time of a verdict on 100,000 rows.
@@ -35,7 +35,7 @@ pub(crate) fn bench() -> Result<()> {
         "{rules} rules, {ROWS} rows of {PROCESSES} processes: {:.1} ms of CPU time (median of {ROUNDS}; target 50)",
         times[ROUNDS / 2]
     );
-    dearest(&profile)
+    most_expensive(&profile)
 }
 
 /// CPU time of this process so far, milliseconds: other programs on the machine do not count.
@@ -45,8 +45,8 @@ fn cpu_ms() -> Result<f64> {
     Ok(ms(used.user_time()) + ms(used.system_time()))
 }
 
-/// Prints what takes longest, each the least of all rounds.
-fn dearest(profile: &Profile) -> Result<()> {
+/// Prints the slowest parts, each with the least time of all rounds.
+fn most_expensive(profile: &Profile) -> Result<()> {
     let mut least: BTreeMap<&str, f64> = BTreeMap::new();
     let mut took = |what: &'static str, start: f64| -> Result<()> {
         let ms = cpu_ms()? - start;
@@ -73,8 +73,8 @@ fn dearest(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// Programs of several languages that search for their files in twenty directories of each of four
-/// variables, half of them with an environment that is not known, as in a log.
+/// Programs of several languages that search for their files in twenty directories of each of four variables;
+/// for half of them the environment is unknown, as in a log.
 fn profile() -> Profile {
     let programs = ["python3.11", "perl", "ruby", "node", "php8.2", "java", "bash", "git", "cc1"];
     let ends = [".py", ".pm", ".rb", "/package.json", ".php", ".jar", "", "/.git", ".h"];
@@ -86,7 +86,7 @@ fn profile() -> Profile {
         .map(|pid| {
             let mut process = Process::new(pid + 1, None, Spawn::Exec);
             process.exe = Some(format!("/usr/bin/{}", programs[pid as usize % programs.len()]));
-            // As many again as in a log, where directories are read back from the calls.
+            // The same number as in a log, where the directories are inferred from the calls.
             let known = pid.is_multiple_of(2);
             let of_language = own[pid as usize % own.len()];
             let names = ["PATH", "LD_LIBRARY_PATH", "XDG_DATA_DIRS", of_language];
@@ -114,7 +114,7 @@ fn profile() -> Profile {
     }
     let facts = Facts::of(&Fact::ALL);
     let mut profile =
-        builder.finish("bench".to_owned(), facts, Window { length_ns: Some(ROWS as u64) });
+        builder.finish(Backend::default(), facts, Window { length_ns: Some(ROWS as u64) });
     // As every capture does.
     profile.sort_by_process();
     profile

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// Path below the root, contents.
+/// Each with its path below the root and its contents.
 fn generated() -> Vec<(String, String)> {
     let mut files = vec![
         ("schema/needless.report-1.json".to_owned(), needless_report::schema()),
@@ -22,22 +22,9 @@ fn generated() -> Vec<(String, String)> {
     files
 }
 
-/// The contents of the book: the pages that people write, then the rules'.
+/// The book's table of contents: the pages that people write (`book/pages.md`), then the rules'.
 fn summary() -> String {
-    let pages = [
-        ("What observing costs", "overhead"),
-        ("Real programs", "cases"),
-        ("Proof", "proof"),
-        ("needless.toml: rules of your own, baselines", "own-rules"),
-        ("Places", "places"),
-        ("The time engine", "time-engine"),
-        ("How fast the time engine is", "time-speed"),
-        ("The laboratory", "lab"),
-    ];
-    let mut text = "# Summary\n\n".to_owned();
-    for (title, file) in pages {
-        text += &format!("- [{title}]({file}.md)\n");
-    }
+    let mut text = include_str!("../../../book/pages.md").to_owned();
     text += "\n# Rules\n\n";
     for rule in needless_rules::RULES {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);

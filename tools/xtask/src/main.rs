@@ -1,24 +1,35 @@
-//! Chores of this repository: `cargo xtask new-rule NAME`, `gen [--check]`, `bench`.
+//! Chores of this repository; `cargo xtask` alone lists them.
 
+#[cfg(feature = "all")]
 mod bench;
+#[cfg(feature = "all")]
 mod cases;
+#[cfg(feature = "all")]
 mod evaluate;
+#[cfg(feature = "all")]
 mod generate;
-mod new_rule;
+#[cfg(feature = "all")]
+mod lab;
+mod new;
+#[cfg(feature = "all")]
 mod time_bench;
 
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask new-rule NAME   begin a rule from the template
+usage: cargo xtask new-rule NAME    begin a rule: a file from a template, and its entry in the list
+       cargo xtask new-place NAME   begin a place that variables come from, likewise
+       cargo xtask new-format NAME  begin a format of reports, likewise
        cargo xtask gen             write the generated files
        cargo xtask gen --check     fail if one of them is stale
        cargo xtask bench           what observing costs, beside strace, and what converting a time costs
-       cargo xtask bench time      the latter alone
-       cargo xtask bench WORD      observing the programs whose name contains WORD
-       cargo xtask bench-rules     what judging 100,000 rows takes
+       cargo xtask bench time      only what converting a time costs
+       cargo xtask bench WORD      only what observing costs, for the programs whose name contains WORD
+       cargo xtask bench-rules     what judging 100,000 rows costs
+       cargo xtask lab [tz|locale] [OPTIONS]
+                                   published measurements, made again on this machine; alone: their list
        cargo xtask cases [PART] [--no-prove] [--write]
                                    real programs, healthy and not, beside strace; remedies proven;
                                    written into the table from which the pages take their proof";
@@ -39,19 +50,40 @@ fn run() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let root = root()?;
     match args[..] {
-        ["new-rule", name] => println!("{}", new_rule::new_rule(&root, name)?),
-        ["gen"] => println!("{}", generate::write(&root)?),
-        ["gen", "--check"] => generate::check(&root)?,
+        ["new-rule", name] => println!("{}", new::RULE.begin(&root, name)?),
+        ["new-place", name] => println!("{}", new::PLACE.begin(&root, name)?),
+        ["new-format", name] => println!("{}", new::FORMAT.begin(&root, name)?),
+        [] => bail!("what to do?\n{USAGE}"),
+        _ => other_chore(&root, &args)?,
+    }
+    Ok(())
+}
+
+/// The other chores need most crates of the workspace; `cargo xtask` builds us without them.
+#[cfg(not(feature = "all"))]
+fn other_chore(root: &Path, args: &[&str]) -> Result<()> {
+    use std::os::unix::process::CommandExt;
+    let mut cargo = std::process::Command::new("cargo");
+    cargo.args(["run", "--quiet", "--package", "xtask", "--"]).args(args).current_dir(root);
+    bail!("cannot run cargo: {}", cargo.exec())
+}
+
+#[cfg(feature = "all")]
+fn other_chore(root: &Path, args: &[&str]) -> Result<()> {
+    match *args {
+        ["gen"] => println!("{}", generate::write(root)?),
+        ["gen", "--check"] => generate::check(root)?,
         ["bench", "time"] => {
-            std::env::set_current_dir(&root)?;
+            std::env::set_current_dir(root)?;
             time_bench::bench()?;
         }
-        ["bench", ref part @ ..] => bench::bench(&root, part.first().copied())?,
+        ["bench", ref part @ ..] => bench::bench(root, part.first().copied())?,
         ["cases", ref words @ ..] => {
             let is = |option: &str| words.contains(&option);
             let part = words.iter().find(|word| !word.starts_with("--")).copied();
-            cases::run(&root, part, is("--write"), !is("--no-prove"))?;
+            cases::run(root, part, is("--write"), !is("--no-prove"))?;
         }
+        ["lab", ref words @ ..] => lab::lab(root, words)?,
         ["bench-rules"] => evaluate::bench()?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;

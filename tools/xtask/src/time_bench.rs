@@ -28,7 +28,7 @@ pub(crate) fn bench() -> Result<()> {
     for zone in ZONES {
         println!("{}", zone.map_or("TZ unset".to_owned(), |zone| format!("TZ={zone}")));
         for mode in ["rows", "threads"] {
-            // Two threads want two processors.
+            // Two threads need two processors.
             let pinned = mode == "rows";
             print!("{}", text(&run(preloaded(zone, pinned).arg(mode))?));
         }
@@ -65,7 +65,7 @@ fn calls(zone: Option<&str>, pinned: bool) -> Command {
     command
 }
 
-/// The first localtime of a process, both ways in turn.
+/// The first localtime of a process, with and without the library in turn.
 fn first(zone: Option<&str>) -> Result<()> {
     let mut ns = [Vec::new(), Vec::new()];
     for _ in 0..FIRST_CALLS {
@@ -104,7 +104,7 @@ fn system_calls() -> Result<()> {
     Ok(())
 }
 
-/// Other libraries, as far as they are here.
+/// Other libraries, if they are installed.
 fn peers() -> Result<()> {
     println!(
         "\na moment to all fields, random in a year, nanoseconds; every library adds up the same fields"
@@ -184,18 +184,18 @@ fn peers() -> Result<()> {
             compile("c++", "peer.cc", &flags, "peer-absl")?;
             row("abseil", &with_zone("peer-absl"))?;
         }
-        _ => println!("not here: abseil (package libabsl-dev, and pkg-config)"),
+        _ => println!("not installed: abseil (package libabsl-dev, and pkg-config)"),
     }
     Ok(())
 }
 
-/// Whether a program is here; says so if not.
+/// Whether a program is installed; prints a line if not.
 fn here(program: &str, package: &str) -> bool {
     let found = std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     });
     if !found {
-        println!("not here: {program} (package {package})");
+        println!("not installed: {program} (package {package})");
     }
     found
 }

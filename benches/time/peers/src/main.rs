@@ -1,4 +1,4 @@
-//! Rust libraries: a moment to all fields. Prints nanoseconds per call: `time-peers LIBRARY ZONE`.
+//! Rust libraries: converts moments to all fields. Prints nanoseconds per call. Usage: `time-peers LIBRARY ZONE`.
 
 use chrono::{Datelike, Offset, TimeZone, Timelike};
 use std::hint::black_box;
@@ -15,7 +15,7 @@ fn times() -> Vec<i64> {
     (0..1024).map(|_| next()).collect()
 }
 
-/// What every peer adds up of a moment's fields.
+/// Converts all times and prints the best time per call, and the sum of `fields`, which is the same for each library.
 fn measure(mut fields: impl FnMut(i64) -> i64) {
     let times = times();
     let (mut best, mut sum) = (f64::INFINITY, 0);
@@ -77,6 +77,6 @@ fn main() {
                 days + i64::from(c.hour()) + i64::from(c.minute()) + i64::from(c.second()) + i64::from(offset)
             });
         }
-        other => panic!("{other} is none of needless, jiff, chrono-tz, tz-rs"),
+        other => panic!("{other}: expected needless, jiff, chrono-tz or tz-rs"),
     }
 }

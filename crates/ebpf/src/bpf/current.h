@@ -1,8 +1,8 @@
-/* Who makes the call, and with which arguments. */
+/* The caller of a system call, and its arguments. */
 #pragma once
 
-/* The task that makes the call. Its fields can be read in place where the kernel's helper says what it
- * is, from Linux 5.11; a copy is dearer. */
+/* The task that makes the call. From Linux 5.11 on, a helper returns it with its type, and fields can be read in
+ * place; a copy is slower. */
 #define TYPED bpf_core_enum_value_exists(enum bpf_func_id___here, BPF_FUNC_get_current_task_btf___here)
 static __always_inline struct task_struct *current_task(void)
 {
@@ -49,7 +49,7 @@ static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool
 #define SP(regs) ((regs)->sp)
 #define FP(regs) ((regs)->bp)
 #define LR(regs) 0
-/* asm/unistd.h: marks a call of the x32 ABI, numbered like the others but for those from 512. */
+/* asm/unistd.h: marks a call of the x32 ABI, which has the numbers of x86-64 except from 512 on. */
 #define X32_BIT 0x40000000
 #define RT_SIGRETURN 15
 #else
@@ -79,5 +79,5 @@ static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool
 #define RT_SIGRETURN 139
 #endif
 
-/* Of i386 and arm, where rt_sigreturn cannot be told from it any more. */
+/* sigreturn of i386 and arm; at the exit of the call it looks the same as rt_sigreturn. */
 #define SIGRETURN_COMPAT 119

@@ -1,11 +1,18 @@
 /* What the programs keep between calls, and how they send messages. */
 #pragma once
-#include "shared.h"
+#include "shared.h"	/* written by build.rs from src/shared.rs */
+
+#define TEXT 4096
+#define INTERPRETER 256
+#define ENVIRON 16384
+#define STACK 4096
+#define PATH_BYTES 2048
+#define COMPONENT 256
 
 const volatile struct settings settings SEC(".rodata.settings");
 struct shared shared;	/* the only variable of .bss */
 
-/* All maps are allocated beforehand: to allocate at each new row is many times dearer than to count. */
+/* All maps are allocated beforehand: an allocation for a new row costs many times more than a count. */
 #define HASH(name, size, key_type, value_type)       \
 	struct {                                     \
 		__uint(type, BPF_MAP_TYPE_HASH);     \
@@ -16,24 +23,24 @@ struct shared shared;	/* the only variable of .bss */
 
 HASH(procs, 16384, __u32, struct proc);
 HASH(rows, 65536, struct row_key, struct row);
-/* Rows that are counted again and again: found without a search, and no CPU waits for another. */
-#define HOT 512
+/* Rows that are counted often: found without a search, and no CPU waits for another. */
+#define PERCPU_ROWS 512
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, HOT);
+	__uint(max_entries, PERCPU_ROWS);
 	__type(key, __u32);
-	__type(value, struct hot);
-} hots SEC(".maps");
-HASH(plains, 32768, struct plain_key, struct plain);
-/* Where rows go that find no room: one per call and outcome, of nobody in particular. */
-HASH(folded, 2048, struct plain_key, struct plain);
-/* Whom to observe, by process id in our pid namespace where that is not the machine's own: the image
- * that it is to be. */
-HASH(wanted, 4096, __u32, __u32);
-/* Paths whose text was sent. */
-HASH(texts, 65536, __u64, __u8);
-/* When a thread entered the call it is in. */
-HASH(entered, 16384, __u32, __u64);
+	__type(value, struct percpu_row);
+} percpu_rows SEC(".maps");
+HASH(counters, 32768, struct counter_key, struct counter);
+/* For rows that find no room: one counter per call and outcome, without a process. */
+HASH(folded, 2048, struct counter_key, struct counter);
+/* Processes to observe, by their id in the pid namespace of needless, if that is not the machine's own. The value is
+ * the image number of the process. */
+HASH(chosen_pids, 4096, __u32, __u32);
+/* Hashes of paths whose text was sent. */
+HASH(sent_paths, 65536, __u64, __u8);
+/* When a thread entered its current call. */
+HASH(entry_times, 16384, __u32, __u64);
 
 /* How many images were numbered on this CPU. */
 struct {
@@ -41,7 +48,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} numbered SEC(".maps");
+} image_numbers SEC(".maps");
 
 #define RING (1 << 21)
 struct {
@@ -49,26 +56,26 @@ struct {
 	__uint(max_entries, RING);
 } events SEC(".maps");
 
-/* Too large for the stack of a program. Each program that uses one has its own: a program does not
- * interrupt itself on the same CPU. */
+/* Data too large for the stack of a program. No two programs share one, and a program does not interrupt itself on
+ * the same CPU. */
 #define STRIDE 64
 struct text_scratch {
-	struct named head;
+	struct path_message head;
 	char text[TEXT + STRIDE];	/* padded */
 	__u64 arguments[8];	/* of the call */
 	struct row_key key;	/* of its row */
-	struct registers at;	/* where it was made */
+	struct registers at;	/* of its caller */
 };
 struct exec_scratch {
-	struct process head;
+	struct process_message head;
 	char bytes[2 * TEXT + ENVIRON];
 };
 struct sample_scratch {
-	struct sampled head;
+	struct stack_message head;
 	char bytes[STACK];
 };
 struct map_scratch {
-	struct mapped head;
+	struct mapping_message head;
 	char bytes[PATH_BYTES + COMPONENT];
 };
 #define SCRATCH(name)                                \
@@ -94,7 +101,7 @@ static __always_inline void bump(__u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-/* Readers look ten times a second; they are woken only where the ring may fill up before. */
+/* The reader looks ten times a second; it is woken only if the ring may be full before that. */
 static __always_inline bool send(void *data, __u32 size)
 {
 	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING / 2

@@ -1,27 +1,26 @@
-/* Counts system calls where they are made: no event per call leaves the kernel.
+/* Counts system calls in the kernel: no event per call leaves it.
  *
- * One program runs as each call returns. The arguments are still in the saved registers, so the
- * entry need not be watched; execve, whose arguments are gone by then, is counted by the exec
- * tracepoint. */
+ * One program runs when a call returns. The arguments are still in the saved registers, so no program
+ * is needed at the entry; execve, whose arguments are gone by then, is counted by the program at
+ * sched_process_exec. */
 #include "kernel.h"
 #include <bpf_helpers.h>
 #include <bpf_tracing.h>
 #include <bpf_core_read.h>
-#include "shared.h"
 #include "maps.h"
 #include "current.h"
-#include "processes.h"
-#include "questions.h"
+#include "processes.bpf.h"
+#include "queries.h"
 #include "stacks.h"
-#include "details.h"
+#include "classes.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* How many counters a call of a process with threads may have. */
+/* A call of a process with threads has up to so many counters, so that CPUs do not wait for each other. */
 #define SHARDS 8
 
-/* Who makes a call, and how it ended. */
-struct made {
+/* The caller and the outcome of a call. */
+struct call_ctx {
 	struct task_struct *task;
 	__u16 nr;
 	__u16 err;	/* 0: it succeeded */
@@ -36,7 +35,7 @@ static __always_inline __u8 shard(struct task_struct *task)
 /* How long calls took in the kernel. */
 struct spent {
 	__u64 ns;
-	__u64 untimed;	/* calls of which that is not known: they began before us, or unseen */
+	__u64 untimed;	/* calls of unknown duration: their entry was not seen */
 };
 
 static __always_inline struct spent kernel_time(void)
@@ -45,10 +44,10 @@ static __always_inline struct spent kernel_time(void)
 	if (!settings.latency)
 		return spent;
 	__u32 tid = bpf_get_current_pid_tgid();
-	__u64 *at = bpf_map_lookup_elem(&entered, &tid);
+	__u64 *at = bpf_map_lookup_elem(&entry_times, &tid);
 	if (at) {
 		spent.ns = bpf_ktime_get_ns() - *at;
-		bpf_map_delete_elem(&entered, &tid);
+		bpf_map_delete_elem(&entry_times, &tid);
 	} else {
 		spent.untimed = 1;
 	}
@@ -57,18 +56,18 @@ static __always_inline struct spent kernel_time(void)
 
 /* ---- calls without a path ---- */
 
-/* The counter of `key`, added where it is new; NULL: there is no room. */
-static __always_inline struct plain *plain_of(void *map, struct plain_key *key)
+/* The counter of `key`, added if it is new; NULL: there is no room. */
+static __always_inline struct counter *counter_of(void *map, struct counter_key *key)
 {
-	struct plain *known = bpf_map_lookup_elem(map, key);
+	struct counter *known = bpf_map_lookup_elem(map, key);
 	if (known)
 		return known;
-	struct plain fresh = {};
+	struct counter fresh = {};
 	bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST);
 	return bpf_map_lookup_elem(map, key);
 }
 
-static __always_inline void add(struct plain *to, __u64 n, struct spent spent)
+static __always_inline void add(struct counter *to, __u64 n, struct spent spent)
 {
 	__sync_fetch_and_add(&to->count, n);
 	if (settings.latency) {
@@ -77,11 +76,11 @@ static __always_inline void add(struct plain *to, __u64 n, struct spent spent)
 	}
 }
 
-/* Counts `n` calls for which there is no row of their own; `outcome` is of fold_one(). */
+/* Counts `n` calls that have no room for their own row; `outcome` is what outcome() returns. */
 __noinline int fold(__u32 outcome, __u32 compat, __u64 n, __u64 kernel_ns, __u64 untimed)
 {
-	struct plain_key less = { .nr = outcome & 0xffff, .err = outcome >> 16, .compat = compat };
-	struct plain *known = plain_of(&folded, &less);
+	struct counter_key less = { .nr = outcome & 0xffff, .err = outcome >> 16, .compat = compat };
+	struct counter *known = counter_of(&folded, &less);
 	struct spent spent = { kernel_ns, untimed };
 	__sync_fetch_and_add(&shared.folded, n);
 	if (known)
@@ -96,81 +95,82 @@ static __always_inline __u32 outcome(__u16 nr, __u16 err)
 	return nr | (__u32)err << 16;
 }
 
-static __always_inline void fold_one(const struct made *made, struct spent spent)
+static __always_inline void fold_one(const struct call_ctx *cx, struct spent spent)
 {
-	fold(outcome(made->nr, made->err), made->compat, 1, spent.ns, spent.untimed);
+	fold(outcome(cx->nr, cx->err), cx->compat, 1, spent.ns, spent.untimed);
 }
 
-static __always_inline void count_plain(struct proc *proc, const struct made *made)
+static __always_inline void count_plain(struct proc *proc, const struct call_ctx *cx)
 {
-	struct plain_key key = {
+	struct counter_key key = {
 		.image = proc->image,
-		.nr = made->nr,
-		.err = made->err,
-		.compat = made->compat,
-		.shard = shard(made->task),
+		.nr = cx->nr,
+		.err = cx->err,
+		.compat = cx->compat,
+		.shard = shard(cx->task),
 	};
-	struct plain *known = plain_of(&plains, &key);
+	struct counter *known = counter_of(&counters, &key);
 	struct spent spent = kernel_time();
 	if (known)
 		add(known, 1, spent);
 	else
-		fold_one(made, spent);
+		fold_one(cx, spent);
 }
 
 /* ---- calls that name a path ---- */
 
-/* Sends the text of the path in text_scratch, whose key is there, too, unless that was done; 0: there is no room. */
+/* Sends the text of the path in text_scratch, with the key there, unless it was sent before; 0: there is no room. */
 __noinline int send_text(void)
 {
 	struct text_scratch *s = scratch(text_scratch);
 	if (!s)
 		return 0;
-	if (bpf_map_lookup_elem(&texts, &s->key.path))
+	if (bpf_map_lookup_elem(&sent_paths, &s->key.path))
 		return 1;
-	/* Quickly no: a program may ask again and again while the reader does not get to run. */
+	/* A quick answer: a program may ask many times while the reader does not run. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING - 2 * TEXT)
 		return 0;
-	s->head.head.kind = NAMED;
+	s->head.head.kind = MESSAGE_KIND_PATH;
 	s->head.head.image = s->key.image;
-	s->head.head.at_ns = 0;
 	s->head.path = s->key.path;
 	if (!send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
 		return 0;
 	__u8 one = 1;
-	bpf_map_update_elem(&texts, &s->key.path, &one, BPF_ANY);
+	bpf_map_update_elem(&sent_paths, &s->key.path, &one, BPF_ANY);
 	return 1;
 }
 
-/* Adds the row of the key in text_scratch, and sends the text of its path, which is there, too, where that is
- * new; false: there is no room, or another CPU was faster. */
+/* Adds a row for the key in text_scratch, and sends the text of its path if it is new; false: there is no room, or
+ * another CPU was faster. */
 static __always_inline bool add_row(struct text_scratch *s)
 {
 	struct row fresh = {};
 	if (bpf_map_update_elem(&rows, &s->key, &fresh, BPF_NOEXIST))
 		return false;
 	bump(&shared.rows);
-	if (s->key.ask != ASK_NO_PATH && !send_text()) {
+	if (s->key.query != QUERY_NO_PATH && !send_text()) {
 		struct row *row = bpf_map_lookup_elem(&rows, &s->key);
 		if (row)
-			row->untold = 1;
+			row->unsent = 1;
 	}
 	return true;
 }
 
-/* Adds what was counted in `hot` to its row; where its process has ended, tells the reader, who may be taking
- * the row out. */
-static __always_inline void flush(struct hot *hot)
+/* Adds what this CPU has counted to the row. If the process has ended, sends it to the reader, which may be
+ * removing the row at this moment. */
+static __always_inline void flush(struct percpu_row *hot)
 {
 	struct proc *proc = bpf_map_lookup_elem(&procs, &hot->tgid);
 	struct row *row = NULL;
 	if (proc && proc->image == hot->key.image)
 		row = bpf_map_lookup_elem(&rows, &hot->key);
 	if (!row) {
-		struct late late = { .head = { .kind = LATE, .image = hot->key.image } };
-		late.key = hot->key;
-		late.row = hot->row;
-		if (!send(&late, sizeof(late)))
+		struct orphan_row orphan = {
+			.head = { .kind = MESSAGE_KIND_ORPHAN_ROW, .image = hot->key.image },
+			.key = hot->key,
+			.row = hot->row,
+		};
+		if (!send(&orphan, sizeof(orphan)))
 			fold(outcome(hot->key.nr, hot->key.err), hot->key.compat,
 			     hot->row.others + hot->row.repeated, hot->row.kernel_ns, hot->row.untimed);
 		return;
@@ -180,27 +180,27 @@ static __always_inline void flush(struct hot *hot)
 	__sync_fetch_and_add(&row->kernel_ns, hot->row.kernel_ns);
 	__sync_fetch_and_add(&row->untimed, hot->row.untimed);
 	row->last_ns = hot->row.last_ns;
-	row->print = hot->row.print;
+	row->fingerprint = hot->row.fingerprint;
 	row->changes = hot->row.changes;
 	row->waits = hot->row.waits;
 	row->streak = hot->row.streak;
-	row->untold = hot->row.untold;
+	row->unsent = hot->row.unsent;
 }
 
-enum place { NOWHERE, AT_HAND, ROWS };
+enum place { NOWHERE, IN_PERCPU_ROW, IN_ROWS };
 
-/* Where a call is counted whose key is in text_scratch and that this CPU has not at hand: there from now on, if
- * it is counted again. Rows that are counted once, as most are, take no place from others. */
+/* Where to count the call whose key is in text_scratch, when `hot` holds another row: in `rows` the first time; when
+ * it is counted again, in `hot` from then on. Rows that are counted once, as most are, do not displace others. */
 __noinline int place_of(__u32 at, __u32 tgid)
 {
 	struct text_scratch *s = scratch(text_scratch);
-	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
+	struct percpu_row *hot = bpf_map_lookup_elem(&percpu_rows, &at);
 	if (!s || !hot)
 		return NOWHERE;
 	struct row *row = bpf_map_lookup_elem(&rows, &s->key);
 	if (!row) {
 		if (add_row(s))
-			return ROWS;
+			return IN_ROWS;
 		row = bpf_map_lookup_elem(&rows, &s->key);
 		if (!row)
 			return NOWHERE;
@@ -212,7 +212,7 @@ __noinline int place_of(__u32 at, __u32 tgid)
 	hot->row = *row;
 	hot->before = row->others + row->repeated;
 	hot->row.others = hot->row.repeated = hot->row.kernel_ns = hot->row.untimed = 0;
-	return AT_HAND;
+	return IN_PERCPU_ROW;
 }
 
 static __always_inline bool same(const struct row_key *a, const struct row_key *b)
@@ -221,10 +221,10 @@ static __always_inline bool same(const struct row_key *a, const struct row_key *
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
 }
 
-/* Counts an answer in its row, and whether it repeats the one before. */
+/* Counts an answer in its row, as repeated if it is the same as the one before. */
 static __always_inline void answered(struct row *row, const struct text_scratch *s, long ret,
-				     const struct made *made, const volatile struct call *call, struct proc *proc,
-				     __u64 turn)
+				     const struct call_ctx *cx, const volatile struct call *call, struct proc *proc,
+				     __u64 epoch)
 {
 	__u64 changes = shared.changes;
 	__u32 waits = proc->waits;
@@ -236,23 +236,23 @@ static __always_inline void answered(struct row *row, const struct text_scratch 
 		if (!row->first_ns)
 			row->first_ns = now;
 		row->last_ns = now;
-		__u64 print = turn;
-		if (call->reply != NO_REPLY && !made->err)
-			print = fingerprint(call->reply, argument(s, call->reply_at), ret);
-		if (again && (print != row->print || elapsed >= settings.within_ns)) {
-			/* Those since the last comparison may have been different, too, or late. */
+		__u64 answer = epoch;
+		if (call->reply != REPLY_NONE && !cx->err)
+			answer = fingerprint(call->reply, argument(s, call->reply_at), ret);
+		if (again && (answer != row->fingerprint || elapsed >= settings.within_ns)) {
+			/* The calls since the last comparison may have been different or late as well. */
 			__u32 taken = streak > COMPARED ? COMPARED - 1 : 0;
 			row->repeated -= taken;
 			row->others += taken;
 			again = false;
 		}
-		row->print = print;
-		/* Where calls come so slowly that a few take too long, each is compared. */
+		row->fingerprint = answer;
+		/* If calls are so rare that COMPARED of them take too long, compare each one. */
 		if (streak == COMPARED - 1 && elapsed * COMPARED >= settings.within_ns)
 			streak--;
 	}
 	if (again) {
-		row->repeated++;	/* the row is this CPU's own */
+		row->repeated++;	/* only this CPU writes it */
 		row->streak = streak + 1;
 	} else {
 		bump(&row->others);
@@ -267,11 +267,11 @@ static __always_inline void answered(struct row *row, const struct text_scratch 
 	}
 }
 
-/* Writes the key of a call that names a path; false: it names none, as it turns out. */
-static __always_inline bool path_key(struct text_scratch *s, const struct made *made, const volatile struct call *call,
+/* Writes the key of a call that names a path; false: this one names none. */
+static __always_inline bool path_key(struct text_scratch *s, const struct call_ctx *cx, const volatile struct call *call,
 				     struct proc *proc)
 {
-	bool compat = made->compat;
+	bool compat = cx->compat;
 	__u64 address = argument(s, call->path);
 	if (!address)
 		return false;
@@ -284,15 +284,15 @@ static __always_inline bool path_key(struct text_scratch *s, const struct made *
 	if (length == 0 && call->at_flags != NONE &&
 	    argument(s, call->at_flags) & 0x1000 /* AT_EMPTY_PATH */)
 		return false;
-	/* Kept where the verifier does not follow each length by itself. */
+	/* In the map: the verifier would follow each length of a local variable separately. */
 	s->head.length = length;
 	struct row_key *key = &s->key;
 	__builtin_memset(key, 0, sizeof(*key));
 	key->path = hash_text(s);
 	key->image = proc->image;
-	key->nr = made->nr;
-	key->err = made->err;
-	key->ask = decide(call, s);
+	key->nr = cx->nr;
+	key->err = cx->err;
+	key->query = decide(call, s);
 	key->compat = compat;
 	key->moved = proc->moved != 0;
 	/* AT_FDCWD is -100 */
@@ -301,66 +301,66 @@ static __always_inline bool path_key(struct text_scratch *s, const struct made *
 	return true;
 }
 
-/* The same for a call without a path; false: it is none that rules ask about. */
-static __always_inline bool detail_key(struct text_scratch *s, const struct made *made,
-				       const volatile struct call *call, struct proc *proc, __u64 *turn)
+/* The same for a call without a path; false: rules do not ask about it. */
+static __always_inline bool class_key(struct text_scratch *s, const struct call_ctx *cx,
+				      const volatile struct call *call, struct proc *proc, __u64 *epoch)
 {
-	__u8 detail = detail_of(call, s, proc, made->task, turn);
-	if (detail == NONE)
+	__u8 class = class_of(call, s, proc, cx->task, epoch);
+	if (class == NONE)
 		return false;
 	struct row_key *key = &s->key;
 	__builtin_memset(key, 0, sizeof(*key));
-	key->path = detail + 1;
+	key->path = class + 1;
 	key->image = proc->image;
-	key->nr = made->nr;
-	key->err = made->err;
-	key->ask = ASK_NO_PATH;
-	key->compat = made->compat;
+	key->nr = cx->nr;
+	key->err = cx->err;
+	key->query = QUERY_NO_PATH;
+	key->compat = cx->compat;
 	return true;
 }
 
-/* Counts a call whose key is in text_scratch; false: it could not. */
-static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch *s, long ret, const struct made *made,
-				      const volatile struct call *call, struct proc *proc, __u64 turn)
+/* Counts the call whose key is in text_scratch; false: that was not possible. */
+static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch *s, long ret, const struct call_ctx *cx,
+				      const volatile struct call *call, struct proc *proc, __u64 epoch)
 {
 	struct row_key *key = &s->key;
-	__u32 at = (key->path ^ key->image ^ key->nr << 4 ^ key->err) % HOT;
-	struct hot *hot = bpf_map_lookup_elem(&hots, &at);
+	__u32 at = (key->path ^ key->image ^ key->nr << 4 ^ key->err) % PERCPU_ROWS;
+	struct percpu_row *hot = bpf_map_lookup_elem(&percpu_rows, &at);
 	if (!hot)
 		return false;
 	struct row *row = &hot->row;
 	__u64 before = hot->before;
 	if (!same(&hot->key, key)) {
-		int place = place_of(at, tgid_of(made->task));
-		if (place == ROWS) {
+		int place = place_of(at, tgid_of(cx->task));
+		if (place == IN_ROWS) {
 			row = bpf_map_lookup_elem(&rows, key);
 			before = 0;
 		} else {
 			before = hot->before;
 		}
 		if (place == NOWHERE || !row) {
-			fold_one(made, kernel_time());
+			fold_one(cx, kernel_time());
 			return true;
 		}
 	}
-	/* Before answered(), which may read the answer to where the text is. */
-	if (row->untold && send_text())
-		row->untold = 0;
-	answered(row, s, ret, made, call, proc, turn);
-	if (!made->err) {
-		if (key->ask == ASK_OPEN_WRITE || key->ask == ASK_CHANGE)
+	/* Before answered(), which may overwrite the text with the answer. */
+	if (row->unsent && send_text())
+		row->unsent = 0;
+	answered(row, s, ret, cx, call, proc, epoch);
+	if (!cx->err) {
+		if (key->query == QUERY_OPEN_WRITE || key->query == QUERY_CHANGE)
 			bump(&shared.changes);
-		if (call->moves != NOTHING)
+		if (call->moves != MOVES_NOTHING)
 			moves(proc);
 	}
-	if (settings.stacks && key->ask <= ASK_READLINK && key->ask != ASK_OPEN_WRITE) {
+	if (settings.stacks && key->query <= QUERY_READLINK && key->query != QUERY_OPEN_WRITE) {
 		__u64 hit = before + row->others + row->repeated;
 		if (is_of_interest(hit)) {
 			s->at.pc = PC(regs);
 			s->at.sp = SP(regs);
 			s->at.fp = FP(regs);
 			s->at.lr = LR(regs);
-			snapshot(hit, tgid_of(made->task));
+			snapshot(hit, tgid_of(cx->task));
 		}
 	}
 	return true;
@@ -369,45 +369,45 @@ static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch 
 /* ---- hooks ---- */
 
 /* Counts what returned without a number. */
-static __always_inline void count_odd(struct proc *proc, struct made *made, long ret)
+static __always_inline void count_unnumbered(struct proc *proc, struct call_ctx *cx, long ret)
 {
-	/* None: a signal handler returned, and `ret` is what the register held before the signal; or, with
-	 * ENOSYS, a call that is none or was called off. */
-	bool none = ret == -38;
-	made->nr = none ? 0xffff : made->compat ? SIGRETURN_COMPAT : RT_SIGRETURN;
-	made->err = none ? 38 : 0;
-	count_plain(proc, made);
+	/* A signal handler returned, and `ret` is what the register held before the signal; or, with ENOSYS, the
+	 * number was invalid or a tracer cancelled the call. */
+	bool invalid = ret == -38;
+	cx->nr = invalid ? 0xffff : cx->compat ? SIGRETURN_COMPAT : RT_SIGRETURN;
+	cx->err = invalid ? 38 : 0;
+	count_plain(proc, cx);
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(returned, struct pt_regs *regs, long ret)
+int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 {
-	struct made made = { .task = current_task() };
-	made.compat = is_compat(made.task);
-	made.err = ret < 0 && ret >= -4095 ? -ret : 0;
+	struct call_ctx cx = { .task = current_task() };
+	cx.compat = is_compat(cx.task);
+	cx.err = ret < 0 && ret >= -4095 ? -ret : 0;
 	long nr = number(regs);
 	const volatile struct call *call = NULL;
 	if (nr >= 0) {
 		nr &= ~X32_BIT;
 		if (nr < CALLS)
-			call = &settings.calls[made.compat][nr];
+			call = &settings.calls[cx.compat][nr];
 	}
-	/* Of most calls on a machine no rule asks: before all that takes time. */
-	if (!settings.all && (!call || call->kind == PLAIN || call->kind == BIRTH))
+	/* No rule asks about most calls of a machine: leave before anything that takes time. */
+	if (!settings.all && (!call || call->kind == ACTION_PLAIN || call->kind == ACTION_SPAWN))
 		return 0;
 	struct text_scratch *s = NULL;
-	if (call && call->kind == TELLS) {
+	if (call && call->kind == ACTION_CLASSIFY) {
 		s = scratch(text_scratch);
 		if (!s)
 			return 0;
-		take_arguments(s->arguments, regs, made.compat);
+		take_arguments(s->arguments, regs, cx.compat);
 		if (!holds(call, s)) {
 			if (!settings.all)
 				return 0;
 			call = NULL;
 		}
 	}
-	__u32 tgid = tgid_of(made.task);
+	__u32 tgid = tgid_of(cx.task);
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc) {
 		proc = first_seen(tgid);
@@ -415,66 +415,66 @@ int BPF_PROG(returned, struct pt_regs *regs, long ret)
 			return 0;
 	}
 	if (!proc->image) {
-		/* Nothing counts yet but where the program will start. */
-		if (call && !made.err && (call->kind == MOVES || call->moves != NOTHING))
+		/* Not counted yet; but its working directory matters for the program it will execute. */
+		if (call && !cx.err && (call->kind == ACTION_MOVES || call->moves != MOVES_NOTHING))
 			proc->moved = 1;
 		return 0;
 	}
 	if (nr < 0) {
-		count_odd(proc, &made, ret);
+		count_unnumbered(proc, &cx, ret);
 		return 0;
 	}
-	made.nr = nr < 2 * CALLS ? nr : 0xffff;
+	cx.nr = nr < 2 * CALLS ? nr : 0xffff;
 	if (!s)
 		s = scratch(text_scratch);
 	if (!s)
 		return 0;
 	if (call) {
-		__u64 turn = 0;
-		if (call->kind == PATH || call->kind == WAIT)
-			take_arguments(s->arguments, regs, made.compat);
+		__u64 epoch = 0;
+		if (call->kind == ACTION_PATH || call->kind == ACTION_WAIT)
+			take_arguments(s->arguments, regs, cx.compat);
 		bool counted = false;
-		if (call->kind == PATH) {
-			if (call->ask == ASK_EXEC && !made.err)
-				return 0;	/* counted by `executed` */
-			counted = path_key(s, &made, call, proc);
-		} else if (call->kind == TELLS) {
-			counted = detail_key(s, &made, call, proc, &turn);
+		if (call->kind == ACTION_PATH) {
+			if (call->query_or_class == QUERY_EXEC && !cx.err)
+				return 0;	/* counted by sched_process_exec */
+			counted = path_key(s, &cx, call, proc);
+		} else if (call->kind == ACTION_CLASSIFY) {
+			counted = class_key(s, &cx, call, proc, &epoch);
 		}
-		if (counted && count_row(regs, s, ret, &made, call, proc, turn))
+		if (counted && count_row(regs, s, ret, &cx, call, proc, epoch))
 			return 0;
 		switch (call->kind) {
-		case WAIT:
+		case ACTION_WAIT:
 			if (holds(call, s))
 				__sync_fetch_and_add(&proc->waits, 1);
 			break;
-		case MOVES:
-			if (!made.err)
+		case ACTION_MOVES:
+			if (!cx.err)
 				moves(proc);
 			break;
-		case BIRTH:
+		case ACTION_SPAWN:
 			if (!ret)
-				return 0;	/* in the child: its parent's call */
+				return 0;	/* in the child: it is the parent's call */
 			break;
-		case URING:
+		case ACTION_URING:
 			bump(&shared.uring);
 			break;
 		}
 	}
 	if (settings.all)
-		count_plain(proc, &made);
+		count_plain(proc, &cx);
 	return 0;
 }
 
 SEC("tp_btf/sys_enter")
-int BPF_PROG(entering, struct pt_regs *regs, long nr)
+int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tgid = id >> 32, tid = id;
 	if (!settings.everyone && !bpf_map_lookup_elem(&procs, &tgid))
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&entered, &tid, &now, BPF_ANY))
+	if (bpf_map_update_elem(&entry_times, &tid, &now, BPF_ANY))
 		bump(&shared.untimed);
 	return 0;
 }

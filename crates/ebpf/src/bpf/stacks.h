@@ -1,16 +1,16 @@
-/* Where in the program a call is made: snapshots of the stack, and what is mapped. */
+/* Where in the program a call is made: snapshots of the stack, and mapped files. */
 #pragma once
 #include "processes.h"
 
-/* Whether a snapshot may be due at the `hit`th call of a row, which weight() tells: quickly no, of most. */
+/* Whether a snapshot may be due at the `hit`th call of a row: a quick "no" for most. weight() decides. */
 static __always_inline bool is_of_interest(__u64 hit)
 {
 	__u64 four = hit & ~3ULL;
 	return hit == 2 || (four && !(four & (four - 1)));
 }
 
-/* How many calls a snapshot at the `hit`th stands for, 0: none is taken. At the 2nd, and at each
- * power of 8 with the three that follow: a program may ask from several places in turn. */
+/* How many calls a snapshot at the `hit`th call stands for; 0: none is taken. One is taken at the 2nd call, and at each
+ * power of 8 and the three calls after it: a program may make the same call from several places in turn. */
 static __always_inline __u64 weight(__u64 hit)
 {
 	if (hit == 2)
@@ -32,9 +32,9 @@ extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struc
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
-/* Puts the path of a `struct file` up to the root of the mount tree into map_scratch, the last component
- * first, and returns its length. Like the two functions below, one of its own so that the verifier walks
- * its loop once; hence the address as a number. */
+/* Writes the path of a `struct file`, up to the root of the mount tree, into map_scratch, the last component first, and
+ * returns its length. Like the two functions below it is separate so that the verifier walks its loop once; such a
+ * function takes an address as a number. */
 __noinline __u32 components(__u64 address)
 {
 	struct file *file = (void *)address;
@@ -65,24 +65,22 @@ __noinline __u32 components(__u64 address)
 	return used;
 }
 
-/* Tells what the process has mapped executable, for whoever unwinds its stack may come when it is
- * gone. */
-__noinline int tell_mappings(__u32 image)
+/* Sends the files that the process has mapped executable: it may have ended when its stack is unwound. */
+__noinline int send_mappings(__u32 image)
 {
 	struct map_scratch *s = scratch(map_scratch);
 	if (!s || !bpf_ksym_exists(bpf_iter_task_vma_new))
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
-	s->head.head.kind = MAPPED;
+	s->head.head.kind = MESSAGE_KIND_MAPPING;
 	s->head.head.image = image;
-	s->head.head.at_ns = 0;
 	s->head.pid = tgid_here(task);
 	s->head.first = 1;
 	struct bpf_iter_task_vma it;
 	struct vm_area_struct *vma;
 	bpf_iter_task_vma_new(&it, task, 0);
 	while ((vma = bpf_iter_task_vma_next(&it))) {
-		/* Read rather than followed: a number, which can be handed on. */
+		/* Read and not followed: the result is a number, which can be passed to a function. */
 		struct file *file = BPF_CORE_READ(vma, vm_file);
 		if (!(vma->vm_flags & 4) /* VM_EXEC */ || !file)
 			continue;
@@ -100,7 +98,7 @@ __noinline int tell_mappings(__u32 image)
 	return 0;
 }
 
-/* Sends the stack from `sp` on behind what is in sample_scratch. */
+/* Sends the message in sample_scratch with the stack from `sp` on. */
 __noinline int send_stack(__u64 sp)
 {
 	struct sample_scratch *s = scratch(sample_scratch);
@@ -118,8 +116,8 @@ __noinline int send_stack(__u64 sp)
 	return 0;
 }
 
-/* Takes a snapshot at the `hit`th call of the row whose key is in text_scratch, if it is due. It costs as much as
- * ten calls: programs that put many questions twice, or eight times, are not slowed down by all of these. */
+/* Takes a snapshot at the `hit`th call of the row whose key is in text_scratch, if it is due. It costs as much as ten
+ * calls; so there is a limit per process, lower for the first calls of a row, because many rows have few calls. */
 __noinline int snapshot(__u64 hit, __u32 tgid)
 {
 	__u64 stands_for = weight(hit);
@@ -129,15 +127,14 @@ __noinline int snapshot(__u64 hit, __u32 tgid)
 	if (!stands_for || !call || !s || !proc || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))
 		return 0;
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING / 4 * 3) {
-		/* What is left is for processes and paths. */
+		/* The rest is for processes and paths. */
 		bump(&shared.stacks_lost);
 		return 0;
 	}
 	__u64 now = bpf_ktime_get_ns();
 	proc->samples++;
-	s->head.head.kind = SAMPLED;
+	s->head.head.kind = MESSAGE_KIND_STACK;
 	s->head.head.image = call->key.image;
-	s->head.head.at_ns = now;
 	s->head.key = call->key;
 	s->head.weight = stands_for;
 	s->head.at = call->at;
@@ -145,7 +142,7 @@ __noinline int snapshot(__u64 hit, __u32 tgid)
 	__u16 window = now >> 24 | 1;
 	if (proc->mapped != window) {
 		proc->mapped = window;
-		tell_mappings(call->key.image);
+		send_mappings(call->key.image);
 	}
 	return send_stack(call->at.sp);
 }

@@ -1,8 +1,6 @@
 //! What the tests share: running programs under the backend and without it.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-pub(crate) mod strace;
-
 use needless_ebpf::{Observed, Scope, Session, SessionOptions};
 pub(crate) use needless_fixtures::needed;
 pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
@@ -12,8 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a launched observation takes is the next process that ours forks, on whichever thread: to
-/// be held from the start of an observation to its fork, and by whoever else forks.
+/// A launched observation takes the next process that this process forks, on any thread. Locked from the
+/// start of an observation to its fork, and for every other fork.
 static FORK: Mutex<()> = Mutex::new(());
 
 fn may_fork() -> MutexGuard<'static, ()> {
@@ -37,11 +35,9 @@ pub(crate) fn testee(name: &str) -> Option<PathBuf> {
     needed(needless_fixtures::path(name))
 }
 
-/// Whether this machine lets us observe at all.
+/// Whether this machine allows the backend.
 pub(crate) fn possible() -> bool {
-    let built = needless_ebpf::BUILT.then_some(()).ok_or("built without eBPF");
-    let allowed = built.and_then(|()| needless_ebpf::allowed().then_some(()).ok_or("no CAP_BPF"));
-    needed(allowed.map_err(str::to_owned)).is_some()
+    needed(needless_ebpf::usable().map_err(|error| error.to_string())).is_some()
 }
 
 pub(crate) fn is_root() -> Result<(), String> {
@@ -56,10 +52,10 @@ pub(crate) fn count_example() -> PathBuf {
     count
 }
 
-/// No bound in time: repetition then depends on what is asked alone.
+/// Without a limit of time: repetition then depends on the calls only.
 pub(crate) fn options() -> SessionOptions {
     let limits = Limits { repeat_within_ns: u64::MAX, ..Limits::default() };
-    SessionOptions { watch: &["TZ", "NEEDLESS_TEST"], limits, ..SessionOptions::default() }
+    SessionOptions { watch: ["TZ", "NEEDLESS_TEST"].into(), limits, ..SessionOptions::default() }
 }
 
 /// Starts `command`, observed.
@@ -69,7 +65,7 @@ pub(crate) fn start(options: &SessionOptions, command: &mut Command) -> (Session
     (session, command.spawn().unwrap())
 }
 
-/// Waits for the command and all that came of it.
+/// Waits for the command and the processes that it started.
 pub(crate) fn finish(mut session: Session, mut child: Child) -> Observed {
     while child.try_wait().unwrap().is_none() || session.live() > 0 {
         session.drain(Duration::from_millis(20));
@@ -83,7 +79,7 @@ pub(crate) fn observed(options: &SessionOptions, command: &mut Command) -> Obser
     finish(session, child)
 }
 
-/// Like [`observed`], of which nothing may be lost.
+/// Like [`observed`], and nothing may be lost.
 pub(crate) fn profile(options: &SessionOptions, command: &mut Command) -> Profile {
     let profile = observed(options, command).profile;
     assert!(profile.lost.is_empty(), "{command:?}: {:?}", profile.lost);
@@ -108,7 +104,7 @@ pub(crate) fn table(profile: &Profile) -> Table {
     table
 }
 
-/// How often `path` was asked about, and how often of these repeatedly.
+/// How often `path` was asked about, and how many of these calls were repeated.
 pub(crate) fn sum(profile: &Profile, query: Query, path: &str) -> (u64, u64) {
     let rows = profile.rows.iter().filter(|row| row.query == query && profile.path(row) == path);
     rows.fold((0, 0), |(count, again), row| (count + row.count, again + row.repeated))

@@ -1,17 +1,49 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
-use super::yaml::{Line, children, lines, pair, quoted, scalar};
-use super::{Edit, Found, check, splice};
+use super::yaml::{YamlLine, children, is_yaml, lines, pair, quoted, scalar};
+use super::{Edit, FoundValue, check, splice};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
+use crate::error::EnvironmentError;
+use needless_model::Confidence;
+
+/// A service of compose.
+pub static COMPOSE: ConfigFormat = ConfigFormat {
+    name: "compose",
+    files: "compose.yaml, docker-compose.yml",
+    reaches: "the containers of the service",
+    effect: "docker compose up -d, which makes new containers",
+    find,
+    put,
+    is_file: |path, text| {
+        is_yaml(path) && text.contains("services:") && !text.contains("containers:")
+    },
+    // Which file made a container is not known; a manifest or an image are as likely.
+    locate: |query| match query.channel {
+        Channel::Container(what) => vec![ConfigLocation::new(
+            &COMPOSE,
+            None,
+            format!(
+                "{what} has the environment of its configuration: set it in the compose file, manifest or image \
+                 (needless fix --in FILE) and create the container again"
+            ),
+            Confidence::Low,
+        )],
+        _ => Vec::new(),
+    },
+    of_image: true,
+    ..DEFAULT
+};
 
 /// The lines of the service's mapping, and where `environment:` stands in it.
-struct Service<'a> {
-    own: Vec<Line<'a>>,
+struct ServiceItem<'a> {
+    own: Vec<YamlLine<'a>>,
     environment: Option<usize>,
     name: String,
 }
 
-fn services<'a>(all: &[Line<'a>]) -> Vec<Service<'a>> {
-    let is_services = |line: &Line<'_>| line.indent == 0 && line.text == "services:";
+fn services<'a>(all: &[YamlLine<'a>]) -> Vec<ServiceItem<'a>> {
+    let is_services = |line: &YamlLine<'_>| line.indent == 0 && line.text == "services:";
     let Some(head) = all.iter().position(is_services) else { return Vec::new() };
     let inside = children(all, head);
     let Some(column) = inside.first().map(|line| line.indent) else { return Vec::new() };
@@ -27,25 +59,24 @@ fn services<'a>(all: &[Line<'a>]) -> Vec<Service<'a>> {
         });
         let mut kept = vec![line.clone()];
         kept.extend_from_slice(own);
-        found.push(Service { own: kept, environment: environment.map(|at| at + 1), name });
+        found.push(ServiceItem { own: kept, environment: environment.map(|at| at + 1), name });
     }
     found
 }
 
 /// Variables of `environment:`, as a mapping or as a list, each with its line.
-fn variables(service: &Service<'_>) -> Vec<(usize, String, Option<String>)> {
+fn variables(service: &ServiceItem<'_>) -> Vec<(usize, String, Option<String>)> {
     let Some(head) = service.environment else { return Vec::new() };
     let inside = children(&service.own, head);
     let undo = |value: &str| value.replace("$$", "$");
-    let all = inside.iter().filter_map(|line| match line.item {
-        true => {
+    let all = inside.iter().filter_map(|line| {
+        if line.item {
             let text = scalar(line.text);
             match text.split_once('=') {
                 Some((name, value)) => Some((line.at, name.to_owned(), Some(undo(value)))),
                 None => Some((line.at, text, None)),
             }
-        }
-        false => {
+        } else {
             let (name, value) = pair(line.text)?;
             let value = (!value.is_empty() && value != "null").then(|| undo(&scalar(value)));
             Some((line.at, name, value))
@@ -54,9 +85,9 @@ fn variables(service: &Service<'_>) -> Vec<(usize, String, Option<String>)> {
     all.collect()
 }
 
-/// Where the service `part` (or the only one) sets `variable`. A name without a value takes the
-/// caller's.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+/// Where the service `part` (or the only one) sets `variable`. A name without a value takes the value of the
+/// environment of `docker compose`.
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let Ok(all) = lines(text) else { return Vec::new() };
     let services = services(&all);
     let Ok(service) = choose(&services, part) else { return Vec::new() };
@@ -64,31 +95,31 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found>
     mine.map(|(at, _, value)| {
         let raw = text.lines().nth(at).unwrap_or_default();
         let certain = value.is_some() && !raw.replace("$$", "").contains('$');
-        Found { certain, ..Found::set(at, value.unwrap_or_default()) }
+        FoundValue { certain, ..FoundValue::set(at, value.unwrap_or_default()) }
     })
     .collect()
 }
 
-/// The names of the services of a file.
+/// The service `part`, or the only one.
 fn choose<'a, 'b>(
-    services: &'b [Service<'a>],
+    services: &'b [ServiceItem<'a>],
     part: Option<&str>,
-) -> Result<&'b Service<'a>, String> {
+) -> Result<&'b ServiceItem<'a>, EnvironmentError> {
     let names = || services.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
     match (part, services) {
         (Some(part), all) => all
             .iter()
             .find(|service| service.name == part)
-            .ok_or_else(|| format!("there is no service {part}; there are: {}", names())),
+            .ok_or_else(|| format!("there is no service {part}; there are: {}", names()).into()),
         (None, [one]) => Ok(one),
-        (None, []) => Err("there is no service in it that is understood".into()),
-        (None, _) => Err(format!("which service is meant? There are: {}", names())),
+        (None, []) => Err("no service in it is understood".into()),
+        (None, _) => Err(format!("name one of its services with --part: {}", names()).into()),
     }
 }
 
 /// # Errors
-/// Where the service is not there, or its `environment` is written in a way that is not understood.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the service does not exist, or its `environment` is written in a way that is not understood.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let all = lines(text)?;
     let services = services(&all);
@@ -114,16 +145,18 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     let head = &service.own[head];
     if pair(head.text).is_some_and(|(_, value)| !value.is_empty()) {
         return Err(format!(
-            "line {}: `environment` in one line is not changed by a tool",
+            "line {}: `environment` in one line is not changed automatically: edit it by hand",
             head.at + 1
-        ));
+        )
+        .into());
     }
     let inside = children(&service.own, service.environment.unwrap_or(0));
     let (item, column) = inside.first().map_or((false, head.column + 2), |l| (l.item, l.indent));
     let pad = " ".repeat(column);
-    let line = match item {
-        true => format!("{pad}- {}", quoted(&format!("{}={value}", edit.variable))),
-        false => format!("{pad}{}: {}", edit.variable, quoted(&value)),
+    let line = if item {
+        format!("{pad}- {}", quoted(&format!("{}={value}", edit.variable)))
+    } else {
+        format!("{pad}{}: {}", edit.variable, quoted(&value))
     };
     Ok(match old {
         Some(at) => splice(text, at, at + 1, &[line]),
@@ -139,11 +172,11 @@ mod tests {
 
     #[test]
     fn lists_and_mappings() {
-        assert_eq!(find(TEXT, "TZ", Some("web")), [Found::set(5, "Asia/Tokyo")]);
-        assert_eq!(find(TEXT, "TZ", Some("db")), [Found::set(9, "UTC")]);
+        assert_eq!(find(TEXT, "TZ", Some("web")), [FoundValue::set(5, "Asia/Tokyo")]);
+        assert_eq!(find(TEXT, "TZ", Some("db")), [FoundValue::set(9, "UTC")]);
         assert!(!find(TEXT, "B", Some("db"))[0].certain);
         let edit = |part| Edit { variable: "TZ", value: Some("a$b"), part };
-        assert!(put(TEXT, &edit(None)).unwrap_err().contains("web, db"));
+        assert!(put(TEXT, &edit(None)).unwrap_err().to_string().contains("web, db"));
         let new = put(TEXT, &edit(Some("web"))).unwrap();
         assert!(new.contains("      - \"TZ=a$$b\"\n"), "{new}");
         assert_eq!(find(&new, "TZ", Some("web"))[0].value.as_deref(), Some("a$b"));

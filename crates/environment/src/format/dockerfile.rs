@@ -1,20 +1,40 @@
 //! Dockerfiles: `ENV` of the last stage is what a container starts with.
 //! <https://docs.docker.com/reference/dockerfile/>
 
-use super::{Edit, Found, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use crate::config_format::{ConfigFormat, DEFAULT};
+use crate::error::EnvironmentError;
 
-struct Env {
+/// An image.
+pub static DOCKERFILE: ConfigFormat = ConfigFormat {
+    name: "Dockerfile",
+    files: "Dockerfile, Containerfile",
+    reaches: "containers of the image, unless they are started with another value",
+    effect: "a new image and a new container",
+    find,
+    put,
+    is_file: |path, _| {
+        let name = path.name().to_ascii_lowercase();
+        name.starts_with("dockerfile")
+            || name.starts_with("containerfile")
+            || name.ends_with(".dockerfile")
+    },
+    of_image: true,
+    ..DEFAULT
+};
+
+struct EnvInstruction {
     line: usize,
     name: String,
     value: String,
     certain: bool,
-    /// The only variable of an instruction of one line.
+    /// Whether it is the only variable of an instruction of one line.
     alone: bool,
 }
 
 /// The `ENV` instructions of the last stage.
-fn last_stage(text: &str) -> Vec<Env> {
-    let mut found: Vec<Env> = Vec::new();
+fn last_stage(text: &str) -> Vec<EnvInstruction> {
+    let mut found: Vec<EnvInstruction> = Vec::new();
     let all = lines(text);
     let escape = escape(text);
     let mut at = 0;
@@ -35,7 +55,7 @@ fn last_stage(text: &str) -> Vec<Env> {
             }
             at += 1;
         }
-        // The text of a here-document is none of ours.
+        // The text of a here-document is not part of the Dockerfile.
         for end in heredocs(&line) {
             while at < all.len() && bare(all[at]).trim_start_matches('\t') != end {
                 at += 1;
@@ -48,7 +68,7 @@ fn last_stage(text: &str) -> Vec<Env> {
             "ENV" => {
                 let pairs = pairs(rest.trim(), escape);
                 let alone = pairs.len() == 1 && at == from + 1;
-                found.extend(pairs.into_iter().map(|(name, value, certain)| Env {
+                found.extend(pairs.into_iter().map(|(name, value, certain)| EnvInstruction {
                     line: from,
                     name,
                     value,
@@ -62,10 +82,10 @@ fn last_stage(text: &str) -> Vec<Env> {
     found
 }
 
-/// What escapes: a backslash, or what a directive in the first lines says.
+/// The escape character: a backslash, or the one that a directive in the first lines sets.
 fn escape(text: &str) -> char {
     for line in text.lines() {
-        // Anything but a directive ends them.
+        // The first other line ends the directives.
         let Some((name, value)) = line.strip_prefix('#').and_then(|line| line.split_once('='))
         else {
             break;
@@ -132,16 +152,17 @@ fn pairs(rest: &str, escape: char) -> Vec<(String, String, bool)> {
     pairs
 }
 
-/// Where the last stage sets `variable`; the last counts. What earlier stages or the base image set
-/// is not in this text.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+/// Where the last stage sets `variable`; the last counts. What earlier stages or the base image set is not in this
+/// text.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let all = last_stage(text).into_iter().filter(|env| env.name == variable);
-    all.map(|env| Found { certain: env.certain, ..Found::set(env.line, env.value) }).collect()
+    all.map(|env| FoundValue { certain: env.certain, ..FoundValue::set(env.line, env.value) })
+        .collect()
 }
 
 /// # Errors
-/// Where a variable shall be removed: an image's variable can be set to nothing, not removed.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When a variable cannot be removed because it is set together with others, or the file is not a Dockerfile.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let all = lines(text);
     let is_from = |line: &&str| -> bool {
@@ -189,16 +210,16 @@ mod tests {
     #[test]
     fn only_the_last_stage_counts() {
         let text = "FROM a AS b\nENV TZ=x\nRUN <<EOF\nENV TZ=no\nEOF\nfrom c\nENV A=1 \\\n  TZ=\"Asia/Tokyo\" B=2\nENV OLD all the rest\n";
-        assert_eq!(find(text, "TZ", None), [Found::set(6, "Asia/Tokyo")]);
-        assert_eq!(find(text, "OLD", None), [Found::set(8, "all the rest")]);
+        assert_eq!(find(text, "TZ", None), [FoundValue::set(6, "Asia/Tokyo")]);
+        assert_eq!(find(text, "OLD", None), [FoundValue::set(8, "all the rest")]);
         assert!(!find("FROM a\nENV TZ=$X\n", "TZ", None)[0].certain);
-        assert_eq!(find("FROM a\nENV TZ=\"a\\d\"\n", "TZ", None), [Found::set(1, "a\\d")]);
+        assert_eq!(find("FROM a\nENV TZ=\"a\\d\"\n", "TZ", None), [FoundValue::set(1, "a\\d")]);
     }
 
     #[test]
     fn another_escape() {
         let text = "# syntax=docker/dockerfile:1\n# escape=`\nFROM a\nENV A=1 `\n  B=c:\\d\n";
-        assert_eq!(find(text, "B", None), [Found::set(3, "c:\\d")]);
+        assert_eq!(find(text, "B", None), [FoundValue::set(3, "c:\\d")]);
         let edit = Edit { variable: "TZ", value: Some("a\"$`\\"), part: None };
         let new = put(text, &edit).unwrap();
         assert!(new.ends_with("ENV TZ=\"a`\"`$``\\\"\n"), "{new}");

@@ -1,26 +1,56 @@
 //! environment.d(5): like the files of `EnvironmentFile=`, with variables expanded.
 
-use super::environment_file::{entries, word};
-use super::{Edit, Found, check, put_line};
+use super::environment_file::{env_lines, word};
+use super::{Edit, FoundValue, check, put_line};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, DEFAULT, LineKind};
+use crate::error::EnvironmentError;
+use needless_model::Visibility;
+
+/// Variables of a user's service manager.
+pub static ENVIRONMENT_D: ConfigFormat = ConfigFormat {
+    name: "environment.d",
+    files: "~/.config/environment.d/zz-needless.conf, /etc/environment.d/*.conf",
+    reaches: "units of users (user@UID.service), not of the system",
+    effect: "systemctl --user daemon-reload, then a restart of the unit",
+    find,
+    put,
+    is_file: |path, _| path.below("/environment.d/") && path.ends(".conf"),
+    scan: |sources| {
+        let reaches = match sources.channel {
+            Channel::UserUnit { .. } => Visibility::Yes("the user's systemd reads it".into()),
+            _ => Visibility::No("only systemd of users reads it, for their units".into()),
+        };
+        let home = sources.home.iter().map(|home| format!("{home}/.config/environment.d"));
+        let dirs: Vec<String> = home.chain(["/etc/environment.d".to_owned()]).collect();
+        for dir in dirs {
+            for file in sources.in_dir(&dir, ".conf") {
+                sources.file(&file, find, None, reaches.clone());
+            }
+        }
+    },
+    lines: LineKind::Assignments,
+    ..DEFAULT
+};
 
 /// Where `text` sets `variable`. A value with `$` depends on other variables.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
-    let all = entries(text).into_iter().filter(|entry| entry.name == variable);
-    all.map(|entry| Found {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let all = env_lines(text).into_iter().filter(|entry| entry.name == variable);
+    all.map(|entry| FoundValue {
         certain: !entry.value.contains('$'),
-        ..Found::set(entry.from, entry.value)
+        ..FoundValue::set(entry.from, entry.value)
     })
     .collect()
 }
 
 /// # Errors
-/// Where the value holds `$`, which is expanded even inside quotes, or control characters.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds `$`, which is expanded even inside quotes, `\`, or control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['$', '\\'])) {
         return Err("environment.d expands $ and \\ in every value: set it by hand".into());
     }
-    let all = entries(text);
+    let all = env_lines(text);
     let found: Vec<_> =
         all.iter().filter(|e| e.name == edit.variable).map(|e| (e.from, e.to)).collect();
     let line = edit.value.map(|value| format!("{}={}", edit.variable, word(value)));

@@ -1,21 +1,22 @@
-//! Files that `EnvironmentFile=` of systemd.exec(5) names, and locale.conf(5): like a shell's, but
-//! not a shell's.
+//! Files that `EnvironmentFile=` of systemd.exec(5) names, and locale.conf(5): similar to a shell's assignments, with
+//! other rules.
 
-use super::{Edit, Found, check, put_line};
+use super::{Edit, FoundValue, check, put_line};
+use crate::error::EnvironmentError;
 
 /// A variable, and its lines.
-pub(crate) struct Entry {
+pub(crate) struct EnvLine {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) from: usize,
     pub(crate) to: usize,
 }
 
-/// Reads `NAME=VALUE` lines: `#` and `;` comments only at the start of a line, blanks around names
-/// and unquoted values cut, quotes anywhere in a value, `\` before a line's end joins. `$` and `%`
-/// mean nothing; a line `export X=1` sets nothing.
-pub(crate) fn entries(text: &str) -> Vec<Entry> {
-    let mut entries = Vec::new();
+/// Reads `NAME=VALUE` lines: `#` and `;` are comments only at the start of a line, blanks around names and unquoted
+/// values are cut, quotes may be anywhere in a value, `\` before a line end joins lines. `$` and `%` are ordinary
+/// characters; a line `export X=1` sets nothing.
+pub(crate) fn env_lines(text: &str) -> Vec<EnvLine> {
+    let mut env_lines = Vec::new();
     let mut chars = text.chars().peekable();
     let mut line = 0;
     while chars.peek().is_some() {
@@ -48,16 +49,16 @@ pub(crate) fn entries(text: &str) -> Vec<Entry> {
         }
         let value = value(&mut chars, &mut line);
         if super::check_name(&name).is_ok() {
-            entries.push(Entry { name, value, from, to: line.max(from + 1) });
+            env_lines.push(EnvLine { name, value, from, to: line.max(from + 1) });
         }
     }
-    entries
+    env_lines
 }
 
-/// A value up to its line's end.
+/// A value up to the end of its line.
 fn value(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, line: &mut usize) -> String {
     let mut value = String::new();
-    // How much of the value the blanks at its end may not be cut from.
+    // The length up to which blanks are not cut.
     let mut fixed = 0;
     let mut quote = None;
     while let Some(c) = chars.next() {
@@ -103,32 +104,35 @@ fn value(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, line: &mut usize)
 }
 
 /// Where `text` sets `variable`; the last counts.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let lines = super::lines(text);
-    // Before systemd 254 a comment that ends in a backslash took the next line with it.
+    // Before systemd 254, a comment that ended in a backslash included the next line.
     let doubtful = |at: usize| {
         at > 0 && {
             let above = super::bare(lines[at - 1]);
             above.trim_start().starts_with(['#', ';']) && above.ends_with('\\')
         }
     };
-    let all = entries(text).into_iter().filter(|entry| entry.name == variable);
-    all.map(|entry| Found { certain: !doubtful(entry.from), ..Found::set(entry.from, entry.value) })
-        .collect()
+    let all = env_lines(text).into_iter().filter(|entry| entry.name == variable);
+    all.map(|entry| FoundValue {
+        certain: !doubtful(entry.from),
+        ..FoundValue::set(entry.from, entry.value)
+    })
+    .collect()
 }
 
 /// # Errors
-/// Where the value holds control characters.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let line = edit.value.map(|value| format!("{}={}", edit.variable, word(value)));
-    let all = entries(text);
+    let all = env_lines(text);
     let found: Vec<_> =
         all.iter().filter(|e| e.name == edit.variable).map(|e| (e.from, e.to)).collect();
     Ok(put_line(text, edit, &found, line))
 }
 
-/// A value, quoted where it has to be.
+/// A value, quoted if necessary.
 pub(crate) fn word(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:,+@%=-".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
@@ -168,7 +172,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(one(text).as_deref(), expected, "{text:?}");
         }
-        assert_eq!(find("A=\"x\ny\"\nV=1\n", "V", None), [Found::set(2, "1")]);
+        assert_eq!(find("A=\"x\ny\"\nV=1\n", "V", None), [FoundValue::set(2, "1")]);
         assert!(!find("# x \\\nV=a\n", "V", None)[0].certain);
     }
 }

@@ -1,19 +1,34 @@
 //! Kubernetes manifests: `env` of a container. A value has to be a string.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
-use super::yaml::{Line, children, lines, pair, quoted, scalar};
-use super::{Edit, Found, check, splice};
+use super::yaml::{YamlLine, children, is_yaml, lines, pair, quoted, scalar};
+use super::{Edit, FoundValue, check, splice};
+use crate::config_format::{ConfigFormat, DEFAULT};
+use crate::error::EnvironmentError;
 
-struct Container<'a> {
+/// A Kubernetes manifest.
+pub static KUBERNETES: ConfigFormat = ConfigFormat {
+    name: "Kubernetes manifest",
+    files: "a manifest with containers in it",
+    reaches: "the container",
+    effect: "kubectl apply, which rolls out new pods",
+    find,
+    put,
+    is_file: |path, text| is_yaml(path) && text.contains("containers:"),
+    of_image: true,
+    ..DEFAULT
+};
+
+struct ContainerItem<'a> {
     name: String,
     /// The first line of its item.
-    head: Line<'a>,
-    own: Vec<Line<'a>>,
+    head: YamlLine<'a>,
+    own: Vec<YamlLine<'a>>,
     env: Option<usize>,
 }
 
 /// Items of `containers:` and `initContainers:`, in any document of the text.
-fn containers<'a>(all: &[Line<'a>]) -> Vec<Container<'a>> {
+fn containers<'a>(all: &[YamlLine<'a>]) -> Vec<ContainerItem<'a>> {
     let mut found = Vec::new();
     for (at, line) in all.iter().enumerate() {
         if !matches!(line.text, "containers:" | "initContainers:") {
@@ -22,7 +37,7 @@ fn containers<'a>(all: &[Line<'a>]) -> Vec<Container<'a>> {
         let inside = children(all, at);
         for (at, item) in items(inside) {
             // The item's first line and those below it, as one mapping.
-            let mut own = vec![Line { item: false, indent: item.column, ..item.clone() }];
+            let mut own = vec![YamlLine { item: false, indent: item.column, ..item.clone() }];
             own.extend(inside[at + 1..].iter().take_while(|l| l.indent > item.indent).cloned());
             let key = |wanted: &str| {
                 own.iter().position(|l| {
@@ -34,13 +49,13 @@ fn containers<'a>(all: &[Line<'a>]) -> Vec<Container<'a>> {
             let name = key("name").and_then(|at| pair(own[at].text));
             let name = name.map(|(_, value)| scalar(value)).unwrap_or_default();
             let env = key("env");
-            found.push(Container { name, head: item.clone(), own, env });
+            found.push(ContainerItem { name, head: item.clone(), own, env });
         }
     }
     found
 }
 
-fn items<'a, 'b>(inside: &'b [Line<'a>]) -> impl Iterator<Item = (usize, &'b Line<'a>)> {
+fn items<'a, 'b>(inside: &'b [YamlLine<'a>]) -> impl Iterator<Item = (usize, &'b YamlLine<'a>)> {
     let column = inside.first().map_or(0, |line| line.indent);
     inside.iter().enumerate().filter(move |(_, line)| line.item && line.indent == column)
 }
@@ -52,12 +67,12 @@ struct Variable {
     to: usize,
     /// The line of its value, with column and value.
     value: Option<(usize, usize, String)>,
-    /// Whether no other variable stands in it.
+    /// Whether it refers to no other variable.
     certain: bool,
     column: usize,
 }
 
-fn variables(container: &Container<'_>) -> Vec<Variable> {
+fn variables(container: &ContainerItem<'_>) -> Vec<Variable> {
     let Some(head) = container.env else { return Vec::new() };
     let inside = children(&container.own, head);
     let mut found = Vec::new();
@@ -82,38 +97,40 @@ fn variables(container: &Container<'_>) -> Vec<Variable> {
 }
 
 fn choose<'a, 'b>(
-    all: &'b [Container<'a>],
+    all: &'b [ContainerItem<'a>],
     part: Option<&str>,
-) -> Result<&'b Container<'a>, String> {
+) -> Result<&'b ContainerItem<'a>, EnvironmentError> {
     let names = || all.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ");
     match (part, all) {
         (Some(part), all) => all
             .iter()
             .find(|container| container.name == part)
-            .ok_or_else(|| format!("there is no container {part}; there are: {}", names())),
+            .ok_or_else(|| format!("there is no container {part}; there are: {}", names()).into()),
         (None, [one]) => Ok(one),
-        (None, []) => Err("there is no container in it that is understood".into()),
-        (None, _) => Err(format!("which container is meant? There are: {}", names())),
+        (None, []) => Err("no container in it is understood".into()),
+        (None, _) => Err(format!("name one of its containers with --part: {}", names()).into()),
     }
 }
 
 /// Where the container `part` (or the only one) sets `variable`.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let Ok(all) = lines(text) else { return Vec::new() };
     let all = containers(&all);
     let Ok(container) = choose(&all, part) else { return Vec::new() };
     let mine = variables(container).into_iter().filter(|v| v.name == variable);
     mine.map(|variable| match variable.value {
-        Some((at, _, value)) => Found { certain: variable.certain, ..Found::set(at, value) },
-        None => Found { certain: false, ..Found::set(variable.from, "") },
+        Some((at, _, value)) => {
+            FoundValue { certain: variable.certain, ..FoundValue::set(at, value) }
+        }
+        None => FoundValue { certain: false, ..FoundValue::set(variable.from, "") },
     })
     .collect()
 }
 
 /// # Errors
-/// Where the container is not there, its `env` is not understood, or the variable comes from
-/// elsewhere (`valueFrom`).
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the container does not exist, its `env` is not understood, or the variable comes from elsewhere
+/// (`valueFrom`).
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let all = lines(text)?;
     let all = containers(&all);
@@ -150,7 +167,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         |pad: &str| [format!("{pad}- name: {}", edit.variable), format!("{pad}  value: {value}")];
     let Some(head) = container.env else {
         let last = container.own.last().map_or(container.head.at, |line| line.at);
-        // After the first line of the item, which may be followed by a block of its own.
+        // After the first line of the item, which may have a block of its own.
         let next = container.own.iter().skip(1).find(|line| line.indent == container.head.column);
         let at = next.map_or(last + 1, |line| line.at);
         let pad = " ".repeat(container.head.column);
@@ -159,7 +176,11 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     };
     let head = &container.own[head];
     if pair(head.text).is_some_and(|(_, value)| !value.is_empty()) {
-        return Err(format!("line {}: `env` in one line is not changed by a tool", head.at + 1));
+        return Err(format!(
+            "line {}: `env` in one line is not changed automatically: edit it by hand",
+            head.at + 1
+        )
+        .into());
     }
     if head.at == container.head.at {
         return Err("`env` is the container's first key: edit it by hand".into());
@@ -186,6 +207,6 @@ mod tests {
             assert_eq!(again.lines().count(), new.lines().count());
             assert!(again.contains("value: \"$$(X)\""), "{again}");
         }
-        assert_eq!(find(TEXT, "A", Some("web")), [Found::set(10, "1")]);
+        assert_eq!(find(TEXT, "A", Some("web")), [FoundValue::set(10, "1")]);
     }
 }

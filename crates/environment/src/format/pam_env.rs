@@ -1,12 +1,60 @@
 //! /etc/environment and /etc/default/locale, as pam_env(8) reads them.
 //!
-//! The same file is read by pam_env, by environment.d and by scripts that source it, each with
-//! another grammar: only values that all of them take alike are written.
+//! pam_env, environment.d and scripts that source the file each read it with another grammar: only values that all of
+//! them read alike are written.
 
-use super::{Edit, Found, bare, check, lines, put_line};
+use super::{Edit, FoundValue, bare, check, lines, put_line};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::error::EnvironmentError;
+use crate::pam::{ENVIRONMENT, LOCALE, pam_location, pam_reads_file};
+use crate::sources::Sources;
+use crate::sshd_config::SshdConfig;
+use needless_model::{Confidence, Visibility};
 
-/// Reads `[export ]NAME=VALUE`: `#` cuts wherever it stands, one pair of quotes around the value is
-/// taken away, nothing is expanded, `\` at a line's end joins.
+/// /etc/environment.
+pub static PAM_ENV: ConfigFormat = ConfigFormat {
+    name: "pam_env",
+    files: ENVIRONMENT,
+    reaches: "what PAM opens a session for: login, ssh, su, cron; not at, not sudo (Debian), not systemd's units",
+    effect: "the next session or job",
+    find,
+    put,
+    is_file: |path, _| path.is(ENVIRONMENT) || path.ends(".pam_environment"),
+    scan: |sources| {
+        let reaches = by_pam(sources, None);
+        sources.file(ENVIRONMENT, find, None, reaches);
+        if let Some(home) = &sources.home {
+            let why = "if pam_env is configured to read it (user_readenv=1)";
+            let file = format!("{home}/.pam_environment");
+            sources.file(&file, find, None, Visibility::Perhaps(why.into()));
+        }
+    },
+    locate,
+    lines: LineKind::Assignments,
+    ..DEFAULT
+};
+
+/// Debian's file for the locale. A change belongs there instead of in /etc/environment where PAM reads it, which the
+/// format of /etc/environment decides.
+pub static DEFAULT_LOCALE: ConfigFormat = ConfigFormat {
+    name: "default locale",
+    files: LOCALE,
+    reaches: "sessions that PAM opens, and the units of systemd on Debian",
+    effect: "the next session; for units the next boot",
+    find,
+    put,
+    is_file: |path, _| path.is(LOCALE),
+    scan: |sources| {
+        let reaches = by_pam(sources, Some(LOCALE));
+        sources.file(LOCALE, find, None, reaches);
+    },
+    lines: LineKind::Assignments,
+    ..DEFAULT
+};
+
+/// Reads `[export ]NAME=VALUE`: `#` begins a comment anywhere, one pair of quotes around the value is removed,
+/// nothing is expanded, `\` at a line end joins lines.
 fn entries(text: &str) -> Vec<(String, String, usize, usize)> {
     let mut entries = Vec::new();
     let all = lines(text);
@@ -32,7 +80,7 @@ fn entries(text: &str) -> Vec<(String, String, usize, usize)> {
     entries
 }
 
-/// Without one pair of quotes around it; a quote at one end only is taken away as well.
+/// Without one pair of quotes around it; a quote at one end only is removed too.
 fn unquoted(value: &str) -> &str {
     match value.chars().next() {
         Some(quote @ ('"' | '\'')) => {
@@ -44,18 +92,19 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// Where `text` sets `variable`; the last counts. An empty value removes it.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let all = entries(text).into_iter().filter(|(name, ..)| name == variable);
-    all.map(|(_, value, from, _)| match value.is_empty() {
-        true => Found::removed(from),
-        false => Found::set(from, value),
-    })
+    all.map(
+        |(_, value, from, _)| {
+            if value.is_empty() { FoundValue::removed(from) } else { FoundValue::set(from, value) }
+        },
+    )
     .collect()
 }
 
 /// # Errors
-/// Where the three readers of such a file would not all take the value alike.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the three readers of such a file would not all read the value alike.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.,:/+@=-".contains(c);
     if edit.value.is_some_and(|value| value.is_empty() || !value.chars().all(plain)) {
@@ -68,6 +117,82 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         all.iter().filter(|e| e.0 == edit.variable).map(|(.., from, to)| (*from, *to)).collect();
     let line = edit.value.map(|value| format!("{}={value}", edit.variable));
     Ok(put_line(text, edit, &found, line))
+}
+
+/// PAM's files are the best place for sessions. For sshd only if it uses PAM and does not set the variable itself.
+fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
+    let location = |service: &str, who: &str| {
+        let formats = [&PAM_ENV, &DEFAULT_LOCALE];
+        pam_location(query.root, service, query.variable, who, formats)
+    };
+    match query.channel {
+        Channel::Su { login } => {
+            vec![location(if *login { "su-l" } else { "su" }, &query.channel.subject())]
+        }
+        Channel::Ssh { config } => {
+            let sshd = SshdConfig::read(query.root, config.as_deref());
+            let pam = location("sshd", "sshd");
+            let best =
+                sshd.uses_pam() && !sshd.sets(query.variable) && pam.confidence == Confidence::High;
+            if best { vec![pam] } else { Vec::new() }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether pam_env gives the process /etc/environment, or the `file` that it names (`envfile=`).
+fn by_pam(sources: &Sources<'_>, file: Option<&str>) -> Visibility {
+    let service = match sources.channel {
+        Channel::Cron => "cron",
+        // atd opens its session with PAM, and gives the job only the environment of the user who submitted it.
+        Channel::At => {
+            return Visibility::No(
+                "at gives a job the environment of the user who submitted it".into(),
+            );
+        }
+        Channel::Ssh { config } => {
+            if !SshdConfig::read(sources.root, config.as_deref()).uses_pam() {
+                return Visibility::No("sshd does not use PAM here (UsePAM)".into());
+            }
+            "sshd"
+        }
+        Channel::Su { login: true } => "su-l",
+        Channel::Su { login: false } => "su",
+        Channel::Sudo { .. } => "sudo",
+        Channel::Unit { name, .. } => {
+            return Visibility::No(format!("systemd does not read it for {name}"));
+        }
+        Channel::UserUnit { .. }
+            if sources.root.read_link("/usr/lib/environment.d/99-environment.conf").is_ok() =>
+        {
+            return Visibility::Yes(
+                "environment.d links to it (99-environment.conf): the user's systemd reads it"
+                    .into(),
+            );
+        }
+        Channel::Container(what) => {
+            return Visibility::No(format!("nothing in {what} reads it"));
+        }
+        Channel::Program { .. } => {
+            return Visibility::Perhaps(
+                "if its session was opened after the file was changed".into(),
+            );
+        }
+        Channel::Orphan => {
+            return Visibility::Perhaps(
+                "if it was started from a session; the process that started it has ended".into(),
+            );
+        }
+        other => return Visibility::No(format!("{} does not read it", other.subject())),
+    };
+    match pam_reads_file(sources.root, service, file) {
+        Some(true) => Visibility::Yes(format!("PAM reads it (pam_env in /etc/pam.d/{service})")),
+        Some(false) => Visibility::No(match file {
+            None => format!("/etc/pam.d/{service} has no pam_env"),
+            Some(file) => format!("/etc/pam.d/{service} has no pam_env with envfile={file}"),
+        }),
+        None => Visibility::Perhaps(format!("/etc/pam.d/{service} cannot be read")),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,30 @@
 //! Pools of php-fpm: `env[NAME] = value`. With `clear_env`, which is the default, a worker has nothing
 //! else.
 
-use super::{Edit, Found, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
+use crate::error::EnvironmentError;
+use needless_host::Root;
+use needless_model::Confidence;
+
+/// A pool of php-fpm.
+pub static PHP_FPM: ConfigFormat = ConfigFormat {
+    name: "php-fpm pool",
+    files: "/etc/php/VERSION/fpm/pool.d/NAME.conf",
+    reaches: "the workers of the pool: with clear_env they have nothing else",
+    effect: "a reload of php-fpm",
+    find,
+    put,
+    is_file: |path, _| path.below("/pool.d/") && path.ends(".conf"),
+    locate: |query| match query.channel {
+        Channel::PhpFpm { pool } => {
+            vec![pool_location(query.root, pool.as_deref().unwrap_or("www"))]
+        }
+        _ => Vec::new(),
+    },
+    ..DEFAULT
+};
 
 /// Lines of the pool `part`, or of all pools, from 0.
 fn entries(text: &str, part: Option<&str>) -> Vec<(usize, String, String)> {
@@ -47,19 +70,22 @@ pub(crate) fn pools(text: &str) -> Vec<&str> {
 }
 
 /// Where the pool sets `variable`; the last counts. `$X` is the master's variable X.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let all = entries(text, part).into_iter().filter(|(_, name, _)| name == variable);
-    all.map(|(at, _, value)| Found { certain: !value.starts_with('$'), ..Found::set(at, value) })
-        .collect()
+    all.map(|(at, _, value)| FoundValue {
+        certain: !value.starts_with('$'),
+        ..FoundValue::set(at, value)
+    })
+    .collect()
 }
 
 /// # Errors
-/// Where the value cannot be quoted, or there is no such pool.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value cannot be quoted, or there is no such pool.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     if edit.value.is_some_and(|v| v.starts_with('$') || v.contains(['"', '\\']) || v.contains("${"))
     {
-        return Err("php-fpm would not take that value as it is written: set it by hand".into());
+        return Err("php-fpm would read that value differently: set it by hand".into());
     }
     let all = lines(text);
     let pool = |line: &str| match (section(bare(line).trim()), edit.part) {
@@ -68,7 +94,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         _ => false,
     };
     let Some(head) = all.iter().position(|line| pool(line)) else {
-        return Err(format!("the file has no pool [{}]", edit.part.unwrap_or("www")));
+        return Err(format!("the file has no pool [{}]", edit.part.unwrap_or("www")).into());
     };
     let mut found: Vec<usize> = entries(text, edit.part)
         .into_iter()
@@ -92,4 +118,28 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     }
     let note = NOTE.replacen('#', ";", 1);
     Ok(splice(text, at, at, &[note, line]))
+}
+
+fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
+    for (version, _) in root.list("/etc/php").unwrap_or_default() {
+        let dir = format!("/etc/php/{version}/fpm/pool.d");
+        for (name, _) in root.list(&dir).unwrap_or_default() {
+            let file = format!("{dir}/{name}");
+            let Ok(text) = root.read(&file) else { continue };
+            if pools(&String::from_utf8_lossy(&text)).contains(&pool) {
+                let unit = format!("php{version}-fpm.service");
+                return ConfigLocation::new(
+                    &PHP_FPM,
+                    file,
+                    "php-fpm clears the environment of its workers (clear_env): only the pool's own lines reach them",
+                    Confidence::High,
+                )
+                .part(pool)
+                .restart(&["systemctl", "reload", &unit]);
+            }
+        }
+    }
+    let why =
+        format!("the file of the pool {pool} was not found: needless fix --in FILE --part {pool}");
+    ConfigLocation::new(&PHP_FPM, None, why, Confidence::Medium)
 }

@@ -1,7 +1,28 @@
-//! The `environment` file of a Debian PostgreSQL cluster, which pg_ctlcluster(1) reads: nothing else
-//! reaches the server. A line that it cannot read keeps the cluster from starting.
+//! The `environment` file of a Debian PostgreSQL cluster, which pg_ctlcluster(1) reads: nothing else reaches the
+//! server. A line that it cannot read prevents the cluster from starting.
 
-use super::{Edit, Found, bare, check, lines, put_line};
+use super::{Edit, FoundValue, bare, check, lines, put_line};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::error::EnvironmentError;
+use needless_model::Confidence;
+
+/// The environment of a PostgreSQL cluster.
+pub static POSTGRESQL: ConfigFormat = ConfigFormat {
+    name: "PostgreSQL cluster",
+    files: "/etc/postgresql/VERSION/CLUSTER/environment",
+    reaches: "the server and what it runs; its starter clears the rest (Debian)",
+    effect: "a restart of the cluster",
+    find,
+    put,
+    is_file: |path, _| path.below("/postgresql/") && path.name() == "environment",
+    locate: |query| match query.channel {
+        Channel::Postgresql { version, cluster } => vec![location(query, version, cluster)],
+        _ => Vec::new(),
+    },
+    lines: LineKind::Assignments,
+    ..DEFAULT
+};
 
 fn entry(line: &str) -> Option<(String, String)> {
     let line = bare(line).trim();
@@ -16,18 +37,18 @@ fn entry(line: &str) -> Option<(String, String)> {
 }
 
 /// Where `text` sets `variable`; the last counts.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let all = lines(text).into_iter().enumerate();
     all.filter_map(|(at, line)| {
         let (name, value) = entry(line)?;
-        (name == variable).then(|| Found::set(at, value))
+        (name == variable).then(|| FoundValue::set(at, value))
     })
     .collect()
 }
 
 /// # Errors
-/// Where the value holds a quote, which that file cannot.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds a quote, which that file cannot express.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['\'', '"', '\\'])) {
         return Err("PostgreSQL's environment file cannot hold a value with quotes".into());
@@ -36,4 +57,16 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     let found: Vec<_> = found.iter().map(|f| (f.line as usize - 1, f.line as usize)).collect();
     let line = edit.value.map(|value| format!("{} = '{value}'", edit.variable));
     Ok(put_line(text, edit, &found, line))
+}
+
+fn location(query: &LocationQuery<'_>, version: &str, cluster: &str) -> ConfigLocation {
+    let file = format!("/etc/postgresql/{version}/{cluster}/environment");
+    let why =
+        "pg_ctlcluster replaces the environment by this file: a drop-in of the unit has no effect";
+    let unit = format!("postgresql@{version}-{cluster}.service");
+    let known = query.root.read(&file).is_ok();
+    let confidence = if known { Confidence::High } else { Confidence::Low };
+    let owner = query.process().map(|process| process.uid);
+    let location = ConfigLocation::new(&POSTGRESQL, file, why, confidence);
+    ConfigLocation { owner, ..location }.restart(&["systemctl", "restart", &unit])
 }

@@ -1,18 +1,22 @@
 //! Files that a POSIX shell sources: profile.d, /etc/default, /etc/conf.d, /etc/sysconfig, Apache's
 //! envvars, wrapper scripts. POSIX, Shell Command Language 2.
 
-use super::{Edit, Found, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use crate::error::EnvironmentError;
+
+/// The program that checks a script.
+pub(crate) const CHECK: &[&str] = &["sh", "-n"];
 
 /// A line that sets, exports or removes a variable.
-struct Entry {
+struct ShellLine {
     line: usize,
     value: Option<String>,
     exported: bool,
-    /// Stands at the start of its line, alone on it, with a value that no shell would compute.
+    /// Whether it is at the start of its line, alone on it, with a value that no shell would compute.
     plain: bool,
 }
 
-fn entries(text: &str, variable: &str) -> Vec<Entry> {
+fn entries(text: &str, variable: &str) -> Vec<ShellLine> {
     let mut entries = Vec::new();
     let mut here = None;
     for (line, text) in lines(text).into_iter().enumerate() {
@@ -26,7 +30,7 @@ fn entries(text: &str, variable: &str) -> Vec<Entry> {
         here = heredoc(text);
         let start = text.trim_start();
         let indented = start.len() < text.len();
-        // What comes after `;` or `&&` on a line is looked at as well, but is not plain.
+        // Commands after `;` or `&&` count too, but are not plain.
         let commands = commands(start);
         for command in &commands {
             let plain = commands.len() == 1 && !indented;
@@ -38,7 +42,7 @@ fn entries(text: &str, variable: &str) -> Vec<Entry> {
     entries
 }
 
-/// The commands of a line, at `;`, `&` and `|` outside of quotes.
+/// The commands of a line, separated by `;`, `&` and `|` outside of quotes.
 fn commands(line: &str) -> Vec<&str> {
     let (mut parts, mut from, mut quote, mut before) = (Vec::new(), 0, None, ' ');
     let mut escaped = false;
@@ -61,7 +65,7 @@ fn commands(line: &str) -> Vec<&str> {
     parts
 }
 
-/// The word that ends the document which begins on this line.
+/// The word that ends the here-document which begins on this line.
 fn heredoc(line: &str) -> Option<String> {
     if line.trim_start().starts_with('#') {
         return None;
@@ -72,7 +76,7 @@ fn heredoc(line: &str) -> Option<String> {
     (!word.is_empty() && !word.starts_with(['<', '(', '$'])).then(|| word.to_owned())
 }
 
-fn entry(command: &str, variable: &str, line: usize, plain: bool) -> Option<Entry> {
+fn entry(command: &str, variable: &str, line: usize, plain: bool) -> Option<ShellLine> {
     let (exported, words) = match command.strip_prefix("export") {
         Some(rest) if rest.starts_with([' ', '\t']) => (true, rest.trim_start()),
         _ => (false, command),
@@ -81,12 +85,17 @@ fn entry(command: &str, variable: &str, line: usize, plain: bool) -> Option<Entr
     if let Some(names) = unset {
         let names = names.strip_prefix("-v").unwrap_or(names);
         let here = names.split_ascii_whitespace().any(|name| name == variable);
-        return here.then_some(Entry { line, value: None, exported: true, plain });
+        return here.then_some(ShellLine { line, value: None, exported: true, plain });
     }
     if exported && !words.contains('=') {
         let here = words.split_ascii_whitespace().any(|name| name == variable);
-        // Its value was set before.
-        return here.then_some(Entry { line, value: Some(String::new()), exported, plain: false });
+        // Its value was set earlier.
+        return here.then_some(ShellLine {
+            line,
+            value: Some(String::new()),
+            exported,
+            plain: false,
+        });
     }
     let value = words.strip_prefix(variable)?.strip_prefix('=')?;
     let (value, sure, rest) = value_of(value);
@@ -96,10 +105,10 @@ fn entry(command: &str, variable: &str, line: usize, plain: bool) -> Option<Entr
         return None;
     }
     let plain = plain && sure && (rest.is_empty() || rest.starts_with('#'));
-    Some(Entry { line, value: Some(value), exported, plain })
+    Some(ShellLine { line, value: Some(value), exported, plain })
 }
 
-/// A word's value, whether a shell would compute nothing of it, and what follows.
+/// A word's value, whether it is literal, and what follows.
 fn value_of(text: &str) -> (String, bool, &str) {
     let (mut value, mut sure, mut quote) = (String::new(), true, None);
     let mut chars = text.char_indices();
@@ -126,38 +135,42 @@ fn value_of(text: &str) -> (String, bool, &str) {
 }
 
 /// Where `text` sets `variable` for the programs it starts; the last counts.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let all = entries(text, variable);
     let exports = all.iter().any(|entry| entry.exported && entry.value.is_some());
     let mut found = Vec::new();
     for entry in all {
         match entry.value {
-            None => found.push(Found { certain: entry.plain, ..Found::removed(entry.line) }),
+            None => {
+                found.push(FoundValue { certain: entry.plain, ..FoundValue::removed(entry.line) })
+            }
             Some(value) if value.is_empty() && entry.exported && !entry.plain => {}
-            // Set, but no program that is started sees it.
+            // Set, but not exported: no program sees it.
             Some(_) if !exports => {}
             Some(value) => {
-                found.push(Found { certain: entry.plain, ..Found::set(entry.line, value) });
+                found.push(FoundValue {
+                    certain: entry.plain,
+                    ..FoundValue::set(entry.line, value)
+                });
             }
         }
     }
     found
 }
 
-/// Where `variable` is set without being exported: a trap worth telling.
+/// Where `variable` is set without being exported, which is a trap.
 pub(crate) fn unexported(text: &str, variable: &str) -> Option<u32> {
     let all = entries(text, variable);
     let exports = all.iter().any(|entry| entry.exported);
     let set = all.iter().rfind(|entry| entry.value.is_some())?;
-    (!exports).then(|| Found::removed(set.line).line)
+    (!exports).then(|| FoundValue::removed(set.line).line)
 }
 
-/// Sets it at the place of the last plain setting, where that is the last word on the variable,
-/// else at the end.
+/// Sets it where the last plain setting is, if that is the last line about the variable, else at the end.
 ///
 /// # Errors
-/// Where the value holds control characters.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let all = entries(text, edit.variable);
     let Some(value) = edit.value else {
@@ -183,9 +196,10 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
 /// A value as one word of a shell.
 pub(crate) fn word(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:,+@%=-".contains(c);
-    match !value.is_empty() && value.chars().all(plain) {
-        true => value.to_owned(),
-        false => format!("'{}'", value.replace('\'', "'\\''")),
+    if !value.is_empty() && value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
     }
 }
 

@@ -1,90 +1,51 @@
-//! sshd_config(5): `SetEnv`, which gives every session a variable, over all else; and what else in it is
-//! about the environment.
+//! sshd_config(5): `SetEnv`, which gives every session a variable and is stronger than all other files; and the other
+//! directives about the environment.
 
-use super::{Edit, Found, NOTE, bare, check, lines, splice};
+use super::environment_d;
+use super::{Edit, FoundValue, NOTE, check, lines, splice};
+use crate::channel::Channel;
+use crate::config_format::{
+    CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
+};
+use crate::error::EnvironmentError;
+use crate::running::sshd_will_use;
+use crate::sources::Sources;
+use crate::sshd_config::{Pairs, SshdConfig, SshdDirective, directives};
+use needless_model::{Confidence, Visibility};
 
-/// Names and values.
-type Pairs = Vec<(String, String)>;
+/// sshd's configuration.
+pub static SSHD: ConfigFormat = ConfigFormat {
+    name: "sshd",
+    files: "/etc/ssh/sshd_config.d/zz-needless.conf, /etc/ssh/sshd_config",
+    reaches: "every session of sshd; it is stronger than what PAM and the client give",
+    effect: "the next session, after a reload of sshd",
+    check: &["sshd", "-t", "-f"],
+    // It also fails where it has no host keys yet.
+    check_style: CheckStyle::Lines,
+    find,
+    put,
+    is_file: |path, _| {
+        path.name() == "sshd_config" || (path.below("/sshd_config.d/") && path.ends(".conf"))
+    },
+    scan,
+    locate: |query| match query.channel {
+        Channel::Ssh { config } => vec![location(query, config.as_deref())],
+        _ => Vec::new(),
+    },
+    verify: Some(Verify {
+        uses: |_, variable, value| Some((sshd_will_use(variable, value)?, "sshd".into())),
+        rival: "a file that it reads earlier sets it, or a Match block",
+    }),
+    ..DEFAULT
+};
 
-/// A line that is about the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
-    /// `SetEnv NAME=VALUE …`. sshd takes the first such line it comes to, and no other.
-    Set(Pairs),
-    /// `AcceptEnv PATTERN …`: what a client may send. These lines add up.
-    Accept(Vec<String>),
-    /// `PermitUserEnvironment`: whether ~/.ssh/environment is read.
-    UserFile(bool),
-    /// `UsePAM`
-    Pam(bool),
-    /// `Include PATTERN …`
-    Include(Vec<String>),
-    /// `Match …`: what follows holds for some sessions only.
-    Match,
-}
-
-/// What a text says, each with its line, from 0.
-pub(crate) fn says(text: &str) -> Vec<(usize, Says)> {
-    let all = lines(text).into_iter().enumerate();
-    all.filter_map(|(at, line)| one(bare(line)).map(|said| (at, said))).collect()
-}
-
-fn one(line: &str) -> Option<Says> {
-    let line = line.trim();
-    let end = line.find([' ', '\t', '=', '"']).unwrap_or(line.len());
-    let rest = line[end..].trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest);
-    let words = words(rest)?;
-    let yes = |no: &str| words.first().is_some_and(|word| !word.eq_ignore_ascii_case(no));
-    Some(match line[..end].to_ascii_lowercase().as_str() {
-        "setenv" => {
-            let pairs = words.iter().filter_map(|word| word.split_once('='));
-            Says::Set(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-        }
-        "acceptenv" => Says::Accept(words),
-        "permituserenvironment" => Says::UserFile(yes("no")),
-        "usepam" => Says::Pam(yes("no")),
-        "include" => Says::Include(words),
-        "match" => Says::Match,
-        _ => return None,
-    })
-}
-
-/// Words up to a comment: quotes around a word or a part of one; a backslash before a quote or another
-/// backslash. `None` where a quote is not closed.
-fn words(text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (_, '\\') => {
-                let escaped = chars.next_if(|next| matches!(next, '"' | '\'' | '\\'));
-                word.get_or_insert_default().push(escaped.unwrap_or('\\'));
-            }
-            (Some(q), c) if c == q => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, '#') if word.is_none() => break,
-            (None, ' ' | '\t') => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
-/// The line of `SetEnv` that counts, for every session, from 0, with its variables; and where the first
-/// `Match` begins.
+/// The `SetEnv` line that counts for every session, from 0, with its variables; and where the first `Match` begins.
 fn first(text: &str) -> (Option<(usize, Pairs)>, Option<usize>) {
     let mut first = None;
-    for (at, said) in says(text) {
+    for (at, said) in directives(text) {
         match said {
-            Says::Set(pairs) if first.is_none() => first = Some((at, pairs)),
-            Says::Match => return (first, Some(at)),
+            SshdDirective::Set(pairs) if first.is_none() => first = Some((at, pairs)),
+            SshdDirective::Match => return (first, Some(at)),
             _ => {}
         }
     }
@@ -92,19 +53,19 @@ fn first(text: &str) -> (Option<(usize, Pairs)>, Option<usize>) {
 }
 
 /// Where `text` sets `variable` for every session.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let Some((at, pairs)) = first(text).0 else { return Vec::new() };
-    // The first of two in one line holds: that one is set, and the other is not.
+    // Of two in one line, sshd sets the first.
     let pair = pairs.into_iter().find(|(name, _)| name == variable);
-    pair.map(|(_, value)| Found::set(at, value)).into_iter().collect()
+    pair.map(|(_, value)| FoundValue::set(at, value)).into_iter().collect()
 }
 
-/// Puts it into the line that counts, or adds one: above the first `Match`, below which it would hold
-/// for some only.
+/// Changes the line that counts, or adds one above the first `Match`, below which it would apply to some sessions
+/// only.
 ///
 /// # Errors
-/// Where the value holds control characters.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let (found, end) = first(text);
     let (at, is, mut pairs) = match found {
@@ -135,18 +96,43 @@ fn word(name: &str, value: &str) -> String {
     format!("\"{name}={value}\"")
 }
 
-/// Whether a pattern of `AcceptEnv` (`*`, `?`) fits a name.
-pub(crate) fn accepts(pattern: &str, name: &str) -> bool {
-    match (pattern.chars().next(), name.chars().next()) {
-        (None, None) => true,
-        (Some('*'), _) => {
-            let rest = &pattern[1..];
-            name.char_indices().any(|(at, _)| accepts(rest, &name[at..])) || accepts(rest, "")
-        }
-        (Some('?'), Some(c)) => accepts(&pattern[1..], &name[c.len_utf8()..]),
-        (Some(p), Some(c)) if p == c => accepts(&pattern[p.len_utf8()..], &name[c.len_utf8()..]),
-        _ => false,
-    }
+fn scan(sources: &mut Sources<'_>) {
+    let (main, ours) = match sources.channel {
+        Channel::Ssh { config } => (config.as_deref(), true),
+        _ => (None, false),
+    };
+    let config = SshdConfig::read(sources.root, main);
+    sources.assignments.extend(config.assignments(sources.variable, ours));
+    sources.unread.extend(config.unread.iter().cloned());
+    let Some(home) = &sources.home else { return };
+    let file = format!("{home}/.ssh/environment");
+    let reaches = match (ours, config.reads_user_file()) {
+        (true, true) => Visibility::Perhaps("if PAM and SetEnv do not set it".into()),
+        (true, false) => Visibility::No("sshd does not read it (PermitUserEnvironment)".into()),
+        (false, _) => Visibility::No("only for sessions of sshd".into()),
+    };
+    sources.file(&file, environment_d::find, None, reaches);
+}
+
+/// sshd's own configuration. It is the only place that helps where sshd sets the variable itself or does not use PAM;
+/// elsewhere PAM's file, which reaches su, cron and login as well, comes first.
+fn location(query: &LocationQuery<'_>, config: Option<&str>) -> ConfigLocation {
+    use Confidence::{High, Medium};
+    let sshd = SshdConfig::read(query.root, config);
+    let why = if sshd.sets(query.variable) {
+        "sshd's own SetEnv sets it, which is stronger than all other files"
+    } else {
+        "sshd sets it for its sessions (SetEnv), which is stronger than all other files"
+    };
+    let unit = ["ssh.service", "sshd.service"].into_iter().find(|unit| {
+        let dirs = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+        dirs.iter().any(|dir| query.root.read(&format!("{dir}/{unit}")).is_ok())
+    });
+    // If sshd was started with another configuration, we cannot be sure what it includes and what reloads it.
+    let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
+    ConfigLocation::new(&SSHD, sshd.file_for(query.variable).to_owned(), why, confidence)
+        .restart(&["systemctl", "reload", unit.unwrap_or("sshd.service")])
+        .caveat("It reaches every session of sshd, whoever logs in.")
 }
 
 #[cfg(test)]
@@ -157,7 +143,7 @@ mod tests {
     #[test]
     fn the_first_line_counts_and_a_match_is_for_some() {
         let text = "setenv A=1 \"B=x y\" # c\nSetEnv TZ=no\nMatch all\n SetEnv C=4\n";
-        assert_eq!(find(text, "B", None), [Found::set(0, "x y")]);
+        assert_eq!(find(text, "B", None), [FoundValue::set(0, "x y")]);
         assert_eq!(find(text, "TZ", None), []);
         assert_eq!(find("Match all\nSetEnv A=1\n", "A", None), []);
         let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
@@ -180,20 +166,6 @@ mod tests {
             ("SetEnv \"A=it's\"", "it's"),
         ] {
             assert_eq!(one(text).as_deref(), Some(value), "{text}");
-        }
-    }
-
-    #[test]
-    fn patterns_of_accept_env() {
-        for (pattern, name, fits) in [
-            ("LC_*", "LC_ALL", true),
-            ("LC_*", "LANG", false),
-            ("*", "TZ", true),
-            ("T?", "TZ", true),
-            ("T?", "T", false),
-            ("*G", "LANG", true),
-        ] {
-            assert_eq!(accepts(pattern, name), fits, "{pattern} {name}");
         }
     }
 }

@@ -1,10 +1,34 @@
 //! supervisord's configuration: `environment=` of `[program:x]` and `[supervisord]`:
 //! <https://supervisord.org/configuration.html>.
 
-use super::{Edit, Found, bare, check, lines, splice};
+use super::{Edit, FoundValue, bare, check, lines, splice};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
+use crate::error::EnvironmentError;
+use crate::sources::Sources;
+use needless_host::Root;
+use needless_model::{Confidence, Visibility};
+
+/// A program of supervisord.
+pub static SUPERVISORD: ConfigFormat = ConfigFormat {
+    name: "supervisord",
+    files: "/etc/supervisor/supervisord.conf, /etc/supervisor/conf.d/*.conf",
+    reaches: "the program of that section",
+    effect: "supervisorctl reread, then supervisorctl update (a restart keeps the old environment)",
+    find,
+    put,
+    is_file: |path, _| path.below("/supervisor/") || path.name() == "supervisord.conf",
+    scan,
+    locate: |query| match query.channel {
+        Channel::Supervisord => vec![program_location(query)],
+        _ => Vec::new(),
+    },
+    reload: &["supervisorctl", "reread"],
+    ..DEFAULT
+};
 
 /// A key `environment` with its lines.
-struct Entry {
+struct EnvironmentKey {
     from: usize,
     to: usize,
     pairs: Vec<(String, String)>,
@@ -16,14 +40,14 @@ fn section(line: &str) -> Option<&str> {
     line.strip_prefix('[')?.split_once(']').map(|(name, _)| name.trim())
 }
 
-/// First line of the section `name` after its head, and the first behind it.
+/// The first line of the section `name` after its head, and the line after its end.
 fn range(all: &[&str], name: &str) -> Option<(usize, usize)> {
     let head = all.iter().position(|line| section(line) == Some(name))?;
     let rest = all[head + 1..].iter().position(|line| section(line).is_some());
     Some((head + 1, rest.map_or(all.len(), |rest| head + 1 + rest)))
 }
 
-fn entry(all: &[&str], from: usize, to: usize) -> Option<Entry> {
+fn entry(all: &[&str], from: usize, to: usize) -> Option<EnvironmentKey> {
     let mut found = None;
     let mut at = from;
     while at < to {
@@ -46,7 +70,7 @@ fn entry(all: &[&str], from: usize, to: usize) -> Option<Entry> {
         }
         if key.trim() == "environment" {
             let (pairs, whole) = pairs(&value);
-            found = Some(Entry { from: start, to: at, pairs, whole });
+            found = Some(EnvironmentKey { from: start, to: at, pairs, whole });
         }
     }
     found
@@ -86,26 +110,25 @@ fn name_of(part: Option<&str>) -> String {
     part.map_or_else(|| "supervisord".to_owned(), |part| format!("program:{part}"))
 }
 
-/// Where the program `part` (or supervisord itself) has `variable`.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<Found> {
+/// Where the program `part` (or supervisord itself) sets `variable`.
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let all = lines(text);
     let Some((from, to)) = range(&all, &name_of(part)) else { return Vec::new() };
     let Some(entry) = entry(&all, from, to) else { return Vec::new() };
     let pair = entry.pairs.iter().rfind(|(name, _)| name == variable);
-    pair.map(|(_, value)| Found {
+    pair.map(|(_, value)| FoundValue {
         certain: !value.contains("%("),
-        ..Found::set(entry.from, value.clone())
+        ..FoundValue::set(entry.from, value.clone())
     })
     .into_iter()
     .collect()
 }
 
-/// Rewrites the one line `environment=` of the program.
+/// Rewrites the key `environment=` of the program.
 ///
 /// # Errors
-/// Where there is no such program, the value cannot be quoted, or the line that is there was not
-/// understood.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When there is no such program, the value cannot be quoted, or the existing line is not understood.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['"', ';']) || value.contains("%(")) {
         return Err("supervisord cannot hold a value with double quotes, ; or %( in it".into());
@@ -113,11 +136,13 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     let all = lines(text);
     let name = name_of(edit.part);
     let Some((from, to)) = range(&all, &name) else {
-        return Err(format!("the file has no section [{name}]"));
+        return Err(format!("the file has no section [{name}]").into());
     };
     let old = entry(&all, from, to);
     if old.as_ref().is_some_and(|old| !old.whole) {
-        return Err(format!("environment= of [{name}] is not as supervisord wants it: see there"));
+        return Err(
+            format!("environment= of [{name}] is not in the form that supervisord expects: look at it by hand").into()
+        );
     }
     let (at, until, mut pairs) = match old {
         Some(old) => (old.from, old.to, old.pairs),
@@ -125,8 +150,8 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     };
     let indented = |line: &&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
     if all.get(until).copied().map(bare).as_ref().is_some_and(indented) {
-        // Below ours it would go on with it.
-        return Err(format!("[{name}] begins with an indented line: edit it by hand"));
+        // Below our line it would continue our value.
+        return Err(format!("[{name}] begins with an indented line: edit it by hand").into());
     }
     match (pairs.iter_mut().rfind(|(name, _)| name == edit.variable), edit.value) {
         (Some(pair), Some(value)) => pair.1 = value.to_owned(),
@@ -135,18 +160,74 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         (None, None) => return Ok(text.to_owned()),
     }
     if pairs.iter().any(|(_, value)| value.contains('"')) {
-        return Err(format!("environment= of [{name}] holds quotes in quotes: edit it by hand"));
+        return Err(
+            format!("environment= of [{name}] holds quotes in quotes: edit it by hand").into()
+        );
     }
-    // `%(ENV_X)s` is supervisord's to expand; a lone % has to be doubled.
-    let percent = |value: &str| match value.contains("%(") {
-        true => value.to_owned(),
-        false => value.replace('%', "%%"),
+    // supervisord expands `%(ENV_X)s`; a single % has to be doubled.
+    let percent = |value: &str| {
+        if value.contains("%(") { value.to_owned() } else { value.replace('%', "%%") }
     };
     let words: Vec<_> =
         pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", percent(value))).collect();
     let new: &[String] =
         if words.is_empty() { &[] } else { &[format!("environment={}", words.join(","))] };
     Ok(splice(text, at, until, new))
+}
+
+/// supervisord's files, as Debian has them; `-c FILE` of a running one is not followed.
+fn files(root: &Root) -> Vec<String> {
+    let mut files =
+        vec!["/etc/supervisor/supervisord.conf".to_owned(), "/etc/supervisord.conf".into()];
+    let below = root.list("/etc/supervisor/conf.d").unwrap_or_default();
+    let conf = below.into_iter().filter(|(name, _)| name.ends_with(".conf"));
+    files.extend(conf.map(|(name, _)| format!("/etc/supervisor/conf.d/{name}")));
+    files
+}
+
+fn scan(sources: &mut Sources<'_>) {
+    for file in files(sources.root) {
+        let Some(text) = sources.text(&file) else { continue };
+        for part in std::iter::once(None).chain(programs(&text).into_iter().map(Some)) {
+            let reaches = match (sources.channel, part) {
+                (Channel::Supervisord, None) => {
+                    Visibility::Yes("supervisord gives it to all programs".into())
+                }
+                (Channel::Supervisord, Some(part)) => {
+                    Visibility::Perhaps(format!("if it is the program {part}"))
+                }
+                _ => Visibility::No("only for what supervisord starts".into()),
+            };
+            sources.file(&file, find, part, reaches);
+        }
+    }
+}
+
+fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
+    let marks = query.process().map(|process| &process.marks);
+    let group = marks.and_then(|marks| marks.get("SUPERVISOR_GROUP_NAME"));
+    let name = group.or_else(|| marks.and_then(|marks| marks.get("SUPERVISOR_PROCESS_NAME")));
+    let has = |file: &&String| {
+        let Ok(text) = query.root.read(file) else { return false };
+        let text = String::from_utf8_lossy(&text);
+        name.is_some_and(|name| programs(&text).contains(&name.as_str()))
+    };
+    match (name, files(query.root).iter().find(has)) {
+        (Some(name), Some(file)) => ConfigLocation::new(
+            &SUPERVISORD,
+            file.clone(),
+            format!("supervisord starts it as its program {name}"),
+            Confidence::High,
+        )
+        .part(name.clone())
+        .restart(&["supervisorctl", "update"]),
+        _ => ConfigLocation::new(
+            &SUPERVISORD,
+            None,
+            "supervisord starts it, but the file that describes it was not found: needless fix --in FILE --part PROGRAM",
+            Confidence::Medium,
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! Unit files and drop-ins of systemd, and `DefaultEnvironment=` of system.conf: systemd.exec(5),
 //! systemd.syntax(7).
 
-use super::{Edit, Found, bare, check};
+use super::{Edit, FoundValue, bare, check};
+use crate::error::EnvironmentError;
 
-/// What a unit file says about the environment, in the order of its lines.
+/// A directive about the environment, or another one that matters for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum UnitDirective {
     /// `Environment=NAME=VALUE`, and whether the value is certain: it holds no specifier.
     Set(String, String, bool),
-    /// `Environment=` with nothing: forgets all before.
+    /// `Environment=` with nothing: drops all settings before it.
     Reset,
     /// `EnvironmentFile=[-]PATH`; whether it may be missing.
     File(String, bool),
@@ -30,9 +31,8 @@ pub(crate) enum Says {
     Exec(String),
 }
 
-/// Reads what `text` says in `[Service]` (or `[Manager]`, whose `DefaultEnvironment=` is meant by
-/// `key`), each with its line.
-pub(crate) fn says(text: &str, section: &str, key: &str) -> Vec<(usize, Says)> {
+/// The directives of `text` in `[Service]`, or in `[Manager]` with `DefaultEnvironment` as `key`, each with its line.
+pub(crate) fn directives(text: &str, section: &str, key: &str) -> Vec<(usize, UnitDirective)> {
     let mut found = Vec::new();
     let mut inside = false;
     for (at, line) in joined(text) {
@@ -45,36 +45,42 @@ pub(crate) fn says(text: &str, section: &str, key: &str) -> Vec<(usize, Says)> {
         let (name, value) = (name.trim(), value.trim());
         let words = || words(value).unwrap_or_default().into_iter();
         match name {
-            _ if name == key && value.is_empty() => found.push((at, Says::Reset)),
+            _ if name == key && value.is_empty() => found.push((at, UnitDirective::Reset)),
             _ if name == key => found.extend(words().filter_map(|word| {
                 let (name, value) = word.split_once('=')?;
                 super::check_name(name).ok()?;
                 let certain = !value.replace("%%", "").contains('%');
-                Some((at, Says::Set(name.to_owned(), percent(value), certain)))
+                Some((at, UnitDirective::Set(name.to_owned(), percent(value), certain)))
             })),
-            "EnvironmentFile" if value.is_empty() => found.push((at, Says::ResetFiles)),
+            "EnvironmentFile" if value.is_empty() => found.push((at, UnitDirective::ResetFiles)),
             "EnvironmentFile" => {
                 let path = value.strip_prefix('-').unwrap_or(value);
-                found.push((at, Says::File(percent(path), path.len() < value.len())));
+                found.push((at, UnitDirective::File(percent(path), path.len() < value.len())));
             }
-            "PassEnvironment" if value.is_empty() => found.push((at, Says::ResetPass)),
-            "PassEnvironment" => found.extend(words().map(|word| (at, Says::Pass(word)))),
-            "UnsetEnvironment" if value.is_empty() => found.push((at, Says::ResetUnset)),
+            "PassEnvironment" if value.is_empty() => found.push((at, UnitDirective::ResetPass)),
+            "PassEnvironment" => found.extend(words().map(|word| (at, UnitDirective::Pass(word)))),
+            "UnsetEnvironment" if value.is_empty() => found.push((at, UnitDirective::ResetUnset)),
             "UnsetEnvironment" => found.extend(words().map(|word| match word.split_once('=') {
-                Some((name, value)) => (at, Says::Unset(name.to_owned(), Some(value.to_owned()))),
-                None => (at, Says::Unset(word, None)),
+                Some((name, value)) => {
+                    (at, UnitDirective::Unset(name.to_owned(), Some(value.to_owned())))
+                }
+                None => (at, UnitDirective::Unset(word, None)),
             })),
-            "PAMName" if !value.is_empty() => found.push((at, Says::Pam(value.to_owned()))),
-            "User" if !value.is_empty() => found.push((at, Says::User(value.to_owned()))),
-            "ExecStart" if !value.is_empty() => found.push((at, Says::Exec(value.to_owned()))),
+            "PAMName" if !value.is_empty() => {
+                found.push((at, UnitDirective::Pam(value.to_owned())))
+            }
+            "User" if !value.is_empty() => found.push((at, UnitDirective::User(value.to_owned()))),
+            "ExecStart" if !value.is_empty() => {
+                found.push((at, UnitDirective::Exec(value.to_owned())))
+            }
             _ => {}
         }
     }
     found
 }
 
-/// Lines with their continuations (`\` at the end), without comments; the number is the first's.
-/// A comment inside a continuation is left out, as systemd.syntax(7) says.
+/// Lines joined with their continuations (`\` at the end), without comments; the number is the first line's. A
+/// comment inside a continuation is left out (systemd.syntax(7)).
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::new();
     let mut open = false;
@@ -99,8 +105,8 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     out
 }
 
-/// The words of a value: quotes around a whole word or a part of one, C escapes, `%%`. `None` where
-/// a quote is not closed.
+/// The words of a value: quotes around a whole word or a part of one, C escapes, `%%`. `None` where a quote is not
+/// closed.
 fn words(value: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
@@ -164,38 +170,38 @@ fn escape(chars: &mut std::str::Chars<'_>, into: &mut Vec<u8>) {
     }
 }
 
-/// `%%` as `%`; other specifiers stay as they are, since only systemd knows what they stand for.
+/// `%%` as `%`; other specifiers stay, since only systemd knows their values.
 fn percent(text: &str) -> String {
     text.replace("%%", "%")
 }
 
-/// Where a unit's text sets or removes `variable`. `UnsetEnvironment=` holds wherever it stands.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found> {
+/// Where a unit's text sets or removes `variable`. `UnsetEnvironment=` counts wherever it is.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let (mut set, mut removed) = (Vec::new(), Vec::new());
-    for (at, said) in says(text, "Service", "Environment") {
+    for (at, said) in directives(text, "Service", "Environment") {
         match said {
-            Says::Reset => set.clear(),
-            Says::Set(name, value, certain) if name == variable => {
-                set.push(Found { certain, ..Found::set(at, value) });
+            UnitDirective::Reset => set.clear(),
+            UnitDirective::Set(name, value, certain) if name == variable => {
+                set.push(FoundValue { certain, ..FoundValue::set(at, value) });
             }
-            Says::ResetUnset => removed.clear(),
-            Says::Unset(name, value) if name == variable => removed.push((at, value)),
+            UnitDirective::ResetUnset => removed.clear(),
+            UnitDirective::Unset(name, value) if name == variable => removed.push((at, value)),
             _ => {}
         }
     }
     let last = set.last().and_then(|found| found.value.clone());
     let removed = removed.into_iter().filter(|(_, value)| value.is_none() || *value == last);
-    let removed: Vec<_> = removed.map(|(at, _)| Found::removed(at)).collect();
+    let removed: Vec<_> = removed.map(|(at, _)| FoundValue::removed(at)).collect();
     set.extend(removed);
     set
 }
 
-/// In a drop-in of ours the whole text is our own: it is written anew, with the other variables of
-/// earlier changes. To a text of others lines are added, and all else stays.
+/// A drop-in of ours is rewritten, with the other variables of earlier changes. To another text lines are added,
+/// and everything else stays.
 ///
 /// # Errors
-/// Where the value holds control characters.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
+/// When the value holds control characters.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
     let line = match edit.value {
         Some(value) => assignment(edit.variable, value),
@@ -205,12 +211,12 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
         return Ok(put_below(text, edit, line));
     }
     let mut kept: Vec<String> = Vec::new();
-    for (_, said) in says(text, "Service", "Environment") {
+    for (_, said) in directives(text, "Service", "Environment") {
         match said {
-            Says::Set(name, value, _) if name != edit.variable => {
+            UnitDirective::Set(name, value, _) if name != edit.variable => {
                 kept.push(assignment(&name, &value))
             }
-            Says::Unset(name, None) if name != edit.variable => {
+            UnitDirective::Unset(name, None) if name != edit.variable => {
                 kept.push(format!("UnsetEnvironment={name}"));
             }
             _ => {}
@@ -220,7 +226,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, String> {
     Ok(format!("{}\n[Service]\n{}\n", super::NOTE, kept.join("\n")))
 }
 
-/// Whether a text holds nothing but what `put` writes.
+/// Whether a text holds only what `put` writes.
 fn is_ours(text: &str) -> bool {
     let mut lines = text.lines();
     let ours =
@@ -232,8 +238,8 @@ fn is_ours(text: &str) -> bool {
     }
 }
 
-/// A line of ours that is there is replaced; else one is added to the end, below a head of its own:
-/// systemd.syntax(7) lets a section come again.
+/// Replaces a line of ours, else adds one at the end with a section head: systemd.syntax(7) lets a section be
+/// repeated.
 fn put_below(text: &str, edit: &Edit<'_>, line: String) -> String {
     let found = find(text, edit.variable, None).pop();
     let (is, all) = (found.as_ref().map(|found| found.value.as_deref()), super::lines(text));
@@ -264,10 +270,10 @@ mod tests {
     #[test]
     fn words_quotes_and_escapes() {
         let text = "[Service]\nEnvironment=A=1 \"B=x y\" 'C=z' D=\"q r\" TZ=a\\x20b E-X=1 P=50%%\n";
-        let all = says(text, "Service", "Environment");
+        let all = directives(text, "Service", "Environment");
         let expected =
             [("A", "1"), ("B", "x y"), ("C", "z"), ("D", "q r"), ("TZ", "a b"), ("P", "50%")];
-        let expected = expected.map(|(n, v)| (1, Says::Set(n.into(), v.into(), true)));
+        let expected = expected.map(|(n, v)| (1, UnitDirective::Set(n.into(), v.into(), true)));
         assert_eq!(all, expected);
     }
 
@@ -288,18 +294,21 @@ mod tests {
     #[test]
     fn what_is_unset_is_unset_wherever_it_stands() {
         let text = "[Service]\nUnsetEnvironment=TZ\nEnvironment=TZ=a\n";
-        assert_eq!(find(text, "TZ", None).pop(), Some(Found::removed(1)));
+        assert_eq!(find(text, "TZ", None).pop(), Some(FoundValue::removed(1)));
         let text = "[Service]\nUnsetEnvironment=TZ=b\nEnvironment=TZ=a\n";
-        assert_eq!(find(text, "TZ", None).pop(), Some(Found::set(2, "a")));
+        assert_eq!(find(text, "TZ", None).pop(), Some(FoundValue::set(2, "a")));
     }
 
     #[test]
     fn comments_continuations_sections_and_resets() {
         let text = "[Unit]\nEnvironment=TZ=no\n[Service]\n# Environment=TZ=no\nEnvironment=A=1 \\\n; x\n TZ=UTC\n";
-        assert_eq!(find(text, "TZ", None), [Found::set(4, "UTC")]);
+        assert_eq!(find(text, "TZ", None), [FoundValue::set(4, "UTC")]);
         assert_eq!(find(&format!("{text}Environment=\n"), "TZ", None), []);
         let text = "[Service]\nUnsetEnvironment=A TZ\nEnvironmentFile=-/etc/x\n";
-        assert_eq!(find(text, "TZ", None), [Found::removed(1)]);
-        assert_eq!(says(text, "Service", "Environment")[2].1, Says::File("/etc/x".into(), true));
+        assert_eq!(find(text, "TZ", None), [FoundValue::removed(1)]);
+        assert_eq!(
+            directives(text, "Service", "Environment")[2].1,
+            UnitDirective::File("/etc/x".into(), true)
+        );
     }
 }

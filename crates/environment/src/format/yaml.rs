@@ -1,14 +1,21 @@
-//! Just enough of YAML to change one scalar of a block mapping and leave all else as it is. What is
-//! not understood (flow style where a block is expected, anchors, tabs) is refused, not guessed.
+//! Just enough of YAML to change one scalar of a block mapping and leave the rest as it is. What is not understood
+//! (flow style where a block is expected, anchors, tabs) is refused.
 
 use super::bare;
+use crate::config_format::FilePath;
+use crate::error::EnvironmentError;
 
-/// A line that says something.
+/// Whether a file's name says that it is YAML.
+pub(super) fn is_yaml(path: &FilePath<'_>) -> bool {
+    path.ends(".yaml") || path.ends(".yml")
+}
+
+/// A line that is not empty and not a comment.
 #[derive(Clone, Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct YamlLine<'a> {
     /// Its number, from 0.
     pub at: usize,
-    /// Columns before its text; of an item `- x` those before the dash.
+    /// Columns before its text; for an item `- x` those before the dash.
     pub indent: usize,
     /// Whether it begins an item of a list.
     pub item: bool,
@@ -18,12 +25,12 @@ pub(super) struct Line<'a> {
     pub column: usize,
 }
 
-/// The lines that say something. Text blocks (`|`, `>`) are left out.
+/// The lines that are not empty and not comments. Text blocks (`|`, `>`) are left out.
 ///
 /// # Errors
-/// Where tabs indent, or anchors and aliases are used.
-pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, String> {
-    let mut out: Vec<Line<'_>> = Vec::new();
+/// When tabs indent, or anchors and aliases are used.
+pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
+    let mut out: Vec<YamlLine<'_>> = Vec::new();
     let mut block: Option<usize> = None;
     for (at, line) in text.lines().enumerate() {
         let line = bare(line);
@@ -39,7 +46,7 @@ pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, String> {
             block = None;
         }
         if start.starts_with('\t') {
-            return Err(format!("line {}: indented by a tab", at + 1));
+            return Err(format!("line {}: indented by a tab", at + 1).into());
         }
         let (item, mut column, mut rest) = (start.starts_with("- ") || start == "-", indent, start);
         if item {
@@ -51,17 +58,17 @@ pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, String> {
         let text = rest.starts_with(['"', '\'']);
         let value = if text { "" } else { rest.split_once(": ").map_or(rest, |(_, v)| v.trim()) };
         if value.starts_with(['&', '*']) || rest.starts_with("<<:") {
-            return Err(format!("line {}: anchors and aliases are not understood", at + 1));
+            return Err(format!("line {}: anchors and aliases are not understood", at + 1).into());
         }
         if value.starts_with(['|', '>']) {
             block = Some(if item { column.saturating_sub(1).max(indent) } else { indent });
         }
-        out.push(Line { at, indent, item, text: rest, column });
+        out.push(YamlLine { at, indent, item, text: rest, column });
     }
     Ok(out)
 }
 
-/// Without a comment: ` #` outside of quotes.
+/// Without a comment, which begins with ` #` outside of quotes.
 fn comment_cut(text: &str) -> &str {
     let (mut quote, mut before, mut escaped) = (None, ' ', false);
     for (at, c) in text.char_indices() {
@@ -78,7 +85,7 @@ fn comment_cut(text: &str) -> &str {
     text.trim_end()
 }
 
-/// Key and value of a mapping's line.
+/// Key and value of a line of a mapping.
 pub(super) fn pair(text: &str) -> Option<(String, &str)> {
     let (key, value) = match text.strip_suffix(':') {
         Some(key) if !key.contains(": ") => (key, ""),
@@ -116,9 +123,9 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The children of line `of`: those behind it that are indented more (or, for a list under a key,
-/// items at the key's own column).
-pub(super) fn children<'a, 'b>(all: &'b [Line<'a>], of: usize) -> &'b [Line<'a>] {
+/// The children of line `of`: the lines after it that are indented more, or, for a list under a key, items in the
+/// key's own column.
+pub(super) fn children<'a, 'b>(all: &'b [YamlLine<'a>], of: usize) -> &'b [YamlLine<'a>] {
     let column = all[of].column;
     let rest = &all[of + 1..];
     let end = rest.iter().position(|line| {

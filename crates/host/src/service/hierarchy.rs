@@ -1,6 +1,7 @@
-//! The cgroup file systems of this machine: where they are mounted, which processes are in a
-//! group, which group an ID means. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
+//! The cgroup file systems of this machine: where they are mounted, which processes are in a group, and which group
+//! has an ID. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
+use crate::HostError;
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -98,7 +99,7 @@ pub fn cgroup_mount() -> Option<PathBuf> {
 /// kernels its inode number.
 ///
 /// # Errors
-/// Those of stat(2); `InvalidInput` where `dir` is no cgroup v2 directory.
+/// When `dir` is not a cgroup v2 directory (`InvalidInput`), or cannot be read.
 pub fn cgroup_id(dir: &Path) -> io::Result<u64> {
     let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
     let held_by = rustix::fs::statfs(dir).map_err(|errno| at(errno.into()))?;
@@ -117,8 +118,8 @@ pub fn cgroup_id(dir: &Path) -> io::Result<u64> {
 /// processes that have a thread in it.
 ///
 /// # Errors
-/// Where `dir` is no cgroup directory or cannot be read, with its path; where every process in it
-/// belongs to another PID namespace, so that it has no number here.
+/// When `dir` is not a cgroup directory or cannot be read; when every process in it belongs to another PID namespace,
+/// so that it has no number here.
 pub fn processes_of_cgroup(dir: &Path) -> io::Result<Vec<u32>> {
     let (mut pids, mut elsewhere) = (Vec::new(), 0);
     add_processes(dir, &mut pids, &mut elsewhere).map_err(|error| match error.kind() {
@@ -129,7 +130,7 @@ pub fn processes_of_cgroup(dir: &Path) -> io::Result<Vec<u32>> {
         kind => io::Error::new(kind, format!("{}: {error}", dir.display())),
     })?;
     walk(dir, &mut |below, _| {
-        // Not an error: the group went away, or is threaded and told by the group above it.
+        // Not an error: the group was removed, or is threaded and listed by the group above it.
         let _ = add_processes(below, &mut pids, &mut elsewhere);
         true
     });
@@ -146,8 +147,8 @@ pub fn processes_of_cgroup(dir: &Path) -> io::Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// Adds what is in `dir` itself. `elsewhere` counts those of other PID namespaces: the kernel
-/// prints 0 for them.
+/// Adds the processes in `dir` itself. `elsewhere` counts processes of other PID namespaces: the kernel prints 0 for
+/// them.
 fn add_processes(dir: &Path, pids: &mut Vec<u32>, elsewhere: &mut usize) -> io::Result<()> {
     let mut add = |pid: u32| if pid == 0 { *elsewhere += 1 } else { pids.push(pid) };
     match fs::read_to_string(dir.join("cgroup.procs")) {
@@ -180,7 +181,7 @@ pub(super) fn walk(dir: &Path, visit: &mut dyn FnMut(&Path, u64) -> bool) {
                     continue;
                 }
                 let path = entry.path();
-                // Its number in the directory is that of its inode: nothing is mounted over it.
+                // The directory entry has the inode number: nothing is mounted over it.
                 if !visit(&path, entry.ino()) {
                     return;
                 }
@@ -203,10 +204,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 pub struct Cgroups {
     dir: PathBuf,
     paths: HashMap<u64, String>,
-    /// Not found by a walk: removed, and never to come back.
+    /// Groups that a walk did not find: removed for ever.
     gone: HashSet<u64>,
-    /// Not before this is the next walk: a burst of unknown IDs costs at most a twentieth of a
-    /// core.
+    /// The next walk is not before this time: a burst of unknown IDs costs at most a twentieth of a core.
     next: Instant,
     most: usize,
     cut: bool,
@@ -216,11 +216,11 @@ impl Cgroups {
     /// Those of the cgroup v2 hierarchy of this machine.
     ///
     /// # Errors
-    /// One line where none is mounted.
-    pub fn new() -> Result<Cgroups, String> {
+    /// When none is mounted.
+    pub fn new() -> Result<Cgroups, HostError> {
         match hierarchies().into_iter().find(|hierarchy| hierarchy.v2) {
             Some(hierarchy) => Ok(Cgroups::below(&hierarchy.dir)),
-            None => Err("no cgroup v2 is mounted here, so services are told by PID only: \
+            None => Err("no cgroup v2 is mounted here, so services are known by PID only: \
                          `mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified` mounts it"
                 .into()),
         }
@@ -253,7 +253,7 @@ impl Cgroups {
         if !self.paths.contains_key(&id) && !self.gone.contains(&id) && Instant::now() >= self.next
         {
             self.refresh();
-            // A walk that was cut short proves nothing about what it has not found.
+            // An incomplete walk does not show that a group is gone.
             if !self.cut && !self.paths.contains_key(&id) {
                 self.gone.insert(id);
             }
@@ -283,7 +283,7 @@ impl Cgroups {
             }
             true
         });
-        // Room is for the living first.
+        // Existing groups are kept first.
         if self.paths.len() + seen.len() > self.most {
             self.paths.clear();
         }

@@ -1,3 +1,3 @@
-mod chosen;
+mod find;
 mod groups;
 mod names;

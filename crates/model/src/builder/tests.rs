@@ -10,7 +10,7 @@ fn ask(b: &mut Builder, p: ProcId, name: &str, path: &str, at: u64, outcome: Res
 }
 
 fn finish(b: Builder) -> Profile {
-    b.finish("test".into(), Facts::default(), Window::default())
+    b.finish(Backend::Ebpf, Facts::default(), Window::default())
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn beyond_the_bound_rows_fold_and_totals_stay_right() {
     assert_eq!(profile.totals.calls, 100);
     assert_eq!(profile.rows.iter().map(|r| r.count).sum::<u64>(), 100);
     assert_eq!(profile.rows.len(), 5);
-    assert_eq!(profile.lost["rows_folded"], 96);
+    assert_eq!(profile.lost[&Loss::FoldedRows], 96);
 }
 
 #[test]
@@ -62,9 +62,10 @@ fn a_row_counted_again_is_as_if_it_were_found() {
         let call = b.call("close");
         let answer = |at| Answer { at_ns: Some(at), kernel_ns: Some(5), ..Answer::outcome(OK) };
         let row = b.count(p, call, 1, answer(3));
-        match again {
-            true => b.count_again(row, 2, answer(7)),
-            false => assert_eq!(b.count(p, call, 2, answer(7)), row),
+        if again {
+            b.count_again(row, 2, answer(7))
+        } else {
+            assert_eq!(b.count(p, call, 2, answer(7)), row)
         }
         finish(b)
     };

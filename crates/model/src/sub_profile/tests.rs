@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    Answer, Builder, CallSite, Fact, Facts, Limits, Loss, Query, Question, Window, Zone, ZoneFile,
+    Answer, Backend, Builder, CallSite, Fact, Facts, Limits, Loss, Query, Question, Window, Zone,
+    ZoneFile,
 };
 
 fn zone(name: &str) -> Zone {
@@ -38,10 +39,10 @@ fn whole() -> Profile {
     let row = b.count(third, read, 100, Answer::outcome(Ok(())));
     let site = CallSite { module: "/m".into(), function: None, offset: 1, calls: None };
     b.row_mut(row).sites.push((site, 9));
-    b.lost(Loss::UNFINISHED, 3);
+    b.lost(Loss::Unfinished, 3);
     b.note("a note");
     let facts = Facts::of(&[Fact::Paths]);
-    let mut profile = b.finish("test".into(), facts, Window { length_ns: Some(10) });
+    let mut profile = b.finish(Backend::Ebpf, facts, Window { length_ns: Some(10) });
     profile.host.zone = Some(zone("UTC"));
     profile.host.other_zones = vec![(third, zone("Europe/Athens")), (first, zone("Asia/Tokyo"))];
     profile
@@ -74,7 +75,7 @@ fn a_part_has_its_rows_texts_and_totals_and_nothing_of_the_others() {
 fn what_holds_for_the_whole_holds_for_a_part() {
     let whole = whole();
     let (part, _) = whole.part(&|id| id == ProcId(2));
-    assert_eq!((&*part.backend, part.facts, part.window), ("test", whole.facts, whole.window));
+    assert_eq!((part.backend, part.facts, part.window), (Backend::Ebpf, whole.facts, whole.window));
     assert_eq!((&part.lost, &part.notes), (&whole.lost, &whole.notes));
     assert_eq!(part.host.zone, whole.host.zone);
     assert_eq!(part.host.other_zones, [(ProcId(0), zone("Europe/Athens"))]);
@@ -90,7 +91,7 @@ fn parents_that_are_not_kept_are_none_and_images_end_there() {
     assert_eq!(parents, [None, None, Some(ProcId(1)), Some(ProcId(2))]);
     let images: Vec<_> = (0..4).map(|p| part.image_of(ProcId(p))).collect();
     assert_eq!(images, [ProcId(0), ProcId(1), ProcId(1), ProcId(3)]);
-    // Forked from what was there before the window: so were they, as far as their image goes.
+    // Forked from a process that ran before the window, so their image is older, too.
     let born: Vec<_> = part.processes.iter().map(|p| p.born).collect();
     assert_eq!(born, [Spawn::Seen, Spawn::Seen, Spawn::Fork, Spawn::Exec]);
     // An exec needs no parent to be one.

@@ -1,11 +1,11 @@
 //! `--fail-on`: how much may be needless.
 
-/// How much may be needless.
+/// The largest amount that is not an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FailOn {
     /// Nothing.
     Any,
-    /// So many calls.
+    /// This number of calls.
     Calls(u64),
     /// This share of the calls that name a path, in percent.
     Percent(f64),
@@ -22,10 +22,10 @@ impl std::fmt::Display for FailOn {
 }
 
 pub(super) fn budget(text: &str) -> Result<FailOn, String> {
-    let wrong = || "wants any, a number of calls (1000), or a percentage (5%)".to_owned();
+    let wrong = || "expected any, a number of calls (1000), or a percentage (5%)".to_owned();
     match text.strip_suffix('%') {
         _ if text == "any" => Ok(FailOn::Any),
-        Some(number) => super::percent(number).map(FailOn::Percent).map_err(|_| wrong()),
+        Some(number) => super::values::percent(number).map(FailOn::Percent).map_err(|_| wrong()),
         None => text.parse().map(FailOn::Calls).map_err(|_| wrong()),
     }
 }

@@ -1,10 +1,10 @@
-//! What to say of a command line that is wrong, beyond what the parser knows.
+//! Errors of the command line, with more help than the parser gives.
 
 use super::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
-/// The error with a tip where we know one, and without control characters.
+/// The error with a tip, if there is one, and without control characters.
 pub(super) fn explained(mut error: Error) -> Error {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -17,18 +17,18 @@ pub(super) fn explained(mut error: Error) -> Error {
     if let Some(variable) = variable(&error, &words) {
         error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
-    let clean = |text: &String| needless_report::clean(text).into_owned();
-    // The parser's tips hold the words, too, among colours of its own, which go with theirs.
-    let hostile = words.iter().any(|word| clean(word) != *word);
+    let escape = |text: &String| needless_report::escape(text).into_owned();
+    // The parser's tips contain the words between color codes, so both are removed.
+    let hostile = words.iter().any(|word| escape(word) != *word);
     let cleaned: Vec<(ContextKind, ContextValue)> = error
         .context()
         .filter_map(|(kind, value)| match value {
-            ContextValue::String(text) => Some((kind, ContextValue::String(clean(text)))),
+            ContextValue::String(text) => Some((kind, ContextValue::String(escape(text)))),
             ContextValue::Strings(all) => {
-                Some((kind, ContextValue::Strings(all.iter().map(clean).collect())))
+                Some((kind, ContextValue::Strings(all.iter().map(escape).collect())))
             }
             ContextValue::StyledStrs(all) if hostile => {
-                let all = all.iter().map(|one| clean(&one.to_string()).into()).collect();
+                let all = all.iter().map(|one| escape(&one.to_string()).into()).collect();
                 Some((kind, ContextValue::StyledStrs(all)))
             }
             _ => None,
@@ -47,7 +47,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// A command of ours that may be meant, where the parser knows none.
+/// A command that the user may have meant, where the parser finds none.
 fn similar(error: &Error) -> Option<ContextValue> {
     let unknown = text(error, ContextKind::InvalidSubcommand)?;
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
@@ -63,25 +63,25 @@ fn similar(error: &Error) -> Option<ContextValue> {
 
 fn tip(error: &Error, words: &[String]) -> Option<&'static str> {
     match error.kind() {
-        // Who forgot `run` named a program; not who mistyped a command of `lab`.
+        // The user forgot `run` before a program, or asked for help on a command that does not exist.
         ErrorKind::InvalidSubcommand => {
             let unknown = text(error, ContextKind::InvalidSubcommand)?;
             let first = words.iter().find(|word| !word.starts_with('-'))?;
             (first == unknown)
-                .then_some("a command to be observed goes behind run: needless run -- CMD…")
+                .then_some("to observe a command, put run before it: needless run -- CMD…")
         }
-        // The habits of strace's users.
+        // Options that users of strace expect.
         ErrorKind::UnknownArgument => match text(error, ContextKind::InvalidArg)? {
-            "-p" => Some("running processes are named by their ids alone: needless attach PID…"),
-            "-c" => Some("calls are counted in any case; --all counts every call"),
-            "-f" => Some("the children of a command are observed in any case"),
+            "-p" => Some("to observe running processes, pass their ids: needless attach PID…"),
+            "-c" => Some("calls are always counted; --all counts every call"),
+            "-f" => Some("the children of a command are always observed"),
             _ => None,
         },
         _ => None,
     }
 }
 
-/// The variable that a wrong value comes from, where no option was given.
+/// The environment variable that a wrong value comes from, where the option was not used.
 fn variable(error: &Error, words: &[String]) -> Option<String> {
     if !matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
         return None;
@@ -93,7 +93,7 @@ fn variable(error: &Error, words: &[String]) -> Option<String> {
         let name = word.strip_prefix("--").map(|word| word.split('=').next().unwrap_or(word));
         name == Some(long)
     };
-    // Behind `--` are a command's own.
+    // Words after `--` belong to the command.
     if words.iter().take_while(|word| *word != "--").any(given) {
         return None;
     }
@@ -107,7 +107,7 @@ fn variable(error: &Error, words: &[String]) -> Option<String> {
     })
 }
 
-/// Those of `names` that a slip of the keyboard may have meant.
+/// The names that are closest to a mistyped word.
 pub(crate) fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
     let most = (word.len() / 3).min(3);
     let near = names.iter().map(|name| (distance(word.as_bytes(), name.as_bytes()), *name));
@@ -116,9 +116,9 @@ pub(crate) fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
     near.into_iter().filter(|(far, _)| Some(*far) == best).map(|(_, name)| name).collect()
 }
 
-/// How many letters differ: put in, left out, replaced, or two of them exchanged.
+/// How many letters are inserted, left out, replaced or swapped with their neighbor.
 fn distance(one: &[u8], other: &[u8]) -> usize {
-    // Rows of the table of prefixes: the one before the last, and the last.
+    // Rows of the table of prefixes: the last but one, and the last.
     let (mut before, mut last): (Vec<usize>, Vec<usize>) =
         (Vec::new(), (0..=other.len()).collect());
     for (at, letter) in one.iter().enumerate() {

@@ -1,141 +1,133 @@
 //! The options of `prove` and `diff`.
 
-use super::duration;
+use super::values::{BackendArg, assignment, duration, pid, regex, rule_name, variable};
 use clap::Args;
 use needless_model::Change;
+use needless_report::ProofFormat;
 use regex::bytes::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args)]
-pub(crate) struct Prove {
+pub(crate) struct ProveArgs {
     /// A JSON report of `needless run -o FILE.json`: its remedies are the change.
     #[arg(value_name = "REPORT")]
     pub(crate) report: Option<PathBuf>,
-    /// Of the report, only the remedies of this rule (may be given several times).
-    #[arg(long = "rule", value_name = "RULE", requires = "report", value_parser = super::rule_name)]
+    /// Only the report's remedies of this rule (repeatable).
+    #[arg(long = "rule", value_name = "RULE", requires = "report", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,
-    /// The change: set a variable (may be given several times).
+    /// The change: set a variable (repeatable).
     #[arg(long, value_name = "VAR=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<Change>,
-    /// The change: unset a variable (may be given several times).
+    /// The change: unset a variable (repeatable).
     #[arg(long, value_name = "VAR", value_parser = variable)]
     pub(crate) unset: Vec<Change>,
-    /// The change: needless's time functions (see `needless preload`).
+    /// The change: preload needless's time functions (see `needless preload`).
     #[arg(long)]
     pub(crate) preload: bool,
     #[command(flatten)]
-    pub(crate) measure: Measure,
+    pub(crate) measure: MeasureArgs,
     #[command(flatten)]
-    pub(crate) service: Service,
+    pub(crate) service: ServiceArgs,
     #[command(flatten)]
-    pub(crate) whose: super::Whose,
-    /// Write to FILE; its ending (.json, .md, .txt) tells the format.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// full (default), markdown or json.
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<needless_report::ProofFormat>,
-    /// The command and its arguments, behind `--`.
+    pub(crate) user: super::UserArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The command and its arguments, after `--`.
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["unit", "pid"])]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args)]
-pub(crate) struct Measure {
-    /// Only count calls, with the change and without: CPU time is not measured.
-    #[arg(long, conflicts_with_all = ["runs", "budget", "warmup", "whose"])]
+pub(crate) struct MeasureArgs {
+    /// Only count calls, with and without the change; do not measure CPU time.
+    #[arg(long, conflicts_with_all = ["runs", "budget", "warmup", "service"])]
     pub(crate) count_only: bool,
-    /// Pairs of runs; by default as many as the budget allows.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "whose")]
+    /// How many pairs of runs; by default as many as the budget allows.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "service")]
     pub(crate) runs: Option<u32>,
-    /// Time for the pairs; by default 20s, without limit where --runs is given.
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "whose")]
+    /// Time for the pairs; by default 20s, or no limit with --runs.
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "service")]
     pub(crate) budget: Option<Duration>,
-    /// Runs of each arm before the first pair.
-    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "whose")]
+    /// Unmeasured runs with and without the change, before the first pair.
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "service")]
     pub(crate) warmup: u16,
-    /// The command's input, from its start in every run; by default the file that standard input is, or nothing.
-    #[arg(long, value_name = "FILE", conflicts_with = "whose")]
+    /// The command's input, read from its start in every run; by default standard input if it is a file, else nothing.
+    #[arg(long, value_name = "FILE", conflicts_with = "service")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Run this with sh -c before each run; it is not measured.
-    #[arg(long, value_name = "CMD", conflicts_with = "whose")]
+    /// Run this with sh -c before each run, not measured.
+    #[arg(long, value_name = "CMD", conflicts_with = "service")]
     pub(crate) prepare: Option<OsString>,
-    /// Run this with sh -c after each run.
-    #[arg(long, value_name = "CMD", conflicts_with = "whose")]
+    /// Run this with sh -c after each run, not measured.
+    #[arg(long, value_name = "CMD", conflicts_with = "service")]
     pub(crate) cleanup: Option<OsString>,
-    /// Leave what matches out of the comparison of output, line by line.
-    #[arg(long, value_name = "REGEX", value_parser = regex, conflicts_with = "whose")]
+    /// Ignore text that matches when comparing output, line by line.
+    #[arg(long, value_name = "REGEX", value_parser = regex, conflicts_with = "service")]
     pub(crate) ignore_output: Option<Regex>,
-    /// Of the order in pairs and the padding; by default another one each time.
-    #[arg(long, value_name = "N", conflicts_with = "whose")]
+    /// Seed for the order in pairs and the padding; by default another one each time.
+    #[arg(long, value_name = "N", conflicts_with = "service")]
     pub(crate) seed: Option<u64>,
-    /// How calls are counted.
+    /// How to count calls.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
-    pub(crate) backend: super::Backend,
+    pub(crate) backend: BackendArg,
 }
 
 #[derive(Args)]
-pub(crate) struct Service {
+pub(crate) struct ServiceArgs {
     /// A service: this systemd unit, observed for a window of time.
-    #[arg(long, value_name = "UNIT", group = "whose", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "UNIT", group = "service", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
     pub(crate) unit: Option<String>,
-    /// A service: this process (may be given several times).
-    #[arg(long, value_name = "PID", value_parser = super::pid, group = "whose", conflicts_with_all = ["set", "unset", "preload", "report"])]
+    /// A service: this process (repeatable).
+    #[arg(long, value_name = "PID", value_parser = pid, group = "service", conflicts_with_all = ["set", "unset", "preload", "report"])]
     pub(crate) pid: Vec<u32>,
-    /// Compare with the window saved in FILE, before the change.
-    #[arg(long, value_name = "FILE", requires = "whose", conflicts_with = "save_before")]
+    /// Compare with the window that was saved to FILE before the change.
+    #[arg(long, value_name = "FILE", requires = "service", conflicts_with = "save_before")]
     pub(crate) before: Option<PathBuf>,
     /// Save the window to FILE, before the change.
-    #[arg(long, value_name = "FILE", requires = "whose")]
+    #[arg(long, value_name = "FILE", requires = "service")]
     pub(crate) save_before: Option<PathBuf>,
-    /// How long the window is. Ctrl-C ends it before its time.
-    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration, requires = "whose")]
+    /// Length of the window. Ctrl-C ends it early.
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration, requires = "service")]
     pub(crate) length: Duration,
     /// Run this with sh -c at the window's start and end: it prints how many requests were served.
-    #[arg(long, value_name = "CMD", requires = "whose")]
+    #[arg(long, value_name = "CMD", requires = "service")]
     pub(crate) per: Option<OsString>,
 }
 
 #[derive(Args)]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// A JSON report, a saved profile (--format profile), or a log of strace.
     #[arg(value_name = "A")]
     pub(crate) before: PathBuf,
-    /// The other.
+    /// The other one, of the same kinds.
     #[arg(value_name = "B")]
     pub(crate) after: PathBuf,
-    /// Write to FILE; its ending (.json, .md, .txt) tells the format.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Write to FILE; its ending (.json, .md, .txt) selects the format.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// full (default), markdown or json.
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<needless_report::ProofFormat>,
+    pub(crate) format: Option<ProofFormat>,
 }
 
-pub(super) fn assignment(text: &str) -> Result<Change, String> {
-    let (name, value) =
-        text.split_once('=').ok_or("wants VAR=VALUE, such as TZ=UTC; --unset VAR removes it")?;
-    named(name)?;
-    Ok(Change::SetEnv { variable: name.to_owned(), value: Some(value.to_owned()) })
-}
-
-pub(super) fn variable(text: &str) -> Result<Change, String> {
-    named(text)?;
-    Ok(Change::UnsetEnv { variable: text.to_owned() })
-}
-
-fn named(name: &str) -> Result<(), String> {
-    match name.is_empty() || name.contains('=') {
-        true => Err("wants the name of a variable".to_owned()),
-        false => Ok(()),
+impl OutputArgs {
+    /// The endings of files that name a format, where no option names it.
+    pub(crate) fn endings(&self) -> Option<&'static [&'static str]> {
+        self.format.is_none().then_some(ProofFormat::ENDINGS)
     }
-}
 
-pub(super) fn regex(text: &str) -> Result<Regex, String> {
-    // The message of the crate has several lines, the last of which says what is wrong.
-    Regex::new(text).map_err(|e| e.to_string().lines().last().unwrap_or("not a regex").to_owned())
+    /// The format: as the option says, else by the file's ending.
+    pub(crate) fn format(&self) -> ProofFormat {
+        let by_ending = || self.output.as_deref().and_then(ProofFormat::of_path);
+        self.format.or_else(by_ending).unwrap_or(ProofFormat::Full)
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +136,7 @@ mod tests {
     use crate::cli::{Action, Cli};
     use clap::Parser;
 
-    fn prove(words: &[&str]) -> Result<Prove, String> {
+    fn prove(words: &[&str]) -> Result<ProveArgs, String> {
         let words = [&["needless", "prove"], words].concat();
         match Cli::try_parse_from(words).map_err(|e| e.to_string())?.action {
             Action::Prove(prove) => Ok(*prove),
@@ -154,11 +146,11 @@ mod tests {
 
     #[test]
     fn changes_are_read() {
-        let asked = prove(&["--set", "TZ=:a=b", "--unset", "LANG", "--", "ls", "-l"]).unwrap();
+        let args = prove(&["--set", "TZ=:a=b", "--unset", "LANG", "--", "ls", "-l"]).unwrap();
         let set = Change::SetEnv { variable: "TZ".into(), value: Some(":a=b".into()) };
-        assert_eq!(asked.set, [set]);
-        assert_eq!(asked.unset, [Change::UnsetEnv { variable: "LANG".into() }]);
-        assert_eq!(asked.command, ["ls", "-l"]);
+        assert_eq!(args.set, [set]);
+        assert_eq!(args.unset, [Change::UnsetEnv { variable: "LANG".into() }]);
+        assert_eq!(args.command, ["ls", "-l"]);
         for wrong in [&["--set", "TZ"][..], &["--set", "=x"], &["--unset", "A=B"]] {
             assert!(prove(&[wrong, &["--", "ls"]].concat()).is_err(), "{wrong:?}");
         }

@@ -1,4 +1,4 @@
-//! Where a path leads that the user named for us to write: followed step by step, as the kernel does it where
+//! Resolves a path that the user named for output, step by step, with the checks that the kernel makes where
 //! fs.protected_symlinks, protected_regular and protected_fifos are on, whatever they are set to here.
 
 use anyhow::{Context, Result, bail};
@@ -13,38 +13,38 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// As many links as the kernel follows (path_resolution(7)).
+/// How many links the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-/// Files there are removed by their owners only: /tmp.
+/// Only owners may remove files in such a directory: /tmp.
 const STICKY: u32 = 0o1000;
-/// Written by the group or by everybody.
+/// The group or everybody may write.
 const SHARED: u32 = 0o022;
 
 /// Where a path leads.
 pub(super) enum Landing {
-    /// To a regular file, or to none yet.
+    /// To a regular file, which may not exist yet.
     File(Spot),
     /// To a pipe, a terminal or a device, opened for writing.
     Special(File),
 }
 
-/// A name in a directory that is held open: nobody can put another directory in its place.
+/// A name in a directory that is held open, so that nobody can replace the directory.
 pub(super) struct Spot {
     folder: OwnedFd,
     name: OsString,
-    /// The permissions of the file that is there, if it is our own.
+    /// The permissions of the existing file, if it is ours.
     mode: Option<u32>,
 }
 
 /// Follows `path`.
 ///
 /// # Errors
-/// When it leads nowhere, to a directory, or through what somebody else put into a shared directory.
+/// When it leads nowhere, to a directory, or through an entry that another user made in a shared directory.
 pub(super) fn land(path: &Path) -> Result<Landing> {
     let mut folder = directory(None, OsStr::new(if path.is_absolute() { "/" } else { "." }))?;
     let mut left = steps(path);
     let mut walked = PathBuf::from(if path.is_absolute() { "/" } else { "" });
-    // What one of the kernel's own links (/proc/self/fd/3) leads to, whatever has its name by now.
+    // The file behind a magic link (/proc/self/fd/3). Its name may lead to another file by now.
     let mut promised: Option<(u64, u64)> = None;
     let mut links = 0;
     while let Some(name) = left.pop() {
@@ -108,7 +108,7 @@ pub(super) fn land(path: &Path) -> Result<Landing> {
     bail!("it is a directory")
 }
 
-/// The names on the way, the first one last.
+/// The components of the path, the first one last.
 fn steps(path: &Path) -> Vec<OsString> {
     let named = path.components().rev().filter(|step| !matches!(step, Component::RootDir));
     named.map(|step| step.as_os_str().to_owned()).collect()
@@ -121,13 +121,13 @@ fn directory(from: Option<&OwnedFd>, name: &OsStr) -> Result<OwnedFd> {
 }
 
 fn special(folder: &OwnedFd, name: &OsStr, more: OFlags) -> Result<Landing> {
-    // A terminal that is opened does not become ours.
+    // NOCTTY: a terminal that is opened does not become our controlling terminal.
     let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC | more;
     Ok(Landing::Special(fs::openat(folder, name, flags, Mode::empty())?.into()))
 }
 
-/// Refuses what another user made in a directory like /tmp: a link there may lead anywhere, a file or a pipe
-/// is theirs to read. Also a file that we could not replace in the end: there, only its owner does.
+/// Refuses what another user made in a directory like /tmp: a link there may lead anywhere, and its owner can read a
+/// file or a pipe. Also refuses a file that only its owner can replace.
 fn ours(folder: &OwnedFd, entry: &Stat) -> Result<()> {
     let (about, me) = (fs::fstat(folder)?, rustix::process::geteuid().as_raw());
     if about.st_mode & STICKY == 0 || entry.st_uid == me {
@@ -141,26 +141,26 @@ fn ours(folder: &OwnedFd, entry: &Stat) -> Result<()> {
     }
     let what = if what == FileType::Symlink { "link" } else { "file" };
     bail!(
-        "there is a {what} of user {owner}, in a directory where only owners replace what they made: \
+        "it is a {what} of user {owner}, in a directory where only owners can replace files: \
          name another file"
     )
 }
 
 impl Spot {
-    /// Looks whether a file can be made there. It is removed at once: a run that is killed leaves
-    /// nothing behind.
+    /// Checks that a file can be created there. It is removed at once, so that a run that is killed leaves
+    /// no file.
     ///
     /// # Errors
-    /// When it cannot.
+    /// When no file can be created.
     pub(super) fn check(&self) -> Result<()> {
         self.beside().map(drop)
     }
 
-    /// Puts `text` there as a whole. A file of ours keeps its permissions; in the place of somebody
-    /// else's there is then a new one.
+    /// Replaces the file by one with `text`. A file of ours keeps its permissions; a file of another user is replaced
+    /// by one of ours.
     ///
     /// # Errors
-    /// When it cannot be written; what was there is there still.
+    /// When it cannot be written; the old file is then unchanged.
     pub(super) fn replace(&self, text: &[u8]) -> Result<()> {
         let mut new = self.beside()?;
         new.file.write_all(text)?;
@@ -176,7 +176,7 @@ impl Spot {
     /// A new file in the same directory.
     fn beside(&self) -> Result<New<'_>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        // What a plain creation would give, the umask applied by the kernel.
+        // As for any new file; the kernel applies the umask.
         let mode = Mode::from_raw_mode(0o666);
         let mut tries = 0..100;
         loop {
@@ -186,19 +186,20 @@ impl Spot {
                 Ok(file) => {
                     return Ok(New { folder: &self.folder, name, file: file.into(), stays: false });
                 }
-                // Who knows the name in advance can take it, but not each of the next ones.
+                // Another user who guesses the name can take it, but not every next one.
                 Err(Errno::EXIST) if tries.next().is_some() => {}
                 Err(error) => {
                     let kind = std::io::Error::from(error).kind();
-                    return Err(error)
-                        .with_context(|| format!("no file can be made in its directory ({kind})"));
+                    return Err(error).with_context(|| {
+                        format!("no file can be created in its directory ({kind})")
+                    });
                 }
             }
         }
     }
 }
 
-/// A file that vanishes unless it has got its name.
+/// A file that is removed unless it got its final name.
 struct New<'a> {
     folder: &'a OwnedFd,
     name: String,
@@ -209,7 +210,7 @@ struct New<'a> {
 impl Drop for New<'_> {
     fn drop(&mut self) {
         if !self.stays {
-            // Somebody else removed it, then.
+            // An error means that somebody removed it.
             let _ = fs::unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }

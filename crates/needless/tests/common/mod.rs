@@ -1,28 +1,16 @@
 //! What the tests share: running the binary, reading its reports, and saying what is missing.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-pub(crate) use needless_fixtures::{needed, skipped};
+pub(crate) use needless_fixtures::{
+    as_ordinary_user, command, command_of, copy, installed, is_root, needed, own_mounts, program,
+    skipped, stderr, stdout,
+};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
-
-/// The programs of the system, not somebody's shims before them.
-const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
-
-/// A program of the machine.
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    needed(installed(name))
-}
-
-pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
-    PATH.split(':')
-        .map(|folder| Path::new(folder).join(name))
-        .find(|file| file.is_file())
-        .ok_or(format!("{name} is not installed"))
-}
 
 /// Gives the user nobody the right to write, in a POSIX access control list: acl(5), as the kernel keeps it.
 pub(crate) fn let_nobody_write(path: &Path) -> Result<(), String> {
@@ -47,11 +35,6 @@ pub(crate) fn testee(name: &str) -> Option<String> {
 /// CAP_BPF, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH (linux/capability.h): what needless keeps while it observes.
 pub(crate) const OBSERVING: u64 = 1 << 39 | 1 << 19 | 1 << 5 | 1 << 2;
 
-pub(crate) fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().unwrap();
-    id.stdout == b"0\n"
-}
-
 /// `None`, and the test counts as skipped, unless we are root.
 pub(crate) fn root() -> Option<()> {
     needed(is_root().then_some(()).ok_or("not root".to_owned()))
@@ -69,54 +52,10 @@ pub(crate) fn observes_others() -> bool {
     needed(done.status.success().then_some(()).ok_or(why.to_owned())).is_some()
 }
 
-/// The words that run a command with mounts of its own; `None`, and said, without the right to.
-pub(crate) fn own_mounts() -> Option<Vec<&'static str>> {
-    program("unshare")?;
-    let rights: &[&str] = if is_root() { &["-m"] } else { &["-r", "-m"] };
-    let words = [&["unshare"], rights, &["--propagation", "private"]].concat();
-    let mut mount = command(words[0]);
-    mount.args(&words[1..]).args(["mount", "-t", "tmpfs", "none", "/mnt"]);
-    if mount.output().unwrap().status.success() {
-        return Some(words);
-    }
-    needed(Err("mounts of our own are not allowed".to_owned()))
-}
-
-/// What runs a command as an ordinary user: words for it, or none where we are one. `None` without them.
-pub(crate) fn as_ordinary_user() -> Option<&'static [&'static str]> {
-    if !is_root() {
-        return Some(&[]);
-    }
-    program("setpriv")?;
-    Some(&["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
-}
-
 /// A folder that every user may look into.
 pub(crate) fn open_folder() -> tempfile::TempDir {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     tempfile::Builder::new().permissions(mode).tempdir_in("/tmp").unwrap()
-}
-
-/// `command`, of words, in the environment of the tests.
-pub(crate) fn command_of(words: &[&str]) -> Command {
-    let mut first = command(words[0]);
-    first.args(&words[1..]);
-    first
-}
-
-/// Copies a program. Not by ourselves: a file that another test's child inherits open for writing
-/// cannot be executed.
-pub(crate) fn copy(from: &str, to: &Path) {
-    assert!(command("cp").arg(from).arg(to).status().unwrap().success());
-}
-
-/// `program` in a fixed environment, without input and without TZ or locale variables.
-pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().env("PATH", PATH).env("HOME", "/nonexistent").stdin(Stdio::null());
-    // All of these tests are run once with each backend.
-    command.envs(std::env::var_os("NEEDLESS_BACKEND").map(|name| ("NEEDLESS_BACKEND", name)));
-    command
 }
 
 /// `needless ARGS…`, run to its end.
@@ -167,14 +106,6 @@ pub(crate) fn strace(options: &[&str], log: &Path, env: &[(&str, &str)], words: 
         .unwrap();
     // With -ff there is LOG.PID instead.
     assert!(log.exists() || options.contains(&"-ff"), "strace {words:?}: {}", stderr(&done));
-}
-
-pub(crate) fn stderr(of: &Output) -> String {
-    String::from_utf8_lossy(&of.stderr).into_owned()
-}
-
-pub(crate) fn stdout(of: &Output) -> String {
-    String::from_utf8_lossy(&of.stdout).into_owned()
 }
 
 /// Every finding as `(rule, needless, of)`.

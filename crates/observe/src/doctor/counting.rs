@@ -1,6 +1,6 @@
 //! Counting in the kernel with eBPF: whether it is built in, what it needs, and whether it works.
 
-use super::{Check, State, field};
+use super::{CheckState, HostCheck, field};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ const CAP_BPF: u64 = 1 << 39;
 
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-pub(super) fn checks(status: &str) -> Vec<Check> {
+pub(super) fn checks(status: &str) -> Vec<HostCheck> {
     let text = |path: &str| fs::read_to_string(path).ok();
     let types = fs::read(TYPES).map_err(|error| error.to_string());
     let users = text("/proc/self/uid_map");
@@ -33,39 +33,44 @@ pub(super) fn checks(status: &str) -> Vec<Check> {
     checks
 }
 
-#[cfg(not(feature = "ebpf"))]
-fn ebpf() -> Check {
-    Check::new("ebpf", State::Bad, "this needless was built without it, as was asked for")
-        .remedy("build it with the feature `ebpf`, which is on by default")
-}
-
 /// Counts the calls of a real program: whatever forbids it shows.
-#[cfg(feature = "ebpf")]
-fn ebpf() -> Check {
-    use needless_ebpf::{Scope, Session, SessionOptions};
+fn ebpf() -> HostCheck {
+    use needless_ebpf::{Scope, Session, SessionError, SessionOptions};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     use std::time::Instant;
-    if !needless_ebpf::BUILT {
-        let says = "this needless was built without it, for want of clang or of the headers of \
-                    libelf and zlib";
-        return Check::new("ebpf", State::Bad, says)
-            .remedy("sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again");
-    }
-    if !needless_ebpf::allowed() {
-        return Check::new("ebpf", State::Told, "built in; not tried, for want of rights");
+    match needless_ebpf::usable() {
+        Ok(()) => {}
+        Err(SessionError::NoRights) => {
+            return HostCheck::new(
+                "ebpf",
+                CheckState::Info,
+                "built in; not tried, because rights are missing",
+            );
+        }
+        Err(_) => {
+            let says = "this needless was built without it, because clang or the headers of libelf \
+                        or zlib were missing";
+            return HostCheck::new("ebpf", CheckState::Bad, says).remedy(
+                "sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again",
+            );
+        }
     }
     let Some(program) = super::true_program() else {
-        return Check::new("ebpf", State::Told, "built in; not tried: there is no /bin/true");
+        return HostCheck::new(
+            "ebpf",
+            CheckState::Info,
+            "built in; not tried: there is no /bin/true",
+        );
     };
     let options = SessionOptions { all: true, ..SessionOptions::default() };
     let begin = Instant::now();
     let session = match Session::start(&Scope::Launched, &options) {
         Ok(session) => session,
         Err(error) => {
-            return Check::new("ebpf", State::Bad, error.to_string()).remedy(
-                "what stands in the way is among the next lines; in a container also: \
-                 --cap-add=BPF --cap-add=PERFMON; `needless run --backend ptrace` needs none of it",
+            return HostCheck::new("ebpf", CheckState::Bad, error.to_string()).remedy(
+                "the next lines show what prevents it; in a container also: \
+                 --cap-add=BPF --cap-add=PERFMON; `needless run --backend ptrace` needs none of this",
             );
         }
     };
@@ -80,27 +85,31 @@ fn ebpf() -> Check {
     let profile = session.finish().profile;
     match ended {
         Err(error) => {
-            return Check::new("ebpf", State::Told, format!("not tried: /bin/true: {error}"));
+            return HostCheck::new(
+                "ebpf",
+                CheckState::Info,
+                format!("not tried: /bin/true: {error}"),
+            );
         }
         Ok(status) if !status.success() => {
             let says = format!("`true` did not end well while it was observed: {status}");
-            return Check::new("ebpf", State::Bad, says).remedy("report this as a bug");
+            return HostCheck::new("ebpf", CheckState::Bad, says).remedy("report this as a bug");
         }
         Ok(_) => {}
     }
     let calls = profile.totals.calls;
     if calls == 0 || !profile.lost.is_empty() {
         let says = format!(
-            "loaded and attached, but of `true` it counted {calls} calls and lost {:?}",
+            "loaded and attached, but it counted {calls} calls of `true` and lost {:?}",
             profile.lost
         );
-        return Check::new("ebpf", State::Bad, says).remedy("report this as a bug");
+        return HostCheck::new("ebpf", CheckState::Bad, says).remedy("report this as a bug");
     }
     let says = format!(
         "works: `true` was observed, {calls} calls; loading and attaching took {} ms",
         ready.as_millis()
     );
-    Check::new("ebpf", State::Good, says)
+    HostCheck::new("ebpf", CheckState::Good, says)
 }
 
 /// A capability set of `/proc/PID/status`.
@@ -108,14 +117,14 @@ fn set(status: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(field(status, name)?, 16).ok()
 }
 
-/// Whether this is the first user namespace, whose rights alone count for eBPF: user_namespaces(7).
+/// Whether this is the initial user namespace: eBPF needs capabilities there (user_namespaces(7)).
 fn first_namespace(uid_map: &str) -> bool {
     let words: Vec<&str> = uid_map.split_whitespace().collect();
     words.is_empty() || words == ["0", "0", "4294967295"]
 }
 
-/// The ways to come by capabilities, written as setcap(8) and systemd want them. setcap takes away
-/// what it is not told, so that `wanted` has all that are to be held.
+/// The ways to get capabilities, in the syntax of setcap(8) and systemd. setcap removes capabilities that
+/// it does not name, so `wanted` has all of them.
 fn ways(status: &str, wanted: &[(&str, u64)], program: &Path) -> String {
     let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
     let bounding = set(status, "CapBnd").unwrap_or(!0);
@@ -123,15 +132,15 @@ fn ways(status: &str, wanted: &[(&str, u64)], program: &Path) -> String {
         let add =
             names.iter().map(|name| format!(" --cap-add={}", name.trim_start_matches("CAP_")));
         let add: String = add.collect();
-        return format!("nothing that runs here can have them all; of a container:{add}");
+        return format!("no process here can have all of them; for a container:{add}");
     }
     if field(status, "NoNewPrivs") == Some("1") {
-        return "no_new_privs is set here, so that sudo and setcap have no effect: start it from \
+        return "no_new_privs is set here, so sudo and setcap have no effect: start it from \
                 another shell, or without NoNewPrivileges= of systemd"
             .into();
     }
     format!(
-        "sudo needless …; or for everybody who may start it: sudo setcap {}+ep {}; or in a unit of \
+        "sudo needless …; or for every user who may start it: sudo setcap {}+ep {}; or in a unit of \
          systemd: AmbientCapabilities={}",
         names.join(",").to_lowercase(),
         program.display(),
@@ -139,10 +148,14 @@ fn ways(status: &str, wanted: &[(&str, u64)], program: &Path) -> String {
     )
 }
 
-/// What loading and attaching needs: capabilities(7).
-fn rights(status: &str, uid_map: &str, program: &Path) -> Check {
+/// The capabilities that loading and attaching need: capabilities(7).
+fn rights(status: &str, uid_map: &str, program: &Path) -> HostCheck {
     let Some(held) = set(status, "CapEff") else {
-        return Check::new("rights", State::Told, "/proc/self/status tells no capabilities");
+        return HostCheck::new(
+            "rights",
+            CheckState::Info,
+            "not known: /proc/self/status does not show capabilities",
+        );
     };
     let both = CAP_BPF | CAP_PERFMON;
     if held & both != both && held & CAP_SYS_ADMIN == 0 {
@@ -150,11 +163,12 @@ fn rights(status: &str, uid_map: &str, program: &Path) -> Check {
         let lacking: Vec<&str> =
             wanted.iter().filter(|(_, bit)| held & bit == 0).map(|(name, _)| *name).collect();
         let says = format!(
-            "without {}, which load and attach programs in the kernel: `run` stops the command at \
-             its calls instead, `attach` and `host` are not possible",
+            "without {}, which loading and attaching BPF programs needs: `run` uses ptrace \
+             instead, `attach` and `host` are not possible",
             lacking.join(" and ")
         );
-        return Check::new("rights", State::Bad, says).remedy(ways(status, &wanted, program));
+        return HostCheck::new("rights", CheckState::Bad, says)
+            .remedy(ways(status, &wanted, program));
     }
     let held = if held & both == both {
         "CAP_BPF and CAP_PERFMON"
@@ -162,98 +176,106 @@ fn rights(status: &str, uid_map: &str, program: &Path) -> Check {
         "CAP_SYS_ADMIN, which includes CAP_BPF and CAP_PERFMON"
     };
     if !first_namespace(uid_map) {
-        let says = format!("{held}, but of a user namespace only: those do not count for eBPF");
-        return Check::new("rights", State::Bad, says)
+        let says = format!("{held}, but only in a user namespace, where eBPF ignores them");
+        return HostCheck::new("rights", CheckState::Bad, says)
             .remedy("run needless outside of the (rootless) container");
     }
-    let says = format!("{held}: commands, running processes and the whole host may be observed");
-    Check::new("rights", State::Good, says)
+    let says = format!("{held}: commands, running processes and the whole host can be observed");
+    HostCheck::new("rights", CheckState::Good, says)
 }
 
-/// What is read of processes that are not ours: proc(5), ptrace(2).
-fn others(status: &str, uid_map: &str, program: &Path) -> Check {
+/// The capabilities that reading from other users' processes needs: proc(5), ptrace(2).
+fn others(status: &str, uid_map: &str, program: &Path) -> HostCheck {
     const LOOK: (&str, u64) = ("CAP_SYS_PTRACE", CAP_SYS_PTRACE);
     const READ: (&str, u64) = ("CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH);
     let held = set(status, "CapEff").unwrap_or(0);
     let lacks = |bit| held & bit == 0;
     let says = match (lacks(LOOK.1), lacks(READ.1)) {
         (false, false) if !first_namespace(uid_map) => {
-            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, but of a user namespace only: \
-                        what its processes use can be looked up";
-            return Check::new("others", State::Told, says);
+            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, but only in a user namespace: \
+                        files and environments of its processes can be read";
+            return HostCheck::new("others", CheckState::Info, says);
         }
         (false, false) => {
-            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: what other users' processes use \
-                        can be looked up";
-            return Check::new("others", State::Good, says);
+            let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: files and environments of other users' \
+                        processes can be read";
+            return HostCheck::new("others", CheckState::Good, says);
         }
         (true, _) => {
-            "without CAP_SYS_PTRACE: of other users' processes environment, root directory and \
-             mappings stay unknown, but for the environment of their next exec"
+            "without CAP_SYS_PTRACE: environment, root directory and mappings of other users' processes \
+             stay unknown, except the environment of their next exec"
         }
         (false, true) => {
             "without CAP_DAC_READ_SEARCH: programs and zone files of other users' processes are \
-             read where everybody may read them"
+             read only where everybody may read them"
         }
     };
     let wanted = [("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON), LOOK, READ];
-    Check::new("others", State::Told, says).remedy(ways(status, &wanted, program))
+    HostCheck::new("others", CheckState::Info, says).remedy(ways(status, &wanted, program))
 }
 
 /// `types`: the kernel's own, or why they cannot be read.
-fn btf(types: &Result<Vec<u8>, String>) -> Check {
+fn btf(types: &Result<Vec<u8>, String>) -> HostCheck {
     // linux/btf.h: the magic number in the machine's byte order.
     let starts = 0xeb9f_u16.to_ne_bytes();
     let says = match types {
         Ok(types) if types.starts_with(&starts) => {
-            let says = format!("{TYPES} tells the kernel's types ({} KiB)", types.len() >> 10);
-            return Check::new("btf", State::Good, says);
+            let says = format!("{TYPES} has the kernel's types ({} KiB)", types.len() >> 10);
+            return HostCheck::new("btf", CheckState::Good, says);
         }
         Ok(_) => format!("{TYPES} holds no BTF"),
-        Err(error) => format!("{TYPES}: {error}: eBPF cannot find its way in this kernel"),
+        Err(error) => format!("{TYPES}: {error}: eBPF needs the types of this kernel"),
     };
-    Check::new("btf", State::Bad, says)
-        .remedy("a kernel with CONFIG_DEBUG_INFO_BTF=y: those of most distributions since 2021")
+    HostCheck::new("btf", CheckState::Bad, says)
+        .remedy("use a kernel with CONFIG_DEBUG_INFO_BTF=y, as most distributions have since 2021")
 }
 
 /// `modes`: the text of `/sys/kernel/security/lockdown`, the mode in force in brackets:
 /// kernel_lockdown(7).
-fn lockdown(modes: Option<&str>) -> Check {
+fn lockdown(modes: Option<&str>) -> HostCheck {
     let Some(modes) = modes else {
         let says = "/sys/kernel/security/lockdown is not there: not in this kernel, or securityfs \
                     is not mounted";
-        return Check::new("lockdown", State::Told, says);
+        return HostCheck::new("lockdown", CheckState::Info, says);
     };
     let mode = modes.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     match mode {
         Some("confidentiality") => {
             let says = "confidentiality: no program may read the kernel's memory, not even with \
                         eBPF";
-            Check::new("lockdown", State::Bad, says).remedy(
+            HostCheck::new("lockdown", CheckState::Bad, says).remedy(
                 "boot with lockdown=integrity or without lockdown= (it cannot be lowered before)",
             )
         }
-        Some(mode) => {
-            Check::new("lockdown", State::Good, format!("{mode}: eBPF may read what it needs"))
-        }
+        Some(mode) => HostCheck::new(
+            "lockdown",
+            CheckState::Good,
+            format!("{mode}: eBPF may read what it needs"),
+        ),
         None => {
             let says = format!("not understood: {:?}", modes.trim());
-            Check::new("lockdown", State::Told, says)
+            HostCheck::new("lockdown", CheckState::Info, says)
         }
     }
 }
 
-/// Only a fact: programs that trace need capabilities in any case. `text` is that of
+/// For information only: programs that trace always need capabilities. `text` is the text of
 /// `/proc/sys/kernel/unprivileged_bpf_disabled`.
-fn everybody(text: Option<&str>) -> Check {
+fn everybody(text: Option<&str>) -> HostCheck {
     let meaning = match text.map(str::trim) {
-        Some("0") => "is 0: everybody may load programs of the simplest kinds, none that observes",
-        Some("1") => "is 1: without rights nobody may load any program, until the next boot",
-        Some("2") => "is 2: without rights nobody may load any program",
+        Some("0") => {
+            "is 0: every user may load the simplest kinds of programs, none of which observes"
+        }
+        Some("1") => "is 1: only privileged users may load programs, until the next boot",
+        Some("2") => "is 2: only privileged users may load programs",
         Some(_) => "is not understood",
         None => "is not there",
     };
-    Check::new("bpf users", State::Told, format!("kernel.unprivileged_bpf_disabled {meaning}"))
+    HostCheck::new(
+        "bpf users",
+        CheckState::Info,
+        format!("kernel.unprivileged_bpf_disabled {meaning}"),
+    )
 }
 
 /// Where tracefs is mounted. `mounts` is the text of `/proc/self/mounts`: proc_pid_mounts(5).
@@ -262,28 +284,27 @@ fn tracefs_of(mounts: &str) -> Option<String> {
     rows.find(|row| row.get(2) == Some(&"tracefs")).map(|row| row[1].to_owned())
 }
 
-/// Only a fact: needless attaches to raw tracepoints, which need no file system.
-fn tracefs(mounted: Option<&str>, readable: bool) -> Check {
+/// For information only: needless attaches to raw tracepoints, which need no file system.
+fn tracefs(mounted: Option<&str>, readable: bool) -> HostCheck {
     let says = match mounted {
         Some(dir) if readable => format!("at {dir}, readable; needless does not need it"),
         Some(dir) => format!("at {dir}, for root only; needless does not need it"),
         None => "not mounted; needless does not need it".to_owned(),
     };
-    Check::new("tracefs", State::Told, says)
+    HostCheck::new("tracefs", CheckState::Info, says)
 }
 
-/// Whether programs may walk through a process's mappings. The names of the kernel's functions are
-/// strings in its types, each with a NUL before and behind.
-fn mappings(types: &[u8]) -> Check {
+/// Whether BPF programs can iterate over the mappings of a process. The names of the kernel's functions are
+/// strings in its types, each between two NULs.
+fn mappings(types: &[u8]) -> HostCheck {
     let named = types.split(|byte| *byte == 0).any(|name| name == b"bpf_iter_task_vma_new");
     if named {
-        let says =
-            "the kernel tells what a process has mapped: stacks are named though it has ended";
-        return Check::new("mappings", State::Good, says);
+        let says = "BPF programs can read the mappings of a process: call sites are known even after it ended";
+        return HostCheck::new("mappings", CheckState::Good, says);
     }
-    let says = "this kernel has no bpf_iter_task_vma: the places in processes that end at once stay \
-                without a name";
-    Check::new("mappings", State::Told, says).remedy("Linux 6.7 or newer")
+    let says = "this kernel has no bpf_iter_task_vma: call sites in processes that end at once stay \
+                unknown";
+    HostCheck::new("mappings", CheckState::Info, says).remedy("Linux 6.7 or newer")
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! The machine itself: kernel, clock, control groups, C library, time zone, locales.
 
-use super::{Check, State};
+use super::{CheckState, HostCheck};
 use crate::locale;
-use needless_host::{Root, cgroup_id, cgroup_mount, look_up};
+use needless_host::{Root, cgroup_id, cgroup_mount, read_zone};
 use needless_model::ZoneFile;
 use object::{Object, ObjectSection};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(super) fn checks() -> [Check; 7] {
-    let told = |name| {
+pub(super) fn checks() -> [HostCheck; 7] {
+    let read = |name| {
         let path = format!("/sys/devices/system/clocksource/clocksource0/{name}");
         fs::read_to_string(path).ok()
     };
-    let (current, others) = (told("current_clocksource"), told("available_clocksource"));
+    let (current, others) = (read("current_clocksource"), read("available_clocksource"));
     let groups = cgroup_mount();
     let second = groups.as_deref().is_some_and(|dir| cgroup_id(dir).is_ok());
     [
@@ -28,7 +28,7 @@ pub(super) fn checks() -> [Check; 7] {
     ]
 }
 
-pub(super) fn kernel() -> Check {
+pub(super) fn kernel() -> HostCheck {
     let names = rustix::system::uname();
     let (release, machine) = (names.release().to_string_lossy(), names.machine().to_string_lossy());
     let says = format!("Linux {release} on {machine}");
@@ -36,18 +36,22 @@ pub(super) fn kernel() -> Check {
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version < (5, 3) {
         let says = format!("{says}: PTRACE_GET_SYSCALL_INFO needs Linux 5.3");
-        return Check::new("kernel", State::Bad, says)
+        return HostCheck::new("kernel", CheckState::Bad, says)
             .remedy("a newer kernel; until then `strace -f -o LOG CMD` and `needless read LOG`");
     }
     match machine.as_ref() {
-        "x86_64" | "aarch64" => Check::new("kernel", State::Good, says),
-        _ => Check::new("kernel", State::Told, format!("{says}: call sites are not resolved here")),
+        "x86_64" | "aarch64" => HostCheck::new("kernel", CheckState::Good, says),
+        _ => HostCheck::new(
+            "kernel",
+            CheckState::Info,
+            format!("{says}: call sites are not resolved here"),
+        ),
     }
 }
 
 /// Whether programs read the clock without a system call: vdso(7). `current` and `available` are
 /// texts of the kernel's clocksource0, the latter with names separated by blanks.
-fn clock(current: Option<&str>, available: &str) -> Check {
+fn clock(current: Option<&str>, available: &str) -> HostCheck {
     // Clocks that the vDSO can read, the best first.
     const READ_DIRECTLY: [&str; 7] = [
         "tsc",
@@ -59,19 +63,22 @@ fn clock(current: Option<&str>, available: &str) -> Check {
         "riscv_clocksource",
     ];
     let Some(current) = current.map(str::trim) else {
-        return Check::new("clock", State::Told, "the kernel does not tell its clocksource");
+        return HostCheck::new(
+            "clock",
+            CheckState::Info,
+            "the kernel does not show its clocksource",
+        );
     };
     if READ_DIRECTLY.contains(&current) {
         let says = format!("{current}: programs read it without a system call");
-        return Check::new("clock", State::Good, says);
+        return HostCheck::new("clock", CheckState::Good, says);
     }
     let says = if current == "xen" {
-        "xen: on most hosts programs cannot read it directly, so that each look at the clock is a \
-         system call"
+        "xen: on most hosts programs cannot read it directly, so reading the clock is a system call"
             .to_owned()
     } else {
         format!(
-            "{current}: programs cannot read it directly, each look at the clock is a system call"
+            "{current}: programs cannot read it directly, so reading the clock is a system call"
         )
     };
     let offered = |name: &&str| available.split_whitespace().any(|other| other == *name);
@@ -82,41 +89,41 @@ fn clock(current: Option<&str>, available: &str) -> Check {
         None => "the kernel offers no better one; why: sudo dmesg | grep -i -e clocksource -e tsc"
             .into(),
     };
-    Check::new("clock", State::Told, says).remedy(remedy)
+    HostCheck::new("clock", CheckState::Info, says).remedy(remedy)
 }
 
 /// `mounted`: where the hierarchy of services is; `second`: whether it is of cgroup v2.
-fn cgroups(mounted: Option<&Path>, second: bool) -> Check {
+fn cgroups(mounted: Option<&Path>, second: bool) -> HostCheck {
     const MOUNT: &str = "sudo mkdir -p /sys/fs/cgroup/unified && sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified";
     let Some(dir) = mounted.map(Path::display) else {
         let says = "none mounted: `attach --unit` and `--cgroup` find nothing, `host` cannot name \
                     services";
-        return Check::new("cgroups", State::Bad, says).remedy(MOUNT);
+        return HostCheck::new("cgroups", CheckState::Bad, says).remedy(MOUNT);
     };
     if second {
         let says =
-            format!("version 2 at {dir}: services, containers and sessions can be told apart");
-        return Check::new("cgroups", State::Good, says);
+            format!("version 2 at {dir}: services, containers and sessions can be distinguished");
+        return HostCheck::new("cgroups", CheckState::Good, says);
     }
     let says = format!(
         "only version 1, at {dir}: `attach --unit` works; the service of a process that ended \
-         soon stays unknown, as eBPF tells of version 2 alone"
+         soon stays unknown, because eBPF sees only version 2"
     );
-    Check::new("cgroups", State::Told, says).remedy(MOUNT)
+    HostCheck::new("cgroups", CheckState::Info, says).remedy(MOUNT)
 }
 
-/// Only a fact: call sites are read from the program, not from libc.
-fn symbols() -> Check {
+/// For information only: call sites are read from the program, not from libc.
+fn symbols() -> HostCheck {
     let places = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib", "/lib"];
     let library = places
         .iter()
         .map(|dir| format!("{dir}/libc.so.6"))
         .find_map(|path| Some((fs::read(&path).ok()?, path)));
     let Some((bytes, path)) = library else {
-        return Check::new("libc", State::Told, "no glibc in the usual places");
+        return HostCheck::new("libc", CheckState::Info, "no glibc in the usual places");
     };
     let Ok(elf) = object::File::parse(&*bytes) else {
-        return Check::new("libc", State::Told, format!("{path} is not an ELF file"));
+        return HostCheck::new("libc", CheckState::Info, format!("{path} is not an ELF file"));
     };
     let tables = elf.section_by_name(".eh_frame_hdr").is_some_and(|section| section.size() > 0);
     let named = elf.symbols().next().is_some();
@@ -126,47 +133,49 @@ fn symbols() -> Check {
         if named { "the" } else { "no" },
     );
     match tables {
-        true => Check::new("libc", State::Good, says + "; call sites need only the former"),
-        false => Check::new("libc", State::Told, says + ": call sites cannot be found"),
+        true => {
+            HostCheck::new("libc", CheckState::Good, says + "; call sites need only the tables")
+        }
+        false => HostCheck::new("libc", CheckState::Info, says + ": call sites cannot be found"),
     }
 }
 
-fn zone_here() -> Check {
+fn zone_here() -> HostCheck {
     let root = match Root::own() {
         Ok(root) => root,
         Err(error) => {
-            return Check::new("zone", State::Bad, format!("/ cannot be opened: {error}"));
+            return HostCheck::new("zone", CheckState::Bad, format!("/ cannot be opened: {error}"));
         }
     };
-    let zone = look_up(&root);
+    let zone = read_zone(&root);
     let state = match (&zone.file, &zone.name) {
-        (ZoneFile::Link(_) | ZoneFile::Regular, Some(_)) => State::Good,
-        _ => State::Told,
+        (ZoneFile::Link(_) | ZoneFile::Regular, Some(_)) => CheckState::Good,
+        _ => CheckState::Info,
     };
     let says = match &zone.name {
         Some(name) => format!("{name}: {}", zone.how),
         None => format!("no name to recommend: {}", zone.how),
     };
-    let check = Check::new("zone", state, says);
+    let check = HostCheck::new("zone", state, says);
     match zone.tzdata {
         true => check,
         false => check.remedy("install the package tzdata, so that zones can be set by name"),
     }
 }
 
-fn variables() -> Check {
-    let told = |name: &str| match std::env::var_os(name) {
+fn variables() -> HostCheck {
+    let shown = |name: &str| match std::env::var_os(name) {
         Some(value) => format!("{name}={}", value.to_string_lossy()),
         None => format!("{name} unset"),
     };
-    let says = ["TZ", "LANG", "LC_ALL", "LANGUAGE"].map(told).join(", ");
-    Check::new("shell", State::Told, format!("in this shell: {says}"))
+    let says = ["TZ", "LANG", "LC_ALL", "LANGUAGE"].map(shown).join(", ");
+    HostCheck::new("shell", CheckState::Info, format!("in this shell: {says}"))
 }
 
-fn locales() -> Check {
+fn locales() -> HostCheck {
     let Some(path) = locale::program() else {
         let says = "there is no program `locale`: spellings of locales cannot be compared";
-        return Check::new("locale", State::Told, says)
+        return HostCheck::new("locale", CheckState::Info, says)
             .remedy("install libc-bin (or glibc-common)");
     };
     let names = output(Command::new(&path).arg("-a"));
@@ -174,17 +183,19 @@ fn locales() -> Check {
     let shown = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > 6 { ", …" } else { "" };
     let says = format!("{} of {}: {shown}{more}", names.len(), path.display());
-    Check::new("locale", State::Good, says)
+    HostCheck::new("locale", CheckState::Good, says)
 }
 
-fn strace() -> Check {
+fn strace() -> HostCheck {
     let text = output(Command::new("strace").arg("-V"));
     match text.lines().next().and_then(|line| line.rsplit(' ').next()) {
         Some(version) => {
-            let says = format!("strace {version} is there to compare with");
-            Check::new("strace", State::Told, says)
+            let says = format!("strace {version} is installed, to compare with");
+            HostCheck::new("strace", CheckState::Info, says)
         }
-        None => Check::new("strace", State::Told, "not installed; needless does not need it"),
+        None => {
+            HostCheck::new("strace", CheckState::Info, "not installed; needless does not need it")
+        }
     }
 }
 
@@ -203,10 +214,10 @@ mod tests {
             ["tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n", "arch_sys_counter\n"]
         {
             let check = clock(Some(direct), "tsc hpet acpi_pm \n");
-            assert_eq!((check.state, check.remedy), (State::Good, None), "{direct}");
+            assert_eq!((check.state, check.remedy), (CheckState::Good, None), "{direct}");
         }
         let slow = clock(Some("hpet\n"), "hpet acpi_pm kvm-clock tsc \n");
-        assert_eq!(slow.state, State::Told);
+        assert_eq!(slow.state, CheckState::Info);
         assert!(slow.says.starts_with("hpet: ") && slow.says.contains("system call"), "{slow:?}");
         assert!(slow.remedy.unwrap().starts_with("echo tsc | sudo tee /sys/"));
         let xen = clock(Some("xen\n"), "xen hpet \n");
@@ -215,16 +226,16 @@ mod tests {
         // Part of a name is not the name.
         let other = clock(Some("hpet\n"), "hpet tsc-early \n");
         assert!(other.remedy.unwrap().contains("dmesg"));
-        assert_eq!(clock(None, "").state, State::Told);
+        assert_eq!(clock(None, "").state, CheckState::Info);
     }
 
     #[test]
     fn doctor_reads_which_control_groups_there_are() {
         let (dir, none) = (Path::new("/sys/fs/cgroup"), None);
-        assert_eq!(cgroups(Some(dir), true).state, State::Good);
+        assert_eq!(cgroups(Some(dir), true).state, CheckState::Good);
         let first = cgroups(Some(dir), false);
-        assert_eq!(first.state, State::Told);
+        assert_eq!(first.state, CheckState::Info);
         assert!(first.remedy.unwrap().contains("mount -t cgroup2"));
-        assert_eq!(cgroups(none, false).state, State::Bad);
+        assert_eq!(cgroups(none, false).state, CheckState::Bad);
     }
 }

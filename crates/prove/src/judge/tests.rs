@@ -1,13 +1,14 @@
 use super::*;
 use crate::Random;
+use needless_model::Backend;
 
 fn usage(cpu_ns: u64) -> Usage {
     Usage { user_ns: cpu_ns / 2, system_ns: cpu_ns / 2, wall_ns: cpu_ns, ..Usage::default() }
 }
 
-/// What comes of these counts and pairs of CPU times, nanoseconds.
+/// The proof from these counts and pairs of CPU times, in nanoseconds.
 fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
-    let mut proof = Proof::begun("x", &[], "ptrace");
+    let mut proof = Proof::begun("x", &[], Backend::default());
     let pairs = pairs.into_iter().map(|pair| pair.map(usage)).collect();
     let evidence = Evidence {
         before: before.to_vec(),
@@ -20,7 +21,7 @@ fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
     proof
 }
 
-/// Pairs whose second run takes `factor` times what the first does, with noise of a few per cent.
+/// Pairs whose second run takes `factor` times the CPU time of the first, with noise of a few per cent.
 fn pairs(n: usize, factor: f64, seed: u64) -> Vec<[u64; 2]> {
     let mut random = Random::new(seed);
     let mut noisy = |ns: f64| (ns * (1.0 + 0.05 * (random.unit() + random.unit() - 1.0))) as u64;
@@ -38,20 +39,20 @@ fn counts_prove_and_cpu_may() {
     assert_eq!(proof.outcome, Outcome::Proven { calls: false, cpu: true });
 }
 
-/// Cached bytecode stays: the run after those with the change is no run as it was.
+/// Cached bytecode stays: the last run without the change is not like the first ones.
 #[test]
 fn a_change_that_outlasts_its_runs_is_proven_by_the_counts_before() {
     for (first, before, proven, stays) in [
         (100, [100, 60], true, true),
-        // As often without it, from run to run, whatever the change does.
+        // Equally many without the change: counts differ from run to run anyway.
         (140, [100, 60], false, false),
-        // The first run of all left something behind, which is no matter of the change.
+        // The very first run left files behind; the change has nothing to do with it.
         (140, [100, 100], true, false),
         (60, [60, 60], false, false),
         (100, [100, 80], false, false),
     ] {
         for count_only in [false, true] {
-            let mut proof = Proof::begun("x", &[], "ptrace");
+            let mut proof = Proof::begun("x", &[], Backend::default());
             let (before, after) = (before.to_vec(), vec![60, 60]);
             let pairs = if stays || count_only { 0 } else { 40 };
             let pairs =
@@ -81,7 +82,7 @@ fn a_change_that_outlasts_its_runs_is_proven_by_the_counts_before() {
 #[test]
 fn counts_alone_say_nothing_of_time() {
     for (after, proven) in [(91, true), (100, false), (109, false)] {
-        let mut proof = Proof::begun("x", &[], "ptrace");
+        let mut proof = Proof::begun("x", &[], Backend::default());
         let (before, after) = (vec![100, 100], vec![after, after]);
         judge(&mut proof, &Evidence { before, after, count_only: true, ..Evidence::default() });
         assert_eq!(proof.holds(), proven, "{:?}", proof.outcome);
@@ -97,9 +98,9 @@ fn a_change_that_makes_it_slower_is_not_proven_by_counts() {
 
 #[test]
 fn counts_that_differ_anyway_prove_nothing() {
-    let told = judged(&[1_000, 1_010], &[990, 999], pairs(40, 1.0, 5));
-    assert!(!told.holds() && format!("{:?}", told.outcome).contains("counts of the same arm"));
-    assert!(told.warnings.iter().any(|w| w.contains("ranges")));
+    let proof = judged(&[1_000, 1_010], &[990, 999], pairs(40, 1.0, 5));
+    assert!(!proof.holds() && format!("{:?}", proof.outcome).contains("counts of one variant"));
+    assert!(proof.warnings.iter().any(|w| w.contains("ranges")));
     assert!(judged(&[1_000, 1_010], &[500, 505], pairs(40, 1.0, 6)).holds());
 }
 
@@ -111,7 +112,7 @@ fn five_pairs_say_nothing_of_time() {
     assert!(judged(&[100], &[100], pairs(6, 0.1, 8)).holds());
 }
 
-/// Equal arms of a program whose calls and times vary by chance: how often is something proven?
+/// Equal variants of a program whose calls and times vary by chance: how often is something proven?
 #[test]
 fn equal_arms_are_seldom_proven() {
     const ROUNDS: u64 = 400;
@@ -121,22 +122,23 @@ fn equal_arms_are_seldom_proven() {
             let mut random = Random::new(1_000_000 * n as u64 + round);
             let mut count = || 1_000 + random.below(200) as u64;
             let (before, after) = (count(), count());
-            // As the experiment does: a second count where calls seem to have gone.
-            let (before, after) = match before > after {
-                true => (vec![before, count()], vec![after, count()]),
-                false => (vec![before], vec![after]),
+            // As a measurement does: a second count if calls seem to have fallen.
+            let (before, after) = if before > after {
+                (vec![before, count()], vec![after, count()])
+            } else {
+                (vec![before], vec![after])
             };
             proven +=
                 u64::from(judged(&before, &after, pairs(n, 1.0, round * 64 + n as u64)).holds());
         }
-        // 5 %, and two standard deviations of a binomial count of so many rounds.
+        // 5 %, and two standard deviations of a binomial count of this many rounds.
         println!("{n} pairs: {proven} of {ROUNDS}");
         assert!(proven <= ROUNDS / 20 + 9, "{n} pairs: {proven} of {ROUNDS}");
     }
 }
 
 #[test]
-fn noise_is_told_with_what_to_do() {
+fn warnings_of_noise_say_what_to_do() {
     let mut noisy = pairs(40, 1.0, 9);
     for pair in noisy.iter_mut().step_by(4) {
         pair[0] *= 5;

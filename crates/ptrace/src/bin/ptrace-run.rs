@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 fn main() {
-    let mut options = TraceOptions { watch: &["TZ", "LANG", "LC_ALL"], ..TraceOptions::default() };
+    let mut options =
+        TraceOptions { watch: ["TZ", "LANG", "LC_ALL"].into(), ..TraceOptions::default() };
     let mut file = None;
     let mut arguments = std::env::args_os().skip(1).peekable();
     while let Some(option) = arguments.next_if(|a| a.to_str().is_some_and(|a| a.starts_with('-'))) {
@@ -36,7 +37,7 @@ fn main() {
         Some(file) => {
             if let Err(error) = std::fs::write(&file, text) {
                 eprintln!("ptrace-run: {}: {error}", PathBuf::from(file).display());
-                std::process::exit(125);
+                std::process::exit(needless_model::status::OURS);
             }
         }
     }
@@ -45,16 +46,17 @@ fn main() {
 
 fn usage() -> ! {
     eprintln!("usage: ptrace-run [--all] [--stacks] [-o FILE] CMD [ARG…]");
-    std::process::exit(125)
+    std::process::exit(needless_model::status::OURS)
 }
 
 fn find(name: &std::ffi::OsStr) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path =
         || std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file());
-    match name.to_string_lossy().contains('/') {
-        true => name.into(),
-        false => in_path().unwrap_or_else(|| name.into()),
+    if name.to_string_lossy().contains('/') {
+        name.into()
+    } else {
+        in_path().unwrap_or_else(|| name.into())
     }
 }
 

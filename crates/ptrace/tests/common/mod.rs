@@ -1,11 +1,8 @@
-//! What the tests share: running programs with and without us, and strace as the referee.
+//! What the tests share: running programs with ptrace-run and without it.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub(crate) use needless_fixtures::needed;
-use needless_fixtures::referee;
 pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
-use needless_model::Query;
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +18,12 @@ pub(crate) fn is_root() -> Result<(), String> {
 
 pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_ptrace-run");
 
-/// Runs `argv` under us; the table and the lines behind `#`.
-pub(crate) fn ours(options: &[&str], argv: &[&OsStr], folder: &Path) -> (Table, Vec<String>) {
+/// Runs `argv` under ptrace-run; the table and the lines after `#`.
+pub(crate) fn ours(
+    options: &[&str],
+    argv: &[impl AsRef<OsStr> + std::fmt::Debug],
+    folder: &Path,
+) -> (Table, Vec<String>) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let status =
         command(RUN, folder).args(options).arg("-o").arg(file.path()).args(argv).status().unwrap();
@@ -42,23 +43,4 @@ pub(crate) fn ours(options: &[&str], argv: &[&OsStr], folder: &Path) -> (Table, 
         }
     }
     (table, comments)
-}
-
-/// What strace wrote of `argv`.
-fn strace(options: &[&str], argv: &[&OsStr], folder: &Path) -> String {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut strace = command("strace", folder);
-    strace.arg("-f").args(options).arg("-o").arg(file.path()).args(argv).status().unwrap();
-    String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned()
-}
-
-/// What `strace -f -c` counts.
-pub(crate) fn strace_totals(argv: &[&OsStr], folder: &Path) -> BTreeMap<String, u64> {
-    referee::totals_of(&strace(&["-c"], argv, folder))
-}
-
-/// What a `strace -f` log says about calls that name a path.
-pub(crate) fn strace_paths(argv: &[&OsStr], folder: &Path) -> Table {
-    let log = strace(&["-s", "4096"], argv, folder);
-    referee::paths_of(&log, folder.to_str(), |call| Query::of(call).names_path())
 }

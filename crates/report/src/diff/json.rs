@@ -1,68 +1,69 @@
 //! A comparison for other tools.
 
-use super::Difference;
-use crate::json::{print, schema_of};
-use crate::proof::RowOut;
-use needless_model::{Snapshot, changed_rows, compare};
+use crate::json::{print, schema_of, seconds};
+use crate::proof::json::ChangedRow;
+use crate::{Difference, Style};
+use needless_model::{Compared, Snapshot, changed_rows, compare};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// The schema that comparisons name in their field `schema`. Fields are only added under one number.
 pub const DIFF_SCHEMA: &str = "needless.diff/1";
 
-pub(super) fn write(out: &mut dyn Write, of: &Difference<'_>, version: &str) -> io::Result<()> {
-    let rows = changed_rows(of.before, of.after);
-    let rates = compare(of.before, of.after);
-    let document = Document {
-        schema: DIFF_SCHEMA,
-        needless_version: version,
-        before: side(of.before),
-        after: side(of.after),
+pub(crate) fn write(
+    out: &mut dyn Write,
+    of: &Difference<'_>,
+    version: &str,
+    _: Style,
+) -> io::Result<()> {
+    let document = DiffDocument {
+        schema: DIFF_SCHEMA.to_owned(),
+        needless_version: version.to_owned(),
+        before: of.before.into(),
+        after: of.after.into(),
         proven: of.service.then(|| of.proven()),
-        rates: rates
-            .iter()
-            .map(|rate| Rate { per: rate.per, before: rate.before, after: rate.after })
-            .collect(),
-        rows: rows.iter().map(RowOut::from).collect(),
+        rates: compare(of.before, of.after).iter().map(DiffRate::from).collect(),
+        rows: changed_rows(of.before, of.after).iter().map(ChangedRow::from).collect(),
     };
     print(out, &document)
 }
 
 /// The JSON schema of a comparison, with a newline at its end.
 pub fn diff_schema() -> String {
-    schema_of::<Document<'_>>()
+    schema_of::<DiffDocument>()
 }
 
 /// Two captures compared.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.diff/1")]
-struct Document<'a> {
+pub(crate) struct DiffDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = DIFF_SCHEMA))]
-    schema: &'static str,
+    schema: String,
     /// Version of needless that wrote it.
-    needless_version: &'a str,
+    needless_version: String,
     /// The one.
-    before: Side<'a>,
+    before: DiffSide,
     /// The other.
-    after: Side<'a>,
+    after: DiffSide,
     /// For windows over a service: whether the calls fell enough. `null` for others.
     proven: Option<bool>,
     /// Calls per second, per second of CPU and per request, where both know these.
-    rates: Vec<Rate>,
+    rates: Vec<DiffRate>,
     /// The rows whose counts differ, largest difference first: those that came have `before` 0,
     /// those that went `after` 0.
-    rows: Vec<RowOut<'a>>,
+    rows: Vec<ChangedRow>,
 }
 
 /// One of the two.
-#[derive(Serialize, JsonSchema)]
-struct Side<'a> {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Side")]
+struct DiffSide {
     /// What was observed.
-    name: &'a str,
+    name: String,
     /// How.
-    backend: &'a str,
+    backend: String,
     /// Whether every call was counted.
     complete: bool,
     /// Whether all rows are known, and not only those that are evidence of a finding.
@@ -78,26 +79,34 @@ struct Side<'a> {
 }
 
 /// Calls by one measure.
-#[derive(Serialize, JsonSchema)]
-struct Rate {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Rate")]
+struct DiffRate {
     /// `second`, `second of CPU` or `request`.
-    per: &'static str,
+    per: String,
     /// Calls before.
     before: f64,
     /// Calls after.
     after: f64,
 }
 
-fn side(of: &Snapshot) -> Side<'_> {
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    Side {
-        name: &of.name,
-        backend: &of.backend,
-        complete: of.complete,
-        all_rows: of.all_rows,
-        calls: of.calls,
-        window_s: of.window_ns.map(seconds),
-        cpu_s: of.cpu_ns.map(seconds),
-        requests: of.requests,
+impl From<&Snapshot> for DiffSide {
+    fn from(of: &Snapshot) -> DiffSide {
+        DiffSide {
+            name: of.name.clone(),
+            backend: of.backend.to_string(),
+            complete: of.complete,
+            all_rows: of.all_rows,
+            calls: of.calls,
+            window_s: of.window_ns.map(seconds),
+            cpu_s: of.cpu_ns.map(seconds),
+            requests: of.requests,
+        }
+    }
+}
+
+impl From<&Compared> for DiffRate {
+    fn from(from: &Compared) -> DiffRate {
+        DiffRate { per: from.per.to_owned(), before: from.before, after: from.after }
     }
 }

@@ -1,121 +1,112 @@
-//! A story for other tools.
+//! The origin of a variable for other tools.
 
-use crate::json::{print, schema_of};
-use needless_model::{self as model, Provenance};
+use crate::Style;
+use crate::json::{mirror, print, schema_of};
+use needless_model::{Assignment, Location, Provenance, Step, Value, Visibility};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// The schema that stories name in their field `schema`. Fields are only added under one number.
+/// The schema that origins name in their field `schema`. Fields are only added under one number.
 pub const ORIGIN_SCHEMA: &str = "needless.origin/1";
 
-/// Writes a story as JSON; `version`: of needless.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn origin_json(out: &mut dyn Write, story: &Provenance, version: &str) -> io::Result<()> {
-    let document = Document {
-        schema: ORIGIN_SCHEMA,
-        needless_version: version,
-        variable: &story.variable,
-        answer: &story.answer,
-        or: &story.or,
-        steps: story.steps.iter().map(step).collect(),
-        files: story.mentions.iter().map(mention).collect(),
-        belongs: story.belongs.iter().map(belongs).collect(),
-        not_read: &story.unread,
-    };
-    print(out, &document)
+pub(crate) fn write(
+    out: &mut dyn Write,
+    origin: &Provenance,
+    version: &str,
+    _: Style,
+) -> io::Result<()> {
+    print(out, &OriginDocument::new(origin, version))
 }
 
-/// The JSON schema of a story, with a newline at its end.
+/// The JSON schema of an origin, with a newline at its end.
 pub fn origin_schema() -> String {
-    schema_of::<Document<'_>>()
+    schema_of::<OriginDocument>()
 }
 
 /// Where a variable of a process comes from.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.origin/1")]
-struct Document<'a> {
+pub(crate) struct OriginDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = ORIGIN_SCHEMA))]
-    schema: &'static str,
+    schema: String,
     /// Version of needless that wrote it.
-    needless_version: &'a str,
+    needless_version: String,
     /// The variable; nothing is told of any other.
-    variable: &'a str,
+    variable: String,
     /// The answer, one sentence for people.
-    answer: &'a str,
+    answer: String,
     /// What would explain it as well, or belongs to it: none is known to be wrong.
-    or: &'a [String],
+    or: Vec<String>,
     /// The processes, from the first ancestor to the one asked about; none for a unit that does not run.
-    steps: Vec<StepOut<'a>>,
+    steps: Vec<OriginStep>,
     /// The files that set or remove it, whether or not they reach the process.
-    files: Vec<FileOut<'a>>,
+    files: Vec<OriginFile>,
     /// Where a change would be made, best first.
-    belongs: Vec<BelongsOut<'a>>,
+    belongs: Vec<OriginLocation>,
     /// What could not be read, and why; empty: nothing.
-    not_read: &'a [String],
+    not_read: Vec<String>,
 }
 
 /// A process.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Step")]
-struct StepOut<'a> {
+struct OriginStep {
     /// Its id, as needless sees it.
     pid: u32,
     /// Its executable, or its name where that cannot be read.
-    program: &'a str,
+    program: String,
     /// What it is, where that is known: "systemd", "cron", "a login shell" …
-    role: Option<&'a str>,
+    role: Option<String>,
     /// The variable at the process's last exec.
-    initial: ValueOut<'a>,
+    initial: OriginValue,
     /// The variable now, in the program's own memory.
-    live: ValueOut<'a>,
+    live: OriginValue,
     /// What happened here, one sentence each.
-    says: &'a [String],
+    says: Vec<String>,
 }
 
 /// A variable's value, as far as it could be read.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Value")]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum ValueOut<'a> {
+enum OriginValue {
     /// It was set.
     Set {
         /// To this; a variable whose name sounds like a password's has "(value N, not shown)".
-        value: &'a str,
+        value: String,
     },
     /// It was not there.
     Unset,
     /// It could not be read.
     Unknown {
         /// Why not.
-        why: &'a str,
+        why: String,
     },
 }
 
 /// A file that sets or removes the variable.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "File")]
-struct FileOut<'a> {
+struct OriginFile {
     /// Its path, below the process's root.
-    file: &'a str,
+    file: String,
     /// The line, from 1; `null` where the file as a whole is the setting.
     line: Option<u32>,
     /// The setting as it is understood: "TZ=UTC", "TZ removed".
-    says: &'a str,
+    says: String,
     /// Whether it reaches the process.
-    reaches: ReachesOut,
+    reaches: OriginReach,
     /// Why, why not, or on what it depends.
-    why: &'a str,
+    why: String,
 }
 
 /// Whether a file reaches the process.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Reaches")]
 #[serde(rename_all = "snake_case")]
-enum ReachesOut {
+enum OriginReach {
     /// It does.
     Yes,
     /// It does not.
@@ -125,62 +116,85 @@ enum ReachesOut {
 }
 
 /// Where a change would be made.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Belongs")]
-struct BelongsOut<'a> {
+struct OriginLocation {
     /// The place.
-    place: &'a str,
+    place: String,
     /// The file that would be written; `null` where that is not known.
-    file: Option<&'a str>,
+    file: Option<String>,
     /// Why there.
-    why: &'a str,
+    why: String,
     /// How sure: `fix` writes where it is high only.
-    confidence: ConfidenceOut,
+    confidence: OriginConfidence,
 }
 
-/// How sure a place is.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Confidence")]
-#[serde(rename_all = "snake_case")]
-enum ConfidenceOut {
-    /// A guess.
-    Low,
-    /// By a rule about its ancestors.
-    Medium,
-    /// By what the process or its configuration says.
-    High,
-}
-
-fn step(step: &model::Step) -> StepOut<'_> {
-    let model::Step { pid, program, role, initial, live, says } = step;
-    let (initial, live) = (value(initial), value(live));
-    StepOut { pid: *pid, program, role: *role, initial, live, says }
-}
-
-fn value(value: &model::Value) -> ValueOut<'_> {
-    match value {
-        model::Value::Set(value) => ValueOut::Set { value },
-        model::Value::Unset => ValueOut::Unset,
-        model::Value::Unknown(why) => ValueOut::Unknown { why },
+mirror! {
+    /// How sure a place is.
+    OriginConfidence as "Confidence" of needless_model::Confidence {
+        /// A guess.
+        Low,
+        /// By a rule about its ancestors.
+        Medium,
+        /// By what the process or its configuration says.
+        High,
     }
 }
 
-fn mention(mention: &model::Assignment) -> FileOut<'_> {
-    let model::Assignment { file, line, says, reaches } = mention;
-    let (reaches, why) = match reaches {
-        model::Visibility::Yes(why) => (ReachesOut::Yes, why),
-        model::Visibility::No(why) => (ReachesOut::No, why),
-        model::Visibility::Perhaps(why) => (ReachesOut::Perhaps, why),
-    };
-    FileOut { file, line: Some(*line).filter(|line| *line > 0), says, reaches, why }
+impl OriginDocument {
+    fn new(from: &Provenance, version: &str) -> OriginDocument {
+        OriginDocument {
+            schema: ORIGIN_SCHEMA.to_owned(),
+            needless_version: version.to_owned(),
+            variable: from.variable.clone(),
+            answer: from.answer.clone(),
+            or: from.or.clone(),
+            steps: from.steps.iter().map(OriginStep::from).collect(),
+            files: from.mentions.iter().map(OriginFile::from).collect(),
+            belongs: from.belongs.iter().map(OriginLocation::from).collect(),
+            not_read: from.unread.clone(),
+        }
+    }
 }
 
-fn belongs(belongs: &model::Location) -> BelongsOut<'_> {
-    let model::Location { place, file, why, confidence } = belongs;
-    let confidence = match confidence {
-        model::Confidence::Low => ConfidenceOut::Low,
-        model::Confidence::Medium => ConfidenceOut::Medium,
-        model::Confidence::High => ConfidenceOut::High,
-    };
-    BelongsOut { place, file: file.as_deref(), why, confidence }
+impl From<&Step> for OriginStep {
+    fn from(from: &Step) -> OriginStep {
+        OriginStep {
+            pid: from.pid,
+            program: from.program.clone(),
+            role: from.role.map(str::to_owned),
+            initial: (&from.initial).into(),
+            live: (&from.live).into(),
+            says: from.says.clone(),
+        }
+    }
+}
+
+impl From<&Value> for OriginValue {
+    fn from(value: &Value) -> OriginValue {
+        match value.clone() {
+            Value::Set(value) => OriginValue::Set { value },
+            Value::Unset => OriginValue::Unset,
+            Value::Unknown(why) => OriginValue::Unknown { why },
+        }
+    }
+}
+
+impl From<&Assignment> for OriginFile {
+    fn from(from: &Assignment) -> OriginFile {
+        let Assignment { file, line, says, reaches } = from.clone();
+        let (reaches, why) = match reaches {
+            Visibility::Yes(why) => (OriginReach::Yes, why),
+            Visibility::No(why) => (OriginReach::No, why),
+            Visibility::Perhaps(why) => (OriginReach::Perhaps, why),
+        };
+        OriginFile { file, line: Some(line).filter(|line| *line > 0), says, reaches, why }
+    }
+}
+
+impl From<&Location> for OriginLocation {
+    fn from(from: &Location) -> OriginLocation {
+        let Location { place, file, why, confidence } = from.clone();
+        OriginLocation { place, file, why, confidence: confidence.into() }
+    }
 }

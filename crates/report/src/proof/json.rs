@@ -1,84 +1,90 @@
 //! A proof for other tools.
 
-use crate::json::{print, schema_of};
-use needless_model::{Outcome, Proof, Quantity, RowChange};
+use crate::json::{mirror, print, schema_of};
+use crate::{Style, summary};
+use needless_model::{Counted, Measure, Outcome, Prediction, Proof, RowChange};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// The schema that proofs name in their field `schema`. Fields are only added under one number.
 pub const PROOF_SCHEMA: &str = "needless.proof/1";
 
-pub(super) fn write(out: &mut dyn Write, proof: &Proof, version: &str) -> io::Result<()> {
-    let document =
-        Document { schema: PROOF_SCHEMA, needless_version: version, proof: proof.into() };
+pub(crate) fn write(out: &mut dyn Write, proof: &Proof, version: &str, _: Style) -> io::Result<()> {
+    let document = ProofDocument {
+        schema: PROOF_SCHEMA.to_owned(),
+        needless_version: version.to_owned(),
+        proof: proof.into(),
+    };
     print(out, &document)
 }
 
 /// The JSON schema of a proof, with a newline at its end.
 pub fn proof_schema() -> String {
-    schema_of::<Document<'_>>()
+    schema_of::<ProofDocument>()
 }
 
 /// A change measured: the same command with and without it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.proof/1")]
-struct Document<'a> {
+pub(crate) struct ProofDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = PROOF_SCHEMA))]
-    schema: &'static str,
+    schema: String,
     /// Version of needless that wrote it.
-    needless_version: &'a str,
+    needless_version: String,
     /// The proof.
     #[serde(flatten)]
-    proof: ProofOut<'a>,
+    proof: ProofBody,
 }
 
 /// A change measured.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Proof")]
-pub(crate) struct ProofOut<'a> {
+pub(crate) struct ProofBody {
     /// The program as given, without its arguments.
-    program: &'a str,
+    program: String,
     /// What was changed, as one would type it.
     changes: Vec<String>,
     /// What came of it.
-    outcome: OutcomeOut,
+    outcome: ProofOutcome,
     /// Whether fewer system calls were made.
     calls_fell: bool,
     /// Whether CPU time fell, beyond chance.
     cpu_fell: bool,
     /// Why nothing is proven, where nothing is.
-    reason: Option<&'a str>,
+    reason: Option<String>,
     /// How calls were counted.
-    backend: &'a str,
+    backend: String,
     /// System calls of a run without the change; `null` if they were not counted in both arms.
-    calls_before: Option<Range>,
+    calls_before: Option<CountRange>,
     /// System calls of a run with the change.
-    calls_after: Option<Range>,
+    calls_after: Option<CountRange>,
     /// The questions whose count changed most.
-    rows: Vec<RowOut<'a>>,
+    rows: Vec<ChangedRow>,
     /// What rules said would go; empty where none knows this change.
-    predictions: Vec<PredictionOut>,
+    predictions: Vec<ProofPrediction>,
     /// Pairs of runs that were measured.
     pairs: u64,
     /// Whether it ended before the last pair: somebody asked for the report, or something failed.
     early: bool,
     /// What failed among the pairs, if anything did; the figures are of the pairs before.
-    failure: Option<&'a str>,
+    failure: Option<String>,
     /// What no peak memory shows less than, KiB: that of a process before it becomes the command.
+    #[serde(default)]
+    #[schemars(!default)]
     peak_floor_kib: u64,
     /// What was measured in the pairs.
-    measures: Vec<MeasureOut>,
+    measures: Vec<ProofMeasure>,
     /// Sentences about noise and other doubts.
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 /// What came of a proof.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Outcome")]
 #[serde(rename_all = "snake_case")]
-enum OutcomeOut {
+enum ProofOutcome {
     /// Calls or CPU time fell, and CPU time did not rise.
     Proven,
     /// Not that.
@@ -88,8 +94,9 @@ enum OutcomeOut {
 }
 
 /// Counts of the same arm.
-#[derive(Serialize, JsonSchema)]
-struct Range {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Range")]
+struct CountRange {
     /// The least.
     least: u64,
     /// The most.
@@ -97,34 +104,27 @@ struct Range {
 }
 
 /// One question, before and after.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Row")]
-pub(crate) struct RowOut<'a> {
+pub(crate) struct ChangedRow {
     /// The system call.
-    call: &'a str,
+    call: String,
     /// Its path, empty where it has none.
-    path: &'a str,
+    path: String,
     /// `ok`, the error's name, or empty where it was not seen.
-    outcome: &'a str,
+    outcome: String,
     /// How often before.
     before: u64,
     /// How often after.
     after: u64,
 }
 
-impl<'a> From<&'a RowChange> for RowOut<'a> {
-    fn from(row: &'a RowChange) -> RowOut<'a> {
-        let RowChange { call, path, outcome, before, after } = row;
-        RowOut { call, path, outcome, before: *before, after: *after }
-    }
-}
-
 /// What a rule said would go.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Prediction")]
-struct PredictionOut {
+struct ProofPrediction {
     /// Name of the rule.
-    rule: &'static str,
+    rule: String,
     /// Calls that it finds needless without the change.
     predicted: u64,
     /// By how much the calls that its finding is about fell; others may have gone besides.
@@ -135,11 +135,11 @@ struct PredictionOut {
 }
 
 /// One quantity in both arms.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Measure")]
-struct MeasureOut {
+struct ProofMeasure {
     /// What was measured.
-    quantity: QuantityOut,
+    quantity: ProofQuantity,
     /// Median without the change.
     before: f64,
     /// Median with it.
@@ -152,85 +152,96 @@ struct MeasureOut {
     high: f64,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Quantity")]
-#[serde(rename_all = "snake_case")]
-enum QuantityOut {
-    /// CPU time, user and system.
-    CpuS,
-    /// CPU time in the kernel.
-    SystemS,
-    /// CPU time in user mode.
-    UserS,
-    /// Time of the clock.
-    WallS,
-    /// Page faults.
-    Faults,
-    /// Context switches.
-    Switches,
-    /// Peak memory, KiB; never less than what needless itself had resident.
-    PeakKib,
+mirror! {
+    ProofQuantity as "Quantity" of needless_model::Quantity {
+        /// CPU time, user and system.
+        #[serde(rename = "cpu_s")]
+        Cpu,
+        /// CPU time in the kernel.
+        #[serde(rename = "system_s")]
+        System,
+        /// CPU time in user mode.
+        #[serde(rename = "user_s")]
+        User,
+        /// Time of the clock.
+        #[serde(rename = "wall_s")]
+        Wall,
+        /// Page faults.
+        Faults,
+        /// Context switches.
+        Switches,
+        /// Peak memory, KiB; never less than what needless itself had resident.
+        #[serde(rename = "peak_kib")]
+        Peak,
+    }
 }
 
-impl<'a> From<&'a Proof> for ProofOut<'a> {
-    fn from(proof: &'a Proof) -> ProofOut<'a> {
+impl From<&Proof> for ProofBody {
+    fn from(proof: &Proof) -> ProofBody {
         let (outcome, reason) = match &proof.outcome {
-            Outcome::Proven { .. } => (OutcomeOut::Proven, None),
-            Outcome::NotProven(why) => (OutcomeOut::NotProven, Some(why.as_str())),
-            Outcome::Differs(how) => (OutcomeOut::Differs, Some(how.as_str())),
+            Outcome::Proven { .. } => (ProofOutcome::Proven, None),
+            Outcome::NotProven(why) => (ProofOutcome::NotProven, Some(why)),
+            Outcome::Differs(how) => (ProofOutcome::Differs, Some(how)),
         };
-        let range =
-            |counted: needless_model::Counted| Range { least: counted.least, most: counted.most };
-        let fell = match proof.outcome {
+        let (calls_fell, cpu_fell) = match proof.outcome {
             Outcome::Proven { calls, cpu } => (calls, cpu),
             _ => (false, false),
         };
-        ProofOut {
-            program: &proof.program,
-            changes: proof.changes.iter().map(crate::tell::change).collect(),
+        ProofBody {
+            program: proof.program.clone(),
+            changes: proof.changes.iter().map(summary::change).collect(),
             outcome,
-            calls_fell: fell.0,
-            cpu_fell: fell.1,
-            reason,
-            backend: &proof.backend,
-            calls_before: proof.calls.map(|(before, _)| range(before)),
-            calls_after: proof.calls.map(|(_, after)| range(after)),
-            rows: proof.rows.iter().map(RowOut::from).collect(),
-            predictions: proof
-                .predictions
-                .iter()
-                .map(|p| PredictionOut {
-                    rule: p.rule,
-                    predicted: p.predicted,
-                    went: p.went,
-                    kernel_us: p.kernel_ns.map(|ns| ns as f64 / 1e3),
-                })
-                .collect(),
+            calls_fell,
+            cpu_fell,
+            reason: reason.cloned(),
+            backend: proof.backend.to_string(),
+            calls_before: proof.calls.map(|(before, _)| before.into()),
+            calls_after: proof.calls.map(|(_, after)| after.into()),
+            rows: proof.rows.iter().map(ChangedRow::from).collect(),
+            predictions: proof.predictions.iter().map(ProofPrediction::from).collect(),
             pairs: proof.pairs as u64,
             early: proof.early,
-            failure: proof.failure.as_deref(),
+            failure: proof.failure.clone(),
             peak_floor_kib: proof.peak_floor_kib,
-            measures: proof.measures.iter().map(measure).collect(),
-            warnings: &proof.warnings,
+            measures: proof.measures.iter().map(ProofMeasure::from).collect(),
+            warnings: proof.warnings.clone(),
         }
     }
 }
 
-fn measure(from: &needless_model::Measure) -> MeasureOut {
-    MeasureOut {
-        quantity: match from.quantity {
-            Quantity::Cpu => QuantityOut::CpuS,
-            Quantity::System => QuantityOut::SystemS,
-            Quantity::User => QuantityOut::UserS,
-            Quantity::Wall => QuantityOut::WallS,
-            Quantity::Faults => QuantityOut::Faults,
-            Quantity::Switches => QuantityOut::Switches,
-            Quantity::Peak => QuantityOut::PeakKib,
-        },
-        before: from.before,
-        after: from.after,
-        difference: from.difference,
-        low: from.interval.0,
-        high: from.interval.1,
+impl From<Counted> for CountRange {
+    fn from(Counted { least, most }: Counted) -> CountRange {
+        CountRange { least, most }
+    }
+}
+
+impl From<&RowChange> for ChangedRow {
+    fn from(row: &RowChange) -> ChangedRow {
+        let RowChange { call, path, outcome, before, after } = row.clone();
+        ChangedRow { call, path, outcome, before, after }
+    }
+}
+
+impl From<&Prediction> for ProofPrediction {
+    fn from(from: &Prediction) -> ProofPrediction {
+        ProofPrediction {
+            rule: from.rule.to_string(),
+            predicted: from.predicted,
+            went: from.went,
+            kernel_us: from.kernel_ns.map(|ns| ns as f64 / 1e3),
+        }
+    }
+}
+
+impl From<&Measure> for ProofMeasure {
+    fn from(from: &Measure) -> ProofMeasure {
+        ProofMeasure {
+            quantity: from.quantity.into(),
+            before: from.before,
+            after: from.after,
+            difference: from.difference,
+            low: from.interval.0,
+            high: from.interval.1,
+        }
     }
 }

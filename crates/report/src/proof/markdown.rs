@@ -1,13 +1,13 @@
-//! A proof to be pasted where people decide about a change.
+//! A proof to paste into an issue or a pull request.
 
-use super::{changed, changes, verdict};
-use crate::proof_text;
-use crate::tell;
-use crate::text::{clean, count};
+use crate::Style;
+use crate::markdown::{code, text};
+use crate::proof_text::{self, changed, changes, verdict};
+use crate::text::count;
 use needless_model::Proof;
 use std::io::{self, Write};
 
-pub(super) fn write(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, _: Style) -> io::Result<()> {
     let (word, why) = verdict(proof);
     writeln!(out, "### {}: {word}\n", code(&changes(proof)))?;
     writeln!(
@@ -18,11 +18,7 @@ pub(super) fn write(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
         text(why.trim_end_matches('.'))
     )?;
     if let Some(calls) = proof_text::calls(proof) {
-        writeln!(
-            out,
-            "* System calls: {calls} (counted by {}).",
-            text(&tell::word_backend(&proof.backend))
-        )?;
+        writeln!(out, "* System calls: {calls} (counted by {}).", text(proof.backend.name()))?;
     }
     for sentence in proof_text::predictions(proof) {
         writeln!(out, "* Predicted: {sentence}.")?;
@@ -56,34 +52,4 @@ pub(super) fn write(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
         writeln!(out, "\n> {}", text(&warning))?;
     }
     Ok(())
-}
-
-/// Text that markdown does not take for its own signs.
-pub(crate) fn text(from: &str) -> String {
-    let mut safe = String::with_capacity(from.len());
-    for c in clean(from).chars() {
-        if "\\`*_{}[]<>#|!~$&".contains(c) {
-            safe.push('\\');
-        }
-        safe.push(c);
-    }
-    safe
-}
-
-/// A code span that no backquote inside ends.
-pub(crate) fn code(from: &str) -> String {
-    let from = clean(from);
-    match from.contains('`') {
-        false => format!("`{from}`"),
-        true => {
-            let mut longest = 0;
-            let mut run = 0;
-            for c in from.chars() {
-                run = if c == '`' { run + 1 } else { 0 };
-                longest = longest.max(run);
-            }
-            let fence = "`".repeat(longest + 1);
-            format!("{fence} {from} {fence}")
-        }
-    }
 }

@@ -1,12 +1,12 @@
-//! Profiles and verdicts to tell, made by hand.
+//! Profiles and verdicts to report, made by hand.
 
 pub(crate) mod windows;
 
 use needless_model::{
-    Answer, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process, Profile,
-    Query, Question, Remedy, Safety, Spawn, Stage, Window,
+    Answer, Backend, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
+    Profile, Query, Question, Remedy, Safety, Spawn, Stage, Stops, Window,
 };
-use needless_report::{Format, Report, Source, Style};
+use needless_report::{Report, ReportFormat, Source, Style};
 use needless_rules::{Date, NotChecked, Suppressed, Verdict};
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// The report at a width of 100 columns without colour.
-    pub(crate) fn told(&self, format: Format) -> String {
+    pub(crate) fn rendered(&self, format: ReportFormat) -> String {
         self.styled(format, Style { colour: false, width: 100 })
     }
 
-    pub(crate) fn styled(&self, format: Format, style: Style) -> String {
+    pub(crate) fn styled(&self, format: ReportFormat, style: Style) -> String {
         let report = Report {
             profile: &self.profile,
             verdict: &self.verdict,
@@ -39,7 +39,7 @@ impl Sample {
         String::from_utf8(out).unwrap()
     }
 
-    /// Every sample, for what must hold of all reports.
+    /// Every sample, for what must be true of all reports.
     pub(crate) fn all() -> Vec<Sample> {
         let mut all = vec![localtime(), healthy(), tree(), reopened(), log(), hostile(), script()];
         all.extend([windows::host(), windows::attached(), windows::no_time()]);
@@ -84,7 +84,7 @@ fn seen(call: &str, path: &str, outcome: &str, count: u64) -> Evidence {
 
 fn tz_unset(processes: usize, needless: u64) -> Finding {
     Finding {
-        rule: "tz-unset",
+        rule: "tz-unset".into(),
         stage: Stage::Explained,
         processes: (0..processes as u32).map(needless_model::ProcId).collect(),
         service: None,
@@ -122,13 +122,13 @@ pub(crate) fn localtime() -> Sample {
     );
     ask(&mut builder, process(4712, "/bin/true", env), "openat", "/etc/ld.so.cache", 5);
     let facts = Facts::of(&Fact::ALL).without(Fact::AllCalls).without(Fact::KernelTime);
-    let backend = "ptrace (seccomp-assisted)".to_owned();
+    let backend = Backend::ptrace(Stops::Seccomp);
     let profile = builder.finish(backend, facts, Window { length_ns: Some(12_500_000) });
     let source = Source::Run("./sample".to_owned());
     Sample { profile, verdict: verdict(vec![tz_unset(1, 9)]), source, top: None }
 }
 
-/// A script in a container, with all that is known of a process.
+/// A script in a container; everything is known about its process.
 pub(crate) fn script() -> Sample {
     let mut sample = localtime();
     let process = &mut sample.profile.processes[0];
@@ -143,7 +143,7 @@ pub(crate) fn script() -> Sample {
 pub(crate) fn healthy() -> Sample {
     let mut builder = Builder::new(Limits::default());
     ask(&mut builder, process(1, "/bin/true", Env::Unknown), "openat", "/etc/passwd", 1234);
-    let backend = "ptrace (seccomp-assisted)".to_owned();
+    let backend = Backend::ptrace(Stops::Seccomp);
     let profile = builder.finish(backend, Facts::of(&Fact::ALL), Window::default());
     Sample {
         profile,
@@ -153,23 +153,23 @@ pub(crate) fn healthy() -> Sample {
     }
 }
 
-/// Several processes and findings, something lost, something left out.
+/// Several processes and findings, with losses and a finding below the threshold.
 pub(crate) fn tree() -> Sample {
     let mut builder = Builder::new(Limits::default());
     for (pid, exe) in [(100, "/usr/bin/python3"), (101, "/usr/bin/date"), (102, "/usr/bin/date")] {
         let env = environment(&[("LANG", "greek"), ("PASSWORD", "hunter2")]);
         ask(&mut builder, process(pid, exe, env), "newfstatat", "/etc/localtime", 20_100);
     }
-    builder.lost(Loss::UNFINISHED, 1);
-    builder.lost(Loss::FOLDED, 40_000);
+    builder.lost(Loss::Unfinished, 1);
+    builder.lost(Loss::FoldedRows, 40_000);
     builder.note("A program tried to trace another one.");
     let profile = builder.finish(
-        "ptrace".to_owned(),
+        Backend::parse("ptrace"),
         Facts::of(&[Fact::Paths, Fact::Outcomes, Fact::AllCalls, Fact::Environment]),
         Window { length_ns: Some(3_000_000_000) },
     );
     let locale = Finding {
-        rule: "locale-alias",
+        rule: "locale-alias".into(),
         stage: Stage::Seen,
         processes: vec![needless_model::ProcId(1), needless_model::ProcId(2)],
         service: None,
@@ -199,29 +199,32 @@ pub(crate) fn tree() -> Sample {
     zone.what = "asks for the status of /etc/localtime at every conversion.".to_owned();
     zone.sites.extend((0..4).map(|n| format!("date+{n:#x}: call localtime@plt")));
     let mut left_out = tz_unset(1, 1);
-    left_out.rule = "repeated-question";
+    left_out.rule = "repeated-question".into();
     let verdict = Verdict {
         findings: vec![zone, locale],
         below: vec![left_out],
         not_checked: vec![
-            NotChecked { rule: "locale-spelling", missing: vec![Fact::HostLocales] },
-            NotChecked { rule: "locale-not-installed", missing: vec![Fact::HostLocales] },
-            NotChecked { rule: "repeated-question", missing: vec![Fact::Clock, Fact::Answers] },
+            NotChecked { rule: "locale-spelling".into(), missing: vec![Fact::HostLocales] },
+            NotChecked { rule: "locale-not-installed".into(), missing: vec![Fact::HostLocales] },
+            NotChecked {
+                rule: "repeated-question".into(),
+                missing: vec![Fact::Clock, Fact::Answers],
+            },
         ],
         ..Verdict::default()
     };
     Sample { profile, verdict, source: Source::Run("make".to_owned()), top: None }
 }
 
-/// A zone file opened, looked at, read and closed for each conversion, of which only the opens
-/// were counted.
+/// A zone file is opened, checked, read and closed for each conversion; only the opens
+/// are counted.
 pub(crate) fn reopened() -> Sample {
     let mut builder = Builder::new(Limits::default());
     ask(&mut builder, process(9, "/srv/app", Env::Unknown), "openat", "/etc/localtime", 1_000);
     let facts = Facts::of(&[Fact::Paths, Fact::Outcomes, Fact::KernelTime]);
-    let profile = builder.finish("ptrace".to_owned(), facts, Window::default());
+    let profile = builder.finish(Backend::parse("ptrace"), facts, Window::default());
     let mut finding = tz_unset(1, 4_995);
-    finding.rule = "zone-file-missing";
+    finding.rule = "zone-file-missing".into();
     finding.what = "opens and reads a zone file that is empty".to_owned();
     finding.estimated = false;
     finding.kernel_ns = Some(5_144_850);
@@ -236,23 +239,24 @@ pub(crate) fn reopened() -> Sample {
     }
 }
 
-/// A log that says little, without findings.
+/// A log with few facts and without findings.
 pub(crate) fn log() -> Sample {
     let mut builder = Builder::new(Limits::default());
     ask(&mut builder, Process::new(7, None, Spawn::Seen), "openat", "x", 1);
-    builder.lost(Loss::UNPARSED, 2);
-    builder.lost(Loss::FILTERED, 1);
+    builder.lost(Loss::Unparsed, 2);
+    builder.lost(Loss::Filtered, 1);
     builder.note("The log has no times.");
     let facts = Facts::of(&[Fact::Paths, Fact::Outcomes]);
-    let profile = builder.finish("strace log".to_owned(), facts, Window::default());
+    let profile = builder.finish(Backend::StraceLog, facts, Window::default());
     let mut below = tz_unset(1, 2);
     below.processes = vec![needless_model::ProcId(0)];
-    let not_checked = vec![NotChecked { rule: "tz-unset", missing: vec![Fact::Environment] }];
+    let not_checked =
+        vec![NotChecked { rule: "tz-unset".into(), missing: vec![Fact::Environment] }];
     let verdict = Verdict { below: vec![below], not_checked, ..Verdict::default() };
     Sample { profile, verdict, source: Source::Log("trace.log".to_owned()), top: None }
 }
 
-/// What a terminal would obey.
+/// Text that a terminal would obey.
 const EVIL: &str = "\x1b]0;owned\x07\u{9b}31m\u{202e}\r\nx";
 
 /// Everything the observed program chose tries to command the terminal.
@@ -261,7 +265,7 @@ pub(crate) fn hostile() -> Sample {
     let env = Env::Known(BTreeMap::from([("TZ".to_owned(), EVIL.to_owned())]));
     ask(&mut builder, process(1, &format!("/tmp/{EVIL}"), env), "newfstatat", EVIL, 10);
     builder.note(EVIL);
-    let profile = builder.finish(EVIL.to_owned(), Facts::of(&Fact::ALL), Window::default());
+    let profile = builder.finish(Backend::parse(EVIL), Facts::of(&Fact::ALL), Window::default());
     let mut finding = tz_unset(1, 9);
     finding.what = EVIL.to_owned();
     finding.why = EVIL.to_owned();

@@ -2,8 +2,8 @@
 
 use super::{EVIL, Sample, ask, environment, process, seen, set, tz_unset};
 use needless_model::{
-    Answer, Builder, Change, Env, Fact, Facts, Finding, Limits, ProcId, Process, Profile, Query,
-    Question, Remedy, Safety, Window,
+    Answer, Backend, Builder, Change, Env, Fact, Facts, Finding, Limits, ProcId, Process, Profile,
+    Query, Question, Remedy, Safety, Window,
 };
 use needless_report::Source;
 use needless_rules::Verdict;
@@ -18,7 +18,7 @@ fn of(service: &str, process: Process) -> Process {
 /// The end of a window of `length` nanoseconds in which everything was seen.
 fn finish(builder: Builder, length: Option<u64>) -> Profile {
     let facts = Facts::of(&Fact::ALL).without(Fact::KernelTime);
-    builder.finish(BACKEND.to_owned(), facts, Window { length_ns: length })
+    builder.finish(Backend::parse(BACKEND), facts, Window { length_ns: length })
 }
 
 fn sample(profile: Profile, findings: Vec<Finding>, source: Source) -> Sample {
@@ -46,7 +46,7 @@ fn clock(n: u32, service: Option<&str>, times: u64, kernel_ns: Option<u64>) -> F
     }
 }
 
-/// A daemon under load, a container with two findings, a program that belongs nowhere, a shell
+/// A daemon under load, a container with two findings, a program without a service, a shell
 /// that becomes a healthy program.
 pub(crate) fn host() -> Sample {
     let mut builder = Builder::new(Limits::default());
@@ -67,12 +67,12 @@ pub(crate) fn host() -> Sample {
     let web = builder.process(of("web.service", web));
     let read = builder.call("read");
     builder.count(web, read, 1_000_000, Answer::outcome(Ok(())));
-    // Calls that were folded are of nobody.
+    // Folded calls belong to no process.
     let call = builder.call("newfstatat");
     let folded = builder.without_path(None, call, Query::Stat);
     builder.answer(folded, Answer::outcome(Ok(())));
     let locale = Finding {
-        rule: "locale-alias",
+        rule: "locale-alias".into(),
         processes: vec![ProcId(2)],
         service: Some(container.to_owned()),
         needless: 34,
@@ -108,7 +108,7 @@ pub(crate) fn attached() -> Sample {
     sample(profile, vec![finding], Source::Attach("dnsmasq.service".to_owned()))
 }
 
-/// Ended before it began, by processes whose services nobody looked up.
+/// Ended before it began, by processes whose services are not known.
 pub(crate) fn no_time() -> Sample {
     let mut builder = Builder::new(Limits::default());
     for pid in [5, 6] {

@@ -8,7 +8,7 @@ use needless_model::{Fact, Profile};
 
 const TODAY: Date = Date { year: 2026, month: 11, day: 21 };
 
-/// Two programs that search the same list in vain: one finding.
+/// Two programs that search the same list and find nothing: one finding.
 fn two_programs() -> (Profile, Verdict) {
     let asks = |pid: u32, name: &str| {
         format!(
@@ -78,7 +78,7 @@ fn what_was_not_looked_for_is_not_unused() {
         suppress(&mut verdict, &profile, &ignores, &options, TODAY);
         assert_eq!(verdict.notices, Vec::<String>::new());
     }
-    let skipped = NotChecked { rule: "data-directories", missing: vec![Fact::Paths] };
+    let skipped = NotChecked { rule: "data-directories".into(), missing: vec![Fact::Paths] };
     let mut verdict = Verdict { not_checked: vec![skipped], ..Verdict::default() };
     suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
     assert_eq!(verdict.notices, Vec::<String>::new());
@@ -112,7 +112,7 @@ fn worse_is_more_by_over_a_tenth_per_second_where_both_know() {
 }
 
 #[test]
-fn what_became_too_small_to_be_told_is_not_gone() {
+fn what_became_too_small_to_be_shown_is_not_gone() {
     let (profile, mut verdict) = two_programs();
     let programs = ["one", "two"].map(str::to_owned).into();
     let rule = "data-directories".to_owned();

@@ -4,7 +4,7 @@ use super::profile;
 use crate::{CheckOptions, RULES, check, examples, page};
 use needless_model::{Env, Fact, Profile, Target};
 
-/// The profile as a backend would have filled it that cannot tell this.
+/// The profile as a backend would fill it that does not know this fact.
 fn without(fact: Fact, profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     profile.facts = profile.facts.without(fact);
@@ -47,7 +47,7 @@ fn without(fact: Fact, profile: &Profile) -> Profile {
         }
         Fact::HostZone => profile.host.zone = None,
         Fact::HostLocales => profile.host.locales.clear(),
-        // Told apart by the fact alone.
+        // Distinguished by the fact alone.
         Fact::AllCalls | Fact::Answers => {}
     }
     profile

@@ -1,10 +1,11 @@
-//! A variable is advised only where it came from.
+//! A remedy about a variable names the program that the variable came from.
 
 use super::profile;
 use crate::{CheckOptions, Verdict, check};
 use needless_model::{Change, Finding, Safety};
 
-/// The loader looks in vain for a library of `app`, which process 10 executes with `env`.
+/// The loader looks for a library of `app` and does not find it; process 10 executes `app` with
+/// `env`.
 fn app(path: &str, env: &str) -> String {
     let mut text = format!("10 execve({path:?}, [\"app\"], [{env}]) = 0\n");
     for library in 1..8 {
@@ -21,7 +22,7 @@ fn found(trace: &str) -> Finding {
     findings.into_iter().next().unwrap()
 }
 
-/// A wrapper of which a log shows that it is a script: what runs it opens it.
+/// A wrapper that a log shows to be a script: its interpreter opens it.
 const SCRIPT: &str = "10 execve(\"/opt/wrap\", [\"wrap\"], []) = 0\n\
                       10 openat(AT_FDCWD, \"/opt/wrap\", O_RDONLY) = 3\n";
 
@@ -82,7 +83,7 @@ fn what_was_removed_on_the_way_is_not_set_in_front() {
     }
 }
 
-/// Where some processes have it from the first and others do not, that is part of the price.
+/// If only some processes have it from the first program, the caveat says so.
 #[test]
 fn what_reaches_only_some_says_so() {
     let asks = |pid: u32| {
@@ -172,10 +173,10 @@ fn what_would_be_cleared_on_the_way_is_not_set_in_front() {
         let some = below(by, env);
         assert!(matches!(some.remedies[0].change, Change::SetEnv { .. }), "{some:#?}");
         let sentence = some.remedies[0].safety.sentence();
-        assert!(sentence.contains("may not hand on TZ"), "{sentence}");
+        assert!(sentence.contains("may not pass on TZ"), "{sentence}");
     }
     let handed = below("nice", path);
-    assert!(!handed.remedies[0].safety.sentence().contains("hand on"), "{handed:#?}");
+    assert!(!handed.remedies[0].safety.sentence().contains("pass on"), "{handed:#?}");
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn a_makefile_and_a_command_line_are_named() {
     assert!(shell.starts_with("in a command line of /usr/bin/dash, "), "{shell}");
 }
 
-/// Nobody who reads the report can change a compiled program: only a notice, unless it is asked for.
+/// Readers of the report cannot change a compiled program: only a notice, unless it is asked for.
 #[test]
 fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     let set_by =
@@ -203,7 +204,7 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     let verdict = check(&log, &CheckOptions::default());
     assert!(verdict.findings.is_empty() && verdict.below.is_empty(), "{verdict:#?}");
     let said = "library-search: 7 calls are left out: LD_LIBRARY_PATH is set on the way by \
-                /usr/bin/cargo, a compiled program, and only there can that change; --pedantic shows it";
+                /usr/bin/cargo, a compiled program, and can be changed only there; --pedantic shows it";
     assert_eq!(verdict.notices, [said]);
     let by_service = crate::check_by_service(&log, &CheckOptions::default());
     assert!(by_service.findings.is_empty(), "{by_service:#?}");

@@ -1,4 +1,5 @@
-//! What a report advises, worked out again from the facts that the rule had; and what no file can have done.
+//! What a report advises, derived again from the facts that the rule had; and what no report can
+//! make `fix` do.
 
 use super::profile;
 use crate::{CheckOptions, RULES, View, check, examples, page, rederive};
@@ -47,7 +48,7 @@ fn every_remedy_of_every_example_is_worked_out_again() {
                 CheckOptions { min_saving_percent: 0.0, pedantic: true, ..CheckOptions::default() };
             for finding in check(&profile, &options).findings {
                 for remedy in &finding.remedies {
-                    seen += u32::from(again(&profile, finding.processes[0], finding.rule, remedy));
+                    seen += u32::from(again(&profile, finding.processes[0], &finding.rule, remedy));
                 }
             }
         }
@@ -63,7 +64,8 @@ fn again(profile: &Profile, id: ProcId, rule: &str, remedy: &Remedy) -> bool {
     };
     let process = profile.process(id);
     let libc = View::new(profile).libc(id).clone();
-    // Without an environment there is no list to make shorter, and of no library is known that it helps.
+    // Without an environment there is no list to make shorter, and it is not known whether the
+    // preload library helps.
     let unknown = process.env == Env::Unknown
         || (libc == Libc::Unknown && remedy.change == Change::Preload)
         || (profile.host.locales.is_empty() && rule.starts_with("locale-"));
@@ -141,7 +143,7 @@ fn a_list_only_loses_what_the_process_has() {
     assert!(made(&set("LD_LIBRARY_PATH", "/a:/b:/c")).unwrap_err().contains("lists none"));
     let none = rederive("library-search", &unset("LD_LIBRARY_PATH"), &here(&[]));
     assert!(none.unwrap_err().contains("is not set there"));
-    // Which of two programs runs is for a person to decide, whatever a report says.
+    // A person decides which of two programs runs, not a report.
     let path = rederive("command-search", &set("PATH", "/bin"), &here(&[("PATH", "/bin:/x")]));
     assert!(matches!(path.unwrap().safety, Safety::Manual(_)));
 }

@@ -1,4 +1,4 @@
-//! Many services in one profile, each judged by itself.
+//! Many services in one profile, each judged separately.
 
 use super::profile;
 use crate::{CheckOptions, Verdict, check, check_by_service};
@@ -88,7 +88,7 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
 }
 
 #[test]
-fn a_service_that_computes_is_not_told_of_small_savings() {
+fn small_savings_of_a_service_that_computes_are_not_shown() {
     let logs = [clock(1, 50, 0), clock(2, 60, 0)];
     let mut profile = host(&logs, &[(1, Some("a")), (2, Some("b"))]);
     profile.host.costs = Some(Costs { stat_ns: 500, failed_open_ns: 500, open_ns: 500 });
@@ -108,7 +108,7 @@ fn what_is_not_checked_is_said_once_and_also_of_nobody() {
     let mut profile = host(&logs, &[(1, Some("a")), (2, Some("b"))]);
     profile.facts = profile.facts.without(Fact::Answers).without(Fact::Environment);
     let skipped = |verdict: Verdict| -> Vec<_> {
-        verdict.not_checked.iter().map(|s| (s.rule, s.missing.clone())).collect()
+        verdict.not_checked.iter().map(|s| (s.rule.clone(), s.missing.clone())).collect()
     };
     let whole = skipped(check(&profile, &CheckOptions::default()));
     assert!(!whole.is_empty(), "some rule needs one of these");

@@ -1,4 +1,4 @@
-//! What looks needless and is not, what is not worth a change, what must not be told twice, and
+//! What looks needless and is not, what is not worth a change, what must not be reported twice, and
 //! advice that would be wrong.
 
 use super::compare;
@@ -79,7 +79,7 @@ fn statx_where_the_machine_is_not_known_is_not_decided() {
     let lacking = verdict(&format!("env -TZ\n{START}{LOAD}{statx}"));
     assert_eq!(lacking.findings, []);
     let missing = vec![Fact::CallSites];
-    let not_checked = NotChecked { rule: "tz-unset", missing };
+    let not_checked = NotChecked { rule: "tz-unset".into(), missing };
     assert!(lacking.not_checked.contains(&not_checked), "{:?}", lacking.not_checked);
     let own = "nothing";
     expect(&format!("env -TZ\nmachine x86_64\n{START}{LOAD}{statx}"), own);
@@ -88,7 +88,7 @@ fn statx_where_the_machine_is_not_known_is_not_decided() {
 }
 
 #[test]
-fn without_stacks_a_programs_own_question_is_not_said_to_be_libcs() {
+fn without_stacks_a_call_is_not_said_to_be_libcs() {
     let why = |more: &str| {
         let found = verdict(&format!("{}{more}", storm(500, "env -TZ"))).findings.remove(0);
         let sentence = found.remedies[0].safety.sentence().to_owned();
@@ -185,7 +185,8 @@ fn what_a_rule_explains_does_not_come_back_as_a_repeated_question() {
     let options =
         CheckOptions { only: vec!["repeated-question".to_owned()], ..CheckOptions::default() };
     assert!(check(&profile(&storm(5000, facts)), &options).findings.is_empty());
-    // Time functions that are seldom called are explained, too: a burst of 300, and one look five minutes later.
+    // Time functions that are rarely called are explained, too: a burst of 300, and one check five
+    // minutes later.
     let burst = "1700000300.000000 ".to_owned() + STAT;
     expect(&format!("{facts}\n{}{burst}\n", timed(300, 0)), "nothing");
 }
@@ -246,9 +247,9 @@ fn a_rule_without_its_facts_is_said_to_be_unchecked() {
     let blind = verdict(&storm(500, "facts -outcomes -answers"));
     assert!(blind.findings.is_empty());
     let missing = vec![Fact::Outcomes];
-    assert!(blind.not_checked.contains(&NotChecked { rule: "tz-unset", missing }));
+    assert!(blind.not_checked.contains(&NotChecked { rule: "tz-unset".into(), missing }));
     let missing = vec![Fact::Outcomes, Fact::Answers];
-    assert!(blind.not_checked.contains(&NotChecked { rule: "repeated-question", missing }));
+    assert!(blind.not_checked.contains(&NotChecked { rule: "repeated-question".into(), missing }));
 }
 
 fn first(trace: &str) -> (Change, bool) {
@@ -282,7 +283,7 @@ fn a_schedulers_zone_is_not_a_tools_to_set() {
 }
 
 #[test]
-fn bash_and_perl_are_told_of_their_own_ways() {
+fn bash_and_perl_get_sentences_of_their_own() {
     for (program, word) in [("bash", "prompt"), ("perl", "POSIX::strftime")] {
         let log = storm(199, "env -TZ").replace("/usr/bin/app", &format!("/usr/bin/{program}"));
         let found = verdict(&log).findings.remove(0);
@@ -330,7 +331,7 @@ fn an_absolute_path_in_tz_that_is_not_there() {
 }
 
 #[test]
-fn wrong_times_are_told_however_little_they_cost() {
+fn wrong_times_are_shown_however_little_they_cost() {
     let mut log = format!(
         r#"env TZ=GMT0BST
 {START}

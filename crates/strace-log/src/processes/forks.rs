@@ -1,10 +1,10 @@
-//! Who made whom, where lines come in an order that hides it.
+//! Which process started which, when the order of lines hides it.
 
-use super::{Expected, Family, MOST, PIDS, State, Thread};
+use super::{Expected, MOST, PIDS, Processes, State, Thread};
 use needless_model::{Builder, Loss, Process, Spawn};
 
-impl Family {
-    /// A line names `tid` where the ones before named none: it may be that of the first process.
+impl Processes {
+    /// A line names `tid`, and the lines before named none: it may be that of the first process.
     pub(crate) fn name_first(&mut self, tid: u32, resumes: bool, builder: &mut Builder) {
         if self.by_tid.contains_key(&tid) || self.expected.contains_key(&tid) {
             return;
@@ -34,8 +34,8 @@ impl Family {
     /// A fork of thread `at` returned `child`.
     pub(crate) fn forked(&mut self, at: u32, child: u32, thread: bool, builder: &mut Builder) {
         let parent = self.threads[at as usize].process;
-        // The child was taken for this fork's before it returned, or for another's: that one then
-        // has what this one took.
+        // The child was assigned to this fork before it returned, or to another fork, which then
+        // gets the child that this one had.
         let mine = self.returning.take();
         let mut claimed = mine == Some(child);
         for other in &self.forking {
@@ -51,7 +51,7 @@ impl Family {
         };
         let process = self.threads[known as usize].process;
         let was = builder.process_ref(process);
-        // A vfork returns after its child's exec: what the child was before is the parent's child.
+        // A vfork returns after its child's exec: the child's image before that is the parent's child.
         let mut first = was;
         while let (Spawn::Exec, Some(up)) = (first.born, first.parent)
             && builder.process_ref(up).pid == child
@@ -59,14 +59,14 @@ impl Family {
             first = builder.process_ref(up);
         }
         if claimed && (process == parent || first.parent == Some(parent)) {
-            return; // and rightly
+            return; // it was assigned correctly
         }
         if was.pid != child || was.born == Spawn::Exec || (was.born == Spawn::Fork && !claimed) {
-            // A pid that is used again: its first bearer ended unseen.
+            // A pid that is used again: the end of the first process was not seen.
             self.end(known);
             return self.expect(child, Expected { parent, thread });
         }
-        // Its first lines came before, and were another's or nobody's.
+        // Its first lines came before, and were assigned to another process or to none.
         self.misplaced += u64::from(thread || was.born == Spawn::Fork);
         self.seen -= u64::from(was.born == Spawn::Seen);
         if thread {
@@ -91,14 +91,14 @@ impl Family {
         }
     }
 
-    /// The thread that stands for `tid`, which is counted the first time.
+    /// The thread that stands for `tid`; the first time, that is counted.
     #[cold]
     fn crowded(&mut self, tid: u32, builder: &mut Builder) -> u32 {
         self.expected.remove(&tid);
         self.in_crowd.resize(PIDS / 64 + 1, 0);
         let tid = (tid as usize).min(PIDS);
         let (word, bit) = (&mut self.in_crowd[tid / 64], 1 << (tid % 64));
-        builder.lost(Loss::FOLDED_PROCESSES, u64::from(*word & bit == 0));
+        builder.lost(Loss::FoldedProcesses, u64::from(*word & bit == 0));
         *word |= bit;
         match self.crowd {
             Some(crowd) => crowd,
@@ -120,7 +120,7 @@ impl Family {
         }
     }
 
-    /// An exec by thread `from` goes on under the tid of its process's first thread, `to`.
+    /// After an exec, thread `from` has the tid of its process's first thread, `to`.
     pub(crate) fn supersede(&mut self, to: u32, from: u32) {
         let Some(&from) = self.by_tid.get(&from) else { return };
         if from == to {
@@ -134,7 +134,7 @@ impl Family {
         (thread.pending, thread.text) = (pending, text);
     }
 
-    /// The thread of a tid not seen before: a child that was told of, that of a fork that has not
+    /// The thread of a tid not seen before: an expected child, that of a fork that has not
     /// returned yet, or one that ran already.
     pub(super) fn adopt(
         &mut self,

@@ -1,14 +1,15 @@
-//! Calls of the commonest forms, counted without taking all of their line apart.
+//! Calls of the most common forms, counted without parsing all of their line.
 
-use super::{Begun, Reader};
-use crate::calls::{Class, Kind, Named, Shape};
+use super::{EndedCall, Reader};
+use crate::calls::{Class, Named, PathAt, Role};
+use crate::fast::tails;
 use crate::prefix::Prefix;
-use crate::{record, tails};
+use crate::record;
 use needless_model::{Answer, Errno, ProcId};
 
 impl Reader<'_> {
-    /// Counts a call of a common form, of which the line has all: no line of the thread or its
-    /// process is waited for. `ahead` is the payload and what is stored behind it, and starts with
+    /// Counts a call of a common form that is complete in its line: no line of the thread or its
+    /// process is awaited. `ahead` starts with the payload, may be longer, and starts with
     /// the name.
     #[inline]
     pub(super) fn common(
@@ -25,27 +26,27 @@ impl Reader<'_> {
         if self.split.is_some() {
             return false;
         }
-        let Some(thread) = self.family.known_thread(prefix.tid.or(tid)) else { return false };
-        let process = self.family.get(thread).process;
+        let Some(thread) = self.processes.known_thread(prefix.tid.or(tid)) else { return false };
+        let process = self.processes.get(thread).process;
         match class {
             Class::Path if !record::has_empty_path(text) => {
                 let asker = self.asker(process, call);
                 if let Some(known) = self.cache.find(asker, text, &ahead[usize::from(len)..]) {
-                    // Only now is it sure that it is a call.
+                    // Only now it is certain that it is a call.
                     let at_ns = self.tick(prefix);
-                    self.family.leave(thread);
+                    self.processes.leave(thread);
                     self.counted_again(process, call, known, at_ns, kernel_ns);
                     return true;
                 }
             }
-            Class::Plain if !self.calls.get(call).told.may_tell(text) => {
-                // Nothing but the outcome matters; half of all calls are such.
+            Class::Plain if !self.calls.get(call).classified_by.may_classify(text) => {
+                // Only the outcome matters; half of all calls are of this kind.
                 let line = &line[..line.len() - (rest.len() - text.len())];
                 let Some((_, outcome)) = self.tails.ending_of(line, text, kernel_ns) else {
                     return false;
                 };
                 let at_ns = self.tick(prefix);
-                self.family.leave(thread);
+                self.processes.leave(thread);
                 self.seen.calls += 1;
                 self.seen.ok += u64::from(outcome.is_ok());
                 self.seen.timed |= kernel_ns.is_some();
@@ -64,7 +65,7 @@ impl Reader<'_> {
         self.new_or_telling(prefix, thread, call, text, kernel_ns)
     }
 
-    /// What the first call of a row tells of its process, the others tell again.
+    /// The first call of a row: what it shows about its process, the others only repeat.
     #[inline(never)]
     fn first_of_its_row(
         &mut self,
@@ -73,14 +74,14 @@ impl Reader<'_> {
         outcome: Result<(), Errno>,
         answer: Answer,
     ) {
-        let startup = self.calls.get(call).kind == Kind::Startup;
-        let state = self.family.state(process);
+        let startup = self.calls.get(call).role == Role::Startup;
+        let state = self.processes.state(process);
         state.startup |= startup;
         state.failure |= outcome.is_err();
         self.count(process, call, answer);
     }
 
-    /// Counts a call that tells more than how often it was made, or that was not made lately.
+    /// Counts a call that shows more than its count, or that was not made lately.
     #[inline(never)]
     fn new_or_telling(
         &mut self,
@@ -90,26 +91,26 @@ impl Reader<'_> {
         text: &[u8],
         kernel_ns: Option<u64>,
     ) -> bool {
-        if matches!(self.calls.get(call).kind, Kind::Exec | Kind::Exit) {
+        if matches!(self.calls.get(call).role, Role::Exec | Role::Exit) {
             return false;
         }
         let Some((end, outcome)) = self.tails.ending_of(text, text, kernel_ns) else {
             return false;
         };
         let at_ns = self.tick(prefix);
-        self.family.leave(thread);
-        self.returned(Begun { thread, call, at_ns, whole: true }, &end, outcome);
+        self.processes.leave(thread);
+        self.returned(EndedCall { thread, call, at_ns, whole: true }, &end, outcome);
         true
     }
 
-    /// Counts a resumed call that names a path, if its process did the very same lately.
-    pub(super) fn resumed_again(&mut self, begun: Begun, joined: &[u8]) -> bool {
-        let Begun { thread, call, at_ns, .. } = begun;
-        if self.calls.get(call).shape == Shape::None {
+    /// Counts a resumed call that names a path, if its process made the same call lately.
+    pub(super) fn resumed_again(&mut self, ended_call: EndedCall, joined: &[u8]) -> bool {
+        let EndedCall { thread, call, at_ns, .. } = ended_call;
+        if self.calls.get(call).path_at == PathAt::Nowhere {
             return false;
         }
         let Some((text, kernel_ns)) = tails::timed(joined) else { return false };
-        let process = self.family.get(thread).process;
+        let process = self.processes.get(thread).process;
         let asker = self.asker(process, call);
         let Some(known) = self.cache.find(asker, text, text) else { return false };
         self.counted_again(process, call, known, at_ns, kernel_ns);

@@ -1,4 +1,4 @@
-//! Lines that are no call: a thread ended, a stack, a table, strace's own words, none of strace's.
+//! Lines that are not calls: the end of a thread, a stack, a table, messages of strace, other output.
 
 use super::{Reader, makes_thread};
 use crate::payload;
@@ -20,7 +20,7 @@ impl Reader<'_> {
             self.seen.marks += 1;
             self.tick(prefix);
             let thread = self.thread(prefix, tid, false);
-            return self.family.supersede(thread, from);
+            return self.processes.supersede(thread, from);
         }
         let exit = match (number(b"exited with "), says.strip_prefix(b"killed by ")) {
             (Some(code), _) => Some(Exit::Code(code as i32)),
@@ -30,21 +30,21 @@ impl Reader<'_> {
         self.seen.marks += 1;
         self.seen.exits += u64::from(matches!(exit, Some(Exit::Code(_))));
         self.tick(prefix);
-        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.family.tid_of_unnamed());
-        if self.family.is_stranger(tid) {
+        let tid = prefix.tid.or(tid).unwrap_or_else(|| self.processes.tid_of_unnamed());
+        if self.processes.is_stranger(tid) {
             return;
         }
-        let thread = self.family.thread(tid, &mut self.builder, makes_thread);
-        let (tid, process) = (self.family.get(thread).tid, self.family.get(thread).process);
-        self.family.exited(tid, exit, &mut self.builder);
+        let thread = self.processes.thread(tid, &mut self.builder, makes_thread);
+        let (tid, process) = (self.processes.get(thread).tid, self.processes.get(thread).process);
+        self.processes.exited(tid, exit, &mut self.builder);
         let ended = self.builder.process_ref(process).exit.is_some();
-        let state = self.family.state(process);
+        let state = self.processes.state(process);
         if ended && state.whole && !state.exit_call && matches!(exit, Some(Exit::Code(_))) {
             self.seen.silent_exits += 1;
         }
     }
 
-    /// A line that is no call: of a table, of strace itself, the end of a split one, or not ours.
+    /// A line that is not a call: of a table, a message of strace, the end of a split line, or other output.
     #[cold]
     pub(super) fn other(&mut self, line: &[u8], prefix: &Prefix<'_>) {
         if self.table.line(line) {
@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
         if let Some((0, pid, attached)) = payload::message(prefix.payload) {
             if attached {
-                self.family.announce(pid);
+                self.processes.announce(pid);
             }
             return;
         }

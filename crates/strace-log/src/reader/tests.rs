@@ -2,11 +2,11 @@
 
 use super::Reader;
 use crate::ReadOptions;
-use crate::cache::{Cache, Rows};
 use crate::calls::Class;
+use crate::fast::cache::{Cache, Rows};
+use crate::fast::tails::{self, Tails};
 use crate::lines::{AHEAD, Line};
 use crate::prefix::Recent;
-use crate::tails::{self, Tails};
 use needless_model::Profile;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ enum Memory {
 }
 
 fn profile(log: &str, memory: Memory) -> Profile {
-    let options = ReadOptions { watch: &["TZ"], ..ReadOptions::default() };
+    let options = ReadOptions { watch: ["TZ"].into(), ..ReadOptions::default() };
     let mut reader = Reader::new(&options);
     if memory == Memory::Two {
         reader.cache = Cache::new(1);
@@ -186,17 +186,17 @@ fn render(calls: &[Made], layout: usize) -> String {
         }
         .unwrap();
     };
-    let mut begun: Vec<(u32, String)> = Vec::new();
+    let mut ended_call: Vec<(u32, String)> = Vec::new();
     for made in calls {
-        if let Some(at) = begun.iter().position(|(pid, _)| *pid == made.pid) {
-            let (pid, text) = begun.remove(at);
+        if let Some(at) = ended_call.iter().position(|(pid, _)| *pid == made.pid) {
+            let (pid, text) = ended_call.remove(at);
             line(pid, made.number, &text);
         }
         let (start, rest) = text(made);
         let name = start.split('(').next().unwrap_or_default();
         if made.split && !rest.is_empty() && layout / 2 < 3 {
             line(made.pid, made.number, &format!("{} <unfinished ...>", start.trim_end()));
-            begun.push((made.pid, format!("<... {name} resumed>{rest}")));
+            ended_call.push((made.pid, format!("<... {name} resumed>{rest}")));
         } else {
             line(made.pid, made.number, &(start + &rest));
         }
@@ -230,11 +230,15 @@ fn a_call_made_again_is_remembered() {
         let named = reader.calls.recent(payload).unwrap();
         assert_eq!(named.class, Class::Path);
         let (thread, text) = (
-            reader.family.known_thread(None).or(reader.family.known_thread(Some(101))).unwrap(),
+            reader
+                .processes
+                .known_thread(None)
+                .or(reader.processes.known_thread(Some(101)))
+                .unwrap(),
             &payload[usize::from(named.len)..],
         );
         let text = tails::timed(text).unwrap().0;
-        let asker = reader.asker(reader.family.get(thread).process, named.call);
+        let asker = reader.asker(reader.processes.get(thread).process, named.call);
         assert!(reader.cache.find(asker, text, text).is_some(), "{log}");
         assert_eq!(reader.seen.calls, 3);
     }

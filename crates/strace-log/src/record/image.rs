@@ -1,4 +1,4 @@
-//! What calls tell of the program that a process runs.
+//! What calls show about the program that a process runs.
 
 use crate::limit;
 use crate::path::{self, Path};
@@ -7,30 +7,22 @@ use crate::text::unescape;
 use needless_model::{Env, Libc, ProcId, command_of};
 
 impl Reader<'_> {
-    /// A call tells of the limit of open files.
+    /// A call shows the limit of open files.
     pub(super) fn limit(&mut self, process: ProcId, call: u16, args: &[u8]) {
         let pid = self.builder.process_ref(process).pid;
-        let Some(told) = limit::told(&self.calls.get(call).name, pid, args) else { return };
-        let first = self.family.state(process).limit.learn(told);
+        let Some(seen) = limit::seen(&self.calls.get(call).name, pid, args) else { return };
+        let first = self.processes.state(process).limit.learn(seen);
         let known = &mut self.builder.process_mut(process).open_files;
         *known = known.or(first);
     }
 
-    /// The C library shows in the libraries that the dynamic linker opens: which one this path is.
+    /// The C library, if this path that the dynamic linker opens is one.
     pub(super) fn libc_of(&mut self, raw: &[u8]) -> Option<Libc> {
         self.piece.clear();
         unescape(raw, &mut self.piece); // -xx: the name is all escapes
-        let path = self.piece.as_slice();
-        let name = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
-        match name {
-            b"libc.so.6" | b"libc.so.6.1" | b"libc.so.0.3" => Some(Libc::Glibc(None)),
-            _ if name.starts_with(b"ld-musl-") || name.starts_with(b"libc.musl-") => {
-                Some(Libc::Musl)
-            }
-            _ => {
-                let version = name.strip_prefix(b"libc-2.")?.strip_suffix(b".so")?;
-                Some(Libc::Glibc(Some(format!("2.{}", String::from_utf8_lossy(version)))))
-            }
+        match Libc::of_library(&self.piece) {
+            Libc::Unknown => None,
+            libc => Some(libc),
         }
     }
 
@@ -44,7 +36,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What an exec tells of the image it makes.
+    /// What an exec shows about its image.
     pub(super) fn image(&mut self, process: ProcId, found: &Path<'_>) {
         let Path::Found(found) = found else {
             self.builder.process_mut(process).exe = None;
@@ -55,7 +47,7 @@ impl Reader<'_> {
         if !self.piece.is_empty() {
             self.builder.process_mut(process).command = Some(command_of(&self.piece));
         }
-        let Some(variables) = path::environment(found.rest, self.options.watch) else { return };
+        let Some(variables) = path::environment(found.rest, &self.options.watch) else { return };
         let bytes = variables.iter().map(|v| v.name.len() + v.value.len()).sum();
         if variables.iter().any(|v| v.cut) || !self.builder.keeps(bytes) {
             self.seen.cut_variables = true;
@@ -67,7 +59,7 @@ impl Reader<'_> {
             unescape(raw, &mut value);
             String::from_utf8_lossy(&value).into_owned()
         };
-        // The first of two variables of one name is the one that getenv finds.
+        // Of two variables with the same name, getenv finds the first.
         let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
         self.builder.process_mut(process).env = Env::Known(known);
     }

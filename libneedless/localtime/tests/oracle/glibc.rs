@@ -1,4 +1,4 @@
-//! The C library's answers, in the engine's nouns.
+//! The C library's answers, as types of the engine.
 
 use needless_localtime::Civil;
 use std::ffi::{CStr, CString, c_char, c_int, c_long};
@@ -10,7 +10,7 @@ unsafe extern "C" {
     static daylight: c_int;
 }
 
-/// What the C library says of a moment; compared whole.
+/// All fields of a `struct tm`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) civil: Civil,
@@ -28,7 +28,7 @@ pub(crate) struct Variables {
 }
 
 fn bytes(text: *const c_char) -> Vec<u8> {
-    // SAFETY: `tm_zone` and `tzname` of the C library point to strings that it keeps for ever.
+    // SAFETY: `tm_zone` and `tzname` point to strings of the C library, which it never frees.
     unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()
 }
 
@@ -46,7 +46,7 @@ fn civil(tm: &libc::tm) -> Civil {
 }
 
 fn tm(civil: &Civil, isdst: i32) -> libc::tm {
-    // SAFETY: all zeros is a `struct tm`.
+    // SAFETY: a `struct tm` is integers and a pointer, for which zero is valid.
     let mut tm: libc::tm = unsafe { std::mem::zeroed() };
     tm.tm_sec = civil.sec;
     tm.tm_min = civil.min;
@@ -62,13 +62,13 @@ fn answer(tm: &libc::tm) -> Answer {
     Answer { civil: civil(tm), isdst: tm.tm_isdst, gmtoff: tm.tm_gmtoff, abbr: bytes(tm.tm_zone) }
 }
 
-/// Sets `TZ` and reads it, afresh even if it was the same. Before, a file without transitions clears
-/// what glibc keeps of the last zone's daylight saving time; and what it keeps of this one's takes
-/// effect the second time.
+/// Sets `TZ` and makes glibc read it, even if it was the same before. glibc keeps data of the last zone's daylight
+/// saving time: a file without transitions clears it first, and the new zone is read twice, since its own takes effect
+/// the second time.
 pub(crate) fn set_tz(value: &[u8]) {
     let value = CString::new(value).expect("no NUL in a TZ");
     for value in [c"Etc/UTC", &value, &value] {
-        // SAFETY: this process has one thread that reads or writes the environment: the only test.
+        // SAFETY: one thread only reads or writes the environment: that of this binary's only test.
         unsafe {
             libc::setenv(c"TZ".as_ptr(), value.as_ptr(), 1);
             tzset();
@@ -77,7 +77,7 @@ pub(crate) fn set_tz(value: &[u8]) {
 }
 
 pub(crate) fn variables() -> Variables {
-    // SAFETY: written only by the C library's functions, which this thread alone calls.
+    // SAFETY: only functions of the C library write these variables, and only this thread calls them.
     unsafe { Variables { names: [bytes(tzname[0]), bytes(tzname[1])], timezone, daylight } }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn gmtime(t: i64) -> Option<Civil> {
     (!found.is_null()).then(|| civil(&out))
 }
 
-/// The moment and the normalised fields.
+/// The moment, and the normalised fields.
 pub(crate) fn mktime(fields: &Civil, isdst: i32) -> Option<(i64, Answer)> {
     let mut inout = tm(fields, isdst);
     inout.tm_wday = -1;

@@ -1,4 +1,4 @@
-//! Zones to ask about: files, texts, and what chance makes of them.
+//! Zones to test: files, TZ strings, and random changes of both.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 /// Where the zones are.
 pub(crate) const ZONEINFO: &str = "/usr/share/zoneinfo";
 
-/// Numbers by Marsaglia's xorshift: repeatable from the seed.
+/// Marsaglia's xorshift: the same numbers for the same seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// Texts of `TZ`, good and bad.
+/// TZ strings, valid and malformed.
 pub(crate) const TEXTS: &[&str] = &[
     "",
     "UTC0",
@@ -107,7 +107,7 @@ pub(crate) const TEXTS: &[&str] = &[
     "ABC\u{b2}5",
 ];
 
-/// A text after the grammar, with a mistake in every other one.
+/// A random TZ string, half of the time with mistakes.
 pub(crate) fn text(random: &mut Random) -> Vec<u8> {
     let mut made = String::new();
     let name = |random: &mut Random| {
@@ -167,7 +167,7 @@ fn mutate(random: &mut Random, text: &mut Vec<u8>, alphabet: &[u8]) {
     }
 }
 
-/// A month outside of 1 to 12 makes glibc read beside its table of months.
+/// Whether a month is outside of 1 to 12: glibc then reads outside its table of months.
 pub(crate) fn is_undefined(text: &[u8]) -> bool {
     let months = text.split(|&b| b == b'M').skip(1);
     let mut bad = months.filter(|rest| {
@@ -179,12 +179,12 @@ pub(crate) fn is_undefined(text: &[u8]) -> bool {
     bad.next().is_some()
 }
 
-/// As a part of a path.
+/// As part of a path.
 pub(crate) fn os(text: &[u8]) -> &OsStr {
     OsStr::from_bytes(text)
 }
 
-/// All names below the directory and their files.
+/// The names and contents of all zone files below the directory.
 pub(crate) fn zone_files(root: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = vec![root.into()];
@@ -204,12 +204,12 @@ pub(crate) fn zone_files(root: &Path) -> Result<Vec<(String, Vec<u8>)>, String> 
     if found.is_empty() { Err(format!("no zone files in {}", root.display())) } else { Ok(found) }
 }
 
-/// The zones of tzdata's own source, compiled into `at`: slim (only what the footer does not say) or fat,
-/// with leap seconds or without. Their names are paths.
+/// The zones of tzdata's source, compiled into `at`: slim (without what the footer says) or fat, with leap seconds or
+/// without. Their names are paths.
 ///
 /// # Errors
 ///
-/// What is missing here: zic, or the source, which Debian and Ubuntu install beside the files.
+/// What is not installed: zic, or the source, which Debian and Ubuntu install beside the files.
 pub(crate) fn compiled(
     at: &Path,
     form: &str,
@@ -237,7 +237,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     u32::from_be_bytes(four.unwrap_or_default()) as usize
 }
 
-/// Where the tables that count begin (after their header), and how wide their times are.
+/// Where the tables that are used begin (after their header), and the width of their times.
 fn tables(bytes: &[u8]) -> (usize, usize) {
     if bytes.get(4) == Some(&0) {
         return (44, 4);
@@ -247,7 +247,7 @@ fn tables(bytes: &[u8]) -> (usize, usize) {
     (44 + times * 5 + types * 6 + chars + leaps * 8 + isstd + isut + 44, 8)
 }
 
-/// The transitions and leap seconds of a file, read without care.
+/// The transitions and leap seconds of a file, without any check.
 pub(crate) fn transitions(bytes: &[u8]) -> Vec<i64> {
     let (start, width) = tables(bytes);
     let [leaps, times, types, chars] = [28, 32, 36, 40].map(|at| number(bytes, start - 44 + at));
@@ -262,7 +262,7 @@ pub(crate) fn transitions(bytes: &[u8]) -> Vec<i64> {
     changes.chain(seconds).collect()
 }
 
-/// The file with some bytes wrong, cut short or grown.
+/// The file with some bytes changed, removed or added.
 pub(crate) fn corrupted(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bad = bytes.to_vec();
     let (start, _) = tables(bytes);
@@ -295,14 +295,15 @@ pub(crate) fn corrupted(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bad
 }
 
-/// Whether the file has no local time type: glibc then takes what is in memory for one.
+/// Whether the file has no local time type: glibc then reads uninitialised memory.
 pub(crate) fn has_no_types(bytes: &[u8]) -> bool {
     let (start, _) = tables(bytes);
     bytes.get(start - 44..start).is_some_and(|header| header.starts_with(b"TZif"))
         && number(bytes, start - 44 + 36) == 0
 }
 
-/// Files with which glibc reads what is not theirs, or depends on where its search starts.
+/// Whether glibc's answer for the file is undefined: it reads memory outside the zone, or the answer depends on where
+/// its search starts.
 pub(crate) fn is_undefined_file(bytes: &[u8]) -> bool {
     let (start, width) = tables(bytes);
     let count = |at: usize| number(bytes, start - 44 + at);
@@ -317,12 +318,12 @@ pub(crate) fn is_undefined_file(bytes: &[u8]) -> bool {
         let name = bytes[type_table + at * 6 + 5];
         !table[usize::from(name)..].contains(&0)
     });
-    // Transitions out of order: the answer depends on where the search starts.
+    // With unsorted transitions the answer depends on where the search starts.
     let order = transitions(bytes);
     let unsorted = !order[..times].is_sorted();
     // A footer that makes glibc read `posixrules` in the middle of a conversion, or see `is_undefined`.
     let footer = bytes.get(end + 1..).unwrap_or_default();
-    let bare = !footer.contains(&b',') || footer.ends_with(b",") || footer.ends_with(b",\n");
+    let lacks_rules = !footer.contains(&b',') || footer.ends_with(b",") || footer.ends_with(b",\n");
     let has_summer = footer.iter().filter(|b| b.is_ascii_alphabetic() || **b == b'<').count() > 3;
-    open || unsorted || width == 8 && (bare && has_summer || is_undefined(footer))
+    open || unsorted || width == 8 && (lacks_rules && has_summer || is_undefined(footer))
 }

@@ -1,9 +1,9 @@
-//! Asks the C library of this process, moment by moment, whether the engine answers as it does.
+//! Compares the engine's answers with those of the C library of this process.
 //!
-//! One test, because `TZ` and what `mktime` remembers belong to the whole process. It asks of every zone
-//! once, then of any zone and text until half a minute is over; with `NEEDLESS_ORACLE=COUNT` until COUNT
-//! comparisons are made (best with `--release`), with `NEEDLESS_ORACLE_SECONDS=N` for that long.
-//! `NEEDLESS_SEED=N` chooses other random inputs. A comparison is one call answered by both.
+//! There is only one test, because `TZ` and what `mktime` carries from call to call belong to the whole process. It
+//! tests every zone once, then random zones and TZ strings for half a minute; with `NEEDLESS_ORACLE=COUNT` until COUNT
+//! comparisons are made (best with `--release`), with `NEEDLESS_ORACLE_SECONDS=N` for N seconds. `NEEDLESS_SEED=N`
+//! chooses other random inputs. A comparison is one call answered by both.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long chance goes on where no count is asked for: a slice for each `make test`.
+/// How long random inputs are tested if no count is given: short enough for each `make test`.
 const SECONDS: u64 = 30;
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -27,7 +27,7 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn the_c_library_answers_alike() {
+fn the_c_library_answers_the_same() {
     let goal = number("NEEDLESS_ORACLE", 0);
     let seconds = number("NEEDLESS_ORACLE_SECONDS", if goal == 0 { SECONDS } else { 0 });
     let end = Instant::now() + Duration::from_secs(seconds);
@@ -52,7 +52,7 @@ fn the_c_library_answers_alike() {
         println!("{} {form} zones, leap seconds: {leaps}", made.len());
         found.extend(made);
     }
-    // In an order of chance: what glibc keeps of one zone must not show in another.
+    // In random order: what glibc keeps of one zone must not show in another.
     for at in 1..found.len() {
         found.swap(at, random.below(at as u64 + 1) as usize);
     }
@@ -90,7 +90,7 @@ fn the_c_library_answers_alike() {
         referee.around_transitions(&zone, bytes, &mut random);
         referee.at_random(&zone, &mut random, 20_000);
     }
-    referee.verdict();
+    referee.check();
 }
 
 fn compare_text(
@@ -114,7 +114,7 @@ fn compare_text(
     referee.around_years(&zone, random);
 }
 
-/// Whether both accept the file.
+/// Compares what both make of the file; returns whether the engine accepts it.
 fn compare_file(
     referee: &mut Referee,
     random: &mut Random,
@@ -136,7 +136,7 @@ fn compare_file(
             return false;
         }
         Ok(zone) => zone,
-        // Refused by glibc too: then the path is read as a text, and is UTC without a name.
+        // glibc refuses it, too: it then reads the path as a TZ string, which is UTC without a name.
         Err(_) => Zone::from_posix(path.display().to_string().as_bytes()),
     };
     let accepted = Zone::from_tzif(bytes).is_ok();

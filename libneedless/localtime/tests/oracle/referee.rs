@@ -1,4 +1,4 @@
-//! Compares, counts and judges.
+//! Compares both answers, and counts and prints the differences.
 
 use crate::glibc::{self, Answer, Variables};
 use crate::inputs::{Random, transitions};
@@ -6,26 +6,26 @@ use needless_localtime::{Civil, Globals, Local, Zone};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-/// Seconds around a transition at which errors of one hide.
+/// Distances from a transition in seconds, where errors by one second or hour would show.
 const AROUND: [i64; 13] = [0, 1, -1, 2, -2, 3599, -3599, 3600, -3600, 3601, -3601, 86_400, -86_400];
-/// Answers of mktime in zones and to fields of which POSIX says nothing.
-const UNSPECIFIED: &str = "mktime where it is open";
-/// Differences shown, of each kind one for a zone.
+/// Answers of mktime that POSIX does not specify.
+const UNSPECIFIED: &str = "mktime where it is unspecified";
+/// How many differences are printed: one of each kind per zone.
 const SHOWN: usize = 60;
 
 #[derive(Default)]
 pub(crate) struct Referee {
     pub(crate) comparisons: u64,
-    /// Inputs on which glibc reads memory that is not the zone's, so that nothing is right or wrong.
+    /// Inputs for which glibc reads memory outside the zone: its answer is then undefined.
     pub(crate) left_out: u64,
-    /// Whether the C library lacks the correction of its bug 29951 (2.37, and 2.36's later patches): without,
-    /// `daylight` is 0 in zones that have given summer time up, and `posixrules` is read otherwise.
+    /// Whether the C library lacks the fix of its bug 29951 (in 2.37, and later patches of 2.36). Without it `daylight`
+    /// is 0 in zones that have abolished daylight saving time, and `posixrules` is read differently.
     pub(crate) is_before_29951: bool,
-    /// What the C library's `mktime` remembers.
+    /// What the C library's `mktime` carries from call to call.
     carried: i64,
-    /// Whether that is not known, since its last answer was another one than ours.
+    /// Whether `carried` is not known, since the last answers differed.
     lost: bool,
-    /// What its `timegm` remembers.
+    /// What its `timegm` carries from call to call.
     carried_utc: i64,
     mktimes: u64,
     tz: String,
@@ -42,14 +42,12 @@ impl Referee {
         let summer = glibc::variables();
         let is_before_29951 = summer.names[0] == b"MST" && summer.daylight == 0;
         if is_before_29951 {
-            println!(
-                "the C library lacks the correction of its bug 29951: daylight is not compared"
-            );
+            println!("the C library lacks the fix of its bug 29951: daylight is not compared");
         }
         Referee { is_before_29951, ..Referee::default() }
     }
 
-    /// What the C library has in `tzname` and its kin; what is not compared is ours.
+    /// The C library's `tzname`, `timezone` and `daylight`; a value that is not to be compared is replaced by ours.
     fn variables(&self, ours: &Variables) -> Variables {
         let theirs = glibc::variables();
         let daylight = if self.is_before_29951 { ours.daylight } else { theirs.daylight };
@@ -61,7 +59,7 @@ impl Referee {
         glibc::set_tz(tz);
         let ours = variables(&zone.globals_at(None));
         self.compare("tzset", "", &self.variables(&ours), &ours);
-        // A time that is there once: what is remembered then does not depend on what was.
+        // A local time that happens once: what mktime carries afterwards does not depend on what it carried before.
         if self.lost
             && !tz.starts_with(b":")
             && let Some(local) = zone.local(ONCE)
@@ -107,8 +105,8 @@ impl Referee {
         let theirs = glibc::mktime(civil, isdst);
         let ours = zone.mktime_after(civil, isdst, &mut self.carried);
         let ours = ours.and_then(|t| Some((t, answer(&zone.local(t)?))));
-        // See the book, "The time engine": seasons of hours, which only texts and corrupted files have.
-        // These are named with a colon. And what may be or meet a leap second under a flag that contradicts the zone.
+        // See the book, "The time engine": seasons of hours, which only TZ strings and corrupted files have (their TZ
+        // begins with a colon), and times at a leap second whose flag contradicts the zone.
         let at_the_minute = civil.sec <= 1 || civil.sec >= 59;
         let leap = self.tz.contains("right/") && at_the_minute && isdst >= 0;
         let ordinary = !self.tz.starts_with(':') && !leap;
@@ -120,7 +118,7 @@ impl Referee {
         self.compare("timegm", civil, &glibc::timegm(civil), &ours);
     }
 
-    /// A moment, and the fields that name it, changed a little now and then.
+    /// Compares a moment, and now and then its fields, which may be changed a little.
     fn both(&mut self, zone: &Zone, t: i64, random: &mut Random) {
         self.moment(zone, t);
         let Some(local) = zone.local(t) else { return };
@@ -137,7 +135,7 @@ impl Referee {
             let field = field.expect("one of five");
             *field = field.wrapping_add(far);
         }
-        // A flag that contradicts the zone costs glibc a tenth of a millisecond.
+        // A flag that contradicts the zone takes glibc a tenth of a millisecond.
         let isdst = match random.below(64) {
             0 => i32::from(!local.isdst),
             1..16 => i32::from(local.isdst),
@@ -158,7 +156,7 @@ impl Referee {
         }
     }
 
-    /// Around what may be a change by rule.
+    /// Around each transition by rule of some years.
     pub(crate) fn around_years(&mut self, zone: &Zone, random: &mut Random) {
         for _ in 0..6 {
             let year = 1960 + random.below(200) as i32;
@@ -198,15 +196,15 @@ impl Referee {
         }
     }
 
-    pub(crate) fn verdict(&self) {
+    pub(crate) fn check(&self) {
         let Referee { comparisons, left_out, differences, .. } = self;
         println!("{comparisons} comparisons, {left_out} inputs left out, {differences:?}");
         assert!(*comparisons > 1_000_000, "only {comparisons} comparisons");
         let mut differences = differences.clone();
         let unspecified = differences.remove(UNSPECIFIED).unwrap_or(0);
-        assert!(differences.is_empty(), "the C library answers otherwise: {differences:?}");
+        assert!(differences.is_empty(), "the C library answers differently: {differences:?}");
         println!(
-            "{unspecified} of {} answers of mktime differ where POSIX leaves them open",
+            "{unspecified} of {} answers of mktime differ where POSIX does not specify them",
             self.mktimes
         );
         assert!(unspecified * 300 < self.mktimes, "{unspecified} of {}", self.mktimes);

@@ -1,4 +1,4 @@
-/* Calls a function that the preloaded library has and this program's C library has not. */
+/* Calls a function that the preloaded library defines and this program's C library does not. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

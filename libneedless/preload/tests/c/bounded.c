@@ -1,6 +1,6 @@
-/* How much the program grows, in kB, by zones that it has not met before. Usage: bounded WHAT COUNT FILE: texts of one
- * offset, texts with rules, all of tzdata, or TZ unset and FILE, which is /etc/localtime, touched in each second of a clock that
- * runs fast. Prints the growth, and a sum over the answers. */
+/* Prints by how many kB the program grows through zones that are new to it, and a sum over the answers. Usage: bounded
+ * WHAT COUNT FILE. WHAT is one (TZ strings of one offset), rules (TZ strings with rules), zones (all of tzdata), or
+ * touched: TZ unset, and FILE, which is /etc/localtime, touched in each second of a fast clock. */
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <stdio.h>

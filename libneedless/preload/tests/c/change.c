@@ -1,5 +1,5 @@
-/* Changes the zone file under the program's feet and checks when each function sees it. Run in a
-   mount namespace where /etc/localtime leads to argv[1]/zone; argv[1]/tokyo and argv[1]/athens are links' targets. */
+/* Changes the zone file while the program runs, and checks when each function sees it. Run in a mount namespace
+   where /etc/localtime is a link to the link argv[1]/zone; argv[1]/tokyo and argv[1]/athens are its targets. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static char zone[300], temporary[300];
 
-/* Returns the second after which every asking call must know. */
+/* Returns the second from which on every function that checks the file must see the change. */
 static time_t point(const char *to) {
     unlink(temporary);
     if (symlink(to, temporary) || rename(temporary, zone)) { perror("change"); exit(2); }
@@ -38,12 +38,12 @@ int main(int argc, char **argv) {
     want("localtime", localtime(&t)->tm_zone, "EET");
     want("tzname", tzname[1], "EEST");
 
-    /* A change seen only by a watcher: tzset() in a later second, then nothing but localtime_r(). */
+    /* tzset() sees the change in a later second; afterwards localtime_r() only is called. */
     later(point("tokyo"));
     tzset();
     want("localtime_r after tzset", localtime_r(&t, &tm)->tm_zone, "JST");
 
-    /* Without tzset, localtime_r keeps what it knows, however often others looked before. */
+    /* Without tzset, localtime_r keeps the zone, however often other functions checked before. */
     localtime(&t), localtime(&t), tzset();
     later(point("athens"));
     want("localtime_r by itself", localtime_r(&t, &tm)->tm_zone, "JST");
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
     strftime(b, sizeof b, "%Z", &tm);
     want("strftime %Z", b, "JST");
 
-    /* Gone: UTC. Back again: seen. */
+    /* The file is removed: UTC. It comes back: seen. */
     unlink(zone);
     later(time(0));
     want("localtime without a file", localtime(&t)->tm_zone, "UTC");

@@ -1,5 +1,5 @@
-/* The clock of this process, set to any second: the vDSO's functions are overwritten in its own copy. Elsewhere it
- * stays the present, which does for what compares two answers. */
+/* Sets this process's clock to any second, by overwriting the functions in its own copy of the vDSO. On other
+ * architectures the clock is not changed, which suffices for comparing two answers. */
 #include <elf.h>
 #include <string.h>
 #include <sys/auxv.h>

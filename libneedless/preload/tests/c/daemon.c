@@ -1,5 +1,5 @@
-/* What daemons do after they have looked at the zone: leave the root directory, forbid themselves system calls, lose the
- * zone file. Usage: daemon HOW FOLDER. Where /etc/localtime leads to FOLDER/zone. Prints what each function says afterwards. */
+/* What daemons do after they have used the zone: change the root directory, forbid themselves system calls, lose the
+ * zone file. Usage: daemon HOW FOLDER, where /etc/localtime leads to FOLDER/zone. Prints the answers afterwards. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 static const time_t t = 1717243445;
 static int log_socket = -1;
-/* Functions in which glibc looks at no file once one has. */
+/* Functions in which glibc reads no zone file if one has been read. */
 static void settled(const char *when) {
     struct tm tm, utc;
     char b[80], c[80];
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     int looks = atoi(argv[1]) % 10, how = atoi(argv[1]) / 10;
     snprintf(zone, sizeof zone, "%s/zone", argv[2]), snprintf(old, sizeof old, "%s/athens", argv[2]);
     openlog("daemon", 0, LOG_USER);
-    /* Once, or often within a second, or by a function that looks only because nobody has. */
+    /* Once, often within a second, or by a function that reads the file only because none has been read. */
     struct tm tm;
     if (looks == 0) localtime_r(&t, &tm);
     else if (looks == 1) tzset();
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         printf("who looks finds %s\n", localtime(&t)->tm_zone);
         settled("afterwards"), logged();
     } else if (how == 1) {
-        /* None of the calls that look at files. */
+        /* No system call on files. */
         const int calls[] = {SYS_newfstatat, SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_mmap, SYS_munmap
 #ifdef SYS_stat
             , SYS_stat, SYS_open, SYS_fstat, SYS_access
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
         filter(0, calls, sizeof calls / sizeof *calls);
         settled("sandboxed"), another_second(), settled("later");
     } else if (how == 2) {
-        /* Those that the C library makes to read a zone, and a few to print what it found. */
+        /* Those with which the C library reads a zone, and a few for printing. */
         const int calls[] = {SYS_newfstatat, SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_brk, SYS_write, SYS_exit_group};
         printf(" ");
         filter(1, calls, sizeof calls / sizeof *calls);
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 6; i++) setenv("TZ", zones[i], 1), printf("%s: %s", zones[i], ctime(&t)), settled("allowed");
         unsetenv("TZ"), printf("unset: %s", ctime(&t));
     } else {
-        /* The file changes, and only functions that do not look are asked. */
+        /* The file changes, and only functions that do not check it are called. */
         unlink(zone), symlink(old, zone), settled("another file"), another_second(), settled("later");
         unlink(zone), settled("no file"), another_second(), settled("later");
         tzset(), settled("looked");

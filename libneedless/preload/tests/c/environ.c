@@ -1,5 +1,5 @@
-/* What a program may do to its environment by hand, and what the very next call says of the zone. Usage: environ WHICH,
- * started with a few variables. What is freed or cut off must not be read: run under valgrind, too. */
+/* Edits the environment in place, and prints the zone of the next call. Usage: environ WHICH, with a few variables
+ * set. Entries that are freed or cut off must not be read: also run under valgrind. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void show(void) {
     printf("%s", localtime(&t)->tm_zone);
     printf(" %ld %s\n", (long)mktime(&m), localtime_r(&t, &tm)->tm_zone);
 }
-/* Emptied, and what is trusted put back: the C library moves its array to a smaller place. */
+/* Emptied, and the trusted variables put back: the C library moves its array to a smaller block. */
 static void emptied(void) {
     setenv("STARTED_BY", "test", 1), setenv("TZ", "Asia/Tokyo", 1), show();
     environ[0] = NULL, setenv("PATH", "/usr/bin", 1), show();
@@ -21,7 +21,7 @@ static void emptied(void) {
     setenv("TZ", "JST-9", 1), show();
     environ[0] = NULL, show();
 }
-/* An array of the program's own, cut behind its first entry. */
+/* An array of the program's own, cut off after its first entry. */
 static void cut(void) {
     char *mine[] = {"A=b", "TZ=JST-9", NULL};
     environ = mine, show();
@@ -33,7 +33,7 @@ static void cut(void) {
     small[0] = "A=b", small[1] = NULL, environ = small, show();
     small = realloc(small, sizeof *small), small[0] = NULL, environ = small, show();
 }
-/* Rewritten in the middle, with the same array, the same number and the same last entry. */
+/* Rewritten in the middle: the array, the number of entries and the last entry stay the same. */
 static void rewritten(void) {
     char *mine[] = {"A=b", "C=d", "E=f", "G=h", NULL};
     environ = mine, show();
@@ -45,7 +45,7 @@ static void rewritten(void) {
     mine[2] = "TZA=JST-9", mine[3] = strdup("T"), show();
     mine[3] = strdup("TZ=JST-9"), show();
 }
-/* The vector that the kernel gave, written over: as setproctitle() does. */
+/* The kernel's own vector, overwritten as setproctitle() does. */
 static void kernels(void) {
     show();
     char *last = *environ;

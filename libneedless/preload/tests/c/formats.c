@@ -1,5 +1,5 @@
-/* Random formats, structures and buffer sizes: strftime, strftime_l, wcsftime and wcsftime_l as they are called here
- * beside the C library's own, which dlsym finds in it. Usage: formats LOCALE COUNT. */
+/* Compares strftime, strftime_l, wcsftime and wcsftime_l with the C library's own, which dlsym finds, for random formats,
+ * structures and buffer sizes. Usage: formats LOCALE COUNT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <locale.h>
@@ -22,20 +22,20 @@ static void some_format(char *at) {
     }
     *at = 0;
 }
-/* Mostly of a moment; now and then with a field that contradicts it. */
+/* Mostly the fields of a moment; now and then with one field that contradicts it. */
 static struct tm some_time(void) {
     time_t t = below(3) ? 1700000000 + (long)below(1u << 31) - (1 << 30) : (long)below(1u << 31) * below(400) - (1L << 38);
     struct tm tm = *(below(2) ? localtime(&t) : gmtime(&t));
     if (!below(6)) tm.tm_wday = below(9) - 1;
     if (!below(10)) tm.tm_yday = below(370) - 2;
     if (!below(10)) tm.tm_isdst = below(4) - 1;
-    /* Without a name the C library looks for one. */
+    /* Without a name the C library looks one up. */
     if (!below(6)) tm.tm_zone = below(2) ? 0 : "";
     if (!below(20)) tm.tm_hour = below(30) - 3;
     if (!below(20)) tm.tm_mon = below(16) - 2;
     if (!below(20)) tm.tm_mday = below(50) - 5;
     if (!below(20)) tm.tm_year = below(12000) - 2000;
-    /* Where years cease to have four digits, and where a week is of another year. */
+    /* Years without four digits, and weeks that belong to another year. */
     if (!below(40)) tm.tm_year = below(2) ? 8098 + below(3) : -901 + (int)below(3), tm.tm_yday = below(2) ? below(4) : 361 + below(5);
     if (!below(20)) tm.tm_gmtoff = (long)below(200000) - 100000;
     return tm;
@@ -45,11 +45,11 @@ static size_t (*with_locale)(char *, size_t, const char *, const struct tm *, lo
 static size_t (*wide)(wchar_t *, size_t, const wchar_t *, const struct tm *);
 static size_t (*wide_with_locale)(wchar_t *, size_t, const wchar_t *, const struct tm *, locale_t);
 static locale_t locale;
-/* Whether bytes come out alike. */
+/* Whether the bytes are the same. */
 static int same_bytes(const char *format, const struct tm *tm, size_t room) {
     char theirs[300] = "", ours[300] = "";
     int by_locale = below(2);
-    /* A `%s` changes what a later `%Z` finds: both are asked in the same state. */
+    /* A `%s` changes what a later `%Z` finds: both are called in the same state. */
     char *names[] = {tzname[0], tzname[1]};
     size_t want = by_locale ? with_locale(theirs, room, format, tm, locale) : plain(theirs, room, format, tm);
     tzname[0] = names[0], tzname[1] = names[1];
@@ -58,7 +58,7 @@ static int same_bytes(const char *format, const struct tm *tm, size_t room) {
     printf("%zu \"%.*s\", ours %zu \"%.*s\"", want, (int)want, theirs, got, (int)got, ours);
     return 0;
 }
-/* Whether wide characters do. */
+/* Whether the wide characters are the same. */
 static int same_letters(const char *format, const struct tm *tm, size_t room) {
     wchar_t theirs[300] = L"", ours[300] = L"", letters[80];
     mbstowcs(letters, format, 80);

@@ -1,4 +1,4 @@
-/* Prints by how many kB the program grew: argv[1] changes of TZ among argv[2] values. */
+/* Prints by how many kB the program grew during argv[1] changes of TZ among argv[2] values. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Loads argv[1] by dlopen, into a namespace of its own, and into one that has a C library: everywhere its functions
-   answer as this program's own. */
+/* Loads argv[1] by dlopen, into a new namespace, and into one with a C library: its functions always answer as
+   this program's own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,16 +1,16 @@
-/* Asks the preloaded library and a second C library in this very process the same, and counts where they
-   differ. argv: least count of comparisons, seconds to go on for, seed, the file of inputs. A line of that is
-   a class ('s' sound, 'o' open to mktime), the TZ in hexadecimal ("-": unset), and moments worth a look. */
+/* Calls the preloaded library and a second C library in the same process, and counts the differences. argv: the least
+   number of comparisons, the least number of seconds, the seed, the file of inputs. A line of that file is a class
+   ('s': mktime is specified, 'o': it is not), the TZ in hexadecimal ("-": unset), and moments to test. */
 #include "second.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct library ours, theirs;
-/* Shared by the processes that ask in turn. */
+/* Shared by the processes that compare one after the other. */
 static struct all {
     uint64_t state, made[20], differ[20], comparisons;
-    /* Zones asked about, and those of them that the preloaded library left to the C library. */
+    /* Zones tested, and how many of them the preloaded library left to the C library. */
     uint64_t zones, left;
     int shown[20];
     size_t line;
@@ -21,18 +21,18 @@ static uint64_t next(void) {
 }
 static uint64_t below(uint64_t end) { return (next() >> 11) % end; }
 
-/* What is compared. From TZSET on nothing may differ. */
+/* What is compared. Those from TZSET on must not differ. */
 enum what { MKTIME_OPEN, VARIABLES_OVERFLOWN, TZSET, OVERFLOWN, LOCALTIME, GMTIME, VARIABLES, MKTIME, TIMEGM, CTIME, STRFTIME,
             WCSFTIME, ERRNO, KINDS };
-static const char *names[KINDS] = {"mktime where it is open", "variables after a conversion that fails",
+static const char *names[KINDS] = {"mktime where it is unspecified", "variables after a conversion that fails",
     "tzset", "struct tm of a conversion that fails", "localtime", "gmtime", "variables", "mktime", "timegm", "ctime", "strftime", "wcsftime", "errno"};
 static char tz[4096] = "TZ=", before[4096], last_shown[KINDS][4096];
 static char *set[] = {tz, 0}, *unset[] = {0};
 
 static char class;
-/* Whether the C library lacks the correction of its bug 29951: then daylight is 0 in zones that gave summer time up. */
+/* Whether the C library lacks the fix of its bug 29951: then daylight is 0 in zones that abolished daylight saving time. */
 static int before_29951;
-/* The fields asked for, where it was fields. */
+/* The fields that were converted, if it was fields. */
 static const struct tm *asked;
 static void show(const char *who, const char *how, int64_t t, const struct tm *tm);
 
@@ -59,13 +59,13 @@ static void show(const char *who, const char *how, int64_t t, const struct tm *t
     printf("  %s %s %lld: %d-%d-%d %d:%d:%d w%d y%d dst%d off%ld %s\n", who, how, (long long)t, tm->tm_year, tm->tm_mon,
            tm->tm_mday, tm->tm_hour, tm->tm_min, tm->tm_sec, tm->tm_wday, tm->tm_yday, tm->tm_isdst, tm->tm_gmtoff, text(tm->tm_zone));
 }
-/* Every field something that no conversion gives. */
+/* All fields have values that no conversion gives. */
 static struct tm filled(void) {
     return (struct tm){.tm_sec = -7, .tm_min = -7, .tm_hour = -7, .tm_mday = -7, .tm_mon = -7, .tm_year = -7, .tm_wday = -7,
                        .tm_yday = -7, .tm_isdst = -7, .tm_gmtoff = -7, .tm_zone = "untouched"};
 }
 static void clear_errno(void) { *ours.errno_location() = *theirs.errno_location() = 0; }
-/* A conversion that succeeds may leave an errno: glibc does where it looks for posixrules again. */
+/* A successful conversion may set errno: glibc does so where it looks for posixrules again. */
 static void same_errno(const char *how, int64_t t, int failed) {
     if (!failed && class == 'o') return;
     int a = *ours.errno_location(), b = *theirs.errno_location();
@@ -128,7 +128,7 @@ static void same_text(enum what what, const char *how, int64_t t, const char *x,
     same_errno(how, t, !x);
 }
 
-/* A format after the manual page, and some that are not. %s with flags is what the book names. */
+/* A format as in the manual page, now and then an invalid one. No %s with flags: see the book. */
 static void format(char *f) {
     int parts = below(3) ? 1 + below(3) : 1 + below(12);
     while (parts--) {
@@ -145,16 +145,16 @@ static void format(char *f) {
     *f = 0;
 }
 
-/* A zone without a name has the C library look at it for %Z, so its first time is not its second's. */
+/* For %Z with an empty name the C library reads the zone again, so that its first call differs from its second. */
 static void formatted_errno(const char *f, size_t length) {
     if (*theirs.tzname[0] && *theirs.tzname[1]) same_errno(f, length, 0);
-    /* %s of fields that are no moment, or that no room is left for: the library works it out before it knows. */
+    /* %s of fields that are not a moment, or without room for it: the library computes it before it knows. */
     int no_room = !length && strchr(f, 's');
     same_variables(*theirs.errno_location() || no_room ? VARIABLES_OVERFLOWN : VARIABLES, f, length);
 }
 
-/* Whether mktime is open: texts, corrupted files, what may be or meet a leap second under a flag that
-   contradicts the zone. */
+/* Whether mktime is unspecified: in TZ strings, corrupted files, and at a leap second with a flag that contradicts the
+   zone. */
 static int is_open(const struct tm *tm) {
     int at_the_minute = tm->tm_sec <= 1 || tm->tm_sec >= 59;
     return class == 'o' || (strstr(tz, "right/") && at_the_minute && tm->tm_isdst >= 0);
@@ -169,12 +169,12 @@ static void formatted(struct tm tm) {
     char f[700], a[700], b[700];
     wchar_t wf[700], wa[700], wb[700];
     format(f);
-    /* Where mktime is open, %s is. */
+    /* Where mktime is unspecified, %s is, too. */
     for (char *s = f; is_open(&tm) && (s = strstr(s, "%s")); ) s[1] = 'S';
-    /* The C library cannot be told an empty name, as some corrupted files have; and a text that follows
-       posixrules has another name after each tzset, which ours calls before it knows whether %c asks for it. */
+    /* An empty name, as some corrupted files have, cannot be passed to the C library. With posixrules a zone has
+       another name after each tzset, which the library calls before it knows whether %c uses the name. */
     if (class == 'o' && (!tm.tm_zone || !*tm.tm_zone)) tm.tm_zone = "GMT";
-    /* Without room for what is before %s the C library does not come to look at the zone. */
+    /* Without room for the text before %s the C library does not read the zone. */
     size_t room = below(3) || strstr(f, "%s") ? 600 : below(below(2) ? 12 : 60), x, y;
     int with_locale = !below(4);
     clear_errno();
@@ -191,7 +191,7 @@ static void formatted(struct tm tm) {
     if (differs(STRFTIME, same))
         printf("  \"%s\" in %zu: ours %zu \"%s\", theirs %zu \"%s\"\n", f, room, x, x ? a : "", y, y ? b : "");
     formatted_errno(f, x);
-    /* glibc 2.36 overwrites its stack where wcsftime meets a name that is no text of the locale. */
+    /* glibc 2.36 overwrites its stack if wcsftime gets a name that is invalid in the locale. */
     int wide = is_ascii(tm.tm_zone) && is_ascii(theirs.tzname[0]) && is_ascii(theirs.tzname[1]);
     if (below(4) || !wide) { asked = 0; return; }
     for (size_t i = 0; (wf[i] = (unsigned char)f[i]); i++);
@@ -206,7 +206,7 @@ static void formatted(struct tm tm) {
 
 static int odd(void) { return below(2) ? (int)below(70) - 3 : (int)((int32_t)next() >> below(31)); }
 
-/* One moment, by some of the functions, in an order of chance. */
+/* Compares some of the functions for one moment, in random order. */
 static void moment(int64_t t) {
     struct tm tm, copy;
     time_t at = t;
@@ -246,9 +246,9 @@ static void moment(int64_t t) {
         if (!below(20)) copy.tm_sec = odd(), copy.tm_min = odd(), copy.tm_year = odd();
         copy.tm_isdst = below(5) ? below(3) ? -1 : tm.tm_isdst : odd();
         int summer = copy.tm_isdst >= 0 && !copy.tm_isdst != !tm.tm_isdst;
-        /* A flag that contradicts the zone has glibc search for a tenth of a millisecond. */
+        /* With a flag that contradicts the zone glibc searches for a tenth of a millisecond. */
         if (summer && below(8)) copy.tm_isdst = -1;
-        /* As mktime's, its answer where the leap seconds of a corrupted file jump depends on the one before. */
+        /* In corrupted files whose leap seconds jump, its answer depends on the one before, as mktime's does. */
         if (!below(4)) { back(class == 'o' ? MKTIME_OPEN : TIMEGM, "timegm", ours.timegm, theirs.timegm, copy); break; }
         int which = below(2);
         back(is_open(&copy) ? MKTIME_OPEN : MKTIME, "mktime", which ? ours.mktime : ours.timelocal, which ? theirs.mktime : theirs.timelocal, copy);
@@ -285,7 +285,7 @@ static void enter(const char *hex) {
         for (size_t i = 0; i < n; i++) { unsigned byte; sscanf(hex + 2 * i, "%2x", &byte); value[i] = (char)byte; }
     }
     int clear = class == 'o' || !below(4);
-    /* What glibc keeps of the last zone is cleared by a zone without transitions. */
+    /* A zone without transitions clears what glibc keeps of the zone before. */
     if (clear) {
         strcpy(tz, "TZ=Etc/UTC");
         *ours.environ = *theirs.environ = set;
@@ -294,11 +294,11 @@ static void enter(const char *hex) {
     snprintf(tz, sizeof tz, "TZ=%.4000s", value);
     *ours.environ = *theirs.environ = is_set ? set : unset;
     struct tm tm;
-    /* localtime_r does not look whether TZ changed. */
+    /* localtime_r does not check whether TZ changed. */
     if (!clear && !below(4)) broken_down("localtime_r before tzset", random_moment(), 1, 1, &tm);
     ours.tzset(); theirs.tzset();
     if (clear) ours.tzset(), theirs.tzset();
-    /* mktime remembers how far its last answer was from UTC, which differs where it is open. */
+    /* mktime keeps the offset of its last answer from UTC, which differs where it is unspecified. */
     if (was_open && class != 'o') {
         struct tm noon = {.tm_year = 101, .tm_mday = 15, .tm_hour = 12, .tm_isdst = -1}, too = noon;
         ours.mktime(&noon); theirs.mktime(&too);
@@ -310,17 +310,17 @@ static void enter(const char *hex) {
 
 static const int around[] = {0, 1, -1, 2, -2, 3599, -3599, 3600, -3600, 3601, -3601, 86400, -86400};
 
-/* Whether the preloaded library answers: the name of the zone is in its memory. */
+/* Whether the preloaded library answers: then the name of the zone is in its memory. */
 static int is_ours(void) {
     time_t noon = 1000000000;
     struct tm tm;
     Dl_info of = {0};
-    /* Both, for it shows in tzname. */
+    /* Both are checked, since the answer is visible in tzname. */
     theirs.localtime_r(&noon, &tm);
     return ours.localtime_r(&noon, &tm) && dladdr(tm.tm_zone, &of) && strstr(of.dli_fname, "libneedless_localtime.so");
 }
 
-/* All that a line of the file names, the first time or later. */
+/* Compares the zone and moments of one line of the file, for the first time or again. */
 static void ask(const char *line, int first) {
     class = line[0];
     char hex[8192];
@@ -366,9 +366,9 @@ int main(int argc, char **argv) {
     if (before_29951) puts("the C library lacks the correction of its bug 29951: daylight is not compared");
     *ours.environ = *theirs.environ = unset;
     ours.tzset(); theirs.tzset();
-    /* Each once, in an order of chance, then any. */
+    /* Each line once, in random order, then random lines. */
     for (size_t i = 0; i < n; i++) { size_t k = i + below(n - i); char *line = lines[i]; lines[i] = lines[k]; lines[k] = line; }
-    /* The library has room for some 50 zones of files, and leaves the others to the C library: so a new process for every 40. */
+    /* The library has room for some 50 zones of files and leaves others to the C library: a new process for every 40. */
     while (all->line < n || all->comparisons < least || clock_of(0) < end) {
         fflush(stdout);
         pid_t child = fork();

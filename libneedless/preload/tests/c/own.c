@@ -1,5 +1,4 @@
-/* A program that has functions of these names itself, and exports them: those of the C library's that it does not have
- * must not use them. */
+/* A program that defines and exports some of the functions itself: those that it does not define must not call them. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

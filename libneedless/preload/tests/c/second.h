@@ -1,4 +1,4 @@
-/* The time functions of one C library: as this program is linked, or of a second one beside it. */
+/* The time functions of one library: those that this program is linked with, or a second C library's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ static void load(struct library *l, void *in) {
     l->setlocale = symbol(in, "setlocale"); l->newlocale = symbol(in, "newlocale");
 }
 
-/* Loads both, and makes sure that the first is the preloaded one and the second is not. */
+/* Loads both, and checks that the first is the preloaded one and the second is not. */
 static void load_both(struct library *ours, struct library *theirs) {
     load(ours, RTLD_DEFAULT);
     void *second = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);

@@ -1,4 +1,4 @@
-/* What each TZ of the arguments means to a program that runs with another's rights. */
+/* Prints what each TZ of the arguments means to a set-user-ID program. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Threads and a signal handler that write localtime's shared structure all the time: what it then holds is anybody's, but
- * localtime_r must go on being right. */
+/* Threads and a signal handler write localtime's shared structure all the time: its contents are then undefined, but
+ * localtime_r must stay right. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ static void handler(int s) {
     localtime(&t), localtime(&t), gmtime(&t);
     signals++;
 }
-/* Two days in turn, so that each is remembered anew; the right answers are worked out before anything runs. */
+/* Two days in turn, so that each is cached again; the right answers are computed before the threads start. */
 static const time_t days[] = {1700000000, 1600000000};
 static struct tm right[2], right_utc[2];
 static void *worker(void *mine) {

@@ -1,5 +1,5 @@
-/* Swaps the link argv[1]/zone argv[2] times between tokyo and athens, at moments of chance within a second,
-   and measures when localtime tells. Run where /etc/localtime leads to that link. */
+/* Swaps the link argv[1]/zone argv[2] times between tokyo and athens, at random moments within a second, and
+   measures when localtime sees it. Run where /etc/localtime leads to that link. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

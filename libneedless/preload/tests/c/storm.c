@@ -1,4 +1,4 @@
-/* argv[1] conversions of every kind, with TZ as it is. */
+/* argv[1] conversions by various functions, with the current TZ. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Threads, forks, signals and flips of TZ at once: each answer must be one of the zones', none may hang. */
+/* Threads, forks, signals and changes of TZ at once: each answer must be that of one of the zones, nothing may hang. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -14,15 +14,15 @@ extern char **environ;
 static char *one[] = {"TZ=JST-9", 0}, *two[] = {"TZ=Europe/Athens", 0}, *three[] = {"X=y", "TZ=XYZ7", 0}, *none[] = {0};
 static char **all[] = {one, two, three, none};
 static atomic_int stop, wrong, signals;
-/* Hour and zone must belong together at this moment. */
-static int sound(const struct tm *tm) {
+/* Whether hour and zone belong together. */
+static int is_consistent(const struct tm *tm) {
     return tm && ((!strcmp(tm->tm_zone, "JST") && tm->tm_hour == 7) || (!strcmp(tm->tm_zone, "EET") && tm->tm_hour == 0)
         || (!strcmp(tm->tm_zone, "XYZ") && tm->tm_hour == 15) || (!strcmp(tm->tm_zone, "UTC") && tm->tm_hour == 22));
 }
 static void check(void) {
     time_t t = 1700000000;
     struct tm tm;
-    if (!sound(localtime_r(&t, &tm))) wrong++;
+    if (!is_consistent(localtime_r(&t, &tm))) wrong++;
     tzset();
     struct tm m = {.tm_year = 123, .tm_mon = 10, .tm_mday = 14, .tm_hour = 22};
     time_t back = mktime(&m);
@@ -34,7 +34,7 @@ static void *flipper(void *x) { for (unsigned i = 0; !stop; i++) { environ = all
 int main(int argc, char **argv) {
     int forks = atoi(argv[1]);
     pthread_t threads[5];
-    /* A zone that is met for the first time makes the C library read it, too, with its locks. */
+    /* For a new zone the library makes the C library read it, too, with its locks. */
     for (int k = 0; k < 4; k++) environ = all[k], check();
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, 0);

@@ -1,4 +1,4 @@
-/* Prints what every function of the family answers for many moments: argv[1] = how many, argv[2] = seed. */
+/* Prints the answers of every function for many moments: argv[1] = how many, argv[2] = seed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
         errno = 0;
         c = ctime_r(&tt, line);
         printf("ctime_r %s errno=%d\n", c ? c : "null", errno);
-        /* What a conversion that failed leaves in tzname is not compared. */
+        /* tzname after a failed conversion is not compared. */
         if (!localtime_r(&tt, &tm)) { time_t zero = 0; localtime_r(&zero, &tm); }
         show("gmtime", t, gmtime(&tt));
         show("gmtime_r", t, gmtime_r(&tt, &tm) ? &tm : 0);

@@ -1,4 +1,4 @@
-/* Changes TZ in every way a program can, and prints what the very next call says. */
+/* Changes TZ in every way that a program can, and prints the answer of the next call. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

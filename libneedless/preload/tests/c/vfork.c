@@ -1,4 +1,4 @@
-/* Children that share the parent's memory convert times in zones of their own; the parent goes on as if not. */
+/* Children of vfork, which share the parent's memory, convert times in zones of their own; the parent's zone stays. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! The library and the C programs the tests run, built once per test binary.
+//! The library and the C programs that the tests run, built once per test binary.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// For another architecture, which `scripts/cross-time` sets: the target's name, a C compiler that makes
-/// its programs, a command that runs them.
+/// If `scripts/cross-time` tests another architecture: the target's name, the C compiler for its programs, and the
+/// command that runs them.
 fn other_machine() -> Option<[String; 3]> {
     let set = ["TARGET", "CC", "RUN"].map(|what| std::env::var(format!("NEEDLESS_CROSS_{what}")));
     let [Ok(target), Ok(compiler), Ok(runner)] = set else { return None };
@@ -24,7 +24,7 @@ fn words(line: &str) -> Command {
     command
 }
 
-/// Where what was made is kept, apart for each architecture.
+/// The directory for built files, one for each architecture.
 fn made_in() -> PathBuf {
     let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let Some([target, ..]) = other_machine() else { return here.into() };
@@ -54,7 +54,7 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     let suffix = options.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let out = made_in();
-    // Tests in other threads compile the same program: each writes its own file, then all rename.
+    // Tests in other threads may compile the same program: each writes a file of its own and renames it.
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let made = out.join(format!("{name}{suffix}.{}", MADE.fetch_add(1, Ordering::Relaxed)));
     let target = out.join(format!("{name}{suffix}"));
@@ -80,22 +80,23 @@ pub(crate) fn run(command: &mut Command, tz: Option<&str>, preloaded: bool) -> O
         Some(tz) => command.env("TZ", tz),
         None => command.env_remove("TZ"),
     };
-    match preloaded {
-        true => command.env("LD_PRELOAD", library()),
-        false => command.env_remove("LD_PRELOAD"),
-    };
+    if preloaded {
+        command.env("LD_PRELOAD", library());
+    } else {
+        command.env_remove("LD_PRELOAD");
+    }
     command.env_remove("TZDIR").output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
-/// As `run`, by an emulator that takes variables of the program alone as `-E NAME=VALUE`: a library of
-/// another architecture is nothing to preload into the emulator itself.
+/// As `run`, by an emulator, which takes the program's own variables as `-E NAME=VALUE`: a library of another
+/// architecture cannot be preloaded into the emulator itself.
 fn run_emulated(runner: &str, program: &Command, tz: Option<&str>, preloaded: bool) -> Output {
     let mut command = words(runner);
     command.env_remove("LD_PRELOAD").env_remove("TZ").env_remove("TZDIR");
     if preloaded {
         command.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
     }
-    // Not by -E, which takes a comma for the next variable; the emulator reads no TZ.
+    // Not by -E, for which a comma starts the next variable; the emulator does not read TZ.
     if let Some(tz) = tz {
         command.env("TZ", tz);
     }
@@ -103,7 +104,7 @@ fn run_emulated(runner: &str, program: &Command, tz: Option<&str>, preloaded: bo
     command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
-/// Runs it both ways; the output must be the same, and not empty.
+/// Runs it with and without the library; the output must be the same, and not empty.
 pub(crate) fn same(make: impl Fn() -> Command, tz: Option<&str>) {
     let plain = run(&mut make(), tz, false);
     let preloaded = run(&mut make(), tz, true);
@@ -131,7 +132,7 @@ pub(crate) fn same(make: impl Fn() -> Command, tz: Option<&str>) {
     );
 }
 
-/// Whether a program is there; says so where not, and in CI that is a failure.
+/// Whether a program is installed; if not, the test is counted as skipped, which fails in CI.
 pub(crate) fn have(name: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", &format!("command -v {name}")])
@@ -142,15 +143,15 @@ pub(crate) fn have(name: &str) -> bool {
     needed(found.then_some(()).ok_or(format!("{name} is not installed"))).is_some()
 }
 
-/// Whether private mount namespaces may be made; likewise.
+/// Whether a mount namespace can be made; if not, likewise.
 pub(crate) fn may_mount() -> bool {
     let may =
         Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|o| o.status.success());
     needed(may.then_some(()).ok_or("no right to make a mount namespace".into())).is_some()
 }
 
-/// Runs a command where `/etc/localtime` leads to the link `zone` in a folder, to `tokyo` beside it; there
-/// is `athens`, too. /etc is covered in a mount namespace that ends with the program.
+/// Runs a command in a mount namespace of its own, where `/etc/localtime` is a link to the link `zone` in a directory,
+/// which leads to `tokyo` beside it; `athens` is there, too. `command` gets the directory's path.
 pub(crate) fn with_a_link(command: impl Fn(&str) -> String, preloaded: bool) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().display().to_string();

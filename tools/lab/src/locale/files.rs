@@ -1,18 +1,18 @@
-//! Which files of a locale a program opened and which it tried in vain, in the order it did: the
+//! Which files of a locale a program opened and which it did not find, in the order of its attempts: the
 //! mail's Appendix A.
 
 use super::COMMAND;
 use super::setting::{Arm, Setting};
+use crate::report::{Cell, Column, Table};
 use needless_model::{Profile, Query, Row};
-use needless_report::{Cell, Column, Table};
 use std::ffi::OsString;
 
 /// What a file of a locale is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Of one category (`LC_CTYPE`).
+    /// The data of one category (`LC_CTYPE`).
     Category,
-    /// Messages of a program or of the C library (`libc.mo`).
+    /// The messages of a program or of the C library (`libc.mo`).
     Catalogue,
     /// `locale-archive`, `locale.alias`, tables of character sets.
     Other,
@@ -31,7 +31,7 @@ struct Open {
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     opens: Vec<Open>,
-    /// Its system calls.
+    /// All system calls of the run.
     calls: u64,
 }
 
@@ -40,9 +40,13 @@ impl Files {
     pub(crate) fn of(setting: &Setting, arm: &Arm) -> Result<Files, String> {
         setting.arrange(arm)?;
         let words = COMMAND.map(OsString::from);
-        let profile =
-            needless_observe::count_command(&setting.program, &words, arm.environment(), &[])
-                .map_err(|failure| failure.message)?;
+        let profile = needless_observe::count_command(
+            &setting.program,
+            &words,
+            arm.environment(),
+            Default::default(),
+        )
+        .map_err(|failure| failure.message)?;
         Ok(Files { opens: opens(&profile), calls: profile.totals.calls })
     }
 
@@ -50,7 +54,7 @@ impl Files {
         self.opens.iter().filter(|one| one.ok == ok && one.kind == kind).map(|one| one.count).sum()
     }
 
-    /// Whether a catalogue was looked for after it had been found under one name.
+    /// Whether the program looked for a catalogue again after it had found it under one name.
     pub(crate) fn looks_further(&self) -> bool {
         let catalogues = self.opens.iter().filter(|one| one.kind == Kind::Catalogue);
         let mut found = Vec::new();
@@ -66,7 +70,7 @@ impl Files {
         false
     }
 
-    /// Opens that failed, of all kinds.
+    /// How many opens failed.
     pub(crate) fn failed(&self) -> u64 {
         self.opens.iter().filter(|one| !one.ok).map(|one| one.count).sum()
     }
@@ -78,7 +82,7 @@ fn opens(profile: &Profile) -> Vec<Open> {
     let opens = rows.into_iter().filter_map(|row| {
         let path = profile.path(row);
         let kind = kind(path)?;
-        // The directory of a category that is opened before the file in it.
+        // glibc opens the directory of a category before the file in it.
         let directory = row.ok() && path.ends_with("/LC_MESSAGES");
         (!directory).then(|| Open { kind, path: path.to_owned(), ok: row.ok(), count: row.count })
     });
@@ -97,9 +101,9 @@ fn kind(path: &str) -> Option<Kind> {
     other.then_some(Kind::Other)
 }
 
-/// How many files each name takes, and how many attempts.
+/// How many files each name needs, and how many attempts.
 pub(crate) fn table(arms: &[Arm], files: &[Files]) -> Table {
-    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let column = Column::new;
     let mut columns = vec![column("", "LANG"), column("", "which is")];
     columns.extend(["locale", ".mo", "other"].map(|name| column("opened", name)));
     columns.extend(["locale", ".mo", "other"].map(|name| column("failed opens", name)));
@@ -122,41 +126,40 @@ pub(crate) fn table(arms: &[Arm], files: &[Files]) -> Table {
     }
 }
 
-/// Where each file was found, and where it was looked for in vain before.
-pub(crate) fn places(arms: &[Arm], files: &[Files]) -> Table {
-    let column = |name| Column { group: String::new(), name };
+/// Where each file was found, and where the program looked before.
+pub(crate) fn locations(arms: &[Arm], files: &[Files]) -> Table {
     let mut rows = Vec::new();
     for (arm, files) in arms.iter().zip(files) {
-        for place in searches(&files.opens) {
+        for search in searches(&files.opens) {
             rows.push(vec![
                 Cell::Text(arm.name_and_what()),
-                Cell::Text(place.files()),
-                Cell::Text(place.vain()),
-                Cell::Text(place.found.unwrap_or_else(|| "nowhere".into())),
+                Cell::Text(search.files()),
+                Cell::Text(search.not_in()),
+                Cell::Text(search.found.unwrap_or_else(|| "nowhere".into())),
             ]);
         }
     }
     Table {
-        title: "Where each file was found, and where it was looked for in vain before".into(),
-        columns: vec![column("LANG"), column("files"), column("not in"), column("found in")],
+        title: "Where each file was found, and where it was not".into(),
+        columns: ["LANG", "files", "not in", "found in"].map(|name| Column::new("", name)).into(),
         rows,
     }
 }
 
-/// Files that were looked for in the same places.
+/// Files that the program looked for in the same directories.
 #[derive(Debug, PartialEq, Eq)]
 struct Search {
     names: Vec<String>,
-    vain: Vec<String>,
+    not_in: Vec<String>,
     found: Option<String>,
 }
 
 impl Search {
-    /// Where it was not: names only, where the rest is as of where it was.
-    fn vain(&self) -> String {
+    /// The directories that do not have the file; of those beside the one that has it only the last name.
+    fn not_in(&self) -> String {
         let parent = |path: &str| path.rsplit_once('/').map(|(parent, _)| format!("{parent}/"));
         let known = self.found.as_deref().and_then(parent).unwrap_or_default();
-        let names = self.vain.iter().map(|path| path.strip_prefix(&known).unwrap_or(path));
+        let names = self.not_in.iter().map(|path| path.strip_prefix(&known).unwrap_or(path));
         match names.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "-".into(),
             names => names,
@@ -180,19 +183,20 @@ fn searches(opens: &[Open]) -> Vec<Search> {
         let at =
             by_name.iter().position(|(known, search)| *known == name && search.found.is_none());
         let at = at.unwrap_or_else(|| {
-            by_name.push((name, Search { names: Vec::new(), vain: Vec::new(), found: None }));
+            by_name.push((name, Search { names: Vec::new(), not_in: Vec::new(), found: None }));
             by_name.len() - 1
         });
         let search = &mut by_name[at].1;
-        match open.ok {
-            true => search.found = Some(place),
-            false => search.vain.push(place),
+        if open.ok {
+            search.found = Some(place);
+        } else {
+            search.not_in.push(place);
         }
     }
     let mut all: Vec<Search> = Vec::new();
     for (name, search) in by_name {
         let alike =
-            |other: &&mut Search| (&other.vain, &other.found) == (&search.vain, &search.found);
+            |other: &&mut Search| (&other.not_in, &other.found) == (&search.not_in, &search.found);
         match all.iter_mut().find(alike) {
             Some(other) => other.names.push(name),
             None => all.push(Search { names: vec![name], ..search }),
@@ -201,8 +205,8 @@ fn searches(opens: &[Open]) -> Vec<Search> {
     all
 }
 
-/// The directory that stands for the locale, and the file below it. The messages of a category are in a
-/// directory of that name, which is looked for first.
+/// The directory of the locale, and the file below it. The messages of a category are in a directory of that
+/// name, which the C library opens first.
 fn split(path: &str) -> (String, String) {
     let path = path.replace("/LC_MESSAGES/SYS_LC_MESSAGES", "/LC_MESSAGES");
     let (place, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_looked_for_alike_are_told_together() {
+    fn files_that_were_looked_for_alike_share_a_row() {
         let mut opens = vec![open("/usr/lib/locale/locale-archive", false)];
         for file in ["LC_TIME", "LC_MESSAGES", "LC_CTYPE"] {
             opens.push(open(&format!("/usr/lib/locale/C.UTF-8/{file}"), false));
@@ -227,17 +231,17 @@ mod tests {
             opens.push(open(&format!("/usr/lib/locale/C.utf8/{found}"), true));
         }
         opens.push(open("/usr/share/locale/C.UTF-8/LC_MESSAGES/libc.mo", false));
-        let told = searches(&opens);
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert_eq!(told[0].found, None);
-        assert_eq!(told[1].names, ["LC_TIME", "LC_MESSAGES", "LC_CTYPE"]);
-        assert_eq!(told[1].vain, ["/usr/lib/locale/C.UTF-8"]);
-        assert_eq!(told[1].found.as_deref(), Some("/usr/lib/locale/C.utf8"));
-        assert_eq!(told[2].vain, ["/usr/share/locale/C.UTF-8"]);
+        let found = searches(&opens);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0].found, None);
+        assert_eq!(found[1].names, ["LC_TIME", "LC_MESSAGES", "LC_CTYPE"]);
+        assert_eq!(found[1].not_in, ["/usr/lib/locale/C.UTF-8"]);
+        assert_eq!(found[1].found.as_deref(), Some("/usr/lib/locale/C.utf8"));
+        assert_eq!(found[2].not_in, ["/usr/share/locale/C.UTF-8"]);
     }
 
     #[test]
-    fn only_files_of_locales_are_told() {
+    fn only_files_of_locales_count() {
         assert_eq!(kind("/usr/lib/x86_64-linux-gnu/libc.so.6"), None);
         assert_eq!(kind("/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.cache"), Some(Kind::Other));
         assert_eq!(kind("/usr/share/locale/locale.alias"), Some(Kind::Other));

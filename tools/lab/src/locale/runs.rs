@@ -1,18 +1,19 @@
-//! What many starts of the command take: the mail's Appendix B.
+//! What many starts of the command cost: the mail's Appendix B.
 
 use super::COMMAND;
 use super::setting::{Arm, Setting};
-use crate::measure::{Spent, busy, thousands, usage};
-use needless_report::{Cell, Column, Table};
+use crate::measure::{Spent, busy, usage};
+use crate::report::{Cell, Column, Table};
+use needless_report::number;
 use nix::sys::resource::UsageWho;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Each row's runs are made in so many parts, in turn with the others': a machine that grows slower
-/// does so for all.
+/// The number of parts into which the runs of a row are split. The rows take turns: if the machine becomes
+/// slower, it does so for all of them.
 const PARTS: u64 = 10;
 
-/// What the runs of one row took.
+/// What the runs of one row cost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     all: Spent,
@@ -26,7 +27,6 @@ pub(crate) fn measure(setting: &Setting, runs: u64) -> Result<Vec<Runs>, String>
     let mut of = vec![Runs::default(); setting.arms.len()];
     let parts = runs.min(PARTS);
     for part in 0..parts {
-        // The last of them has what is left.
         let count = runs * (part + 1) / parts - runs * part / parts;
         for (arm, of) in setting.arms.iter().zip(&mut of) {
             setting.arrange(arm)?;
@@ -54,7 +54,7 @@ fn run(setting: &Setting, arm: &Arm, count: u64) -> Result<Spent, String> {
 }
 
 pub(crate) fn table(runs: u64, arms: &[Arm], of: &[Runs]) -> Table {
-    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let column = Column::new;
     let mut columns = vec![column("", "LANG"), column("", "which is")];
     let times = ["user s", "sys s", "real s", "CPU %"];
     columns.extend(times.map(|name| column("here", name)));
@@ -76,19 +76,19 @@ pub(crate) fn table(runs: u64, arms: &[Arm], of: &[Runs]) -> Table {
         row
     });
     Table {
-        title: format!("{} × ls -z (the mail's Appendix B)", thousands(runs)),
+        title: format!("{} × ls -z (the mail's Appendix B)", number(runs)),
         columns,
         rows: rows.collect(),
     }
 }
 
-/// Whether the clock's time can be trusted.
-pub(crate) fn quiet(of: &[Runs]) -> Option<String> {
+/// A sentence where the machine was too busy to trust the clock.
+pub(crate) fn busy_machine(of: &[Runs]) -> Option<String> {
     busy(of.iter().map(|of| &of.all))
 }
 
-/// The second row's price beside the first's, in words; whether it is lower only if it is in nearly every
-/// part (9 of 10 by chance: once in a hundred).
+/// The cost of the second row beside the first, in words. It is called lower only if it is lower in nearly
+/// every part (by chance that happens in 9 of 10 once in a hundred times).
 pub(crate) fn compare(of: &Runs, better: &Runs) -> String {
     let each = |of: &Runs| of.all.cpu() as f64 / of.runs.max(1) as f64;
     let (before, after) = (each(of), each(better));
@@ -97,7 +97,7 @@ pub(crate) fn compare(of: &Runs, better: &Runs) -> String {
     if wins * 10 >= 9 * of.parts.len() && of.parts.len() == PARTS as usize && after < before {
         return format!("{figures}, {:.0} % less.", (1.0 - after / before) * 100.0);
     }
-    format!("{figures}, which these runs do not tell apart.")
+    format!("{figures}, a difference that these runs cannot prove.")
 }
 
 #[cfg(test)]
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_where_nearly_all_parts_have_it() {
+    fn a_difference_is_reported_where_nearly_all_parts_have_it() {
         let (dear, cheap) = (runs(&[1_000_000; 10]), runs(&[900_000; 10]));
         assert_eq!(compare(&dear, &cheap), "900 µs of CPU per start instead of 1000, 10 % less.");
         let mut mixed = [700_000; 10];
         mixed[..2].fill(1_200_000);
-        assert!(compare(&dear, &runs(&mixed)).ends_with("do not tell apart."));
+        assert!(compare(&dear, &runs(&mixed)).ends_with("cannot prove."));
         // Too few runs for any such sentence.
-        assert!(compare(&runs(&[9, 9]), &runs(&[1, 1])).ends_with("do not tell apart."));
+        assert!(compare(&runs(&[9, 9]), &runs(&[1, 1])).ends_with("cannot prove."));
     }
 }

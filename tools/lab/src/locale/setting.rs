@@ -1,4 +1,4 @@
-//! The names to try, and the machine as they need it.
+//! The names to try, and the files that each needs.
 
 use super::COMMAND;
 use crate::private;
@@ -12,16 +12,16 @@ const LOCALES: &str = "/usr/lib/locale";
 const MESSAGES: &str = "/usr/share/locale";
 const SOURCES: &str = "/usr/share/i18n/locales";
 
-/// One row: a value of LANG, and how the locales lie.
+/// One row: a value of LANG, and how the locales are stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Arm {
     /// `None`: unset.
     lang: Option<String>,
     /// What it is ("an alias").
     pub(crate) is: String,
-    /// The locale that it gives, where it is known: of equal ones the cheaper is better.
+    /// The locale that it gives, where that is known: two values that give the same can be compared.
     pub(crate) gives: Option<String>,
-    /// Whether links make every file be found at the first attempt.
+    /// Whether links let the program find every file at the first attempt.
     linked: bool,
     /// Failed opens in the mail.
     pub(crate) failed_of_2001: Option<u64>,
@@ -45,7 +45,7 @@ impl Arm {
         self.lang.clone().unwrap_or_else(|| "unset".into())
     }
 
-    /// Where the name alone would stand for two rows.
+    /// For tables: the name alone would stand for two rows.
     pub(crate) fn name_and_what(&self) -> String {
         if self.linked { format!("{}, {}", self.name(), self.is) } else { self.name() }
     }
@@ -54,12 +54,12 @@ impl Arm {
         format!("LANG={}", self.name())
     }
 
-    /// Whether it can be advised: a name, on a machine as it is.
-    pub(crate) fn asked(&self) -> bool {
+    /// Whether we can advise it: it is a name, and needs no links.
+    pub(crate) fn can_be_advised(&self) -> bool {
         self.lang.is_some() && !self.linked
     }
 
-    /// Nothing but PATH and LANG.
+    /// Only PATH and LANG.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
         let lang = self.lang.as_ref().map(|lang| ("LANG".into(), lang.into()));
@@ -69,26 +69,26 @@ impl Arm {
 
 /// What to measure, and where.
 pub(crate) struct Setting {
-    /// Whether it is the mail's, not this machine's.
+    /// Whether it is the setting of the mail, not of this machine.
     pub(crate) of_2001: bool,
     /// Where the command is.
     pub(crate) program: PathBuf,
     pub(crate) arms: Vec<Arm>,
-    /// What to know of it.
-    pub(crate) says: Vec<String>,
+    /// What a reader has to know about it.
+    pub(crate) notes: Vec<String>,
     pub(crate) skipped: Vec<String>,
-    /// Links to make and to remove: link, text.
+    /// Links to make and to remove: their paths and targets.
     links: Vec<(PathBuf, &'static str)>,
 }
 
 impl Setting {
-    /// This machine as it is: `names`, or its own locale and the spellings of it that may do.
+    /// This machine as it is: `names`, or its own locale and the other spellings of it.
     pub(crate) fn of_host(names: &[String]) -> Setting {
         let mut setting = Setting {
             of_2001: false,
             program: program(),
             arms: Vec::new(),
-            says: Vec::new(),
+            notes: Vec::new(),
             skipped: Vec::new(),
             links: Vec::new(),
         };
@@ -101,9 +101,9 @@ impl Setting {
             match own {
                 Some((_, name)) if !matches!(name.as_str(), "C" | "POSIX") => names.push(name),
                 _ => {
-                    setting.says.push(
-                        "No locale is set here (LC_ALL, LANG), so nothing is searched for at the start of a program; \
-                         C.UTF-8 is tried instead."
+                    setting.notes.push(
+                        "No locale is set here (LC_ALL, LANG), so programs look for none at their start; C.UTF-8 is \
+                         measured instead."
                             .into(),
                     );
                     names.push("C.UTF-8".into());
@@ -117,7 +117,7 @@ impl Setting {
         setting
     }
 
-    /// A name and, if `all`, its other spellings, each with what the C library makes of it.
+    /// Adds `name` and, if `all`, its other spellings, each with what the C library makes of it.
     fn spellings(&mut self, name: &str, all: bool) {
         let Some(probe) = needless_observe::probe(name) else {
             self.skipped.push(format!(
@@ -128,22 +128,23 @@ impl Setting {
         };
         let requested = probe.spellings.iter().find(|one| one.name == name);
         if let Some(false) = requested.map(|one| one.accepted) {
-            self.says.push(format!(
-                "{name} is not installed here: programs look for it in vain at each start and go on without a locale. {}",
+            self.notes.push(format!(
+                "{name} is not installed here: programs look for it at each start, do not find it and go on without a locale. {}",
                 remedy(name)
             ));
         }
-        // Not every name tells its language: an alias does not, what it stands for is tried next.
-        let tells = name.contains('_') || name.starts_with("C.");
-        let meaning = probe.spellings.iter().find(|one| tells || one.name != name);
+        // An alias does not contain its language; the name that it stands for is tried next.
+        let has_language = name.contains('_') || name.starts_with("C.");
+        let meaning = probe.spellings.iter().find(|one| has_language || one.name != name);
         let place = meaning.map_or(name, |one| language(&one.name)).to_owned();
         for one in probe.spellings.iter().filter(|one| all || one.name == name) {
             if self.arms.iter().any(|arm| arm.lang.as_ref() == Some(&one.name)) {
                 continue;
             }
-            let is = match one.accepted {
-                true => format!("installed, {}", one.charmap),
-                false => "not installed".into(),
+            let is = if one.accepted {
+                format!("installed, {}", one.charmap)
+            } else {
+                "not installed".to_owned()
             };
             let place = if one.name == name { &place } else { language(&one.name) };
             let gives = one.accepted.then(|| format!("{place} {}", one.charmap));
@@ -151,7 +152,7 @@ impl Setting {
         }
     }
 
-    /// Greek and Spanish as the mail had them, in mounts that only we and our children see.
+    /// Greek and Spanish as the mail had them, in mounts that only this process and its children see.
     pub(crate) fn of_2001() -> Result<Setting, String> {
         for source in ["el_GR", "es_ES"] {
             if !Path::new(SOURCES).join(source).exists() {
@@ -160,7 +161,7 @@ impl Setting {
                 ));
             }
         }
-        private::enter().map_err(|why| format!("--as-in-2001 needs mounts of its own: {why}"))?;
+        private::enter().map_err(|why| format!("--as-in-2001 needs private mounts: {why}"))?;
         let messages = catalogues();
         for folder in [LOCALES, MESSAGES] {
             private::cover(Path::new(folder))?;
@@ -182,7 +183,7 @@ impl Setting {
                 with(Arm::new(Some("spanish"), "an alias", None), None, Some([8.18, 2.54, 10.94])),
                 with(Arm::new(None, "no locale", None), None, Some([1.48, 1.30, 2.83])),
             ],
-            says: Vec::new(),
+            notes: Vec::new(),
             skipped: Vec::new(),
             links: vec![
                 (Path::new(LOCALES).join("el_GR.ISO-8859-7"), "el_GR"),
@@ -190,15 +191,15 @@ impl Setting {
             ],
         };
         if !missing.is_empty() {
-            setting.says.push(format!(
-                "Not on this machine, hence searched for in vain: {}. The mail's counts are with them.",
+            setting.notes.push(format!(
+                "Not on this machine, so the program does not find them: {}. The mail's counts include them.",
                 missing.join(", ")
             ));
         }
         Ok(setting)
     }
 
-    /// Makes the files lie as `arm` has them.
+    /// Makes or removes the links, as `arm` needs it.
     pub(crate) fn arrange(&self, arm: &Arm) -> Result<(), String> {
         for (link, text) in &self.links {
             let done = match (arm.linked, link.is_symlink()) {
@@ -212,14 +213,15 @@ impl Setting {
     }
 }
 
-/// `ls`, or its name where it is not where it always is: what runs it will say so.
+/// The path of `ls`; only its name if it is in none of the usual directories: to run it then fails and says
+/// so.
 fn program() -> PathBuf {
     let places = ["/bin/ls", "/usr/bin/ls", "/run/current-system/sw/bin/ls"];
     let found = places.into_iter().map(PathBuf::from).find(|place| place.is_file());
     found.unwrap_or_else(|| COMMAND[0].into())
 }
 
-/// How a locale that is missing is made, where its name can be one's.
+/// How to make a missing locale, if its name is well formed.
 fn remedy(name: &str) -> String {
     let language = language(name);
     let letters = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphabetic());
@@ -228,7 +230,7 @@ fn remedy(name: &str) -> String {
             "The package locales makes it: localedef -i {language} -f UTF-8 {name}, or a line in /etc/locale.gen and \
              locale-gen."
         ),
-        _ => "`locale -a` lists those that are.".into(),
+        _ => "`locale -a` lists the installed ones.".into(),
     }
 }
 
@@ -245,18 +247,18 @@ fn compile(name: &str, charset: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("cannot run localedef: {error}; the package libc-bin has it"))?;
-    // Its status is 1 for mere warnings.
+    // Its exit status is 1 also for warnings.
     if target.join("LC_CTYPE").exists() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&done.stderr);
     Err(format!(
         "localedef could not compile {name}: {}; the package locales has what it reads",
-        said.lines().next_back().unwrap_or("it said nothing")
+        said.lines().next_back().unwrap_or("no message")
     ))
 }
 
-/// Where a catalogue is below `MESSAGES`, and what is in it if it is there.
+/// The path of a catalogue below `MESSAGES`, and its contents if it is there.
 type Catalogue = (String, Option<Vec<u8>>);
 
 fn catalogues() -> Vec<Catalogue> {
@@ -272,7 +274,7 @@ fn catalogues() -> Vec<Catalogue> {
     all
 }
 
-/// Puts them back, and says which there were not. The aliases of the mail are in any case.
+/// Writes them again, and gives the names of the missing ones. The aliases of the mail are always written.
 fn put(all: Vec<Catalogue>) -> Result<Vec<String>, String> {
     let mut missing = Vec::new();
     for (place, text) in all {

@@ -1,14 +1,16 @@
-//! The date functions of InterSystems' thread, by what they ask of the C library.
+//! The date functions of InterSystems' thread, by the functions of the C library that do the same.
 
 use super::{TzOptions, asks, in_turn};
-use crate::measure::{Measured, Subject, thousands};
-use needless_report::{Cell, Column, Table, Told};
+use crate::measure::{Measured, Subject};
+use crate::report::{Cell, Column, Results, Table};
+use crate::step;
+use needless_report::number;
 use std::path::Path;
 
 const MOSCOW: &str = "Europe/Moscow";
 
-/// What is measured, the function of the thread whose work it is like, and that one's microseconds per call,
-/// TZ unset and TZ=Europe/Moscow.
+/// What is measured; the function of the thread that does the same, and its microseconds per call with TZ
+/// unset and with TZ=Europe/Moscow.
 type Like = (&'static str, Option<(&'static str, [f64; 2])>);
 
 const FUNCTIONS: [Like; 7] = [
@@ -21,17 +23,14 @@ const FUNCTIONS: [Like; 7] = [
     ("ctime", None),
 ];
 
-pub(super) fn tell(
-    options: &TzOptions,
-    told: &mut Told,
-    step: &mut dyn FnMut(&str),
-) -> Result<(), String> {
+pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), String> {
     let mut zones = vec![None];
-    match Path::new("/usr/share/zoneinfo").join(MOSCOW).exists() {
-        true => zones.push(Some(MOSCOW)),
-        false => told.skipped.push(format!(
+    if Path::new("/usr/share/zoneinfo").join(MOSCOW).exists() {
+        zones.push(Some(MOSCOW));
+    } else {
+        results.skipped.push(format!(
             "the date functions with TZ={MOSCOW}: no such zone; the package tzdata has it"
-        )),
+        ));
     }
     step("date functions with TZ unset and set");
     let calls = options.calls;
@@ -45,9 +44,9 @@ pub(super) fn tell(
     let rows: Vec<_> = measured.chunks(zones.len()).collect();
     let asked: Vec<Vec<Option<f64>>> =
         subjects.chunks(zones.len()).map(|of| of.iter().map(asks).collect()).collect();
-    explain(&asked, told);
-    told.says.extend(engine(calls, rows.first()));
-    told.tables.push(table(calls, &rows, &asked));
+    explain(&asked, results);
+    results.notes.extend(engine(calls, rows.first()));
+    results.tables.push(table(calls, &rows, &asked));
     Ok(())
 }
 
@@ -56,7 +55,7 @@ fn table(
     rows: &[&[(Measured, Option<Measured>)]],
     asked: &[Vec<Option<f64>>],
 ) -> Table {
-    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let column = Column::new;
     let mut columns = vec![column("", "calls of")];
     for group in ["asks", "here, µs/call", "engine, µs/call"] {
         columns.extend(["unset", "Moscow"].map(|name| column(group, name)));
@@ -87,8 +86,8 @@ fn table(
     Table {
         title: format!(
             "Date functions, CPU time per call ({} calls, the cheapest of {} runs), TZ unset (the zone of this machine) and \
-             TZ={MOSCOW}, with the system calls that each makes (\"asks\"); beside them the thread's of 2016, of the functions of Caché that do the like",
-            thousands(calls),
+             TZ={MOSCOW}, with the system calls of each (\"asks\"); beside them the figures of the thread of 2016, for the functions of Caché that do the same",
+            number(calls),
             super::ROUNDS
         ),
         columns,
@@ -96,23 +95,23 @@ fn table(
     }
 }
 
-/// What InterSystems did to its own functions, done to all of them.
+/// InterSystems made its own functions faster; the engine does that for all functions.
 fn engine(calls: u64, first: Option<&&[(Measured, Option<Measured>)]>) -> Option<String> {
     let (own, engine) = first?.first()?;
     let each = |of: &Measured| of.spent.cpu() as f64 / calls as f64 / 1e3;
     let (own, engine) = (each(own), each(engine.as_ref()?));
     (engine * super::why::CLEARLY < own).then(|| {
         format!(
-            "InterSystems gave Caché date functions of its own: a benchmark took 0.40 s instead of 22.60, TZ unset both \
-             times. The engine does the like for any program of glibc: {} takes {engine:.3} µs instead of {own:.3} here, \
+            "InterSystems wrote its own date functions for Caché: a benchmark then took 0.40 s instead of 22.60, TZ unset both \
+             times. The engine does the same for any program with glibc: {} takes {engine:.3} µs instead of {own:.3} here, \
              TZ unset both times.",
             FUNCTIONS[0].0
         )
     })
 }
 
-/// Which functions ask without TZ, and which not.
-fn explain(asked: &[Vec<Option<f64>>], told: &mut Told) {
+/// Which functions ask the kernel without TZ, and which do not.
+fn explain(asked: &[Vec<Option<f64>>], results: &mut Results) {
     let which = |wanted: fn(f64, f64) -> bool| -> Vec<&str> {
         let fits = |asked: &[Option<f64>]| match asked {
             [Some(unset), Some(set)] => wanted(*unset, *set),
@@ -121,17 +120,17 @@ fn explain(asked: &[Vec<Option<f64>>], told: &mut Told) {
         let rows = FUNCTIONS.iter().zip(asked).filter(|(_, asked)| fits(asked));
         rows.map(|((function, _), _)| *function).collect()
     };
-    let (cured, silent) = (
+    let (fixed, silent) = (
         which(|unset, set| unset >= 0.99 && set == 0.0),
         which(|unset, set| unset == 0.0 && set == 0.0),
     );
-    if !cured.is_empty() {
-        told.says.push(format!(
-            "Without TZ each call asks the kernel about the zone file, and with it none does: {}.",
-            cured.join("; ")
+    if !fixed.is_empty() {
+        results.notes.push(format!(
+            "Without TZ each call asks the kernel about the zone file; with TZ none does: {}.",
+            fixed.join("; ")
         ));
     }
-    if !cured.is_empty() && !silent.is_empty() {
-        told.says.push(format!("These never ask, whatever TZ is: {}.", silent.join("; ")));
+    if !fixed.is_empty() && !silent.is_empty() {
+        results.notes.push(format!("These never ask, with TZ or without: {}.", silent.join("; ")));
     }
 }

@@ -1,8 +1,10 @@
 //! The riddle of 2015: three functions under four settings.
 
 use super::{TzOptions, asks, in_turn, why};
-use crate::measure::{Measured, Subject, thousands};
-use needless_report::{Cell, Column, Table, Told};
+use crate::measure::{Measured, Subject};
+use crate::report::{Cell, Column, Results, Table};
+use crate::step;
+use needless_report::number;
 
 /// The table's rows: how the zone is set.
 pub(super) const SETTINGS: [Setting; 4] = [
@@ -20,7 +22,7 @@ pub(super) struct Setting {
 
 pub(super) const FUNCTIONS: [&str; 3] = ["localtime", "localtime_r", "gmtime"];
 
-/// The blog's seconds for 10⁸ calls, real, user and kernel, in the order of the rows.
+/// The seconds of the blog for 10⁸ calls: real, user and kernel time, in the order of the rows.
 const OF_2015: [[[f64; 3]; 3]; 4] = [
     [[126.6, 51.2, 75.6], [38.3, 38.3, 0.0], [4.0, 4.0, 0.0]],
     [[82.8, 52.4, 30.4], [37.9, 38.0, 0.0], [4.0, 4.0, 0.0]],
@@ -39,11 +41,7 @@ pub(super) struct Line {
     pub(super) asks: Option<f64>,
 }
 
-pub(super) fn tell(
-    options: &TzOptions,
-    told: &mut Told,
-    step: &mut dyn FnMut(&str),
-) -> Result<(), String> {
+pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), String> {
     let mut subjects = Vec::new();
     for (setting, by) in SETTINGS.iter().enumerate() {
         let subject = |function| Subject {
@@ -56,11 +54,12 @@ pub(super) fn tell(
         if by.etc_localtime.is_some()
             && let Err(why) = (Subject { calls: 1, ..subject("time") }).measure()
         {
-            told.skipped.push(format!("the rows \"{}\": {why}", by.name));
+            results.skipped.push(format!("the rows \"{}\": {why}", by.name));
             continue;
         }
         if by.tz == Some(":Asia/Tokyo") && !std::path::Path::new(crate::subject::TOKYO).exists() {
-            told.skipped
+            results
+                .skipped
                 .push(format!("the rows \"{}\": no such zone; the package tzdata has it", by.name));
             continue;
         }
@@ -81,18 +80,18 @@ pub(super) fn tell(
         })
         .collect();
     if lines.iter().any(|line| line.asks.is_none()) {
-        told.skipped.push(
+        results.skipped.push(
             "the system calls of a conversion: they could not be counted (needless doctor)".into(),
         );
     }
-    told.tables.push(table(options.calls, &lines));
-    why::tell(options.calls, &lines, told);
+    results.tables.push(table(options.calls, &lines));
+    results.notes.extend(why::notes(options.calls, &lines));
     Ok(())
 }
 
 fn table(calls: u64, lines: &[Line]) -> Table {
     let library = lines.first().map_or("", |line| &line.own.library);
-    let column = |group: &str, name| Column { group: group.to_owned(), name };
+    let column = Column::new;
     let mut columns = vec![column("", "TZ"), column("", "function")];
     columns
         .extend(["real s", "user s", "sys s", "ns/call", "asks"].map(|name| column("here", name)));
@@ -122,9 +121,9 @@ fn table(calls: u64, lines: &[Line]) -> Table {
     });
     Table {
         title: format!(
-            "{} calls each, {library}, the cheapest of {} runs; beside them the blog's of 2015, 100,000,000 calls in a \
-             virtual machine. \"ns/call\" is CPU time, \"asks\" the system calls of each conversion after the first",
-            thousands(calls),
+            "{} calls each, {library}, the cheapest of {} runs; beside them those of the blog of 2015, 100,000,000 calls \
+             in a virtual machine. \"ns/call\" is CPU time, \"asks\" the system calls of each conversion after the first",
+            number(calls),
             super::ROUNDS,
         ),
         columns,

@@ -1,52 +1,54 @@
 //! The sample of packagecloud's article: a line, ten times time() and localtime(), a line.
 
 use crate::measure::Subject;
+use crate::report::{Cell, Column, Results, Table};
 use needless_model::{Change, Profile, Row};
-use needless_report::{Cell, Column, Table, Told};
 use needless_rules::CheckOptions;
 use std::collections::BTreeMap;
 
 const CALLS: u64 = 10;
 
-pub(super) fn tell(told: &mut Told) {
+pub(super) fn add(results: &mut Results) {
     match traced(None) {
         Ok((profile, calls)) => {
-            told.tables.push(table("TZ unset", &calls));
+            results.tables.push(table("TZ unset", &calls));
             let zone = advised(&profile);
             let stats = asked_again(&calls);
             if stats > 0 {
-                told.says.push(format!(
-                    "With TZ unset, {stats} of {CALLS} conversions asked for /etc/localtime's status again: each after \
+                results.notes.push(format!(
+                    "With TZ unset, {stats} of {CALLS} conversions asked for the status of /etc/localtime again: each after \
                      the first, to see whether the zone has changed."
                 ));
             }
             match zone {
-                Some(zone) => with(&zone, told),
-                None => told.skipped.push(
-                    "the sample with TZ as advised: nothing is advised here (needless run says why)".into(),
+                Some(zone) => with(&zone, results),
+                None => results.skipped.push(
+                    "the sample with TZ as advised: needless advises no TZ here (needless run shows why)".into(),
                 ),
             }
         }
-        Err(why) => told.skipped.push(format!("the sample under the tracer: {why}")),
+        Err(why) => results.skipped.push(format!("the sample under the tracer: {why}")),
     }
 }
 
-fn with(zone: &str, told: &mut Told) {
+fn with(zone: &str, results: &mut Results) {
     match traced(Some(zone)) {
         Ok((_, calls)) => {
-            told.tables.push(table(&format!("TZ={zone}, as advised"), &calls));
+            results.tables.push(table(&format!("TZ={zone}, as advised"), &calls));
             if asked_again(&calls) == 0 {
-                told.says.push(format!("With TZ={zone} none does: the zone is read once."));
+                results
+                    .notes
+                    .push(format!("With TZ={zone} none does: the C library reads the zone once."));
             }
         }
-        Err(why) => told.skipped.push(format!("the sample with TZ={zone}: {why}")),
+        Err(why) => results.skipped.push(format!("the sample with TZ={zone}: {why}")),
     }
 }
 
-/// Call, path, outcome → when it came last, and how often.
+/// Call, path, outcome → time of the last one, and how many.
 type Calls = BTreeMap<(String, String, String), (u64, u64)>;
 
-/// What the conversions of the sample ask: what it asks with them less what it asks without.
+/// The calls of the conversions: those of the sample with them minus those without.
 fn traced(tz: Option<&str>) -> Result<(Profile, Calls), String> {
     let run = |calls| {
         let subject = Subject { function: "sample", calls, tz, ..Subject::default() };
@@ -81,7 +83,7 @@ fn all(profile: &Profile) -> Calls {
     calls
 }
 
-/// Calls that put the same question about the zone file again.
+/// Calls that asked about the zone file again.
 fn asked_again(calls: &Calls) -> u64 {
     let again = calls
         .iter()
@@ -105,7 +107,7 @@ fn advised(profile: &Profile) -> Option<String> {
 
 fn table(setting: &str, calls: &Calls) -> Table {
     let mut rows: Vec<_> = calls.iter().collect();
-    // The last time of each: the first may be before the conversions.
+    // By the last of each: the first may be before the conversions.
     rows.sort_by_key(|(key, (last, _))| (*last, *key));
     let cell = |((call, path, outcome), (_, count)): (&(String, String, String), &(u64, u64))| {
         vec![
@@ -117,7 +119,7 @@ fn table(setting: &str, calls: &Calls) -> Table {
     };
     Table {
         title: format!(
-            "System calls of {CALLS} × time() and localtime() in the sample, {setting} (what it asks without them left out)"
+            "System calls of {CALLS} × time() and localtime() in the sample, {setting} (without the calls that it makes otherwise)"
         ),
         columns: ["call", "path", "outcome", "count"]
             .map(|name| Column { group: String::new(), name })

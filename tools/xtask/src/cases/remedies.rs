@@ -1,29 +1,29 @@
-//! Every remedy that a case's findings offer as a variable, tried: `prove` counts the command with it and
-//! without, and what the finding predicted has to go.
+//! Tries every remedy of a case's findings that changes a variable: `prove` counts the command with and without
+//! it, and the predicted calls must disappear.
 
 use super::stage::{Backend, Remedy, Run, Stage, Told};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Least part of a prediction that has to go, in percent.
+/// The least part of a prediction that must disappear, in percent.
 const LEAST: f64 = 95.0;
 
-/// What came of one remedy.
+/// The result of one remedy.
 pub(super) struct Tried {
     /// "library-search: unset LD_LIBRARY_PATH".
     pub(super) name: String,
-    /// Calls that the finding said would go, those besides them included.
+    /// Calls that the finding predicted to disappear, with the calls that come with them.
     predicted: i64,
-    /// Calls fewer that `prove` counted, of all.
+    /// How many fewer calls `prove` counted, of all.
     went: i64,
-    /// The same of the rows that the finding is about, as `prove` compares them: predicted, went.
+    /// The same for the rows of the finding, as `prove` compares them: predicted, disappeared.
     rows: Option<(u64, i64)>,
     /// Why it could not be compared.
     failure: Option<String>,
 }
 
 impl Tried {
-    /// Whether nearly all of what was predicted went.
+    /// Whether nearly all of the predicted calls disappeared.
     pub(super) fn holds(&self) -> bool {
         let enough = |went: i64, of: i64| went as f64 >= LEAST / 100.0 * of as f64;
         self.failure.is_none()
@@ -31,7 +31,7 @@ impl Tried {
             && self.rows.is_some_and(|(of, went)| enough(went, of as i64))
     }
 
-    /// The line that says so.
+    /// The line to print.
     pub(super) fn line(&self) -> String {
         let Tried { name, predicted, went, rows, failure } = self;
         let so = if self.holds() { "" } else { "  NOT PROVEN" };
@@ -46,7 +46,7 @@ impl Tried {
     }
 }
 
-/// Tries each remedy once, by itself, where it alone is what a finding offers.
+/// Tries each remedy once and alone, if the finding offers only that one.
 pub(super) fn prove(stage: &Stage, told: &[Told], runs: &dyn Fn() -> Result<Run>) -> Vec<Tried> {
     let mut tried: Vec<Tried> = Vec::new();
     for told in told {
@@ -65,7 +65,7 @@ pub(super) fn prove(stage: &Stage, told: &[Told], runs: &dyn Fn() -> Result<Run>
     tried
 }
 
-/// Calls fewer; and of the finding's rows predicted and gone.
+/// How many calls fewer; and of the finding's rows, predicted and disappeared.
 fn counted(
     stage: &Stage,
     told: &Told,
@@ -78,7 +78,7 @@ fn counted(
         let said = proof["reason"].as_str().unwrap_or("calls were not counted in both");
         said.to_owned()
     };
-    // Some programs do not make the same calls twice: as far as counts of one arm differ, they went.
+    // Some programs do not make the same calls twice: the difference within one arm counts as disappeared.
     let before = proof["calls_before"]["most"].as_i64().with_context(reason)?;
     let after = proof["calls_after"]["least"].as_i64().with_context(reason)?;
     let predictions = proof["predictions"].as_array().map_or(&[][..], Vec::as_slice);
@@ -100,10 +100,10 @@ mod tests {
         for (predicted, went, rows, holds) in [
             (100, 95, Some((80, 76)), true),
             (100, 94, Some((80, 80)), false),
-            // The calls went, but more others came.
+            // The calls disappeared, but more others appeared.
             (12, -82, Some((12, 12)), false),
             (100, 100, Some((80, 75)), false),
-            // The rule says nothing of this variable: it should not have advised it.
+            // The rule does not know this variable: it should not have advised it.
             (100, 100, None, false),
         ] {
             let tried = tried(predicted, went, rows);

@@ -1,5 +1,5 @@
-//! One run of a case: in its folder, its environment and, where it changes the machine, namespaces of its
-//! own; under strace or needless.
+//! One run of a case: in its folder, its environment and, if it changes the machine, private namespaces; under
+//! strace or needless.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 const TWENTY: &str = "@/p1:@/p2:@/p3:@/p4:@/p5:@/p6:@/p7:@/p8:@/p9:@/p10:@/p11:@/p12:@/p13:@/p14:@/p15:@/p16:@/p17:@/p18:@/p19:@/p20";
 
-/// What the scripts around a run are written with, and how a run is done by them.
+/// The functions that the scripts around a run use.
 const WORDS: &str = r#"
 own() {
     mkdir -p "$PWD/own"
@@ -32,19 +32,19 @@ helpers=
 const WITHOUT_WAITS: &str =
     "trace=!futex,nanosleep,clock_nanosleep,sched_yield,tgkill,rt_sigreturn,restart_syscall";
 
-/// Who looks on.
+/// What observes a run.
 #[derive(Clone, Copy)]
 pub(super) enum Backend {
     /// `run --backend ptrace`.
     Ptrace,
     /// `run --backend ebpf`.
     Ebpf,
-    /// `read` of strace's log, in which environments are written out or not.
+    /// `read` of a log of strace, with the environments or without.
     Log(bool),
 }
 
 impl Backend {
-    /// Its name in the table.
+    /// Its name in the output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Backend::Ptrace => "ptrace",
@@ -57,15 +57,15 @@ impl Backend {
 /// What all runs have in common.
 pub(super) struct Stage {
     needless: PathBuf,
-    /// Where daemons lie that are not installed but unpacked.
+    /// The root of the daemons that are not installed but unpacked.
     unpacked: PathBuf,
-    /// Where PostgreSQL keeps its programs, each with a colon before it.
+    /// The directories of PostgreSQL's programs, each with a colon before it.
     postgres: String,
-    /// Where the locales of [`Stage::locales`] lie, once they were made.
+    /// The folder of [`Stage::locales`], once they were made.
     locales: OnceCell<Option<tempfile::TempDir>>,
-    /// Where cargo and rustc themselves lie, not a launcher that looks for them; a colon before it.
+    /// The directory of cargo and rustc themselves, not of a launcher for them; a colon before it.
     rust: String,
-    /// Where Go lies, which is often unpacked outside the usual directories; a colon before it.
+    /// The directory of Go, which is often outside the usual ones; a colon before it.
     go: String,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Stage {
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) rule: String,
-    /// Calls that its remedies would save, those besides the needless ones included.
+    /// Calls that its remedies would save, with those that come with the needless ones.
     pub(super) saved: i64,
     /// Its remedies that change a variable.
     pub(super) remedies: Vec<Remedy>,
@@ -87,7 +87,7 @@ pub(super) struct Remedy {
 }
 
 impl Remedy {
-    /// As one would say it.
+    /// As a person would write it.
     pub(super) fn words(&self) -> String {
         match &self.value {
             Some(value) => format!("{}={value}", self.variable),
@@ -99,12 +99,12 @@ impl Remedy {
         let variable = remedy["variable"].as_str()?.to_owned();
         let value = remedy["value"].as_str().map(str::to_owned);
         let sets = match remedy["kind"].as_str()? {
-            // Which value is right the report does not know.
+            // Without a value: the report does not know the right one.
             "set_env" => value.is_some(),
             "unset_env" => true,
             _ => false,
         };
-        // Also what a person is to decide: that is about what else it changes, not about what it saves.
+        // Also those that a person must decide about: they decide about other effects, not about the savings.
         sets.then_some(Remedy { variable, value })
     }
 }
@@ -115,12 +115,12 @@ pub(super) struct Run {
     variables: Vec<String>,
     line: String,
     pub(super) around: String,
-    /// Whether it ends with status 0, or else fails the case.
+    /// Whether it must end with status 0.
     pub(super) succeeds: bool,
 }
 
 impl Stage {
-    /// For this build of needless, in this checkout.
+    /// With this build of needless, in this checkout.
     pub(super) fn new(needless: PathBuf, root: &Path) -> Stage {
         let unpacked = root.join("target/tools/cases");
         let places = [PathBuf::from("/usr/lib/postgresql"), unpacked.join("usr/lib/postgresql")]
@@ -137,7 +137,7 @@ impl Stage {
         Stage { needless, unpacked, postgres, locales: OnceCell::new(), rust, go }
     }
 
-    /// The usual directories, those of what is unpacked, and those of the compilers.
+    /// The usual directories, those of unpacked packages, and those of the compilers.
     fn path(&self) -> String {
         let Stage { rust, go, postgres, .. } = self;
         let unpacked = self.unpacked.display();
@@ -164,8 +164,8 @@ impl Stage {
         (!namespaces).then(|| "namespaces of its own need root".to_owned())
     }
 
-    /// What a script around a run begins with that is to find en_US.UTF-8 in the locale archive, as Debian's
-    /// own tools install it; compiled once. `None` where it cannot be.
+    /// The begin of a script around a run that needs en_US.UTF-8 in the locale archive, as Debian's own tools install
+    /// it; compiled once. `None` if it cannot be compiled.
     pub(super) fn locales(&self) -> Option<String> {
         let folder = self.locales.get_or_init(|| {
             let folder = tempfile::tempdir().ok()?;
@@ -177,7 +177,7 @@ impl Stage {
         Some(format!("mount --bind {} /usr/lib/locale; ", folder.display()))
     }
 
-    /// A case's texts with everything put in.
+    /// The texts of a case with everything filled in.
     pub(super) fn run_of(
         &self,
         folder: &Path,
@@ -199,7 +199,7 @@ impl Stage {
         Run { folder: folder.to_owned(), variables: all, line, around, succeeds: false }
     }
 
-    /// Runs it under `watcher`, whose own environment shall not matter to it.
+    /// Runs it under `watcher`, whose own environment has no effect on it.
     fn perform(&self, run: &Run, watcher: &[&str], sets: bool) -> Result<()> {
         let mut words: Vec<String> = watcher.iter().map(|word| (*word).to_owned()).collect();
         let mut first: Vec<String> = vec![format!("PATH={}", self.path())];
@@ -214,7 +214,7 @@ impl Stage {
         if run.around.is_empty() {
             command.args(&first).args(&words);
         } else {
-            // The run's variables are the watcher's alone: the script around it has the usual ones.
+            // Only the watcher gets the variables of the run; the script around it has the usual ones.
             let script = format!(
                 "set -e\n{WORDS}{}\nset +e\nenv -i \"$@\"\nfor helper in $helpers; do kill $helper; wait $helper; done\ntrue",
                 run.around
@@ -245,13 +245,13 @@ impl Stage {
             run.line,
             run.said()
         );
-        // A server that did not start asks for nothing: that nothing is found would show nothing.
-        ensure!(!unanswered.exists(), "{}: it answered nobody: {}", run.line, run.said());
+        // A server that did not start makes few calls: that nothing is found in it would prove nothing.
+        ensure!(!unanswered.exists(), "{}: it answered no request: {}", run.line, run.said());
         Ok(())
     }
 
-    /// All calls of the command, as strace counts them: but those by which threads wait for one another,
-    /// whose number depends on how slow being traced makes each.
+    /// All calls of the command, as strace counts them, without those by which threads wait for each other: their
+    /// number depends on how much tracing slows each thread.
     pub(super) fn count(&self, run: &Run) -> Result<u64> {
         let out = run.folder.join("strace.count");
         let to = out.display().to_string();
@@ -314,7 +314,7 @@ impl Stage {
             Some(value) => ["--set".to_owned(), format!("{}={value}", remedy.variable)],
             None => ["--unset".to_owned(), remedy.variable.clone()],
         };
-        // Whether the output is the same is for people to look at: some print times and pids.
+        // The output is not compared: some programs print times and process ids.
         let how = ["--count-only", "--ignore-output", ".*", "--backend", backend.name()];
         let start = [&*program, "prove", "-o", &to, &change[0], &change[1]];
         self.perform(run, &[&start[..], &how, &["--"]].concat(), false)?;
@@ -324,7 +324,7 @@ impl Stage {
     }
 }
 
-/// The directory of `program` on the PATH of whoever runs the cases.
+/// The directory of `program` on the PATH of the user who runs the cases.
 fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find(|bin| bin.is_absolute() && bin.join(program).is_file())
@@ -334,11 +334,11 @@ impl Run {
     /// The last line of its standard error.
     fn said(&self) -> String {
         let text = std::fs::read(self.folder.join("stderr")).unwrap_or_default();
-        String::from_utf8_lossy(&text).lines().last().unwrap_or("nothing was said").to_owned()
+        String::from_utf8_lossy(&text).lines().last().unwrap_or("no message").to_owned()
     }
 }
 
-/// What the case works on.
+/// Makes the files that a case works on.
 pub(super) fn prepare(stage: &Stage, folder: &Path, script: &str) -> Result<()> {
     let script = script.replace('@', &folder.display().to_string());
     let mut shell = Command::new("sh");

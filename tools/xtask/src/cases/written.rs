@@ -1,4 +1,4 @@
-//! What cases measured, written into the table that pages of rules take their proof from.
+//! Writes the measurements of cases into the table from which the pages of rules take their proof.
 
 use super::CASES;
 use anyhow::{Context, Result, ensure};
@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 const TABLE: &str = "tools/cases/measured.tsv";
-const HEAD: &str = "# Written by `cargo xtask cases --write`. Columns: rule, program, mended run, calls before and after \
+const HEAD: &str = "# Written by `cargo xtask cases --write`. Columns: rule, program, fixed run, calls before and after \
      (strace), predicted saving under ptrace, eBPF and from a log, other rules in it, machine.\n";
 
-/// Replaces the rows of the cases that were measured, and keeps the others. Rows are in the order of
-/// the cases, whichever part of them was run.
+/// Replaces the rows of the measured cases, and keeps the others. Rows are in the order of the cases, also if only
+/// some of them ran.
 pub(super) fn write(root: &Path, new: &[Measured]) -> Result<()> {
     let path = root.join(TABLE);
     let old = std::fs::read_to_string(&path)
@@ -19,9 +19,9 @@ pub(super) fn write(root: &Path, new: &[Measured]) -> Result<()> {
     let old: Vec<Measured> = old.lines().filter_map(Measured::from_line).collect();
     let mut text = HEAD.to_owned();
     for case in CASES {
-        let (program, mended) = (case.program(), case.mended());
+        let (program, fixed) = (case.program(), case.fixed());
         let is = |row: &&Measured| {
-            row.rule == case.name() && row.program == program && row.mended == mended
+            row.rule == case.name() && row.program == program && row.fixed == fixed
         };
         if let Some(row) = new.iter().chain(&old).find(is) {
             text += &row.line();

@@ -184,7 +184,7 @@ fn processes_of_v1() {
         }
     };
     assert_eq!(cgroup_id(&root).unwrap_err().kind(), ErrorKind::InvalidInput, "of v2 only");
-    // cpuset takes no process before it is told its processors; name=systemd and others do.
+    // cpuset takes no process before its processors are set; name=systemd and others do.
     let mut group = Group { dir: root.join(&name), name, children: Vec::new(), mounted };
     let allowed = fs::create_dir(&group.dir)
         .and_then(|()| fs::create_dir(group.dir.join("sub")))
@@ -334,9 +334,9 @@ fn by_path() {
         assert_eq!(find_cgroup(&format!("/{}/x.service", group.name)).unwrap(), dir);
         assert_eq!(find_cgroup(&group.name).unwrap(), group.dir);
         assert!(find_cgroup(&format!("/{}/../..", group.name)).is_err());
-        assert!(find_cgroup("").unwrap_err().contains("is no cgroup"));
+        assert!(find_cgroup("").unwrap_err().to_string().contains("is not a cgroup"));
     }
-    let error = find_cgroup("/needless/nowhere").unwrap_err();
+    let error = find_cgroup("/needless/nowhere").unwrap_err().to_string();
     assert!(error.starts_with("no cgroup /needless/nowhere here, nor below /"), "{error}");
     assert!(!error.contains('\n'));
     assert!(cgroup_mount().is_some());

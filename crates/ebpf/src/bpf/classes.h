@@ -1,0 +1,86 @@
+/* Calls without a path that rules ask about: their class, by their arguments. */
+#pragma once
+#include "current.h"
+#include "maps.h"
+#include "queries.h"
+
+/* proc.stdio */
+#define LOOKED 1
+#define TERMINAL 2	/* standard output is one */
+#define DISCARDED 8	/* standard output is /dev/null */
+#define PARTNER 4	/* standard input is a pipe or a socket: its writer may wait for our output */
+
+#define S_IFMT 0170000
+#define S_IFCHR 0020000
+#define S_IFIFO 0010000
+#define S_IFSOCK 0140000
+#define NULL_DEVICE (1 << 20 | 3)
+
+static __always_inline struct inode *stream(struct task_struct *task, __u32 fd)
+{
+	struct file **files = BPF_CORE_READ(task, files, fdt, fd);
+	struct file *file = NULL;
+	if (!files || bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
+		return NULL;
+	return BPF_CORE_READ(file, f_inode);
+}
+
+static __always_inline __u32 streams(struct task_struct *task)
+{
+	struct inode *in = stream(task, 0), *out = stream(task, 1);
+	__u32 known = LOOKED;
+	if (!out)
+		known |= TERMINAL;
+	else if ((BPF_CORE_READ(out, i_mode) & S_IFMT) == S_IFCHR)
+		known |= BPF_CORE_READ(out, i_rdev) == NULL_DEVICE ? DISCARDED : TERMINAL;
+	__u32 kind = in ? BPF_CORE_READ(in, i_mode) & S_IFMT : 0;
+	if (kind == S_IFIFO || kind == S_IFSOCK)
+		known |= PARTNER;
+	return known;
+}
+
+/* The class of a connect by its peer, or NONE: struct sockaddr_un, sockaddr_in, sockaddr_in6. */
+static __always_inline __u8 peer(__u64 address)
+{
+	struct { __u16 family; __u8 rest[10]; } to = {};
+	if (bpf_probe_read_user(&to, sizeof(to), (void *)address))
+		return NONE;
+	const char log[] = "/dev/log";
+	switch (to.family) {
+	case 1: /* AF_UNIX */
+#pragma unroll
+		for (int i = 0; i < sizeof(log); i++)
+			if (to.rest[i] != log[i])
+				return NONE;
+		return ARG_CLASS_SYSTEM_LOG;
+	case 2: /* AF_INET */
+	case 10: /* AF_INET6 */
+		return to.rest[0] == 0 && to.rest[1] == 53 ? ARG_CLASS_NAME_SERVER : NONE;
+	}
+	return NONE;
+}
+
+/* The class of a call, or NONE; and in `epoch` a number that differs if the call does not repeat the one before. */
+static __always_inline __u8 class_of(const volatile struct call *call, const struct text_scratch *s,
+				     struct proc *proc, struct task_struct *task, __u64 *epoch)
+{
+	__u64 before;
+	*epoch = 1;
+	switch (call->decider) {
+	case DECIDER_OUTPUT:
+		if (!proc->stdio)
+			proc->stdio = streams(task);
+		if (proc->stdio & TERMINAL)
+			return NONE;
+		if (proc->stdio & PARTNER && bpf_core_field_exists(task->ioac.syscr))
+			*epoch += BPF_CORE_READ(task, ioac.syscr);
+		return proc->stdio & DISCARDED ? ARG_CLASS_DISCARDED_OUTPUT : ARG_CLASS_SMALL_OUTPUT;
+	case DECIDER_HEAP:
+		before = proc->heap;
+		proc->heap = argument(s, 0);
+		return proc->heap < before ? ARG_CLASS_HEAP_SHRINKS : ARG_CLASS_HEAP_GROWS;
+	case DECIDER_PEER:
+		return peer(argument(s, 1));
+	}
+	return call->query_or_class;
+}

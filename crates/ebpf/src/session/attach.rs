@@ -1,0 +1,108 @@
+//! Loads and attaches the programs.
+
+use crate::session::wire::{self, Here};
+use crate::{Scope, SessionError, SessionOptions};
+use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
+use zerocopy::IntoBytes;
+
+/// The programs, compiled by build.rs.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/needless.bpf.o"));
+
+/// The first complaint of libbpf.
+static COMPLAINT: Mutex<String> = Mutex::new(String::new());
+
+fn listen(level: PrintLevel, text: String) {
+    // The warning is harmless: what matters fails later, with another complaint.
+    if level == PrintLevel::Warn
+        && !text.contains("RLIMIT_MEMLOCK")
+        && let Ok(mut complaint) = COMPLAINT.lock()
+        && complaint.is_empty()
+    {
+        *complaint = text.trim().lines().next().unwrap_or_default().to_owned();
+    }
+}
+
+/// The programs at work.
+pub(crate) struct Attached {
+    /// Dropped first: then nothing is counted any more.
+    pub(crate) links: Vec<Link>,
+    pub(crate) object: Object,
+}
+
+/// Loads the programs with these settings, and attaches them.
+pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attached, SessionError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    if let Ok(mut complaint) = COMPLAINT.lock() {
+        complaint.clear();
+    }
+    // libbpf raises it where maps are locked memory (before Linux 5.11); the launched command gets the old limit.
+    let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+    let object = load(target, options);
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
+    let object = object.map_err(|error| refused(&error))?;
+    let mut links = Vec::new();
+    for program in object.progs_mut() {
+        if program.autoload() {
+            links.push(program.attach().map_err(|error| refused(&error))?);
+        }
+    }
+    Ok(Attached { links, object })
+}
+
+fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
+    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+    let settings = wire::settings(*target, options, &here()?);
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name.ends_with(".rodata.settings") {
+            map.set_initial_value(settings.as_bytes())?;
+        } else if name == "rows" || name == "sent_paths" {
+            let rows = u32::try_from(options.limits.rows).unwrap_or(u32::MAX);
+            map.set_max_entries(rows.clamp(1, 65_536))?;
+        } else if (name == "entry_times" && !options.latency)
+            || (name == "counters" && !options.all)
+        {
+            map.set_max_entries(1)?;
+        } else if name == "procs" {
+            map.set_max_entries(options.room.processes)?;
+        } else if name == "entry_times" {
+            map.set_max_entries(options.room.threads)?;
+        }
+    }
+    for mut program in open.progs_mut() {
+        if program.name() == "sys_enter" && !options.latency {
+            program.set_autoload(false);
+        }
+    }
+    open.load()
+}
+
+fn here() -> libbpf_rs::Result<Here> {
+    // Two outputs of a keyed hash; its key comes from the kernel's random numbers.
+    let random = RandomState::new();
+    Ok(Here {
+        key: [random.hash_one(0), random.hash_one(1)],
+        pid: std::process::id(),
+        pid_namespace: pid_namespace(),
+        cpus: libbpf_rs::num_possible_cpus()? as u32,
+    })
+}
+
+/// The inode number of the pid namespace of needless.
+pub(crate) fn pid_namespace() -> u32 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino() as u32)
+}
+
+/// Why libbpf failed.
+fn refused(error: &libbpf_rs::Error) -> SessionError {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return SessionError::NoTypes;
+    }
+    let complaint = COMPLAINT.lock().map(|text| text.clone()).unwrap_or_default();
+    let complaint = if complaint.is_empty() { complaint } else { format!(" ({complaint})") };
+    SessionError::Load(format!("{error}{complaint}"))
+}

@@ -1,0 +1,118 @@
+//! At the end: the questions that rows belong to, and the profile.
+
+use super::{Events, cpu_time, set_cpu_time};
+use crate::Observed;
+use crate::session::layout::RowKey;
+use needless_host::Stack;
+use needless_model::{
+    ArgClass, Backend, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
+};
+use std::collections::HashMap;
+
+impl Events {
+    /// Stores the CPU time of processes that still live.
+    pub(crate) fn set_cpu_times_of_live(&mut self) {
+        for (pid, number) in &self.live {
+            let Some(image) = self.images.get(number) else { continue };
+            let Some((user, system)) = cpu_time(*pid) else { continue };
+            let process = self.builder.process_mut(image.id);
+            let (before_user, before_system) = image.earlier;
+            let user = user.saturating_sub(before_user);
+            set_cpu_time(process, user, system.saturating_sub(before_system));
+        }
+    }
+
+    /// Counts the calls of execve that succeeded.
+    pub(crate) fn count_execs(&mut self) {
+        for exec in std::mem::take(&mut self.execs) {
+            let name = if exec.by_descriptor { "execveat" } else { "execve" };
+            let about = (self.builder.call(name), Query::Exec, false);
+            let question = self.question(exec.image, about, exec.moved, &exec.path);
+            let Some(question) = question else { continue };
+            let tally = Tally { count: 1, ..Tally::default() };
+            self.builder.tally(question, Some(Ok(())), tally);
+        }
+    }
+
+    /// The rows that have snapshots, with no position yet.
+    pub(crate) fn sampled_rows(&self) -> HashMap<RowKey, usize> {
+        self.samples.iter().map(|sample| (sample.key, usize::MAX)).collect()
+    }
+
+    /// The profile, and the snapshots with the positions of their rows.
+    pub(crate) fn observed(
+        self,
+        facts: Facts,
+        window: Window,
+        rows: &HashMap<RowKey, usize>,
+    ) -> Observed {
+        let stacks = self.samples.into_iter().filter_map(|sample| {
+            let row = *rows.get(&sample.key).filter(|row| **row != usize::MAX)?;
+            Some(Stack { row, ..sample.stack })
+        });
+        Observed {
+            stacks: stacks.collect(),
+            profile: self.builder.finish(Backend::Ebpf, facts, window),
+            roots: self.roots,
+            cgroups: self.cgroups,
+        }
+    }
+
+    /// The process that the kernel numbered `image`.
+    pub(crate) fn process(&self, image: u32) -> Option<ProcId> {
+        self.images.get(&image).map(|image| image.id)
+    }
+
+    /// The question about the path with hash `path`; `None` if its text or the process is not
+    /// known.
+    pub(crate) fn question_by_hash(
+        &mut self,
+        image: u32,
+        about: (CallId, Query, bool),
+        moved: bool,
+        path: u64,
+    ) -> Option<QuestionId> {
+        let text = self.texts.get(&path)?.clone();
+        self.question(image, about, moved, &text)
+    }
+
+    /// The question behind calls without a path that have this class.
+    pub(crate) fn detail(
+        &mut self,
+        image: u32,
+        call: CallId,
+        detail: ArgClass,
+    ) -> Option<QuestionId> {
+        let image = self.images.get(&image)?;
+        Some(self.builder.detail(image.id, call, detail))
+    }
+
+    fn question(
+        &mut self,
+        image: u32,
+        (call, query, from_dir_fd): (CallId, Query, bool),
+        moved: bool,
+        text: &str,
+    ) -> Option<QuestionId> {
+        let image = self.images.get(&image)?;
+        let absolute;
+        let path = match &image.directory {
+            Some(directory) if !text.starts_with('/') && !from_dir_fd && !moved => {
+                absolute = match text {
+                    "" => String::new(),
+                    _ => format!("{}/{text}", directory.trim_end_matches('/')),
+                };
+                &absolute
+            }
+            _ => text,
+        };
+        Some(self.builder.question(image.id, Question { call, query, path, from_dir_fd }))
+    }
+
+    /// The ABI of a program, by its calls: the machine's own or the 32-bit one.
+    pub(crate) fn note_width(&mut self, image: u32, compat: bool) {
+        if let Some(image) = self.images.get(&image) {
+            self.builder.process_mut(image.id).is_64bit.get_or_insert(!compat);
+        }
+    }
+}

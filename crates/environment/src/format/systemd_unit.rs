@@ -1,0 +1,174 @@
+//! Units of systemd, of the system and of users, and the files that their `EnvironmentFile=` names.
+
+use super::{environment_file, systemd};
+use crate::channel::{Channel, Started};
+use crate::config_format::{
+    CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
+};
+use crate::running::{systemd_runs, unit_will_use};
+use crate::sources::home;
+use crate::unit::{self, SettingKind, Unit};
+use needless_model::Confidence;
+
+/// A drop-in of a system unit.
+pub static SYSTEMD_UNIT: ConfigFormat = ConfigFormat {
+    name: "systemd unit",
+    files: "/etc/systemd/system/UNIT.d/zz-needless.conf",
+    reaches: "the unit's processes, unless a program in it builds a new environment",
+    effect: "systemctl daemon-reload, then a restart of the unit",
+    check: &["systemd-analyze", "verify"],
+    check_style: CheckStyle::UnitDropIn,
+    find: systemd::find,
+    put: systemd::put,
+    // Not system.conf or journald.conf, which have no [Service].
+    is_file: |path, _| path.below("/systemd/system/") && path.below(".d/") && path.ends(".conf"),
+    locate: |query| match query.channel {
+        Channel::Unit { name, how } => vec![system_unit(query, name, *how)],
+        _ => Vec::new(),
+    },
+    reload: &["systemctl", "daemon-reload"],
+    verify: Some(Verify {
+        uses: |restart, variable, value| uses(restart, false, variable, value),
+        rival: RIVAL,
+    }),
+    ..DEFAULT
+};
+
+/// A file that a unit's `EnvironmentFile=` names. Which units do, their own format finds out.
+pub static ENVIRONMENT_FILE: ConfigFormat = ConfigFormat {
+    name: "EnvironmentFile",
+    files: "what EnvironmentFile= of a unit names",
+    reaches: "the units that name it; stronger than Environment=",
+    effect: "a restart of the unit",
+    find: environment_file::find,
+    put: environment_file::put,
+    ..DEFAULT
+};
+
+/// A drop-in of a user's unit.
+pub static USER_UNIT: ConfigFormat = ConfigFormat {
+    name: "systemd user unit",
+    files: "~/.config/systemd/user/UNIT.d/zz-needless.conf",
+    reaches: "the unit's processes",
+    effect: "systemctl --user daemon-reload, then a restart of the unit",
+    check: &["systemd-analyze", "--user", "verify"],
+    check_style: CheckStyle::UnitDropIn,
+    find: systemd::find,
+    put: systemd::put,
+    is_file: |path, _| path.below("/systemd/user/") && path.below(".d/") && path.ends(".conf"),
+    locate: |query| match query.channel {
+        Channel::UserUnit { name, uid } => user_unit(query, name, *uid).into_iter().collect(),
+        _ => Vec::new(),
+    },
+    reload: &["systemctl", "--user", "daemon-reload"],
+    verify: Some(Verify {
+        uses: |restart, variable, value| uses(restart, true, variable, value),
+        rival: RIVAL,
+    }),
+    ..DEFAULT
+};
+
+/// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
+const DROP_IN: &str = "/zz-needless.conf";
+const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
+
+fn uses(
+    restart: &[String],
+    user: bool,
+    variable: &str,
+    value: Option<&str>,
+) -> Option<(bool, String)> {
+    let unit = restart.last().filter(|_| systemd_runs())?;
+    unit_will_use(unit, user, variable, value).map(|uses| (uses, unit.clone()))
+}
+
+fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLocation {
+    use Confidence::{High, Low, Medium};
+    let unit = unit::read(query.root, name, query.variable, None);
+    let restart = ["systemctl", "restart", name];
+    let (confidence, why) = match how {
+        Started::Directly => (High, format!("systemd itself starts it, as {name}")),
+        Started::ByAnother => (
+            Medium,
+            format!(
+                "it belongs to {name}, but another program in that unit started it, which may not pass the variable on"
+            ),
+        ),
+        Started::Unknown => {
+            (Medium, format!("it belongs to {name}; how it was started could not be read"))
+        }
+        Started::Rebuilt => (
+            Low,
+            format!(
+                "it belongs to {name}, but its environment does not come from systemd: another program built it"
+            ),
+        ),
+    };
+    if let Some(file) = from_file(&unit) {
+        // What reaches the process is as uncertain as what the unit itself sets.
+        let why = if confidence == High { reads(name) } else { why };
+        return ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence)
+            .restart(&restart)
+            .caveat("It reaches every unit that names that file.");
+    }
+    if let Some(why) = removed(&unit) {
+        return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
+    }
+    let file = format!("/etc/systemd/system/{name}.d{DROP_IN}");
+    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(&restart);
+    let value = query.process().and_then(|process| process.initial.text());
+    let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
+    if value.is_some_and(|value| !in_its_files(value)) {
+        location.caveat(
+            "It was started with a value that is in none of its files: if its command sets the variable, that is \
+             stronger.",
+        )
+    } else {
+        location
+    }
+}
+
+fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLocation> {
+    use Confidence::{High, Low, Medium};
+    let home = home(query.root, uid)?;
+    let unit = unit::read(query.root, name, query.variable, Some(&home));
+    let restart = ["systemctl", "--user", "restart", name];
+    let direct = query.process().is_some_and(|process| {
+        process.marks.get("SYSTEMD_EXEC_PID") == Some(&process.own_pid.to_string())
+    });
+    let (confidence, why) = if direct {
+        (High, format!("the user's systemd starts {name}"))
+    } else {
+        (Medium, format!("it belongs to {name}, but another program in that unit started it"))
+    };
+    if let Some(file) = from_file(&unit) {
+        let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, reads(name), confidence);
+        return Some(location.restart(&restart));
+    }
+    if let Some(why) = removed(&unit) {
+        return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
+    }
+    let file = format!("{home}/.config/systemd/user/{name}.d{DROP_IN}");
+    Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
+}
+
+/// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.
+fn from_file(unit: &Unit) -> Option<String> {
+    let setting = unit.effective().filter(|setting| setting.kind == SettingKind::File)?;
+    Some(setting.file.clone())
+}
+
+fn reads(unit: &str) -> String {
+    format!("{unit} reads it (EnvironmentFile=), and it is stronger than Environment=")
+}
+
+/// Why no drop-in of ours helps, where `UnsetEnvironment=` of another file removes the variable.
+fn removed(unit: &Unit) -> Option<String> {
+    let setting = unit.effective().filter(|setting| setting.kind == SettingKind::Unset)?;
+    (!setting.file.ends_with(DROP_IN)).then(|| {
+        format!(
+            "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
+            setting.file, setting.line
+        )
+    })
+}

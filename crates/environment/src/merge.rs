@@ -1,0 +1,213 @@
+//! Merges changes at one place: one change for all that want it.
+
+use crate::config_format::ConfigLocation;
+use crate::redact::{HIDDEN, secret};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::mem::take;
+
+/// A change at a place, for all processes that need it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeRequest {
+    /// The place.
+    pub location: ConfigLocation,
+    /// The variable.
+    pub variable: String,
+    /// Its value; `None`: to be removed.
+    pub value: Option<String>,
+    /// What to know before it is made.
+    pub caveats: Vec<String>,
+    /// The processes or units that get it, as names to show.
+    pub targets: Vec<String>,
+}
+
+/// "TZ=UTC", "TZ removed", for a screen and the journal: without a secret value.
+pub fn label(variable: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) if secret(variable, value) => format!("{variable}={HIDDEN}"),
+        Some(value) => format!("{variable}={value}"),
+        None => format!("{variable} removed"),
+    }
+}
+
+/// A list without repetitions, in the order of arrival. A report may name thousands, so duplicates are found by hash.
+#[derive(Debug)]
+struct Distinct<T> {
+    list: Vec<T>,
+    seen: HashSet<T>,
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    fn of(all: impl IntoIterator<Item = T>) -> Distinct<T> {
+        let mut distinct = Distinct { list: Vec::new(), seen: HashSet::new() };
+        all.into_iter().for_each(|one| distinct.add(one));
+        distinct
+    }
+
+    fn add(&mut self, one: T) {
+        if self.seen.insert(one.clone()) {
+            self.list.push(one);
+        }
+    }
+}
+
+/// What is wanted at one place for one variable.
+struct Wanted {
+    /// The first request.
+    first: ChangeRequest,
+    values: Distinct<Option<String>>,
+    caveats: Distinct<String>,
+    targets: Distinct<String>,
+}
+
+/// How many contradicting values are shown.
+const NAMED: usize = 4;
+
+/// Each place once for each variable, for all that want the same value there; and a sentence for each place where
+/// different values are wanted, which gets none of them.
+pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut known = HashMap::new();
+    for mut first in all {
+        let ConfigLocation { format, file, part, .. } = &first.location;
+        let key = (format.name, file.clone(), part.clone(), first.variable.clone());
+        let value = first.value.clone();
+        let (caveats, targets) = (take(&mut first.caveats), take(&mut first.targets));
+        match known.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(wanted.len());
+                let values = Distinct::of([value]);
+                let (caveats, targets) = (Distinct::of(caveats), Distinct::of(targets));
+                wanted.push(Wanted { first, values, caveats, targets });
+            }
+            Entry::Occupied(entry) => {
+                let there = &mut wanted[*entry.get()];
+                there.values.add(value);
+                caveats.into_iter().for_each(|one| there.caveats.add(one));
+                targets.into_iter().for_each(|one| there.targets.add(one));
+            }
+        }
+    }
+    let (mut merged, mut conflicts) = (Vec::new(), Vec::new());
+    for Wanted { first, values, caveats, targets } in wanted {
+        let values = values.list.iter().map(|value| label(&first.variable, value.as_deref()));
+        let values: Vec<String> = values.collect();
+        match values.len().checked_sub(NAMED) {
+            _ if values.len() == 1 => {
+                merged.push(ChangeRequest {
+                    caveats: caveats.list,
+                    targets: targets.list,
+                    ..first
+                });
+            }
+            Some(more @ 1..) => {
+                let shown = values[..NAMED].join(", ");
+                conflicts.push(conflict(&first, &format!("{shown} and {more} other values")));
+            }
+            _ => conflicts.push(conflict(&first, &values.join(" and "))),
+        }
+    }
+    (merged, conflicts)
+}
+
+fn conflict(target: &ChangeRequest, values: &str) -> String {
+    format!(
+        "{}: {values} are wanted there: change one at a time (--rule, --pid, --unit with --set)",
+        target.location.label
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CRONTAB, SUPERVISORD};
+    use needless_model::Confidence;
+    use std::cell::Cell;
+
+    fn target(file: &str, part: Option<&str>, value: &str, whom: &str) -> ChangeRequest {
+        let location = ConfigLocation {
+            format: if part.is_some() { &SUPERVISORD } else { &CRONTAB },
+            file: Some(file.into()),
+            part: part.map(str::to_owned),
+            label: file.into(),
+            why: String::new(),
+            confidence: Confidence::High,
+            restart: Vec::new(),
+            caveat: None,
+            owner: None,
+        };
+        let (variable, value) = ("TZ".into(), Some(value.into()));
+        ChangeRequest {
+            location,
+            variable,
+            value,
+            caveats: vec!["c".into()],
+            targets: vec![whom.into()],
+        }
+    }
+
+    #[test]
+    fn each_place_once_each_part_by_itself_and_no_two_values() {
+        let (merged, conflicts) = merged(vec![
+            target("/a", None, "UTC", "x[1]"),
+            target("/a", None, "UTC", "x[2]"),
+            target("/s", Some("web"), "UTC", "y[3]"),
+            target("/s", Some("db"), "UTC", "y[4]"),
+            target("/b", None, "UTC", "z[5]"),
+            target("/b", None, "Asia/Tokyo", "z[6]"),
+            target("/b", None, "UTC", "z[7]"),
+        ]);
+        let targets: Vec<_> = merged.iter().map(|target| target.targets.join(" ")).collect();
+        assert_eq!(targets, ["x[1] x[2]", "y[3]", "y[4]"]);
+        assert_eq!(merged[0].caveats, ["c"]);
+        assert_eq!(conflicts.len(), 1);
+        assert!(conflicts[0].contains("TZ=UTC and TZ=Asia/Tokyo"), "{conflicts:?}");
+    }
+
+    thread_local!(static COMPARED: Cell<u64> = const { Cell::new(0) });
+
+    #[derive(Clone, Debug)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Counted) -> bool {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl Hash for Counted {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn what_is_there_already_is_not_looked_for_one_by_one() {
+        let distinct = Distinct::of((0..20_000).chain(0..20_000).map(Counted));
+        let values: Vec<u32> = distinct.list.iter().map(|one| one.0).collect();
+        assert_eq!(values, (0..20_000).collect::<Vec<_>>());
+        // One comparison for each repetition; a few more where hashes begin alike.
+        assert!(COMPARED.get() < 40_000, "{}", COMPARED.get());
+    }
+
+    /// Would take minutes if each were compared with all before.
+    #[test]
+    fn many_values_at_one_place_and_many_places_are_no_more_work_each() {
+        let n = 100_000;
+        let one = (0..n).map(|n| target("/a", None, &format!("JST-{n}"), &format!("x[{n}]")));
+        let (merged, conflicts) = super::merged(one.collect());
+        assert!(merged.is_empty());
+        let [said] = conflicts.as_slice() else { panic!("{conflicts:?}") };
+        assert!(said.contains("TZ=JST-3 and 99996 other values are wanted"), "{said}");
+        let apart = (0..n).map(|n| target(&format!("/{n}"), None, "UTC", &format!("x[{n}]")));
+        let (merged, conflicts) = super::merged(apart.collect());
+        assert_eq!((merged.len(), conflicts.len()), (n, 0));
+        let all = (0..n).map(|n| target("/a", None, "UTC", &format!("x[{n}]")));
+        let (merged, _) = super::merged(all.collect());
+        assert_eq!((merged.len(), merged[0].targets.len()), (1, n));
+    }
+}

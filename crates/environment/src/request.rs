@@ -1,0 +1,204 @@
+//! From a change that somebody wants to the place where it is made.
+
+use crate::change_request::check_target;
+use crate::fix::{location_of_file, plan};
+use crate::ignored::ignored;
+use crate::running::{main_process, processes_of_unit, run, systemd_runs, unit_name};
+use crate::trace_variable::{trace_unit, trace_variable};
+use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
+use needless_host::{ProcInfo, Root, ancestry, root_of};
+use std::path::PathBuf;
+
+/// A change of a variable that somebody wants, and for which program.
+pub struct Request {
+    /// The rule whose remedy it is; `None` where the user named the change.
+    pub rule: Option<String>,
+    /// The variable.
+    pub variable: String,
+    /// Its value; `None`: to be removed.
+    pub value: Option<String>,
+    /// What to know before.
+    pub caveat: Option<String>,
+    /// For which program.
+    pub subject: Subject,
+}
+
+/// What a change is for.
+#[derive(Clone)]
+pub enum Subject {
+    /// A process.
+    Process(u32),
+    /// A systemd unit.
+    Unit(String),
+    /// Whatever reads this file, or the named part of it.
+    File(PathBuf, Option<String>),
+    /// Nothing that can be changed, and why.
+    Gone(String),
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&label(&self.variable, self.value.as_deref()))
+    }
+}
+
+/// Checks the name of a variable.
+///
+/// # Errors
+/// When a shell could not set a variable of this name.
+pub fn check_variable(variable: &str) -> Result<(), EnvironmentError> {
+    let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if variable.is_empty() || !variable.chars().all(known) {
+        return Err(format!("{variable:?} is not a valid variable name").into());
+    }
+    Ok(())
+}
+
+fn own_root() -> Result<Root, EnvironmentError> {
+    Ok(Root::own().map_err(|error| format!("cannot open /: {error}"))?)
+}
+
+/// The ancestors of the process `pid`, itself last, and where its `variable` comes from.
+///
+/// # Errors
+/// In a sentence: there is no such process, or its files are closed to this user.
+pub fn origin_of_process(
+    pid: u32,
+    variable: &str,
+) -> Result<(Vec<ProcInfo>, VariableTrace), EnvironmentError> {
+    let chain = ancestry(pid, variable)?;
+    let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+    let root = root_of(me).map_err(|error| unreadable(me, &error))?;
+    let origin = trace_variable(&chain, variable, &root);
+    Ok((chain, origin))
+}
+
+/// Why the files of a process cannot be read, and what to do.
+fn unreadable(process: &ProcInfo, error: &std::io::Error) -> String {
+    let who = format!("{}[{}]", process.name(), process.pid);
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => {
+            format!("{who}: cannot read its files: it belongs to another user; run this with sudo")
+        }
+        std::io::ErrorKind::PermissionDenied => format!(
+            "{who}: cannot read its files: this root lacks CAP_SYS_PTRACE, or a security module forbids it"
+        ),
+        _ => format!("{who}: cannot read its files: {error}"),
+    }
+}
+
+/// Where `variable` of a unit that does not run would come from.
+///
+/// # Errors
+/// In a sentence: there is no such unit.
+pub fn origin_of_stopped_unit(
+    unit: &str,
+    variable: &str,
+) -> Result<VariableTrace, EnvironmentError> {
+    let name = unit_name(unit);
+    trace_unit(&name, variable, &own_root()?).ok_or_else(|| {
+        format!("there is no unit {name}: `systemctl list-unit-files` lists all units").into()
+    })
+}
+
+/// Finds the place for a change.
+///
+/// # Errors
+/// In a sentence: there is none, the value is wrong for the programs that would get it, or a comment in the place
+/// says to leave the rule's finding alone.
+pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
+    let (location, named) = locate(request, disk)?;
+    let change = ChangeRequest {
+        location,
+        variable: request.variable.clone(),
+        value: request.value.clone(),
+        caveats: request.caveat.iter().cloned().collect(),
+        targets: named.into_iter().collect(),
+    };
+    match comment_against(request, &change, disk) {
+        Some(comment) => Err(format!("not done: {comment}").into()),
+        None => Ok(change),
+    }
+}
+
+/// What a comment in the place says, if it says to leave the rule's finding alone.
+fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Option<String> {
+    let rule = request.rule.as_deref()?;
+    let plan = plan(&change.location, &change.variable, change.value.as_deref(), disk).ok()?;
+    ignored(&plan, rule, disk)
+}
+
+/// The place, and the process or unit as a name for people.
+fn locate(
+    request: &Request,
+    disk: &Disk,
+) -> Result<(ConfigLocation, Option<String>), EnvironmentError> {
+    let Request { variable, value, .. } = request;
+    let value = value.as_deref();
+    match &request.subject {
+        Subject::Gone(why) => Err(why.clone().into()),
+        Subject::File(file, part) => {
+            let path = file.to_str().ok_or("the file's name is not UTF-8")?;
+            let location = location_of_file(path, part.as_deref(), disk)?;
+            // An image has its own files. Its zones have the same names as ours, if we have any.
+            let root = own_root()?;
+            let is_path = value.is_some_and(|value| value.trim_start_matches(':').starts_with('/'));
+            if root.is_dir("/usr/share/zoneinfo") && !(is_path && location.format.is_of_image()) {
+                check_target(variable, value, &[], &root)?;
+            }
+            Ok((location, None))
+        }
+        Subject::Process(pid) => {
+            let (chain, origin) = origin_of_process(*pid, variable)?;
+            let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+            if !me.shares_root && !sees_our_files(me, &origin) {
+                return Err(
+                    "it runs in a container or another root: change the file that starts it \
+                            (--in FILE)"
+                        .into(),
+                );
+            }
+            let exes: Vec<String> = me.exe.iter().cloned().collect();
+            check_target(variable, value, &exes, &own_root()?)?;
+            Ok((best(origin)?, Some(format!("{}[{pid}]", me.name()))))
+        }
+        Subject::Unit(unit) => {
+            let origin = match main_process(unit) {
+                Some(pid) => origin_of_process(pid, variable)?.1,
+                None => origin_of_stopped_unit(unit, variable)?,
+            };
+            let exe = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+            let exes = processes_of_unit(unit).into_iter().filter_map(exe);
+            let exes: Vec<String> = exes.map(|exe| exe.to_string_lossy().into_owned()).collect();
+            check_target(variable, value, &exes, &own_root()?)?;
+            Ok((best(origin)?, Some(unit.clone())))
+        }
+    }
+}
+
+/// Whether the process sees our file at the place of the change.
+fn sees_our_files(process: &ProcInfo, origin: &VariableTrace) -> bool {
+    let file = origin.locations.first().and_then(|location| location.file.as_deref());
+    process.sees_ours(file.unwrap_or("/etc"))
+}
+
+fn best(origin: VariableTrace) -> Result<ConfigLocation, EnvironmentError> {
+    let mut locations = origin.locations.into_iter();
+    locations.next().ok_or_else(|| "no place is known where a change would reach it".into())
+}
+
+/// Runs what makes a change take effect, such as `systemctl daemon-reload`. Returns a sentence where that has to
+/// be run elsewhere.
+///
+/// # Errors
+/// As of [`run`].
+pub fn take_effect(command: &[String]) -> Result<Option<String>, EnvironmentError> {
+    match command {
+        [] => Ok(None),
+        [name, ..] if name == "systemctl" && !systemd_runs() => {
+            let command = command.join(" ");
+            Ok(Some(format!("systemd does not run here: run `{command}` where it does")))
+        }
+        _ => run(command).map(|_| None),
+    }
+}

@@ -1,0 +1,66 @@
+//! The variables of a unit in whose control group a process runs although another program started it: that program
+//! decides whether they reach the process.
+
+use crate::channel::Channel;
+use crate::unit;
+use needless_host::{ProcInfo, Root};
+use needless_model::{Assignment, Visibility};
+
+/// The settings of the unit around the last process of `chain`, which was started by `channel`.
+pub(crate) fn assignments(
+    root: &Root,
+    variable: &str,
+    channel: &Channel,
+    chain: &[ProcInfo],
+) -> Vec<Assignment> {
+    let Some(me) = chain.last() else { return Vec::new() };
+    let of_unit = matches!(channel, Channel::Unit { .. } | Channel::UserUnit { .. });
+    let Some(name) = unit_of(&me.cgroup).filter(|_| !of_unit) else { return Vec::new() };
+    let unit = unit::read(root, name, variable, None);
+    let holds = unit.effective();
+    let found = unit.settings.iter().map(|setting| {
+        let says = match &setting.value {
+            Some(value) => format!("{variable}={value}"),
+            None => format!("{variable} removed or passed on"),
+        };
+        let reaches = if Some(setting) == holds {
+            through(channel, variable, name)
+        } else {
+            Visibility::No("a later setting takes its place".into())
+        };
+        Assignment { file: setting.file.clone(), line: setting.line, says, reaches }
+    });
+    found.collect()
+}
+
+/// The system unit of a control group. cron and at have one too, though their jobs are not services.
+fn unit_of(cgroup: &str) -> Option<&str> {
+    let paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    let mut units = paths.filter_map(|path| {
+        let system = path.strip_prefix("/system.slice/")?;
+        system.split('/').find(|part| part.ends_with(".service"))
+    });
+    units.next()
+}
+
+/// Whether a variable that a unit gives its main process reaches a process started by `channel`.
+fn through(channel: &Channel, variable: &str, unit: &str) -> Visibility {
+    let no = |who: &str| Visibility::No(format!("{unit} has it, and {who}"));
+    match channel {
+        Channel::Postgresql { .. } => no("pg_ctlcluster clears the server's environment"),
+        Channel::PhpFpm { .. } => no("php-fpm clears the environment of its workers (clear_env)"),
+        Channel::Cron => no("cron builds a new environment for a job"),
+        Channel::At => no("at gives a job the environment of the user who submitted it"),
+        Channel::Sudo { .. } => no("sudo resets the environment"),
+        Channel::Su { login: true } => no("su - starts a new environment"),
+        // sshd passes on its own TZ and nothing else.
+        Channel::Ssh { .. } if variable != "TZ" => {
+            no("sshd builds a new environment for a session")
+        }
+        Channel::OpenRc { .. } | Channel::Container(_) => no("what starts it clears the rest"),
+        Channel::Apache { cgi: true } if variable != "TZ" => {
+            Visibility::Perhaps(format!("if PassEnv names {unit}'s variable"))
+        }
+        _ => Visibility::Perhaps(format!("if no program between {unit} and it changed it")),
+    }
+}

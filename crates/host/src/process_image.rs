@@ -1,0 +1,221 @@
+//! What /proc shows about a process right after exec.
+
+use needless_model::{Above, Env, Process, Runtime, Spawn, WatchList};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+
+/// Root directory and mount namespace of a process, for comparing processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootId {
+    device: u64,
+    inode: u64,
+    namespace: u64,
+}
+
+impl RootId {
+    /// Of process `pid` ("self" for our own); `None` where /proc does not show it.
+    pub fn of(pid: &str) -> Option<RootId> {
+        let root = fs::metadata(format!("/proc/{pid}/root/")).ok()?;
+        let namespace = fs::metadata(format!("/proc/{pid}/ns/mnt")).ok()?;
+        Some(RootId { device: root.dev(), inode: root.ino(), namespace: namespace.ino() })
+    }
+}
+
+/// An `O_PATH` descriptor of the root directory of `pid`.
+pub fn open_root(pid: i32) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/{pid}/root/"), flags, Mode::empty()).ok()
+}
+
+/// Fills in what /proc shows of `process`: at exec, or now if it ran before ([`Spawn::Seen`]). Only the variables of
+/// `watch` are kept.
+pub fn read_process(process: &mut Process, watch: &WatchList) {
+    let pid = process.pid;
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    process.exe = exe.map(|path| path.to_string_lossy().into_owned());
+    if let Some(exe) = &process.exe {
+        process.runtime = Runtime::of_exe(exe);
+    }
+    process.env = match fs::read(format!("/proc/{pid}/environ")) {
+        // At exec nothing has overwritten it yet.
+        Ok(text) if process.born == Spawn::Seen && is_overwritten(&text) => Env::Unknown,
+        Ok(text) => Env::Known(watched_variables(&text, watch)),
+        Err(_) => Env::Unknown,
+    };
+    process.secure = secure(pid);
+    process.command = command(pid);
+    process.open_files = open_files(pid);
+    // The observer saw the parents of all others.
+    if process.born == Spawn::Seen && process.parent.is_none() {
+        process.above = parent(pid).map_or(Above::Unread, Above::Pid);
+    }
+}
+
+/// The parent of process `pid`: the fourth field of proc_pid_stat(5), the second after the name.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
+    std::str::from_utf8(after).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The name of process `pid`: that of its first thread.
+fn command(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The soft limit of open files of process `pid` (proc(5), /proc/PID/limits).
+fn open_files(pid: u32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let fields = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    fields.split_whitespace().next()?.parse().ok()
+}
+
+/// The working directory of thread `tid`; `None` where it has no path.
+pub fn working_directory(tid: i32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{tid}/cwd")).ok()?;
+    let path = path.to_str()?;
+    // "(unreachable)/x" in another root; "/x (deleted)".
+    let named = path.starts_with('/') && !path.ends_with(" (deleted)");
+    named.then(|| path.to_owned())
+}
+
+/// The variables that `watch` names, from an environment as the kernel keeps it (`NAME=value`, each ended by a NUL).
+/// Nothing else of it is kept.
+pub fn watched_variables(environ: &[u8], watch: &WatchList) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for variable in environ.split(|b| *b == 0) {
+        let Some(equals) = variable.iter().position(|b| *b == b'=') else { continue };
+        let (name, value) = (&variable[..equals], &variable[equals + 1..]);
+        let Some(name) = watch.find(name) else { continue };
+        // getenv(3) returns the first of several.
+        found.entry(name.to_owned()).or_insert_with(|| String::from_utf8_lossy(value).into_owned());
+    }
+    found
+}
+
+/// Whether the program has overwritten its environment block, as setproctitle(3bsd) does in nginx, PostgreSQL, sshd
+/// and others. Such a block does not show that a variable is unset.
+pub fn is_overwritten(environ: &[u8]) -> bool {
+    let nuls = environ.iter().filter(|byte| **byte == 0).count();
+    let mut words = environ.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    // A name has no blanks; a title may have an equals sign after a blank.
+    let assigns = |word: &[u8]| match word.iter().position(|byte| *byte == b'=') {
+        Some(equals) => !word[..equals].contains(&b' '),
+        None => false,
+    };
+    // An intact block has one NUL for each variable.
+    nuls * 2 > environ.len() || !words.all(assigns)
+}
+
+/// `AT_SECURE` of the auxiliary vector (getauxval(3)).
+fn secure(pid: u32) -> Option<bool> {
+    let mut vector = Vec::new();
+    File::open(format!("/proc/{pid}/auxv")).ok()?.read_to_end(&mut vector).ok()?;
+    secure_in(&vector)
+}
+
+/// Reads a vector of 64-bit or 32-bit words. The vector itself shows which: types are small numbers, so if two 32-bit
+/// words are read as one type, its upper half is a value and the type is too large.
+fn secure_in(vector: &[u8]) -> Option<bool> {
+    const AT_SECURE: u64 = 23;
+    let (words, _) = vector.as_chunks();
+    let is_64bit: Vec<u64> = words.iter().copied().map(u64::from_ne_bytes).collect();
+    let (words, _) = vector.as_chunks();
+    let narrow = || words.iter().map(|word| u32::from_ne_bytes(*word).into()).collect();
+    let is_wide = is_64bit.iter().step_by(2).all(|kind| u32::try_from(*kind).is_ok());
+    let words: Vec<u64> = if is_wide { is_64bit } else { narrow() };
+    let (entries, _) = words.as_chunks();
+    let [_, value] = entries.iter().find(|[kind, _]| *kind == AT_SECURE)?;
+    Some(*value != 0)
+}
+
+/// Whether the program of `process` asks for a privilege at exec that the process did not get. That happens under a
+/// tracer without privilege, and with `no_new_privs`.
+pub fn privilege_withheld(process: &Process) -> bool {
+    let pid = process.pid;
+    let path = format!("/proc/{pid}/exe");
+    let Ok(file) = fs::metadata(&path) else { return false };
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let effective = |name: &str| -> Option<u32> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2000;
+    const GROUP_EXECUTE: u32 = 0o010;
+    let set_user = file.mode() & SET_USER != 0 && effective("Uid:") != Some(file.uid());
+    let set_group = file.mode() & SET_GROUP != 0
+        && file.mode() & GROUP_EXECUTE != 0
+        && effective("Gid:") != Some(file.gid());
+    let capable =
+        process.secure == Some(false) && effective("Uid:") != Some(0) && has_capabilities(&path);
+    (set_user || set_group || capable) && !mounted_without_setuid(&path)
+}
+
+fn has_capabilities(path: &str) -> bool {
+    let mut size_only: [u8; 0] = [];
+    rustix::fs::getxattr(path, "security.capability", &mut size_only).is_ok_and(|size| size > 0)
+}
+
+/// On such a file system the bits have no effect, traced or not.
+fn mounted_without_setuid(path: &str) -> bool {
+    rustix::fs::statvfs(path)
+        .is_ok_and(|about| about.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_watched_variables_are_kept_and_the_first_counts() {
+        let environ = b"TZ=UTC\0PASSWORD=x\0TZ=Europe/Athens\0LANG\0LC_ALL=\0";
+        let found = watched_variables(environ, &["TZ", "LANG", "LC_ALL"].into());
+        let expected = [("LC_ALL", ""), ("TZ", "UTC")];
+        assert_eq!(found, expected.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+    }
+
+    #[test]
+    fn both_widths_of_an_auxiliary_vector() {
+        const PAGE_SIZE: u32 = 6;
+        const SECURE: u32 = 23;
+        const RANDOM: u32 = 25;
+        for secure in [0, 1] {
+            // At an even and at an odd place: 32-bit entries come two to a 64-bit one.
+            let orders = [
+                [PAGE_SIZE, 4096, SECURE, secure, RANDOM, 0xffc0_0000, 0, 0],
+                [SECURE, secure, RANDOM, 0xffc0_0000, PAGE_SIZE, 4096, 0, 0],
+            ];
+            for words in orders {
+                let narrow = words.map(u32::to_ne_bytes).concat();
+                let is_64bit = words.map(|word| u64::from(word).to_ne_bytes()).concat();
+                assert_eq!(secure_in(&narrow), Some(secure == 1), "{words:?}");
+                assert_eq!(secure_in(&is_64bit), Some(secure == 1), "{words:?}");
+            }
+        }
+        assert_eq!(secure_in(&[]), None);
+    }
+
+    #[test]
+    fn our_own_image_is_known() {
+        let mut me = Process::new(std::process::id(), None, needless_model::Spawn::Seen);
+        read_process(&mut me, &WatchList::default());
+        assert_eq!(me.exe.as_deref(), std::env::current_exe().unwrap().to_str());
+        assert_eq!(me.env, Env::Known(BTreeMap::new()));
+        assert_eq!(me.secure, Some(false));
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+        assert!(matches!(me.above, Above::Pid(pid) if Some(pid) == parent));
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        assert_eq!(me.open_files, limit.current);
+        let name = needless_model::command_of(me.exe.as_deref().unwrap().as_bytes());
+        assert_eq!(me.command, Some(name));
+        assert!(!privilege_withheld(&me));
+        assert_eq!(RootId::of("self"), RootId::of(&std::process::id().to_string()));
+    }
+}

@@ -1,0 +1,95 @@
+//! The options of `origin`, `fix` and `undo`.
+
+use super::UserArgs;
+use super::values::{assignment, pid, rule_name, variable};
+use clap::Args;
+use needless_model::Change;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct OriginArgs {
+    /// Name of the variable.
+    #[arg(value_name = "VAR")]
+    pub(crate) variable: String,
+    /// Process id.
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "command"], conflicts_with_all = ["unit", "command"])]
+    pub(crate) pid: Option<u32>,
+    /// A systemd unit: its main process, or its files if it does not run.
+    #[arg(long, value_name = "UNIT", conflicts_with = "command")]
+    pub(crate) unit: Option<String>,
+    /// Print JSON (needless.origin/1), for other tools.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show any value. By default only paths, locales, zones, numbers and switches are shown.
+    #[arg(long)]
+    pub(crate) show_value: bool,
+    /// Write the report to FILE; the ending .json selects JSON.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) user: UserArgs,
+    /// A command to run, after `--`.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").args(["report", "set", "unset"]).multiple(true))]
+pub(crate) struct FixArgs {
+    /// A report in JSON, written with -o.
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale"])]
+    pub(crate) report: Option<PathBuf>,
+    /// A systemd unit; without REPORT, --set and --unset it is observed for 10 seconds first.
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// A process id.
+    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "unit")]
+    pub(crate) pid: Option<u32>,
+    /// Change this file, for every program that reads it: a Dockerfile, a manifest, a crontab …
+    #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "pid"])]
+    pub(crate) place: Option<PathBuf>,
+    /// Which part of FILE: a service, container, program or pool.
+    #[arg(long, value_name = "PART", requires = "place")]
+    pub(crate) part: Option<String>,
+    /// The change: set a variable.
+    #[arg(long, value_name = "VAR=VALUE", value_parser = assignment, conflicts_with = "report", group = "change")]
+    pub(crate) set: Option<Change>,
+    /// The change: remove a variable.
+    #[arg(long, value_name = "VAR", value_parser = variable, conflicts_with = "report", group = "change")]
+    pub(crate) unset: Option<Change>,
+    /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "pid", "place", "change"])]
+    pub(crate) locale: Option<String>,
+    /// Build it as a directory, not in the archive of locales.
+    #[arg(long, requires = "locale")]
+    pub(crate) directory: bool,
+    /// Also link the name of its directory of messages (el_GR.UTF-8 to el).
+    #[arg(long, requires = "locale")]
+    pub(crate) messages: bool,
+    /// Only findings of this rule (repeatable).
+    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rules: Vec<String>,
+    /// Only print the diff, for `patch -p1` in the root directory.
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) diff: bool,
+    /// Write without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Restart the service afterwards.
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct UndoArgs {
+    /// The number of the change; by default the last one.
+    #[arg(value_name = "ID", conflicts_with = "last")]
+    pub(crate) id: Option<u32>,
+    /// The last change that is in effect.
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// List the changes.
+    #[arg(long, conflicts_with_all = ["id", "last"])]
+    pub(crate) list: bool,
+}

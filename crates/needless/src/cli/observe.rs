@@ -1,0 +1,137 @@
+//! The options of commands that observe: `run`, `attach`, `host`, `read`.
+
+use super::values::{BackendArg, duration, percent, pid, regex, rule_name};
+use super::{FailOn, UserArgs, budget};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// Count every call, for exact totals; slower. By default only the calls that rules need are counted.
+    #[arg(long, env = "NEEDLESS_ALL")]
+    pub(crate) all: bool,
+    /// How to observe the command.
+    #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
+    pub(crate) backend: BackendArg,
+    /// Measure the kernel time of each call (eBPF only); slower.
+    #[arg(long, env = "NEEDLESS_LATENCY")]
+    pub(crate) latency: bool,
+    /// Observe with root's rights, by sudo; the command itself still runs as you.
+    #[arg(long)]
+    pub(crate) elevate: bool,
+    /// Also measure the remedies as `needless prove` does, and report the proof. The exit status is that
+    /// of `prove`. The command runs many more times, without input.
+    #[arg(long, conflicts_with_all = ["latency", "elevate", "baseline", "save_baseline", "fail_on"])]
+    pub(crate) prove: bool,
+    /// With --prove: how many pairs of runs to measure.
+    #[arg(long, value_name = "N", requires = "prove", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub(crate) runs: Option<u32>,
+    /// With --prove: time for the pairs; by default 20s.
+    #[arg(long, value_name = "TIME", requires = "prove", value_parser = duration)]
+    pub(crate) budget: Option<Duration>,
+    /// With --prove: ignore text that matches when comparing output, line by line.
+    #[arg(long, value_name = "REGEX", requires = "prove", value_parser = regex)]
+    pub(crate) ignore_output: Option<regex::bytes::Regex>,
+    #[command(flatten)]
+    pub(crate) user: UserArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct AttachArgs {
+    /// Process ids.
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
+    pub(crate) pids: Vec<u32>,
+    /// A systemd unit.
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "cgroup"])]
+    pub(crate) unit: Option<String>,
+    /// A container, by name or by the start of its id.
+    #[arg(long, value_name = "CONTAINER", conflicts_with = "cgroup")]
+    pub(crate) container: Option<String>,
+    /// A control group: a directory, or a path below the mount point.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cgroup: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct HostArgs {
+    /// Show at most N services (0 = all).
+    #[arg(long, value_name = "N", default_value = "10", env = "NEEDLESS_TOP")]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct WindowArgs {
+    /// How long to observe: 30s, 2m, 500ms. Ctrl-C ends it early, with a report.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, env = "NEEDLESS_FOR")]
+    pub(crate) length: Duration,
+    /// Count every call for each process, not only the calls that rules need.
+    #[arg(long, env = "NEEDLESS_ALL")]
+    pub(crate) all: bool,
+    /// Measure the kernel time of each call; slower.
+    #[arg(long, env = "NEEDLESS_LATENCY")]
+    pub(crate) latency: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ReadArgs {
+    /// The log was written on this machine, which has not changed since: use its time zone and locales
+    /// for advice.
+    #[arg(long)]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// Logs of strace, or `-` for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ReportArgs {
+    /// Write the report to FILE; its ending (.json, .txt) selects the format.
+    #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
+    /// `needless diff`.
+    #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
+    pub(crate) format: Option<needless_report::ReportFormat>,
+    /// Leave out findings that save less than this share of the calls that name a path, or less
+    /// than a hundredth of this share of the CPU time, or fewer than 6 calls; 0 shows everything.
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
+    pub(crate) min_saving: f64,
+    /// Also show calls that only a change of the program's code can avoid.
+    #[arg(long)]
+    pub(crate) pedantic: bool,
+    /// Check only this rule (repeatable).
+    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) rules: Vec<String>,
+    /// Do not check this rule (repeatable).
+    #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
+    pub(crate) ignored: Vec<String>,
+    /// Leave out findings that are also in FILE, an earlier JSON report, unless they grew by more than a
+    /// tenth (per second, where both observed a window of time).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write these findings to FILE, as a JSON report, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_baseline: Option<PathBuf>,
+    /// Exit with status 1 if the remaining findings exceed this: any, a number of calls (1000), or a
+    /// share of the calls that name a path (5%); with 2 if the report cannot be written. With `run`, a
+    /// command's own status other than 0 goes first.
+    #[arg(long, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
+    pub(crate) fail_on: Option<FailOn>,
+}

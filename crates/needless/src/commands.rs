@@ -1,0 +1,25 @@
+//! The commands of needless, a file for each or for a few small ones.
+
+mod diff;
+mod doctor;
+mod fix;
+mod origin;
+mod preload;
+pub(crate) mod prove;
+mod read;
+mod rules;
+mod run;
+mod undo;
+mod window;
+
+pub(crate) use diff::diff;
+pub(crate) use doctor::doctor;
+pub(crate) use fix::fix;
+pub(crate) use origin::origin;
+pub(crate) use preload::preload;
+pub(crate) use prove::prove;
+pub(crate) use read::read;
+pub(crate) use rules::{explain, rules};
+pub(crate) use run::run;
+pub(crate) use undo::undo;
+pub(crate) use window::{attach, host};

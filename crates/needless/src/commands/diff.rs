@@ -1,0 +1,59 @@
+//! `diff`: compares two captures.
+
+use crate::cli::{DiffArgs, OutputArgs};
+use crate::context::Context;
+use crate::exit;
+use crate::output::{Output, Stream};
+use anyhow::{Context as _, Result, anyhow};
+use needless_model::{Exit, Snapshot};
+use needless_report::{Difference, Saved};
+use needless_strace_log::ReadOptions;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub(crate) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
+    let output = args.output.open(context)?;
+    let (before, after) = (capture(&args.before, context)?, capture(&args.after, context)?);
+    let difference = Difference { before: &before, after: &after, service: false };
+    emit(&difference, &args.output, output)?;
+    Ok(exit::DONE)
+}
+
+/// Reads a JSON report, a profile or a log of strace.
+fn capture(path: &Path, context: &Context) -> Result<Snapshot> {
+    let named = || format!("cannot read {}", path.display());
+    let mut file = context.user.act(|| File::open(path))?.with_context(named)?;
+    let mut start = [0];
+    let is_json = file.read(&mut start).with_context(named)? == 1 && start == *b"{";
+    if is_json {
+        return Ok(saved(path, context)?.snapshot);
+    }
+    let options = ReadOptions { watch: context.settings.watched.clone(), ..ReadOptions::default() };
+    let read = || needless_strace_log::read_files(&[path.to_owned()], &options);
+    let profile = context.user.act(read)??;
+    Ok(Snapshot::of(&profile, path.to_string_lossy()))
+}
+
+/// Reads a JSON report or a profile.
+pub(super) fn saved(path: &Path, context: &Context) -> Result<Saved> {
+    let text = context.user.text_of(path)?;
+    needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+pub(super) fn emit(
+    difference: &Difference<'_>,
+    args: &OutputArgs,
+    output: Output<'_>,
+) -> Result<()> {
+    output.emit(|out, style| {
+        needless_report::write_diff(out, difference, crate::VERSION, args.format(), style)
+    })
+}
+
+impl OutputArgs {
+    /// Where the report goes.
+    pub(super) fn open<'a>(&self, context: &'a Context) -> Result<Output<'a>> {
+        Output::open(context, self.output.as_deref(), Stream::Stdout, self.endings())
+    }
+}

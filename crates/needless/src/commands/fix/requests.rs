@@ -1,0 +1,206 @@
+//! What to change, and for which program: from the command line, from a report, or from a short observation.
+
+use crate::cli::FixArgs;
+use crate::context::Context;
+use crate::{advice, output};
+use anyhow::{Context as _, Result, anyhow, bail};
+use needless_environment::{self as environment, Request, Subject, check_variable};
+use needless_host::{Root, Service};
+use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety};
+use needless_observe::{Now, ObserveOptions, Who};
+use needless_report::{Advice, SavedProcess};
+use needless_rules::{CheckOptions, Suppressed};
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a unit or process is observed where no option says what to change.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// The changes to make. `refuse` gets a sentence for each change that is not to be made.
+pub(super) fn requests(
+    args: &FixArgs,
+    context: &Context,
+    refuse: &mut dyn FnMut(String),
+) -> Result<Vec<Request>> {
+    let named = named(args)?;
+    if let Some(change) = args.set.as_ref().or(args.unset.as_ref()) {
+        let (variable, value) = match change {
+            Change::SetEnv { variable, value } => (variable, value.clone()),
+            Change::UnsetEnv { variable } => (variable, None),
+            _ => bail!("not a change of a variable"),
+        };
+        check_variable(variable).map_err(|why| anyhow!(why))?;
+        let Some(subject) = named else {
+            bail!("--set and --unset need --unit, --pid or --in");
+        };
+        return Ok(vec![Request {
+            rule: None,
+            variable: variable.clone(),
+            value,
+            caveat: None,
+            subject,
+        }]);
+    }
+    let mut requests = Vec::new();
+    let Some(path) = &args.report else {
+        let (profile, findings) = observe(args, context)?;
+        for finding in &findings {
+            let Some(remedy) = applicable(finding) else { continue };
+            for subject in subjects(&about(finding, &profile), false, named.as_ref()) {
+                requests.extend(request(&finding.rule, remedy, subject));
+            }
+        }
+        return Ok(requests);
+    };
+    let report = advice::report(context, path)?;
+    let mut now = Now::new(context.settings.watched.clone());
+    let mut shown = HashSet::new();
+    let wanted = |rule: &String| args.rules.is_empty() || args.rules.contains(rule);
+    for advice in report.findings.iter().filter(|advice| wanted(&advice.rule)) {
+        let Some(change) = advice::first(advice).filter(|change| **change != Change::Preload)
+        else {
+            continue;
+        };
+        for subject in subjects(advice, report.of_run, named.as_ref()) {
+            let here = |variable: &str| here(&mut now, &subject, variable);
+            match advice::remedy(context, &advice.rule, change, here) {
+                Ok((remedy, other)) => {
+                    advice::warn_once(&mut shown, other);
+                    requests.extend(request(&advice.rule, &remedy, subject));
+                }
+                Err(why) => refuse(format!("{why:#}")),
+            }
+        }
+    }
+    Ok(requests)
+}
+
+/// What the rule has to know of the subject, as it is now.
+fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
+    let stopped = |now: &mut Now, unit: &str| {
+        let root = Root::own().context("cannot open /")?;
+        let value = environment::value_of_unit(unit, variable, &root);
+        now.stopped(variable, value).map_err(|why| anyhow!(why))
+    };
+    match subject {
+        Subject::Process(pid) => now.running(*pid, variable).map_err(|why| anyhow!(why)),
+        Subject::Unit(unit) => match environment::main_process(unit) {
+            Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
+            None => stopped(now, unit),
+        },
+        Subject::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
+        Subject::Gone(why) => bail!("{why}"),
+    }
+}
+
+fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
+    let (variable, value) = match &remedy.change {
+        Change::SetEnv { variable, value: Some(value) } => (variable, Some(value.clone())),
+        Change::UnsetEnv { variable } => (variable, None),
+        _ => return None,
+    };
+    Some(Request {
+        rule: Some(rule.to_owned()),
+        variable: variable.clone(),
+        value,
+        caveat: Some(remedy.safety.sentence().to_owned()),
+        subject,
+    })
+}
+
+/// The subject that the command line names.
+fn named(args: &FixArgs) -> Result<Option<Subject>> {
+    Ok(match (&args.place, &args.unit, args.pid) {
+        (Some(file), ..) => {
+            let file = std::path::absolute(file).context("no working directory")?;
+            Some(Subject::File(file, args.part.clone()))
+        }
+        (_, Some(unit), _) => Some(Subject::Unit(environment::unit_name(unit))),
+        (.., Some(pid)) => Some(Subject::Process(pid)),
+        _ => None,
+    })
+}
+
+/// The subjects of a finding: the one that the command line names, else each of its processes that still runs, else
+/// its unit.
+fn subjects(advice: &Advice, of_run: bool, named: Option<&Subject>) -> Vec<Subject> {
+    match named {
+        Some(subject) => return vec![subject.clone()],
+        None if of_run => return vec![Subject::Gone(
+            "the report is about a command that needless ran: start it with the change yourself, or name what runs it (--unit, --pid, --in)".into(),
+        )],
+        None => {}
+    }
+    let running = advice.processes.iter().filter(|being| alive(being, advice.service.as_deref()));
+    let running: Vec<Subject> = running.map(|being| Subject::Process(being.pid)).collect();
+    match &advice.service {
+        _ if !running.is_empty() => running,
+        Some(service) if service.ends_with(".service") => vec![Subject::Unit(service.clone())],
+        _ => vec![Subject::Gone(
+            "the process of the report has ended: name what runs it (--unit, --pid)".into(),
+        )],
+    }
+}
+
+/// Whether that process still runs. By now another process may have its id, even one of the same program.
+fn alive(being: &SavedProcess, service: Option<&str>) -> bool {
+    let exe = std::fs::read_link(format!("/proc/{}/exe", being.pid)).ok();
+    let same = exe.is_some() && exe.as_deref().and_then(Path::to_str) == being.exe.as_deref();
+    let started =
+        being.started.is_none_or(|then| needless_host::start_time(being.pid) == Some(then));
+    let serves = Service::of_pid(being.pid).ok().map(|service| service.to_string());
+    same && started && service.is_none_or(|then| serves.as_deref() == Some(then))
+}
+
+/// Observes the unit or process: its profile and findings.
+fn observe(args: &FixArgs, context: &Context) -> Result<(Profile, Vec<Finding>)> {
+    let who = match (&args.unit, args.pid) {
+        (Some(unit), _) => Who::Unit(unit.clone()),
+        (None, Some(pid)) => Who::Processes(vec![pid]),
+        (None, None) => bail!("nothing to change: pass REPORT, --set VAR=VALUE or --unset VAR"),
+    };
+    let options = ObserveOptions {
+        watch: context.settings.watched.clone(),
+        above: Some(environment::look_above),
+        ..ObserveOptions::default()
+    };
+    output::warn(format_args!("observing {who} for {} s", WINDOW.as_secs()));
+    let profile = needless_observe::window(&who, WINDOW, &options, &mut |_| ())?;
+    let options = CheckOptions {
+        only: args.rules.clone(),
+        declared: context.settings.rules.clone(),
+        ..CheckOptions::default()
+    };
+    let mut verdict = needless_rules::check_by_service(&profile, &options);
+    context.settings.suppress(&mut verdict, &profile, &options);
+    for Suppressed { finding, reason, place, .. } in &verdict.suppressed {
+        output::warn(format_args!("{}: {place} suppresses it ({reason})", finding.rule));
+    }
+    Ok((profile, verdict.findings))
+}
+
+/// The best remedy of a finding that a tool may apply.
+fn applicable(finding: &Finding) -> Option<&Remedy> {
+    finding.remedies.iter().find(|remedy| {
+        let sets = matches!(
+            remedy.change,
+            Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. }
+        );
+        sets && !matches!(remedy.safety, Safety::Manual(_))
+    })
+}
+
+/// The rule, the service and the processes of a finding.
+fn about(finding: &Finding, profile: &Profile) -> Advice {
+    let being = |id: &ProcId| {
+        let process = profile.process(*id);
+        SavedProcess { pid: process.pid, exe: process.exe.clone(), started: process.started }
+    };
+    Advice {
+        rule: finding.rule.to_string(),
+        service: finding.service.clone(),
+        processes: finding.processes.iter().map(being).collect(),
+        changes: Vec::new(),
+    }
+}

@@ -1,0 +1,65 @@
+//! `origin`: where a variable of a process, a unit or a command comes from.
+
+use crate::cli::OriginArgs;
+use crate::context::Context;
+use crate::exit;
+use crate::output::{self, Output, Stream};
+use anyhow::{Result, anyhow};
+use needless_environment::{self as environment, check_variable};
+use needless_model::{Exit, Provenance};
+use needless_observe::{BackendChoice, ObserveOptions};
+use needless_report::OriginFormat;
+
+pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
+    check_variable(&args.variable).map_err(|why| anyhow!(why))?;
+    if !args.command.is_empty() {
+        return of_run(args, context);
+    }
+    let pid = match (&args.unit, args.pid) {
+        (Some(unit), _) => environment::main_process(unit),
+        (None, pid) => pid,
+    };
+    let origin = match pid {
+        Some(pid) => environment::origin_of_process(pid, &args.variable).map(|(_, origin)| origin),
+        None => {
+            let unit = args.unit.as_deref().unwrap_or_default();
+            environment::origin_of_stopped_unit(unit, &args.variable)
+        }
+    };
+    let origin = origin.map_err(|why| anyhow!(why))?;
+    emit(origin.provenance, args, open(args, Stream::Stdout, context)?)?;
+    Ok(exit::DONE)
+}
+
+/// Runs the command and watches each of its programs start; ends as the command does.
+fn of_run(args: &OriginArgs, context: &Context) -> Result<Exit> {
+    let output = open(args, Stream::Stderr, context)?;
+    let options = ObserveOptions {
+        backend: BackendChoice::Ptrace,
+        watch: [args.variable.as_str()].into(),
+        ..ObserveOptions::default()
+    };
+    let captured = needless_observe::run(&args.command, context.user.caller(), &options)?;
+    let story = environment::trace_run(&captured.profile, &args.variable);
+    if let Err(error) = emit(story, args, output) {
+        output::warn(format_args!("{error:#}"));
+    }
+    Ok(captured.exit)
+}
+
+fn open<'a>(args: &OriginArgs, stream: Stream, context: &'a Context) -> Result<Output<'a>> {
+    let endings = (!args.json).then_some(OriginFormat::ENDINGS);
+    Output::open(context, args.output.as_deref(), stream, endings)
+}
+
+fn emit(mut story: Provenance, args: &OriginArgs, output: Output<'_>) -> Result<()> {
+    if !args.show_value {
+        environment::redact(&mut story);
+    }
+    let by_ending = || args.output.as_deref().and_then(OriginFormat::of_path);
+    let format = if args.json { Some(OriginFormat::Json) } else { by_ending() };
+    let format = format.unwrap_or(OriginFormat::Full);
+    output.emit(|out, style| {
+        needless_report::write_origin(out, &story, crate::VERSION, format, style)
+    })
+}

@@ -1,0 +1,327 @@
+//! What reports look like, read by eye before it was accepted.
+
+mod samples;
+
+use insta::assert_snapshot;
+use needless_model::Change;
+use needless_report::{ReportFormat, Style};
+use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
+
+#[test]
+fn full_for_one_finding() {
+    assert_snapshot!(localtime().rendered(ReportFormat::Full), @r#"
+    needless: ptrace (seccomp-assisted); not known: a count of every call, the kernel time of calls
+    sample: 9 of 15 calls that name a path are needless, 1 finding
+
+    tz-unset: 9 of 10 time conversions stat /etc/localtime
+      share   60.0 % of the calls that name a path, about 9.3 µs in the kernel
+      who     sample[4711], /tmp/sample
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+              TZ is unset
+      strace  10 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain tz-unset
+
+    lost:         nothing
+    not checked:  nothing
+    try:          TZ=Europe/Athens needless run -- ./sample …
+    "#);
+}
+
+#[test]
+fn a_script_is_named_and_its_paths_are_explained() {
+    let full = script().rendered(ReportFormat::Full);
+    let who = "
+  who     ts (perl)[4711], /usr/bin/perl; in a root or mount namespace of its own: paths are those
+          there
+";
+    assert!(full.contains(who), "{full}");
+    let concise = script().rendered(ReportFormat::Concise);
+    assert!(concise.contains("ts (perl)[4711]"), "{concise}");
+    let report: serde_json::Value =
+        serde_json::from_str(&script().rendered(ReportFormat::Json)).unwrap();
+    let finding = &report["findings"][0];
+    let process = serde_json::json!(
+        {"pid": 4711, "exe": "/usr/bin/perl", "command": "ts", "open_files": 1_048_576}
+    );
+    assert_eq!((&finding["process"], &finding["whom"][0]), (&process, &process));
+    let exe = serde_json::json!({"exe": "/usr/bin/perl", "script": "ts", "processes": 1});
+    assert_eq!(finding["exes"], serde_json::json!([exe]));
+}
+
+#[test]
+fn a_report_is_read_with_its_programs_also_one_without_scripts() {
+    let programs = |text: &str| {
+        let saved = needless_report::read_saved(text).unwrap();
+        saved.known.unwrap()[0].programs.iter().cloned().collect::<Vec<_>>()
+    };
+    let now = script().rendered(ReportFormat::Json);
+    assert_eq!(programs(&now), ["ts (perl)"]);
+    let mut before: serde_json::Value = serde_json::from_str(&now).unwrap();
+    for list in ["whom", "exes"] {
+        let fields = before["findings"][0][list][0].as_object_mut().unwrap();
+        fields.retain(|name, _| !["script", "command", "open_files"].contains(&name.as_str()));
+    }
+    let before = before.to_string();
+    assert!(!before.contains("script"));
+    assert_eq!(programs(&before), ["perl"]);
+}
+
+#[test]
+fn full_for_a_tree_of_processes() {
+    assert_snapshot!(tree().rendered(ReportFormat::Full), @r#"
+    needless: ptrace; not known: the time of calls, the kernel time of calls, the arguments of calls
+    without a path, the answers of calls, call sites, the host's time zone files, the host's locales
+    make: 60,031 of 60,300 calls are needless, 2 findings
+
+    tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion
+      share   99.5 % of the calls that name a path, about 62 ms in the kernel
+      who     3 processes: 2 × /usr/bin/date, 1 × /usr/bin/python3; most calls by python3[100]
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+              date+0x0: call localtime@plt
+              date+0x1: call localtime@plt
+              2 other places
+              TZ is unset
+      strace  59,998 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain tz-unset
+
+    locale-alias: 34 failed opens: the locale "greek" is looked for under other names
+      share   < 0.1 % of the calls that name a path
+      who     2 processes of /usr/bin/date, most calls by date[101]
+      why     LANG=greek is an alias.
+      from    LANG=greek
+      strace  24 × openat("/usr/lib/locale/el_GR.*/LC_*") ENOENT
+              10 × openat("/usr/share/locale/*/*.mo") ENOENT
+      fix     LANG=el_GR
+      caveat  The encoding stays ISO-8859-7.
+      or      unset LANG
+      manual  Messages are then in English.
+      stage   seen: the pattern matched; its cause was not looked up in this observation
+      more    needless explain locale-alias
+
+    lost:         1 call whose end was not seen and 40,000 calls folded into others
+    not checked:  locale-spelling, locale-not-installed (need the host's locales); repeated-question
+                  (needs the time of calls and the answers of calls)
+    left out:     1 call below the threshold, --min-saving 0 shows them
+    note:         A program tried to trace another one.
+    try:          TZ=Europe/Athens LANG=el_GR needless run -- make …
+    "#);
+}
+
+#[test]
+fn full_does_not_compare_with_calls_that_were_not_counted() {
+    assert_snapshot!(reopened().rendered(ReportFormat::Full), @r#"
+    needless: ptrace; not known: a count of every call, the environment of the processes, the time of
+    calls, the arguments of calls without a path, the answers of calls, call sites, the host's time zone
+    files, the host's locales
+    app.log: 4,995 calls are needless, 1 finding
+
+    zone-file-missing: 4,995 of 4,996 needless: opens and reads a zone file that is empty
+      share   4,995 calls, some without a path, 5.1 ms in the kernel
+      who     app[9], /srv/app
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+      strace  1,000 × openat("/etc/localtime") ok
+              2,000 × fstat ok
+      fix     set TZ (the right value is not known here)
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found too; the saving was not measured
+      more    needless explain zone-file-missing
+
+    lost:         nothing
+    not checked:  nothing
+    "#);
+}
+
+#[test]
+fn full_for_a_healthy_program_is_one_line() {
+    assert_snapshot!(healthy().rendered(ReportFormat::Full), @"needless: nothing needless found in 1,234 calls (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)");
+    assert_snapshot!(log().rendered(ReportFormat::Full), @"needless: nothing needless found in 1 call that names a path (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note in --format json)");
+    assert_eq!(log().rendered(ReportFormat::Full).lines().count(), 1);
+}
+
+#[test]
+fn concise() {
+    assert_snapshot!(localtime().rendered(ReportFormat::Concise), @r#"
+    sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    needless: 1 finding, 9 of 15 calls that name a path are needless (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)
+    "#);
+    assert_snapshot!(tree().rendered(ReportFormat::Concise), @r#"
+    python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens
+    date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR
+    needless: 2 findings, 60,031 of 60,300 calls are needless (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format json)
+    "#);
+    assert_eq!(healthy().rendered(ReportFormat::Concise), healthy().rendered(ReportFormat::Full));
+}
+
+#[test]
+fn json() {
+    assert_snapshot!(localtime().rendered(ReportFormat::Json), @r#"
+    {
+      "schema": "needless.report/1",
+      "needless_version": "0.1.0",
+      "backend": "ptrace (seccomp-assisted)",
+      "source": {
+        "kind": "run",
+        "name": "./sample"
+      },
+      "complete": false,
+      "lost": {},
+      "window_s": 0.0125,
+      "totals": {
+        "calls": 15,
+        "path_calls": 15,
+        "needless": 9,
+        "cpu_user_s": null,
+        "cpu_sys_s": null
+      },
+      "processes": 2,
+      "findings": [
+        {
+          "rule": "tz-unset",
+          "stage": "explained",
+          "service": null,
+          "needless": 9,
+          "of": 10,
+          "per_second": null,
+          "share": 0.6,
+          "kernel_us": 9.27,
+          "estimated": true,
+          "process": {
+            "pid": 4711,
+            "exe": "/tmp/sample"
+          },
+          "whom": [
+            {
+              "pid": 4711,
+              "exe": "/tmp/sample"
+            }
+          ],
+          "processes": 1,
+          "exes": [
+            {
+              "exe": "/tmp/sample",
+              "processes": 1
+            }
+          ],
+          "what": "9 of 10 time conversions stat /etc/localtime",
+          "why": "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether /etc/localtime is still the file it has loaded.",
+          "sites": [
+            "main+0xc3: call localtime@plt"
+          ],
+          "evidence": [
+            {
+              "call": "newfstatat",
+              "path": "/etc/localtime",
+              "outcome": "ok",
+              "count": 10
+            }
+          ],
+          "remedies": [
+            {
+              "kind": "set_env",
+              "variable": "TZ",
+              "value": "Europe/Athens",
+              "text": "TZ=Europe/Athens",
+              "caveat": "Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart.",
+              "safety": "caveat"
+            }
+          ]
+        }
+      ],
+      "not_checked": [],
+      "below_threshold": {
+        "findings": 0,
+        "calls": 0
+      },
+      "notes": []
+    }
+    "#);
+}
+
+#[test]
+fn reports_end_with_one_newline_and_are_the_same_each_time() {
+    for (sample, again) in Sample::all().iter().zip(Sample::all()) {
+        for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+            let rendered = sample.rendered(format);
+            assert!(rendered.ends_with('\n') && !rendered.ends_with("\n\n"), "{rendered}");
+            assert_eq!(rendered, again.rendered(format));
+        }
+    }
+}
+
+#[test]
+fn full_is_no_wider_than_asked_where_words_are_short() {
+    for width in [70, 80, 100] {
+        let rendered = tree().styled(ReportFormat::Full, Style { colour: false, width });
+        for line in rendered.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_to_be_copied_is_not_wrapped() {
+    let mut sample = localtime();
+    let value = "a  b ".repeat(30);
+    let remedy = &mut sample.verdict.findings[0].remedies[0];
+    remedy.change = Change::SetEnv { variable: "TZ".to_owned(), value: Some(value.clone()) };
+    sample.verdict.findings[0].evidence[0].path = value.clone();
+    let rendered = sample.styled(ReportFormat::Full, Style { colour: false, width: 60 });
+    for exact in [
+        format!("  fix     TZ='{value}'\n"),
+        format!("  strace  10 × newfstatat(\"{value}\") ok\n"),
+        format!("try:          TZ='{value}' needless run -- ./sample …\n"),
+    ] {
+        assert!(rendered.contains(&exact), "{rendered}");
+    }
+}
+
+#[test]
+fn colour_adds_escape_sequences_and_nothing_else() {
+    let plain = tree().styled(ReportFormat::Full, Style { colour: false, width: 80 });
+    let coloured = tree().styled(ReportFormat::Full, Style { colour: true, width: 80 });
+    let mut stripped = String::new();
+    let mut parts = coloured.split('\x1b');
+    stripped.push_str(parts.next().unwrap());
+    for part in parts {
+        stripped.push_str(part.split_once('m').expect("a colour ends with m").1);
+    }
+    assert!(coloured.contains('\x1b') && !plain.contains('\x1b'));
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn nothing_that_the_program_chose_commands_the_terminal() {
+    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+        let rendered = hostile().rendered(format);
+        let bad = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
+        assert_eq!(rendered.chars().find(bad), None, "{rendered}");
+        assert!(rendered.contains("owned"), "{rendered}");
+    }
+    // An escaped newline does not start a line.
+    assert_eq!(hostile().rendered(ReportFormat::Concise).lines().count(), 2);
+}
+
+#[test]
+fn variables_without_a_remedy_are_not_shown() {
+    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+        let rendered = tree().rendered(format);
+        assert!(!rendered.contains("hunter2") && !rendered.contains("PASSWORD"), "{rendered}");
+    }
+    // The variable of the remedy is shown.
+    assert!(tree().rendered(ReportFormat::Full).contains("LANG=greek\n"));
+}

@@ -1,0 +1,393 @@
+//! Moves a remedy about a variable to the program that decides the variable: if a program between
+//! the command and the process that made the calls set, changed or removed it, the change has to be
+//! made there.
+
+use crate::text::{list, number};
+use needless_model::{
+    Change, Finding, Inheritance, LastChange, Link, ProcId, Profile, Query, Remedy, Row, Runtime,
+    Safety, command_of,
+};
+use std::collections::BTreeSet;
+
+/// Longer values are not written out in a sentence.
+const SHOWN: usize = 120;
+/// At most this many programs are named.
+const NAMED: usize = 3;
+/// For this many processes, those with the most calls, the programs above are looked up: each
+/// look-up reads all rows.
+const LOOKED_UP: usize = 16;
+
+/// Programs that run scripts, without the version in their names.
+const INTERPRETERS: [&str; 20] = [
+    "sh", "ash", "dash", "bash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "perl", "python",
+    "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "tclsh",
+];
+
+/// Compiled programs that set a variable because their user says so: in their arguments, in a
+/// configuration or in the code that they run.
+const SET_ON_REQUEST: [&str; 32] = [
+    "env",
+    "sudo",
+    "doas",
+    "su",
+    "runuser",
+    "setpriv",
+    "login",
+    "sshd",
+    "cron",
+    "at",
+    "systemd",
+    "systemd-run",
+    "make",
+    "gmake",
+    "cmake",
+    "gdb",
+    "strace",
+    "busybox",
+    "toybox",
+    "direnv",
+    "bwrap",
+    "firejail",
+    "chpst",
+    "envdir",
+    "envuidgid",
+    "s6-envdir",
+    "tmux",
+    "screen",
+    "java",
+    "apache2",
+    "nginx",
+    "uwsgi",
+];
+
+/// Moves the remedies of `finding` that are about a variable to the program that the variable came
+/// from, if that is not the first one. If every remedy would be in the source of a compiled
+/// program, returns the reason, as the end of a sentence.
+pub(crate) fn place(profile: &Profile, finding: &mut Finding) -> Option<String> {
+    let Finding { processes, remedies, why, .. } = finding;
+    let mut sealed: Option<String> = None;
+    let mut open = false;
+    for remedy in remedies {
+        open |= variable(&remedy.change).is_none();
+        let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
+        let all: Vec<Inheritance<'_>> =
+            processes.iter().map(|id| profile.inheritance(*id, &variable)).collect();
+        let turns: Vec<LastChange<'_>> = all.iter().filter_map(Inheritance::change).collect();
+        if turns.len() < all.len()
+            && let Some(turn) = made_from(profile, processes, &variable)
+        {
+            let who = programs(profile, &[turn]);
+            *remedy = in_front_of_a_maker(remedy, &variable, &who);
+        }
+        if turns.is_empty() {
+            let looked_up = || processes.iter().take(LOOKED_UP);
+            let assigned = looked_up().find_map(|id| profile.assigned_by(*id, &variable));
+            let set = |id: &ProcId| profile.process(*id).env.value(&variable).is_some();
+            if let Some(by) = assigned.filter(|_| processes.iter().any(set)) {
+                *remedy = in_a_script_too(remedy, &variable, &program(profile, by));
+            } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
+                && let Some((by, certain)) =
+                    looked_up().filter(|id| !set(id)).find_map(|id| profile.cleared_by(*id))
+            {
+                let who = program(profile, by);
+                if certain && processes.len() == 1 {
+                    *remedy = after(remedy, &format!("{variable}={value}"), &who);
+                } else {
+                    also(remedy, &may_not_pass_on(&variable, &who));
+                }
+            }
+        }
+        match turns.first() {
+            // A plain log does not show the environment of the process itself: nothing is said
+            // about its values.
+            None => {
+                open = true;
+                let seen = |id| profile.process(id).env.get(&variable).is_some();
+                let unknown = processes.iter().zip(&all);
+                if unknown.into_iter().any(|(id, w)| matches!(w, Inheritance::Unknown) && seen(*id))
+                {
+                    also(remedy, &not_known(&variable));
+                }
+            }
+            Some(turn) if turns.len() == all.len() => {
+                let who = programs(profile, &turns);
+                let sentence = what_happened(&variable, turn, &who);
+                if !why.contains(&sentence) {
+                    *why = format!("{why} {sentence}");
+                }
+                if turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns) {
+                    sealed = Some(only_inside(&variable, &who))
+                } else {
+                    open = true
+                }
+                *remedy = moved(remedy, &variable, turn, &who);
+            }
+            Some(turn) => {
+                open = true;
+                let who = programs(profile, &turns);
+                let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
+                let did = verb(turn).1;
+                also(
+                    remedy,
+                    &format!(
+                        "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
+                    ),
+                );
+            }
+        }
+    }
+    sealed.filter(|_| !open)
+}
+
+fn only_inside(variable: &str, who: &str) -> String {
+    format!(
+        "{variable} is set on the way by {who}, a compiled program, and can be changed only there"
+    )
+}
+
+/// Whether each of the programs that made these changes is a compiled one that does so by itself.
+fn are_sealed(profile: &Profile, turns: &[LastChange<'_>]) -> bool {
+    let observed: BTreeSet<Option<ProcId>> = turns.iter().map(|turn| turn.by.id).collect();
+    observed.len() <= LOOKED_UP && turns.iter().all(|turn| is_sealed(profile, turn.by))
+}
+
+fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
+    let process = link.process;
+    let name = process.name();
+    let called = process.script().unwrap_or(name);
+    let opened = |row: &Row| {
+        let is_open = row.query == Query::Open && row.ok();
+        is_open && command_of(profile.path(row).as_bytes()) == command_of(called.as_bytes())
+    };
+    // An interpreter opens its script. This distinguishes a script from a program that runs under
+    // another name, as rustup does, and, in a log, which has only the script's name, from any
+    // program.
+    let runs_a_script = match link.id {
+        Some(id) => profile.rows.iter().any(|row| row.process == id && opened(row)),
+        None => process.script().is_some(),
+    };
+    process.exe.is_some()
+        && !runs_a_script
+        && ![name, called]
+            .into_iter()
+            .any(|name| is_interpreter(name) || SET_ON_REQUEST.contains(&name))
+        && process.runtime == Runtime::Native
+}
+
+/// A program that runs scripts, with any version in its name.
+fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    INTERPRETERS.contains(&name)
+}
+
+/// The program that adds to the list of one of these processes.
+fn made_from<'p>(
+    profile: &'p Profile,
+    processes: &[ProcId],
+    variable: &str,
+) -> Option<LastChange<'p>> {
+    let value = |id: ProcId| profile.process(id).env.value(variable).filter(|v| !v.is_empty());
+    let values: BTreeSet<&str> = processes.iter().filter_map(|id| value(*id)).collect();
+    let adds = |is: &str, was: &str| format!(":{is}:").contains(&format!(":{was}:")) && is != was;
+    let longer = (0..profile.processes.len() as u32)
+        .map(ProcId)
+        .filter(|id| value(*id).is_some_and(|is| values.iter().any(|was| adds(is, was))));
+    let turns = longer.filter_map(|id| profile.inheritance(id, variable).change());
+    let mut made = turns.filter(|turn| match (turn.was, turn.is) {
+        (Some(was), Some(is)) => values.contains(was) && adds(is, was),
+        _ => false,
+    });
+    made.next()
+}
+
+/// The same change, which is right only together with one in the program that adds to the value.
+fn in_front_of_a_maker(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
+    let change = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
+        Change::UnsetEnv { .. } => format!("unset {variable}"),
+        _ => format!("set the right value of {variable}"),
+    };
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("{change} in front of the command, and look at {who}")),
+        safety: Safety::Manual(format!(
+            "{who} makes its own value of {variable} from it: if there is nothing to add to, an \
+             empty entry may remain, and the calls may increase. {price}"
+        )),
+    }
+}
+
+/// The same change, which is right only where a script does not undo it.
+fn in_a_script_too(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
+    let change = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
+        _ => format!("unset {variable}"),
+    };
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!(
+            "{change} in front of the command, and in {who}, which assigns {variable} as well"
+        )),
+        safety: Safety::Manual(format!(
+            "The program gets what {who} assigns: a change in front of the command alone may change \
+             nothing. {price}"
+        )),
+    }
+}
+
+/// The same change, after a program that clears the environment.
+fn after(remedy: &Remedy, change: &str, who: &str) -> Remedy {
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("in {who}, which clears the environment: {change} there")),
+        safety: Safety::Manual(format!(
+            "A value that is set in front of the command does not reach the program. {price}"
+        )),
+    }
+}
+
+fn may_not_pass_on(variable: &str, who: &str) -> String {
+    format!(
+        "{who} may not pass on {variable}, because it passes on only some variables: if it does not \
+         arrive, set it after that program."
+    )
+}
+
+fn variable(change: &Change) -> Option<&str> {
+    match change {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
+        Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+    }
+}
+
+/// "sets", "set".
+fn verb(turn: &LastChange<'_>) -> (&'static str, &'static str) {
+    match (turn.was, turn.is) {
+        (_, None) => ("removes", "removed"),
+        (None, Some(_)) => ("sets", "set"),
+        (Some(_), Some(_)) => ("changes", "changed"),
+    }
+}
+
+fn what_happened(variable: &str, turn: &LastChange<'_>, who: &str) -> String {
+    let did = verb(turn).1;
+    // A path, a locale, a zone, a number; options of a program may hold a password.
+    let plain =
+        |value: &&str| value.len() <= SHOWN && !value.is_empty() && !value.contains(['=', ' ']);
+    let value = turn.is.or(turn.was).filter(plain);
+    match value {
+        Some(value) => format!("{variable}={value} was {did} by {who}, on the way to the program."),
+        None => format!("{variable} was {did} by {who}, on the way to the program."),
+    }
+}
+
+/// The same change, in the program that has to make it.
+fn moved(remedy: &Remedy, variable: &str, turn: &LastChange<'_>, who: &str) -> Remedy {
+    let there = match &remedy.change {
+        Change::SetEnv { value: Some(value), .. } => format!("{variable}={value} there"),
+        Change::UnsetEnv { .. } => "unset it there".to_owned(),
+        _ => "set the right value there".to_owned(),
+    };
+    let does = verb(turn).0;
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("in {who}, which {does} {variable}: {there}")),
+        safety: Safety::Manual(format!(
+            "A change in front of the command does not reach the program. {price}"
+        )),
+    }
+}
+
+fn not_known(variable: &str) -> String {
+    format!(
+        "It is not known whether a program above it sets or removes {variable}: not all \
+         environments there could be read."
+    )
+}
+
+/// The sentence is to be read before the remedy is applied.
+fn also(remedy: &mut Remedy, sentence: &str) {
+    let longer = format!("{} {sentence}", remedy.safety.sentence());
+    remedy.safety = match remedy.safety {
+        Safety::Manual(_) => Safety::Manual(longer),
+        Safety::Safe(_) | Safety::Caveat(_) => Safety::Caveat(longer),
+    };
+}
+
+/// The programs that made the changes, each once, in words.
+fn programs(profile: &Profile, turns: &[LastChange<'_>]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for turn in turns.iter().take(LOOKED_UP) {
+        let name = program(profile, turn.by);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    names.extend((more > 0).then(|| "others".to_owned()));
+    list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The program in words, and where it got the change from: the caller of env(1), make's makefile,
+/// or a command line.
+fn program(profile: &Profile, link: Link<'_>) -> String {
+    let name = name(profile, link);
+    match link.process.name() {
+        "env" => {
+            let up = link.process.parent.map(|up| profile.image_of(up));
+            match up.map(|up| Link { process: profile.process(up), id: Some(up) }) {
+                Some(up) => format!("{} (by {name})", program(profile, up)),
+                None => format!("the command line of {name}"),
+            }
+        }
+        "make" | "gmake" => match makefile(profile, link) {
+            Some(file) => format!("{file} or the command line of {name}"),
+            None => format!("a makefile or the command line of {name}"),
+        },
+        shell if SHELLS.contains(&shell) && link.process.script().is_none_or(is_a_shell) => {
+            format!("a command line of {name}")
+        }
+        _ => name,
+    }
+}
+
+/// Shells that run `-c`, or a script without a name of its own.
+const SHELLS: [&str; 6] = ["sh", "dash", "bash", "zsh", "ksh", "ash"];
+
+fn is_a_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// The first makefile that make opened.
+fn makefile<'p>(profile: &'p Profile, link: Link<'p>) -> Option<&'p str> {
+    let of = |row: &&needless_model::Row| {
+        Some(row.process) == link.id && row.query == Query::Open && row.ok()
+    };
+    let mut opened = profile.rows.iter().filter(of).map(|row| profile.path(row));
+    opened.find(|path| {
+        let name = command_of(path.as_bytes());
+        name.to_ascii_lowercase().ends_with("makefile") || name.ends_with(".mk")
+    })
+}
+
+/// "/usr/bin/valgrind, a script"; "/root/.cargo/bin/cargo (/root/.cargo/bin/rustup)"; "/usr/bin/env".
+fn name(profile: &Profile, link: Link<'_>) -> String {
+    let process = link.process;
+    let (Some(command), Some(exe)) = (process.script(), &process.exe) else {
+        return process.exe.clone().unwrap_or_else(|| process.title());
+    };
+    let executed = link.id.and_then(|id| {
+        let mut rows =
+            profile.rows.iter().filter(|row| row.process == id && row.query == Query::Exec);
+        rows.find(|row| row.ok()).map(|row| profile.path(row))
+    });
+    let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);
+    match (is_interpreter(process.name()), is_interpreter(command)) {
+        // `sh`: the name of the shell that it is.
+        (true, true) => exe.clone(),
+        (true, false) if path.starts_with('/') => format!("{path}, a script"),
+        (true, false) => format!("{path}, a script of {exe}"),
+        (false, _) => format!("{path} ({exe})"),
+    }
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Apache, which looks for .htaccess files or not.
+chmod 755 .
+mkdir -p www/a/b/c
+seq 100 >www/a/b/c/f.html
+for arm in bad good; do
+    if [ $arm = bad ]; then allow=All; else allow=None; fi
+    {
+        for module in mpm_prefork authz_core; do
+            echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
+        done
+        cat <<END
+Listen 127.0.0.1:8099
+ServerName x
+KeepAlive Off
+PidFile @/server.pid
+ErrorLog @/error.log
+User www-data
+Group www-data
+DocumentRoot @/www
+<Directory />
+    AllowOverride $allow
+    Require all granted
+</Directory>
+END
+    } >$arm.conf
+done
