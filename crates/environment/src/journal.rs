@@ -334,6 +334,13 @@ impl Journal {
                 .map_err(|e| format!("{}: {e}", file.path))?;
             if now == self.store.blob(id, at, "after")? {
                 let before = self.store.blob(id, at, "before")?;
+                if file.existed && before.is_none() {
+                    return Err(format!(
+                        "{}: the journal has lost its content from before change {id}; it is left as it is",
+                        file.path
+                    )
+                    .into());
+                }
                 self.put(id, at, file, &before, &file.about)?;
             }
             for dir in file.made.iter().rev() {

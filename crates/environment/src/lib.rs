@@ -38,7 +38,7 @@ pub use format_list::*;
 pub use journal::{ChangeState, FileChange, Journal, JournalEntry, Recovered};
 pub use launchers_above::look_above;
 pub use locale::{LocaleHow, plan_locale};
-pub use merge::{ChangeRequest, label, merged};
+pub use merge::{ChangeRequest, label, merged, shown};
 pub use others_write::others_write;
 pub use redact::redact;
 pub use request::{

@@ -25,10 +25,14 @@ pub struct ChangeRequest {
 /// "TZ=UTC", "TZ removed", for a screen and the journal: without a secret value.
 pub fn label(variable: &str, value: Option<&str>) -> String {
     match value {
-        Some(value) if secret(variable, value) => format!("{variable}={HIDDEN}"),
-        Some(value) => format!("{variable}={value}"),
+        Some(value) => format!("{variable}={}", shown(variable, value)),
         None => format!("{variable} removed"),
     }
+}
+
+/// The value as it may be shown and written down: hidden where the name sounds like a secret's.
+pub fn shown<'v>(variable: &str, value: &'v str) -> &'v str {
+    if secret(variable, value) { HIDDEN } else { value }
 }
 
 /// A list without repetitions, in the order of arrival. A report may name thousands, so duplicates are found by hash.

@@ -265,6 +265,16 @@ fn input_is_replayed_and_the_world_put_back() {
 }
 
 #[test]
+fn a_secret_that_is_set_is_not_shown() {
+    for format in ["full", "json"] {
+        let set = ["prove", "--set", "API_TOKEN=hunter2", "--count-only", "--format", format];
+        let done = needless(&[&set[..], &["--", "true"]].concat());
+        let shown = format!("{}{}", stdout(&done), stderr(&done));
+        assert!(shown.contains("API_TOKEN") && !shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_said() {
     for (words, says) in [
         (&["prove", "--set", "A=1", "--", "no-such-program"][..], "not found in PATH"),

@@ -74,14 +74,16 @@ fn check() -> Option<&'static CachedZone> {
         return None;
     };
     let old = CURRENT.swap(core::ptr::from_ref(cached).cast_mut(), Ordering::AcqRel);
+    let is_new = !core::ptr::eq(old, cached);
     if read {
-        libc_sync::read_too(cached);
-    } else if !core::ptr::eq(old, cached) {
-        // To glibc another name of the same file is the same zone: `tzname` keeps the names of the last conversion.
-        if !ours(old).is_some_and(|old| old.is_of_same_file(cached)) {
-            set_globals(&cached.zone.globals_at(None));
-        }
+        libc_sync::read_too();
+    } else if is_new {
         libc_sync::changed();
+    }
+    // To glibc another name of the same file is the same zone: `tzname` keeps the names of the last conversion. What the
+    // C library compares with is the zone that it read last, which may be an older one than ours: it is no judge here.
+    if is_new && !ours(old).is_some_and(|old| old.is_of_same_file(cached)) {
+        set_globals(&cached.zone.globals_at(None));
     }
     imports::set_errno(errno);
     Some(cached)

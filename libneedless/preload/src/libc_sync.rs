@@ -13,7 +13,6 @@
 use crate::current;
 use crate::elf::call_next;
 use crate::imports::{self, Tm};
-use crate::zones::CachedZone;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -29,26 +28,23 @@ pub(crate) fn changed() {
     OUTDATED.store(true, Ordering::Release);
 }
 
-/// The zone has just been read: makes the C library read it, too, which also sets `tzname` and the other variables.
-pub(crate) fn read_too(cached: &CachedZone) {
+/// The zone has just been read: makes the C library read it, too, unless it is reading one now.
+pub(crate) fn read_too() {
     OUTDATED.store(true, Ordering::Release);
-    if !update() {
-        current::set_globals(&cached.zone.globals_at(None));
-    }
+    update();
 }
 
-/// Makes the C library read the zone if it changed; false if that must be left undone for now.
-fn update() -> bool {
+/// Makes the C library read the zone if it changed, unless that must be left undone for now.
+fn update() {
     while OUTDATED.load(Ordering::Acquire) {
         if READING.swap(true, Ordering::Acquire) {
-            return false;
+            return;
         }
         if OUTDATED.swap(false, Ordering::AcqRel) {
             call_next!(c"tzset", fn(), ());
         }
         READING.store(false, Ordering::Release);
     }
-    true
 }
 
 /// To be called before a function of the C library that uses its own zone.

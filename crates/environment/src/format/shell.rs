@@ -65,6 +65,37 @@ fn commands(line: &str) -> Vec<&str> {
     parts
 }
 
+/// The first line, from 1, that ends inside a quote or with a backslash: what follows it is no command of its own.
+fn continued(text: &str) -> Option<usize> {
+    let mut here: Option<String> = None;
+    for (line, text) in lines(text).into_iter().enumerate() {
+        let text = bare(text);
+        if let Some(end) = &here {
+            if text.trim_start_matches('\t') == end {
+                here = None;
+            }
+            continue;
+        }
+        here = heredoc(text);
+        let (mut quote, mut escaped, mut before) = (None, false, ' ');
+        for c in text.chars() {
+            match (quote, c) {
+                _ if escaped => escaped = false,
+                (None | Some('"'), '\\') => escaped = true,
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(q), c) if c == q => quote = None,
+                (None, '#') if before.is_ascii_whitespace() => break,
+                _ => {}
+            }
+            before = c;
+        }
+        if quote.is_some() || escaped {
+            return Some(line + 1);
+        }
+    }
+    None
+}
+
 /// The word that ends the here-document which begins on this line.
 fn heredoc(line: &str) -> Option<String> {
     if line.trim_start().starts_with('#') {
@@ -172,6 +203,13 @@ pub(crate) fn unexported(text: &str, variable: &str) -> Option<u32> {
 /// When the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     check(edit)?;
+    if let Some(line) = continued(text) {
+        return Err(format!(
+            "line {line} goes on in the next one (a quote or a backslash): where a line of it can be changed is not \
+             certain, so change it by hand"
+        )
+        .into());
+    }
     let all = entries(text, edit.variable);
     let Some(value) = edit.value else {
         let plain = all.iter().all(|entry| entry.plain);
@@ -224,5 +262,20 @@ mod tests {
         assert_eq!(one("unset TZ\n"), Some((None, true)));
         assert_eq!(one("TZ=a\nexport TZ\n"), set("a", true));
         assert_eq!(unexported("A=1\nTZ=UTC\n", "TZ"), Some(2));
+    }
+
+    #[test]
+    fn a_file_whose_lines_go_on_is_refused() {
+        for (text, line) in [
+            ("X='a\nexport TZ=inner\nb'\n", Some(1)),
+            ("A=1\nX=\"a\nTZ=inner\nb\"\n", Some(2)),
+            ("exec env A=1 \\\nTZ=Asia/Tokyo date\n", Some(1)),
+            ("echo 'a' \"b'\" \\' # it's\n", None),
+            ("cat <<EOF\nit's\nEOF\nexport TZ=UTC\n", None),
+        ] {
+            assert_eq!(continued(text), line, "{text}");
+            let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+            assert_eq!(put(text, &edit).is_err(), line.is_some(), "{text}");
+        }
     }
 }

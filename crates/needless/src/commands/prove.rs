@@ -57,7 +57,12 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
         bail!("no change to measure: pass a report, --set VAR=VALUE, --unset VAR or --preload");
     }
     let options = options(&args.measure, context)?;
-    let ProveOutput { proof, .. } = experiment(&args.command, &changes, &options, context)?;
+    let ProveOutput { mut proof, .. } = experiment(&args.command, &changes, &options, context)?;
+    for change in &mut proof.changes {
+        if let Change::SetEnv { variable, value: Some(value) } = change {
+            *value = needless_environment::shown(variable, value).to_owned();
+        }
+    }
     let format = args.output.format();
     output.emit(|out, style| {
         needless_report::write_proof(out, &proof, crate::VERSION, format, style)
