@@ -129,7 +129,7 @@ mod tests {
     use needless_model::Confidence;
     use std::cell::Cell;
 
-    fn target(file: &str, part: Option<&str>, value: &str, whom: &str) -> ChangeRequest {
+    fn target(file: &str, part: Option<&str>, value: &str, process: &str) -> ChangeRequest {
         let location = ConfigLocation {
             format: if part.is_some() { &SUPERVISORD } else { &CRONTAB },
             file: Some(file.into()),
@@ -147,7 +147,7 @@ mod tests {
             variable,
             value,
             caveats: vec!["c".into()],
-            targets: vec![whom.into()],
+            targets: vec![process.into()],
         }
     }
 

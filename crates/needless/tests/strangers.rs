@@ -112,11 +112,14 @@ fn no_variable_is_set_as_a_report_says() {
         let report = written(folder.path(), &[finding(rule, "set_env", variable, value, &running)]);
         let (fix, prove, seen) = both(folder.path(), &report, &[]);
         for done in [&fix, &prove] {
-            let told = all_of(done);
-            assert_eq!(done.status.code(), Some(2), "{rule} {variable}: {told}");
-            assert!(told.contains("not take it from a report"), "{rule} {variable}: {told}");
-            assert!(told.contains(&format!("--set {variable}=VALUE")), "{variable}: {told}");
-            assert!(!told.contains("evil") && !told.contains(LURE), "{rule} {variable}: {told}");
+            let output = all_of(done);
+            assert_eq!(done.status.code(), Some(2), "{rule} {variable}: {output}");
+            assert!(output.contains("not take it from a report"), "{rule} {variable}: {output}");
+            assert!(output.contains(&format!("--set {variable}=VALUE")), "{variable}: {output}");
+            assert!(
+                !output.contains("evil") && !output.contains(LURE),
+                "{rule} {variable}: {output}"
+            );
         }
         assert_eq!(seen, "", "{rule} {variable}: the command was run");
     }
@@ -153,11 +156,11 @@ fn what_a_rule_advises_is_worked_out_here() {
         assert!(seen.contains(&format!("{variable}={becomes}\n")), "{rule}: {seen}");
         assert!(!seen.contains("evil"), "{rule}: {seen}");
         // Started by this test, it has no place of its own: but which change is meant is said.
-        let told = all_of(&fix);
-        assert_eq!(fix.status.code(), Some(2), "{rule}: {told}");
-        assert!(told.contains(&says), "{rule}: {told}");
-        assert!(told.contains(&format!("{variable}={becomes}: not done by a tool")), "{told}");
-        assert!(!told.contains(LURE), "{told}");
+        let output = all_of(&fix);
+        assert_eq!(fix.status.code(), Some(2), "{rule}: {output}");
+        assert!(output.contains(&says), "{rule}: {output}");
+        assert!(output.contains(&format!("{variable}={becomes}: not done by a tool")), "{output}");
+        assert!(!output.contains(LURE), "{output}");
     }
     let running = Running::start(&[]);
     let tz = finding("tz-unset", "set_env", "TZ", "Europe/Evil", &running);

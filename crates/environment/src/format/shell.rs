@@ -18,20 +18,11 @@ struct ShellLine {
 
 fn entries(text: &str, variable: &str) -> Vec<ShellLine> {
     let mut entries = Vec::new();
-    let mut here = None;
-    for (line, text) in lines(text).into_iter().enumerate() {
-        let text = bare(text);
-        if let Some(end) = &here {
-            if text.trim_start_matches('\t') == end {
-                here = None;
-            }
-            continue;
-        }
-        here = heredoc(text);
+    for (line, text) in command_lines(text) {
         let start = text.trim_start();
         let indented = start.len() < text.len();
         // Commands after `;` or `&&` count too, but are not plain.
-        let commands = commands(start);
+        let (commands, _) = commands(start);
         for command in &commands {
             let plain = commands.len() == 1 && !indented;
             if let Some(entry) = entry(command.trim(), variable, line, plain) {
@@ -42,8 +33,24 @@ fn entries(text: &str, variable: &str) -> Vec<ShellLine> {
     entries
 }
 
-/// The commands of a line, separated by `;`, `&` and `|` outside of quotes.
-fn commands(line: &str) -> Vec<&str> {
+/// The lines outside of here-documents, with their numbers from 0.
+fn command_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut here: Option<String> = None;
+    lines(text).into_iter().map(bare).enumerate().filter(move |(_, text)| {
+        if let Some(end) = &here {
+            if text.trim_start_matches('\t') == end {
+                here = None;
+            }
+            return false;
+        }
+        here = heredoc(text);
+        true
+    })
+}
+
+/// The commands of a line, separated by `;`, `&` and `|` outside of quotes, and whether the last goes on in the next
+/// line.
+fn commands(line: &str) -> (Vec<&str>, bool) {
     let (mut parts, mut from, mut quote, mut before) = (Vec::new(), 0, None, ' ');
     let mut escaped = false;
     for (at, c) in line.char_indices() {
@@ -62,38 +69,13 @@ fn commands(line: &str) -> Vec<&str> {
         before = c;
     }
     parts.push(&line[from..]);
-    parts
+    (parts, quote.is_some() || escaped)
 }
 
-/// The first line, from 1, that ends inside a quote or with a backslash: what follows it is no command of its own.
+/// The first line, from 1, that ends inside a quote or with a backslash: the next line is not a command of its own.
 fn continued(text: &str) -> Option<usize> {
-    let mut here: Option<String> = None;
-    for (line, text) in lines(text).into_iter().enumerate() {
-        let text = bare(text);
-        if let Some(end) = &here {
-            if text.trim_start_matches('\t') == end {
-                here = None;
-            }
-            continue;
-        }
-        here = heredoc(text);
-        let (mut quote, mut escaped, mut before) = (None, false, ' ');
-        for c in text.chars() {
-            match (quote, c) {
-                _ if escaped => escaped = false,
-                (None | Some('"'), '\\') => escaped = true,
-                (None, '\'' | '"') => quote = Some(c),
-                (Some(q), c) if c == q => quote = None,
-                (None, '#') if before.is_ascii_whitespace() => break,
-                _ => {}
-            }
-            before = c;
-        }
-        if quote.is_some() || escaped {
-            return Some(line + 1);
-        }
-    }
-    None
+    let goes_on = |(_, text): &(usize, &str)| commands(text).1;
+    command_lines(text).find(goes_on).map(|(line, _)| line + 1)
 }
 
 /// The word that ends the here-document which begins on this line.
@@ -169,18 +151,21 @@ fn value_of(text: &str) -> (String, bool, &str) {
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     let all = entries(text, variable);
     let exports = all.iter().any(|entry| entry.exported && entry.value.is_some());
+    // A line inside a quote looks like a command.
+    let sure = continued(text).is_none();
     let mut found = Vec::new();
     for entry in all {
         match entry.value {
-            None => {
-                found.push(FoundValue { certain: entry.plain, ..FoundValue::removed(entry.line) })
-            }
+            None => found.push(FoundValue {
+                certain: sure && entry.plain,
+                ..FoundValue::removed(entry.line)
+            }),
             Some(value) if value.is_empty() && entry.exported && !entry.plain => {}
             // Set, but not exported: no program sees it.
             Some(_) if !exports => {}
             Some(value) => {
                 found.push(FoundValue {
-                    certain: entry.plain,
+                    certain: sure && entry.plain,
                     ..FoundValue::set(entry.line, value)
                 });
             }
@@ -276,6 +261,8 @@ mod tests {
             assert_eq!(continued(text), line, "{text}");
             let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
             assert_eq!(put(text, &edit).is_err(), line.is_some(), "{text}");
+            let certain = find(text, "TZ", None).iter().any(|found| found.certain);
+            assert!(line.is_none() || !certain, "{text}");
         }
     }
 }
