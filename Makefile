@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo check test bench cases lab audit oracle cross
+.PHONY: demo check test bench cases workloads lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -20,6 +20,11 @@ cases: ## real programs, healthy and not, beside strace: what is found, and how 
 	@scripts/install cases
 	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
 	    && cargo run --release --locked -p xtask -- cases
+
+workloads: ## ordinary jobs: what is avoidable in them, found by hand, and what their account shows
+	@scripts/install workloads
+	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
+	    && cargo run --release --locked -p xtask -- workloads
 
 lab:   ## published measurements, made again on this machine, beside their figures
 	@scripts/install lab

@@ -1,7 +1,7 @@
 //! Compiles the programs for the kernel with clang, and libbpf, which loads them, with the C compiler.
 //! If something is missing, it says so in one line and builds without: needless then uses ptrace.
 
-use needless_model::{ArgClass, Query};
+use needless_model::{ArgClass, Query, WaitsOn};
 use std::env;
 use std::fmt::{Debug, Write};
 use std::fs;
@@ -108,6 +108,7 @@ fn shared_h() -> String {
     let mut c = Header("#pragma once\n".into());
     c.enumeration("Query", &Query::ALL.map(|query| named(query, query as u8)));
     c.enumeration("ArgClass", &ArgClass::ALL.map(|class| named(class, class as u8)));
+    c.enumeration("WaitsOn", &WaitsOn::ALL.map(|on| named(on, on as u8)));
     define_shared(&mut c);
     c.0
 }

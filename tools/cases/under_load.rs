@@ -38,7 +38,7 @@ const UNDER_LOAD: &[Healthy] = &[
     Healthy { command: "@/redis-server --bind 127.0.0.1 --port 8099 --dir @ --appendonly yes", prepare: REDIS, around: COMMANDS, needs: "redis-check-rdb redis-benchmark ip" },
     Healthy { command: "sh -c 'echo $$ >server.pid; exec memcached -l 127.0.0.1 -p 8099 -u nobody'", prepare: "", around: VALUES, needs: "memcached ip" },
     // Web servers.
-    Healthy { command: "nginx -p @ -c @/good.conf", prepare: include_str!("scripts/nginx.sh"), around: REQUESTS, needs: "curl ip" },
+    Healthy { command: "nginx -p @ -c @/logged.conf", prepare: include_str!("scripts/nginx.sh"), around: REQUESTS, needs: "curl ip" },
     Healthy { command: "apache2 -X -d @ -f @/good.conf", prepare: include_str!("scripts/apache.sh"), around: REQUESTS, needs: "curl ip" },
     Healthy { command: "sh -c 'echo $$ >server.pid; exec haproxy -db -f proxy.conf'", prepare: include_str!("scripts/haproxy.sh"), around: REQUESTS, needs: "haproxy curl ip" },
     Healthy { command: "php-fpm -n -F -p @ -y @/fpm.conf", prepare: POOL, around: FASTCGI, needs: "cgi-fcgi ip" },

@@ -1,6 +1,7 @@
 //! The structure of a file, as TOML gives it: each value with its position.
 
 use crate::ConfigError;
+use needless_model::parser_message;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ impl<'t> Text<'t> {
 pub(crate) fn read(text: &Text<'_>) -> Result<File, ConfigError> {
     toml::from_str(text.text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
-        text.wrong(&span, error.message())
+        text.wrong(&span, &*parser_message(error.message()))
     })
 }
 

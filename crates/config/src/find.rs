@@ -71,13 +71,14 @@ pub(crate) fn named(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
-    let wrong = |why| {
-        ConfigError::of_file(&folder.display().to_string(), format!("it cannot be read: {why}"))
-    };
+    let wrong =
+        |why| ConfigError::of_file(&folder.display().to_string(), format!("cannot be read: {why}"));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
-        if path.extension().is_some_and(|end| end == "toml") {
+        // Reading a pipe or a device would wait. What is missing gives an error when it is read.
+        let other = path.exists() && !path.is_file();
+        if path.extension().is_some_and(|end| end == "toml") && !other {
             files.push(path);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::ConfigError;
 use crate::file::{IgnoreIn, Text};
-use needless_rules::{Date, Glob, Ignore};
+use needless_rules::{Glob, Ignore, LastDay};
 use toml::Spanned;
 use toml::value::Datetime;
 
@@ -34,10 +34,10 @@ pub(crate) fn ignore(ignore: Spanned<IgnoreIn>, text: &Text<'_>) -> Result<Ignor
     })
 }
 
-fn date(until: &Datetime) -> Option<Date> {
+fn date(until: &Datetime) -> Option<LastDay> {
     match (until.date, until.time) {
         (Some(date), None) => {
-            Some(Date { year: date.year.into(), month: date.month, day: date.day })
+            Some(LastDay { year: date.year.into(), month: date.month, day: date.day })
         }
         _ => None,
     }

@@ -28,7 +28,7 @@ pub use error::ConfigError;
 pub use find::{ConfigFiles, find};
 pub use test::{FailedExample, test};
 
-use needless_model::{RuleName, WatchList};
+use needless_model::{RuleName, WatchList, quote};
 use needless_rules::{Declared, Ignore, UNUSED_IGNORE};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Config, Con
     for path in files.into_iter().flatten() {
         let name = path.display().to_string();
         let text = std::fs::read(&path)
-            .map_err(|why| ConfigError::of_file(&name, format!("it cannot be read: {why}")))?;
+            .map_err(|why| ConfigError::of_file(&name, format!("cannot be read: {why}")))?;
         let text = String::from_utf8(text)
             .map_err(|_| ConfigError::of_file(&name, "it is not UTF-8, as TOML has to be"))?;
         parse(&text, &name, &mut config)?;
@@ -102,7 +102,7 @@ impl Config {
             None => Ok(()),
             Some(ignore) => Err(ConfigError::at(
                 &ignore.place,
-                format!("there is no rule {:?}: `needless rules` lists them", ignore.rule),
+                format!("there is no rule {}: `needless rules` lists them", quote(&ignore.rule)),
             )),
         }
     }

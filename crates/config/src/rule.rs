@@ -2,7 +2,7 @@
 
 use crate::ConfigError;
 use crate::file::{EnvIn, ExampleIn, RemedyIn, RuleIn, Text, TextList};
-use needless_model::{Change, Errno, Query, Remedy, RuleName, Safety};
+use needless_model::{Change, Errno, Query, Remedy, RuleName, Safety, quote};
 use needless_rules::{
     CallPattern, Declared, Example, Glob, Needless, OutcomePattern, VariablePattern,
 };
@@ -63,7 +63,8 @@ fn name(
     text: &Text<'_>,
     known: &HashMap<RuleName, String>,
 ) -> Result<String, ConfigError> {
-    let wrong = |what: &str| Err(text.wrong(&name.span(), format!("{:?} {what}", name.get_ref())));
+    let wrong =
+        |what: &str| Err(text.wrong(&name.span(), format!("{} {what}", quote(name.get_ref()))));
     let word = name.get_ref();
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !word.contains('-') || word.starts_with('-') || !word.bytes().all(legal) {
@@ -111,8 +112,9 @@ fn calls(word: &str) -> Result<CallPattern, String> {
                 Ok(CallPattern::Named(word.to_owned()))
             } else {
                 Err(format!(
-                    "{word:?} is not a system call: use stat, lstat, open, open-write, access, \
-                     readlink, exec, change, or a name as strace prints it"
+                    "{} is not a system call: use stat, lstat, open, open-write, access, \
+                     readlink, exec, change, or a name as strace prints it",
+                    quote(word)
                 ))
             };
         }
@@ -124,7 +126,10 @@ fn path(word: &str) -> Result<Glob, String> {
     if word.starts_with(['/', '*', '?']) {
         Glob::new(word)
     } else {
-        Err(format!("{word:?} fits no path: calls name absolute paths, so begin with / or **/"))
+        Err(format!(
+            "{} fits no path: calls name absolute paths, so begin with / or **/",
+            quote(word)
+        ))
     }
 }
 
@@ -135,7 +140,8 @@ fn outcome(word: &str) -> Result<OutcomePattern, String> {
         "missing" => Ok(OutcomePattern::Missing),
         _ => match Errno::of_name(word) {
             Errno::UNKNOWN => Err(format!(
-                "{word:?} is not an outcome: use ok, failed, missing (ENOENT or ENOTDIR), or an error's name"
+                "{} is not an outcome: use ok, failed, missing (ENOENT or ENOTDIR), or an error's name",
+                quote(word)
             )),
             errno => Ok(OutcomePattern::Errno(errno)),
         },
@@ -149,7 +155,10 @@ fn needless(word: &Spanned<String>, text: &Text<'_>) -> Result<Needless, ConfigE
         "repeated" => Ok(Needless::Repeated),
         other => Err(text.wrong(
             &word.span(),
-            format!("{other:?}: which calls are needless is \"all\", \"again\" or \"repeated\""),
+            format!(
+                "{}: which calls are needless is \"all\", \"again\" or \"repeated\"",
+                quote(other)
+            ),
         )),
     }
 }
@@ -190,7 +199,7 @@ fn variable_name(name: &str, span: &Range<usize>, text: &Text<'_>) -> Result<(),
     if !name.is_empty() && name.bytes().all(legal) {
         Ok(())
     } else {
-        Err(text.wrong(span, format!("{name:?} is not a variable name")))
+        Err(text.wrong(span, format!("{} is not a variable name", quote(name))))
     }
 }
 

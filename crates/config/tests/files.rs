@@ -1,4 +1,4 @@
-//! Which files are meant, and that no text whatever makes us panic.
+//! Which files are read; and that no text causes a panic.
 
 use needless_config::{Config, find, parse, read};
 use std::fs;
@@ -14,7 +14,7 @@ fn the_nearest_directory_with_a_file_or_a_folder_counts() {
     assert_eq!(find(&deep, |_| None).unwrap().files, [top.join("needless.toml")]);
     let folder = top.join("a/needless.d");
     fs::create_dir(&folder).unwrap();
-    // An empty folder is none.
+    // An empty folder does not count.
     assert_eq!(find(&deep, |_| None).unwrap().files, [top.join("needless.toml")]);
     for name in ["20.toml", "10.toml", "README"] {
         fs::write(folder.join(name), "").unwrap();

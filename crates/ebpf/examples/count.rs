@@ -39,9 +39,25 @@ fn main() {
     );
     for q in p.processes.iter().take(5) {
         eprintln!(
-            "{} {:?} {:?} {:?} cpu {:?} {:?} {:?}",
-            q.pid, q.born, q.exe, q.env, q.cpu_user_ns, q.cpu_sys_ns, q.exit
+            "{} {:?} {:?} {:?} cpu {:?} {:?} {:?} faults {:?} {:?} {:?}",
+            q.pid,
+            q.born,
+            q.exe,
+            q.env,
+            q.cpu_ns,
+            q.cpu_user_ns,
+            q.cpu_sys_ns,
+            q.minor_faults,
+            q.major_faults,
+            q.exit
         );
+    }
+    let cpu: u64 = p.processes.iter().filter_map(|q| q.cpu_ns).sum();
+    eprintln!("cpu of all {:?}", Duration::from_nanos(cpu));
+    for wait in &p.waits {
+        let (call, time) = (p.strings.text(wait.call.0), Duration::from_nanos(wait.ns));
+        let program = p.process(wait.process).title();
+        eprintln!("{program} {call} {:?} {:?} {} {time:?}", wait.outcome, wait.on, wait.calls);
     }
     let mut rows: Vec<_> = p.rows.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));

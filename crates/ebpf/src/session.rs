@@ -9,7 +9,9 @@ mod wire;
 use crate::{Observed, Scope, SessionError, SessionOptions, usable};
 use attach::{Attached, attach, pid_namespace};
 use events::Events;
-use layout::{Counter, CounterKey, PercpuRow, Proc, Row, RowKey, Shared};
+use layout::{
+    Counter, CounterKey, PercpuCounter, PercpuRow, Proc, Row, RowKey, Shared, Wait, WaitKey,
+};
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
@@ -130,7 +132,7 @@ impl Session {
     fn look(&mut self) {
         let mut events = self.events.borrow_mut();
         events.look();
-        // Rows of processes that ended make room.
+        // Rows and counters of processes that ended make room.
         let added = self.shared().rows;
         let limit = self.options.limits.rows.min(65_536) as u64;
         let due = added.saturating_sub(events.rows.removed) > limit / 4 && events.any_settled();
@@ -165,7 +167,7 @@ impl Session {
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
         self.collect(false);
-        self.collect_percpu_rows();
+        self.collect_percpu();
         let shared = self.shared();
         let misses = self.misses();
         drop(self.ring);
@@ -228,6 +230,12 @@ impl Session {
         let settled = |key: &CounterKey| events.has_settled(key.image);
         for (key, counter) in taken::<_, Counter>(&counters, ended_only, settled) {
             events.rows.add_counter(key, counter.tally(latency));
+            events.rows.removed += u64::from(ended_only);
+        }
+        let waits = map(object, "waits");
+        let settled = |key: &WaitKey| events.has_settled(key.image);
+        for (key, wait) in taken::<_, Wait>(&waits, ended_only, settled) {
+            events.rows.add_wait(key, wait);
         }
         if !ended_only {
             let folded = map(object, "folded");
@@ -237,17 +245,18 @@ impl Session {
         }
     }
 
-    /// Adds what each CPU has counted and not yet added to the rows.
-    fn collect_percpu_rows(&mut self) {
-        let rows = map(&self.attached.object, "percpu_rows");
-        for at in 0..rows.max_entries() {
-            let each = rows.lookup_percpu(at.as_bytes(), MapFlags::ANY).ok().flatten();
-            for value in each.unwrap_or_default() {
-                let PercpuRow { key, row, .. } = typed(&value);
-                if key.image != 0 {
-                    let tally = row.tally(self.started_ns, self.options.latency);
-                    self.events.borrow_mut().rows.add(key, tally);
-                }
+    /// Adds what each CPU has counted and not yet added to the rows and counters.
+    fn collect_percpu(&mut self) {
+        let (mut events, latency) = (self.events.borrow_mut(), self.options.latency);
+        for PercpuRow { key, row, .. } in of_each_cpu(&map(&self.attached.object, "percpu_rows")) {
+            if key.image != 0 {
+                events.rows.add(key, row.tally(self.started_ns, latency));
+            }
+        }
+        let counters = map(&self.attached.object, "percpu_counters");
+        for PercpuCounter { key, counter, .. } in of_each_cpu(&counters) {
+            if key.image != 0 {
+                events.rows.add_counter(key, counter.tally(latency));
             }
         }
     }
@@ -263,6 +272,12 @@ fn map<'a>(object: &'a Object, name: &str) -> Map<'a> {
 fn bss(object: &Object) -> Map<'_> {
     let found = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
     found.expect("our program has variables")
+}
+
+/// The values of all CPUs in a per-CPU array.
+fn of_each_cpu<T: FromBytes>(map: &Map<'_>) -> Vec<T> {
+    let each = |at: u32| map.lookup_percpu(at.as_bytes(), MapFlags::ANY).ok().flatten();
+    (0..map.max_entries()).flat_map(|at| each(at).unwrap_or_default()).map(|v| typed(&v)).collect()
 }
 
 /// A key or value of one of our own maps.

@@ -16,7 +16,7 @@ shared! {
     /// What the program at the exit of a call does about it: needless_syscalls::CallKind.
     enum Action { Plain, Path, Wait, Moves, Uring, Spawn, Classify }
     /// What decides the query or the class, besides the name.
-    enum Decider { Name, OpenFlags, OpenHow, AtFlags, Output, Heap, Peer }
+    enum Decider { Name, OpenFlags, OpenHow, AtFlags, Output, Heap, Mapped, Unmapped, Peer }
     /// The structure that holds the answer.
     enum Reply { None, Stat, Stat64I386, Stat64Arm, Stat32, Statx, Link }
     /// The condition on an argument: needless_syscalls::Condition.
@@ -78,7 +78,7 @@ shared! {
     struct Shared {
         /// Counts calls that may change the answer of another.
         changes: u64,
-        /// Rows added; it is not decreased when rows are deleted.
+        /// Rows and counters added; it is not decreased when they are deleted.
         rows: u64,
         /// Calls counted without their path, because there was no room.
         folded: u64,
@@ -120,10 +120,14 @@ shared! {
         stdio: u32,
         /// The last end of the heap that it asked for.
         heap: u64,
-        /// CPU time of the threads that have ended.
+        /// CPU time of the threads that have ended, and their page faults.
         utime: u64,
         stime: u64,
         runtime: u64,
+        minor_faults: u64,
+        major_faults: u64,
+        /// Bytes of memory that it gave back.
+        given_back: u64,
     }
 
     /// What a row counts: calls that agree in all of this.
@@ -181,17 +185,60 @@ shared! {
         nr: u16,
         err: u16,
         compat: u16,
-        shard: u16,
+        zero: u16,
     }
 
     struct Counter {
         count: u64,
+        /// Of the calls that did not wait.
         kernel_ns: u64,
         untimed: u64,
     }
 
+    /// What one CPU has counted for a counter and not yet added to it.
+    struct PercpuCounter {
+        key: CounterKey,
+        /// The process: its id, how many programs it has executed, and when it was started.
+        tgid: u32,
+        execs: u32,
+        unused: u32,
+        start: u64,
+        counter: Counter,
+    }
+
+    /// A thread that is in a call.
+    struct Entry {
+        /// When it entered it.
+        at_ns: u64,
+        /// How often it had waited by then.
+        waits: u64,
+    }
+
+    /// What calls that waited have in common.
+    struct WaitKey {
+        image: u32,
+        nr: u16,
+        err: u16,
+        compat: u16,
+        /// A `WaitsOn`.
+        on: u16,
+    }
+
+    struct Wait {
+        calls: u64,
+        ns: u64,
+    }
+
+    /// A thread that ends.
+    struct Ending {
+        image: u32,
+        zero: u32,
+        /// Its CPU time as sent.
+        runtime: u64,
+    }
+
     /// The messages. Processes have four kinds; `Moved` has the head alone.
-    enum MessageKind { Seen, Forked, Executed, Exited, Moved, Path, Stack, Mapping, OrphanRow }
+    enum MessageKind { Seen, Forked, Executed, Exited, Moved, Path, Stack, Mapping, OrphanRow, Spent }
 
     struct MessageHead {
         kind: u32,
@@ -218,6 +265,9 @@ shared! {
         utime: u64,
         stime: u64,
         runtime: u64,
+        minor_faults: u64,
+        major_faults: u64,
+        given_back: u64,
         cgroup: u64,
         /// The soft limit.
         open_files: u64,
@@ -257,6 +307,12 @@ shared! {
         head: MessageHead,
         key: RowKey,
         row: Row,
+    }
+
+    /// CPU time of a thread that has ended, in addition to what the other messages have.
+    struct Spent {
+        head: MessageHead,
+        runtime: u64,
     }
 
     struct Registers {

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use needless_ebpf::{Session, SessionOptions};
-use needless_model::{Env, Exit, Fact, Profile, Query, Spawn};
+use needless_model::{CallId, Env, Exit, Fact, Profile, Query, Spawn, WaitsOn};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -36,6 +36,38 @@ fn how_a_process_ends_is_known() {
 }
 
 #[test]
+fn what_short_processes_used_is_known() {
+    let script = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done; exec /bin/true";
+    let Some(profile) = of_sh(script) else { return };
+    let ended: Vec<_> = profile.processes.iter().filter(|p| p.exit.is_some()).collect();
+    assert_eq!(ended.len(), 21);
+    for process in ended {
+        // Starting a program takes longer than nothing, and faults pages in.
+        assert!(process.cpu_ns > Some(0) && process.minor_faults > Some(0), "{process:?}");
+        assert!(process.major_faults.is_some(), "{process:?}");
+    }
+}
+
+#[test]
+fn what_calls_waited_for_is_counted_apart() {
+    let Some(sh) = needed(program("sh")).filter(|_| possible()) else { return };
+    let folder = folder();
+    let script = "sleep 0.05; (sleep 0.05; echo x) | cat";
+    let timed = SessionOptions { all: true, latency: true, ..options() };
+    let profile = profile(&timed, command(sh, folder.path()).args(["-c", script]));
+    let call = |id: CallId| profile.strings.text(id.0);
+    let of = |name: &str| profile.waits.iter().filter(|w| call(w.call) == name).collect::<Vec<_>>();
+    let sleeps = of("clock_nanosleep");
+    assert_eq!(sleeps.iter().map(|w| w.calls).sum::<u64>(), 2, "{:?}", profile.waits);
+    // clock_nanosleep(2) does not return earlier.
+    assert!(sleeps.iter().all(|w| w.ns >= 50_000_000), "{sleeps:?}");
+    let reads = of("read");
+    assert!(reads.iter().any(|w| w.on == WaitsOn::Pipe && w.outcome == Ok(())), "{reads:?}");
+    let rows = profile.rows.iter().filter(|row| profile.call(row) == "clock_nanosleep");
+    assert!(rows.clone().count() > 0 && rows.clone().all(|row| row.timed == 0), "{rows:?}");
+}
+
+#[test]
 fn every_exec_shows_its_watched_variables_and_no_others() {
     let Some(testee) = testee("vfork_exec").filter(|_| possible()) else { return };
     let folder = folder();
@@ -51,8 +83,8 @@ fn every_exec_shows_its_watched_variables_and_no_others() {
         assert_eq!((process.secure, process.shares_root), (Some(false), true));
         assert_eq!(process.name(), "vfork_exec");
     }
-    let told = format!("{profile:?}");
-    assert!(told.contains("/missing/vfork_exec") && !told.contains("swordfish"));
+    let printed = format!("{profile:?}");
+    assert!(printed.contains("/missing/vfork_exec") && !printed.contains("swordfish"));
 }
 
 #[test]
@@ -88,7 +120,11 @@ fn relative_paths_are_absolute_as_long_as_the_directory_is_known() {
     assert_eq!(asked(&profile_there, &below("missing/moves")), 0);
     assert_eq!(sum(&profile_there, Query::Access, "missing/moves"), (3, 1));
     let there = |path: &str| elsewhere.path().join(path).to_str().unwrap().to_owned();
-    assert_eq!(asked(&profile_there, &there("missing/moves")), 0, "nobody told us where");
+    assert_eq!(
+        asked(&profile_there, &there("missing/moves")),
+        0,
+        "the path is relative to an unknown directory"
+    );
 }
 
 #[test]
@@ -143,7 +179,7 @@ fn a_process_that_ran_already_has_its_name_and_its_limit() {
         input.write_all(b"x").unwrap();
         output.read_exact(&mut [0]).unwrap();
     };
-    // It is cat when it answers.
+    // When it answers, it has executed cat.
     answer();
     let mut session = Session::start(&needless_ebpf::Scope::Chosen, &options()).unwrap();
     assert!(session.observe(child.id()).unwrap());

@@ -133,7 +133,8 @@ fn libbpf() -> Option<PathBuf> {
 fn the_program_compiles_for_both_architectures() {
     let clang = std::env::var("CLANG").unwrap_or("clang".into());
     let Some(clang) = needed(program(&clang)) else { return };
-    let Some(libbpf) = needed(libbpf().ok_or("cargo does not tell where libbpf is".into())) else {
+    let Some(libbpf) = needed(libbpf().ok_or("cargo does not report where libbpf is".into()))
+    else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

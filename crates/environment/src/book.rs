@@ -22,9 +22,8 @@ pub fn book_page() -> String {
         page += &row(place);
     }
     page += "\nTraps:\n\n\
-         * Drop-ins of systemd are read in the order of their file names, whatever directory they are in and \
-         however special it is: ours is called `zz-needless.conf`, and systemd is asked afterwards whether it \
-         counts.\n\
+         * Drop-ins of systemd are read in the order of their file names, whatever directory they are in: \
+         ours is called `zz-needless.conf`, and `fix` asks systemd afterwards whether it counts.\n\
          * `EnvironmentFile=` is stronger than every `Environment=`; where it sets the variable, that file \
          is changed.\n\
          * What an init script sources must be exported; what `EnvironmentFile=` names must not be: a line \
@@ -44,24 +43,24 @@ pub fn book_page() -> String {
          * sshd uses the first `SetEnv` line that it reads, and no other: that line is changed, or a drop-in \
          is made where there is none. It is stronger than PAM and than what clients send (`AcceptEnv`). Where sshd \
          uses PAM, `/etc/environment` is changed instead, which reaches su and cron as well.\n\
-         * Two findings that need different values at one place get neither.\n\n\
+         * If two findings need different values at one place, neither is written.\n\n\
          Locales:\n\n\
          * A locale that is not installed (`locale-not-installed`): `needless fix --locale el_GR.UTF-8` builds it. \
-         Where there is an archive of locales or `/etc/locale.gen`, into the archive, with its line in that file, \
-         so that the next `locale-gen` keeps it; with `--directory`, or where there is neither, as a directory \
-         with a link that has the requested name. With the archive no open fails any more; with a directory one \
-         does, the open of the archive.\n\
+         If there is an archive of locales or `/etc/locale.gen`, it is added to the archive and to that file, \
+         so that the next `locale-gen` keeps it. With `--directory`, or if there is neither, it is built as a \
+         directory with a link that has the requested name. With the archive no open fails any more; with a \
+         directory one open still fails, that of the archive.\n\
          * An alias (`locale-alias`, LANG=greek): its locale is built.\n\
          * A locale under another spelling (`locale-spelling`): the same command makes a link, \
          `C.UTF-8` to `C.utf8`, and the variable stays as it is.\n\
-         * Messages that are found under the last of six names (`catalogue-search`): with `--messages` a link, \
-         `/usr/share/locale/el_GR.UTF-8` to `el`, where there is only one directory of messages.\n\
+         * Messages that are found under the last of six names (`catalogue-search`): `--messages` makes a \
+         link, `/usr/share/locale/el_GR.UTF-8` to `el`, if there is only one directory of messages.\n\
          * A variable of the locale goes to `/etc/default/locale` where PAM reads that for the session, else where \
          any other variable goes; `/etc/locale.conf` is changed with `--in` and takes effect at the next boot.\n\
          * `undo` removes what was built. The archive is restored byte for byte; where something was added to \
          it since, `undo` refuses and shows where the old one is kept.\n\n\
          `fix` writes only where the place is certain. It refuses symbolic links, files of other users \
-         (but the daemon's own, where PostgreSQL keeps its configuration), files and directories that others \
+         (except the daemon's own, such as PostgreSQL's), files and directories that others \
          may write, files with a second name, and files whose head says that \
          Ansible, Puppet, Chef, Salt, CFEngine or Terraform manage them: make the change there.\n";
     page

@@ -3,7 +3,8 @@
 
 use crate::error::EnvironmentError;
 use needless_host::Root;
-use needless_model::{Runtime, posix_tz};
+use needless_localtime::posix_tz;
+use needless_model::Runtime;
 
 /// Where zones are looked up by name.
 const ZONEINFO: &str = "/usr/share/zoneinfo";
@@ -27,7 +28,7 @@ pub(crate) fn check_target(
     // A name must not lead out of the directory of zones.
     let plain = is_path || !name.split('/').any(|part| part == "..");
     let known = !name.is_empty() && plain && is_zone(root, &file);
-    // POSIX: "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30".
+    // POSIX: "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30". After a colon only glibc takes it for one.
     let is_rule = !known && posix_tz(value).is_some();
     for exe in exes {
         let runtime = Runtime::of_exe(exe);
@@ -51,7 +52,7 @@ pub(crate) fn check_target(
     } else {
         Err(format!(
             "there is no zone {name} ({file} is missing, and it is not a POSIX string such as \
-             EST5EDT,M3.2.0,M11.1.0): the time would silently be UTC"
+             EST5EDT,M3.2.0,M11.1.0): the time would silently be UTC, or wrong"
         )
         .into())
     }

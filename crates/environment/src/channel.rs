@@ -1,6 +1,7 @@
 //! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
 //! the unit of its control group.
 
+use crate::way::behind_options;
 use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
 
 /// How a process got its environment.
@@ -25,8 +26,10 @@ pub(crate) enum Channel {
     Sudo {
         login: bool,
     },
+    /// su, or `runuser -`. runuser without a new environment is no launcher: it passes on what it has.
     Su {
         login: bool,
+        runuser: bool,
     },
     Supervisord,
     /// runsv, s6-supervise, supervise: a directory with a script `run`.
@@ -75,8 +78,9 @@ impl Channel {
             Channel::Ssh { .. } => "sshd".into(),
             Channel::Sudo { login: true } => "sudo -i".into(),
             Channel::Sudo { login: false } => "sudo".into(),
-            Channel::Su { login: true } => "su -".into(),
-            Channel::Su { login: false } => "su".into(),
+            Channel::Su { runuser: true, .. } => "runuser -".into(),
+            Channel::Su { login: true, .. } => "su -".into(),
+            Channel::Su { login: false, .. } => "su".into(),
             Channel::Supervisord => "supervisord".into(),
             Channel::RunScript { .. } => "a supervisor of run scripts".into(),
             Channel::PhpFpm { .. } => "php-fpm".into(),
@@ -114,6 +118,7 @@ pub(crate) enum Launcher {
     Ssh,
     Sudo,
     Su,
+    RunUser,
     Supervisord,
     RunScript,
     Container,
@@ -133,7 +138,8 @@ impl Launcher {
             "atd" => Launcher::At,
             _ if name.starts_with("sshd") => Launcher::Ssh,
             "sudo" | "sudo-rs" => Launcher::Sudo,
-            "su" | "runuser" => Launcher::Su,
+            "su" => Launcher::Su,
+            "runuser" => Launcher::RunUser,
             "runsv" | "s6-supervise" | "supervise" => Launcher::RunScript,
             _ if is_container_helper(name) => Launcher::Container,
             "supervisord" => Launcher::Supervisord,
@@ -156,6 +162,7 @@ impl Launcher {
             Launcher::Ssh => "sshd",
             Launcher::Sudo => "sudo",
             Launcher::Su => "su",
+            Launcher::RunUser => "runuser",
             Launcher::Supervisord => "supervisord",
             Launcher::RunScript => "a supervisor of run scripts",
             Launcher::Container => "a container's watcher",
@@ -209,7 +216,7 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
     }
     // Only within its pid namespace: launchers outside started something else.
     let inside = above.iter().enumerate().rev();
-    for (at, info) in inside.take_while(|(_, info)| info.pid_namespace == me.pid_namespace) {
+    for (at, info) in inside.take_while(|(_, info)| shares_pids(info, me)) {
         if let Some(adapter) = adapter(info, &above[..at], me) {
             return adapter;
         }
@@ -218,21 +225,25 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
             Some(Launcher::At) => return Channel::At,
             Some(Launcher::Ssh) => return Channel::Ssh { config: config_of(above) },
             Some(Launcher::Sudo) => {
-                let login = flags(info).any(|f| f == "--login" || short(f, 'i'));
-                return Channel::Sudo { login };
+                let command = behind_options(info.argv.get(1..).unwrap_or_default(), SUDO_OPTIONS);
+                let options = info.argv.len() - command.len();
+                let mut options = info.argv[..options].iter().skip(1);
+                return Channel::Sudo { login: options.any(|f| f == "--login" || short(f, 'i')) };
             }
             Some(Launcher::Su) => {
-                let login = flags(info).any(|f| f == "-" || f == "--login" || short(f, 'l'));
-                return Channel::Su { login };
+                return Channel::Su { login: starts_anew(info), runuser: false };
+            }
+            Some(Launcher::RunUser) if starts_anew(info) => {
+                return Channel::Su { login: true, runuser: true };
             }
             Some(Launcher::Supervisord) => return Channel::Supervisord,
             Some(Launcher::RunScript) => return Channel::RunScript { dir: info.cwd.clone() },
             Some(Launcher::Container) => return Channel::Container("a container".into()),
             Some(Launcher::Systemd | Launcher::UserSystemd) => break,
-            Some(Launcher::Shell | Launcher::Login) | None => {}
+            Some(Launcher::RunUser | Launcher::Shell | Launcher::Login) | None => {}
         }
     }
-    unit(me, above, &service).unwrap_or_else(|| match above.last() {
+    unit(me, above, &service).or_else(|| by_invocation(me)).unwrap_or_else(|| match above.last() {
         _ if me.marks.contains_key("RC_SVCNAME") => {
             Channel::OpenRc { service: me.marks["RC_SVCNAME"].clone() }
         }
@@ -255,8 +266,55 @@ fn config_of(above: &[ProcInfo]) -> Option<String> {
     words.nth(1).filter(|file| file.starts_with('/')).map(str::to_owned)
 }
 
-fn flags(info: &ProcInfo) -> impl Iterator<Item = &str> {
-    info.argv.iter().skip(1).take_while(|word| word.starts_with('-')).map(String::as_str)
+/// Whether an ancestor is in the same pid namespace. The namespaces of other users' processes are closed to an ordinary
+/// user; whether a process has another id in its own is not.
+fn shares_pids(info: &ProcInfo, me: &ProcInfo) -> bool {
+    match info.pid_namespace {
+        0 => (info.own_pid == info.pid) == (me.own_pid == me.pid),
+        known => known == me.pid_namespace,
+    }
+}
+
+/// The unit of a process that PAM has moved to the scope of a session, such as su as a unit's command: by the id that
+/// systemd gave the start of the unit.
+fn by_invocation(me: &ProcInfo) -> Option<Channel> {
+    let id = me.marks.get("INVOCATION_ID").filter(|_| me.shares_root)?;
+    let units = std::fs::read_dir("/run/systemd/units").ok()?;
+    let name = units.flatten().find_map(|unit| {
+        let link = std::fs::read_link(unit.path()).ok()?;
+        let name = unit.file_name().to_str()?.strip_prefix("invocation:")?.to_owned();
+        (link.to_str() == Some(id)).then_some(name)
+    })?;
+    let direct = me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string());
+    let how = if direct { Started::Directly } else { Started::ByAnother };
+    name.ends_with(".service").then_some(Channel::Unit { name, how })
+}
+
+/// The letters of sudo's options whose argument is the next word.
+const SUDO_OPTIONS: &str = "ughpCrtTUDR";
+
+/// Whether su or runuser was asked for a new environment: `-`, `-l`, `--login`.
+pub(crate) fn starts_anew(info: &ProcInfo) -> bool {
+    let mut words = info.argv.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-" | "--login" => return true,
+            "--" => return false,
+            "-w" | "-c" | "-s" | "-g" | "-G" | "-u" | "-T" => drop(words.next()),
+            word if word.starts_with('-') && short(word, 'l') => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether su keeps the variable although it starts a new environment (`-w`).
+pub(crate) fn whitelists(info: &ProcInfo, variable: &str) -> bool {
+    let words = info.argv.windows(2);
+    let named = words.filter(|pair| pair[0] == "-w" || pair[0] == "--whitelist-environment");
+    let long = info.argv.iter().filter_map(|word| word.strip_prefix("--whitelist-environment="));
+    let mut lists = named.map(|pair| pair[1].as_str()).chain(long);
+    lists.any(|list| list.split(',').any(|name| name == variable))
 }
 
 fn short(flag: &str, letter: char) -> bool {

@@ -29,6 +29,9 @@ pub struct ConfigFormat {
     pub(crate) find: fn(&str, &str, Option<&str>) -> Vec<FoundValue>,
     /// The text with a change made.
     pub(crate) put: fn(&str, &Edit<'_>) -> Result<String, EnvironmentError>,
+    /// The first line of a text, from 1, by which its reader takes variables from elsewhere for this part, and the word
+    /// for that.
+    pub(crate) elsewhere: FindElsewhere,
     /// Whether the file with this path and text is of this kind.
     pub(crate) is_file: fn(&FilePath<'_>, &str) -> bool,
     /// Looks for the variable in all files of this kind.
@@ -45,8 +48,6 @@ pub struct ConfigFormat {
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// Permission bits of a new file.
     pub(crate) mode: u32,
-    /// What its lines are, for hiding secrets in a diff.
-    pub(crate) lines: LineKind,
     /// Whether the file holds the value; sudoers holds only names.
     pub(crate) holds_value: bool,
     /// Whether it matters where in the file a variable is set: then it is put there again even if it is set somewhere.
@@ -68,16 +69,7 @@ pub(crate) enum CheckStyle {
     UnitDropIn,
 }
 
-/// What the lines of a file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineKind {
-    /// Assignments, comments, and further lines of values.
-    Assignments,
-    /// Assignments, and others.
-    Script,
-    /// `NAME=value` is not an assignment there.
-    Other,
-}
+type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
 
 type AskReader = fn(&[String], &str, Option<&str>) -> Option<(bool, String)>;
 
@@ -122,6 +114,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     check_style: CheckStyle::ExitStatus,
     find: |_, _, _| Vec::new(),
     put: |text, _| Ok(text.to_owned()),
+    elsewhere: |_, _| None,
     is_file: |_, _| false,
     scan: |_| (),
     locate: |_| Vec::new(),
@@ -130,7 +123,6 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     verify: None,
     companion: |_, _| Ok(None),
     mode: 0o644,
-    lines: LineKind::Other,
     holds_value: true,
     order_matters: false,
     needs_export: false,
@@ -154,20 +146,53 @@ impl ConfigFormat {
     /// # Errors
     /// When such a file cannot express it, or its reader would not find it in the new text.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+        format::check(edit)?;
         let new = (self.put)(text, edit)?;
         if !self.holds_value {
             return Ok(new);
         }
         let last = self.find(&new, edit.variable, edit.part).pop();
         let is = last.as_ref().and_then(|found| found.value.as_deref());
-        if is != edit.value || last.is_some_and(|last| edit.value.is_some() && !last.certain) {
+        if is != edit.value || last.as_ref().is_some_and(|last| is.is_some() && !last.is_sure()) {
+            let doubt = last.and_then(|last| last.reach.doubt());
+            let doubt = doubt.map_or(String::new(), |doubt| format!(" ({doubt})"));
             return Err(format!(
-                "a line added to that file would not be read as intended: set {} by hand",
+                "a line added to that file would not be read as intended{doubt}: set {} by hand",
+                edit.variable
+            )
+            .into());
+        }
+        // A way of writing it that this reader does not know would stay in force.
+        if edit.value.is_none()
+            && let Some(line) = self.mentions(&new, edit)
+        {
+            return Err(format!(
+                "line {line} still has {} in it, in a form that is not changed automatically: look at it by hand",
                 edit.variable
             )
             .into());
         }
         Ok(self.with_comment(text, &new, edit).unwrap_or(new))
+    }
+
+    /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
+    /// take the variable away.
+    fn mentions(&self, text: &str, edit: &Edit<'_>) -> Option<u32> {
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let has = |line: &str| {
+            line.match_indices(edit.variable).any(|(at, found)| {
+                let (before, behind) = (&line[..at], &line[at + found.len()..]);
+                // `$TZ` and `${TZ…}` read it.
+                let reads = before.ends_with('$') || before.ends_with("${");
+                !before.ends_with(name) && !behind.starts_with(name) && !reads
+            })
+        };
+        let known: Vec<u32> =
+            self.find(text, edit.variable, None).iter().map(|found| found.line).collect();
+        let mut lines = (1..).zip(text.lines().map(str::trim_start));
+        let unknown = lines
+            .find(|(at, line)| !line.starts_with(['#', ';']) && has(line) && !known.contains(at));
+        unknown.map(|(at, _)| at)
     }
 
     /// `new` with the comment that stood behind the one line that it replaces in `old`: behind the new one, or above
@@ -196,7 +221,7 @@ impl ConfigFormat {
             [format::splice(new, at, at + 1, &[behind]), format::splice(new, at, at + 1, &above)];
         texts.into_iter().find(|text| {
             let last = self.find(text, edit.variable, edit.part).pop();
-            last.is_some_and(|last| last.certain && last.value.as_deref() == edit.value)
+            last.is_some_and(|last| last.is_sure() && last.value.as_deref() == edit.value)
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Files, replaced as a whole and never through a link: the only code that writes to the host.
 
+mod walk;
+
 use crate::error::EnvironmentError;
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, XattrFlags,
@@ -9,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
+use walk::{PathRefused, explain, owner_and_remedy};
 
 /// The largest file that is changed, bytes: configuration is small.
 const LARGEST: u64 = 1 << 20;
 /// The same for locales and their archive, which holds all of them.
-const LARGEST_LOCALE: u64 = 64 << 20;
+pub(crate) const LARGEST_LOCALE: u64 = 64 << 20;
 
 fn largest(path: &str) -> u64 {
     if path.starts_with("/usr/lib/locale/") { LARGEST_LOCALE } else { LARGEST }
@@ -113,18 +116,12 @@ impl Disk {
     /// name of the same file, the mark of a tool that manages it.
     pub fn read_for_change(&self, path: &str) -> Result<Option<ExistingFile>, EnvironmentError> {
         let refuse = |why: &str| Err(format!("{path}: {why}").into());
-        let (parent, name) = match self.parent(path, None) {
+        let (parent, name) = match self.checked_parent(path) {
             Ok(found) => found,
             // Missing directories would be made in the last one that exists.
-            Err(PathRefused::Missing(last)) => {
-                return self
-                    .check_parent(&last)
-                    .map(|()| None)
-                    .or_else(|why| refuse(&why.to_string()));
-            }
+            Err(PathRefused::Missing) => return Ok(None),
             Err(other) => return refuse(&other.reason()),
         };
-        self.check_parent(&parent).map_err(|why| format!("{path}: {why}"))?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match fs::openat(&parent, &name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -137,7 +134,7 @@ impl Disk {
                              (systemd.services.NAME.environment, environment.variables)"
                         .to_owned()
                 } else {
-                    format!("a link to {to}, which another tool manages: change that file")
+                    format!("a link to {to}: links are not followed, so name that file")
                 });
             }
             Err(error) => return refuse(&error.to_string()),
@@ -177,11 +174,32 @@ impl Disk {
         Ok(Some(ExistingFile { bytes, about }))
     }
 
+    /// Checks that a file which a change wrote may be written again: whoever `owned` it then still does, and no other
+    /// user can have replaced it or its directory. `link`: the change put a link there.
+    ///
+    /// # Errors
+    /// As of [`Disk::read_for_change`].
+    pub(crate) fn check_again(
+        &self,
+        path: &str,
+        link: bool,
+        owned: Option<u32>,
+    ) -> Result<(), EnvironmentError> {
+        let disk = self.of_owner(owned)?;
+        if !link {
+            return disk.read_for_change(path).map(drop);
+        }
+        match disk.checked_parent(path) {
+            Ok(_) | Err(PathRefused::Missing) => Ok(()),
+            Err(other) => Err(format!("{path}: {}", other.reason()).into()),
+        }
+    }
+
     /// The bytes of any file; `None` where it is missing. `link`: we put a link there; then its target.
     pub(crate) fn bytes(&self, path: &str, link: bool) -> std::io::Result<Option<Vec<u8>>> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(PathRefused::Missing(_)) => return Ok(None),
+            Err(PathRefused::Missing) => return Ok(None),
             Err(other) => return Err(std::io::Error::other(other.reason())),
         };
         if link {
@@ -196,11 +214,17 @@ impl Disk {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match fs::openat(&parent, &name, flags, Mode::empty()) {
             Ok(file) => {
-                let mut bytes = Vec::new();
-                File::from(file).take(largest(path) + 1).read_to_end(&mut bytes)?;
+                let (file, mut bytes) = (File::from(file), Vec::new());
+                if !file.metadata()?.is_file() {
+                    return Err(std::io::Error::other("it is no longer a regular file"));
+                }
+                file.take(largest(path) + 1).read_to_end(&mut bytes)?;
                 Ok(Some(bytes))
             }
             Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP) => {
+                Err(std::io::Error::other("it is a link now, which is not followed"))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -213,7 +237,7 @@ impl Disk {
             let inside = dir.join(".");
             if !matches!(
                 self.parent(&inside.join("x").to_string_lossy(), None),
-                Err(PathRefused::Missing(_))
+                Err(PathRefused::Missing)
             ) {
                 break;
             }
@@ -249,6 +273,10 @@ impl Disk {
             let mut file = File::from(file);
             file.write_all(bytes)?;
             if let Some((uid, gid)) = about.owner {
+                // The number that chown(2) takes for "leave it".
+                if uid == u32::MAX || gid == u32::MAX {
+                    return Err(Errno::INVAL.into());
+                }
                 let (uid, gid) = (fs::Uid::from_raw(uid), fs::Gid::from_raw(gid));
                 fs::fchown(&file, Some(uid), Some(gid))?;
             }
@@ -284,7 +312,7 @@ impl Disk {
     pub(crate) fn remove(&self, path: &str) -> Result<(), EnvironmentError> {
         let (parent, name) = match self.parent(path, None) {
             Ok(found) => found,
-            Err(PathRefused::Missing(_)) => return Ok(()),
+            Err(PathRefused::Missing) => return Ok(()),
             Err(other) => return Err(format!("{path}: {}", other.reason()).into()),
         };
         match fs::unlinkat(&parent, &name, AtFlags::empty()) {
@@ -301,104 +329,6 @@ impl Disk {
             let _ = fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
             let _ = sync(&parent);
         }
-    }
-
-    /// The directory of `path`, opened step by step so that no link is followed, and the file's name. `make`:
-    /// permissions of directories to create where they are missing.
-    fn parent(&self, path: &str, make: Option<u32>) -> Result<(OwnedFd, PathBuf), PathRefused> {
-        let path = Path::new(path);
-        let Some(name) = path.file_name() else { return Err(PathRefused::NoName) };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut dir = fs::openat(&self.root, ".", flags, Mode::empty())?;
-        for part in path.parent().unwrap_or(Path::new("")).components() {
-            let part = match part {
-                Component::RootDir | Component::CurDir => continue,
-                Component::Normal(part) => part,
-                _ => return Err(PathRefused::NoName),
-            };
-            dir = match fs::openat(&dir, part, flags, Mode::empty()) {
-                Ok(next) => next,
-                Err(Errno::NOENT) => {
-                    let Some(mode) = make else { return Err(PathRefused::Missing(dir)) };
-                    fs::mkdirat(&dir, part, Mode::from(mode))?;
-                    let next = fs::openat(&dir, part, flags, Mode::empty())?;
-                    sync(&dir)?;
-                    next
-                }
-                Err(Errno::LOOP | Errno::NOTDIR) => {
-                    return Err(PathRefused::Link(part.to_string_lossy().into_owned()));
-                }
-                Err(error) => return Err(error.into()),
-            };
-        }
-        Ok((dir, name.into()))
-    }
-
-    /// Refuses a directory in which another user could replace the file.
-    fn check_parent(&self, dir: &OwnedFd) -> Result<(), EnvironmentError> {
-        let about = fs::fstat(dir).map_err(|error| error.to_string())?;
-        let known = [Some(self.user), Some(0), self.other].contains(&Some(about.st_uid));
-        if !known {
-            return Err(
-                format!("its directory belongs to {}", owner_and_remedy(about.st_uid)).into()
-            );
-        }
-        if about.st_mode & 0o022 != 0 && about.st_mode & 0o1000 == 0 {
-            return Err("others may write to its directory: fix that first".into());
-        }
-        Ok(())
-    }
-}
-
-/// Why a path is refused.
-enum PathRefused {
-    /// A directory is missing; holds the last one that exists.
-    Missing(OwnedFd),
-    NoName,
-    Link(String),
-    Other(Errno),
-}
-
-impl PathRefused {
-    fn reason(&self) -> String {
-        match self {
-            PathRefused::Missing(_) => "there is no such directory".into(),
-            PathRefused::NoName => "that is not a path of a file".into(),
-            PathRefused::Link(part) => {
-                format!("{part} in the path is a link, which is not followed")
-            }
-            PathRefused::Other(error) => explain(*error),
-        }
-    }
-}
-
-impl From<Errno> for PathRefused {
-    fn from(error: Errno) -> PathRefused {
-        PathRefused::Other(error)
-    }
-}
-
-/// What an error means for a configuration file.
-fn explain(error: Errno) -> String {
-    match error {
-        Errno::ROFS => "the file system is read-only: change the system's image".into(),
-        Errno::BUSY => {
-            "it is a mount (of a container?): change the file that is mounted there".into()
-        }
-        Errno::PERM => "not permitted: it may be marked immutable (lsattr)".into(),
-        Errno::ACCESS if rustix::process::geteuid().is_root() => {
-            "permission denied to root: a security module or a user namespace forbids it".into()
-        }
-        Errno::ACCESS => "permission denied: run this with sudo".into(),
-        other => other.to_string(),
-    }
-}
-
-/// The owner of a file that is not ours, and what to do.
-fn owner_and_remedy(uid: u32) -> String {
-    match uid {
-        0 => "root: run this with sudo".to_owned(),
-        uid => format!("user {uid}: ask them"),
     }
 }
 

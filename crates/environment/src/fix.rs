@@ -1,17 +1,17 @@
 //! A planned change: which files, with which text, checked before anything is written.
 
-use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation};
+use crate::checker::check;
+use crate::config_format::{ConfigFormat, ConfigLocation};
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
 use crate::format::Edit;
 use crate::format_list::format_of_file;
 use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
-use crate::redact::{line_kind, redacted_diff};
-use crate::running::program_of_system;
+use crate::redact::{may_show, may_show_old};
+use crate::shown_diff::{HIDDEN_TEXT, Showable, shown_diff};
 use needless_model::Confidence;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// A change that can be shown and made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,10 @@ pub struct Plan {
     pub effect: &'static str,
     /// The variable that is changed; empty where it is something else.
     pub variable: String,
+    /// What a screen may show of the changed lines: the variable's values, or whole lines where no variable is changed.
+    pub showable: Vec<String>,
+    /// Whether all may be shown of a file that is made: not where the new value may be a secret.
+    pub new_file_is_showable: bool,
 }
 
 /// Plans to set `variable` to `value` (or remove it) at `location`.
@@ -54,7 +58,18 @@ pub fn plan(
     };
     let edit = Edit { variable, value, part: location.part.as_deref() };
     let mut files = Vec::new();
-    files.extend(edited(format, path, &edit, &disk.of_owner(location.owner)?)?);
+    let (changed, elsewhere) = edited(format, path, &edit, &disk.of_owner(location.owner)?)?;
+    if let (None, Some(elsewhere)) = (&changed, &elsewhere) {
+        return Err(format!("{path}: {variable} is not set in it, but {elsewhere}").into());
+    }
+    files.extend(changed);
+    let new = value.filter(|value| may_show(variable, value));
+    let mut showable: Vec<String> = new.into_iter().map(str::to_owned).collect();
+    for text in files.iter().filter_map(|file| file.before.as_deref()) {
+        let old = format.find(&String::from_utf8_lossy(text), variable, edit.part);
+        let old = old.into_iter().filter_map(|found| found.value);
+        showable.extend(old.filter(|old| may_show_old(variable, old)));
+    }
     if value.is_some()
         && let Some(companion) = (format.companion)(path, disk)?
     {
@@ -70,12 +85,14 @@ pub fn plan(
         what,
         place: location.label.clone(),
         why: location.why.clone(),
-        caveats: location.caveat.iter().cloned().collect(),
+        caveats: location.caveat.iter().cloned().chain(elsewhere).collect(),
         files,
         reload: format.reload.iter().map(|word| (*word).to_owned()).collect(),
         restart: location.restart.clone(),
         effect: format.effect,
         variable: variable.to_owned(),
+        showable,
+        new_file_is_showable: value.is_none() || new.is_some(),
     })
 }
 
@@ -109,117 +126,47 @@ pub(crate) fn location_of_file(
     Ok(ConfigLocation { part: part.map(str::to_owned), ..location })
 }
 
+/// The file with the change, if there is something to change; and what else may set a variable that is removed.
 fn edited(
     format: &ConfigFormat,
     path: &str,
     edit: &Edit<'_>,
     disk: &Disk,
-) -> Result<Option<FileChange>, EnvironmentError> {
+) -> Result<(Option<FileChange>, Option<String>), EnvironmentError> {
     let before = disk.read_for_change(path)?;
+    if before.is_none() && format.of_image {
+        return Err(format!("{path}: there is no such file").into());
+    }
     let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();
     let text = std::str::from_utf8(text)
         .map_err(|_| format!("{path}: not UTF-8; a tool would not keep it as it is"))?;
+    let elsewhere = (format.elsewhere)(text, edit.part).filter(|_| edit.value.is_none());
+    let elsewhere = elsewhere.map(|(line, word)| {
+        format!("what line {line} ({word}) refers to may set it, and was not looked at")
+    });
     let last = format.find(text, edit.variable, edit.part).pop();
     if let (Some(found), Some(value)) = (&last, edit.value)
-        && found.certain
+        && found.is_sure()
         && found.value.as_deref() == Some(value)
         && !format.order_matters
     {
-        return Ok(None);
+        return Ok((None, None));
     }
     let new = format.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
     if new == text && before.is_some() {
-        return Ok(None);
+        return Ok((None, elsewhere));
     }
     check(format, path, &new)?;
     let about = before
         .as_ref()
         .map_or_else(|| FileAttributes::new(format.mode), |before| before.about.clone());
-    Ok(Some(FileChange {
+    let changed = FileChange {
         path: path.to_owned(),
         before: before.map(|before| before.bytes),
         after: Some(new.into_bytes()),
         about,
-    }))
-}
-
-/// Has the file's own checker read the text, from a temporary file; does nothing where the checker is not installed.
-fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(), EnvironmentError> {
-    let [program, arguments @ ..] = format.check else { return Ok(()) };
-    let Some(program) = program_of_system(program) else { return Ok(()) };
-    let failed = |error: std::io::Error| format!("cannot have {path} checked: {error}");
-    let folder = Scratch::new().map_err(failed)?;
-    let (file, checked) = if format.check_style == CheckStyle::UnitDropIn {
-        let dir = folder.0.join("needless-check.service.d");
-        std::fs::create_dir(&dir).map_err(failed)?;
-        let unit = folder.0.join("needless-check.service");
-        std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").map_err(failed)?;
-        (dir.join("zz-needless.conf"), unit)
-    } else {
-        (folder.0.join("checked"), folder.0.join("checked"))
     };
-    std::fs::write(&file, text).map_err(failed)?;
-    // visudo refuses files that others can read.
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o440)).map_err(failed)?;
-    let mut command = Command::new(&program);
-    command.args(arguments).arg(&checked).env("LC_ALL", "C").stdin(Stdio::null());
-    let done = command.output().map_err(failed)?;
-    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
-    let complaint = complaint.replace(&file.to_string_lossy().into_owned(), path);
-    // systemd-analyze exits 0 whatever it finds, and also complains about other units.
-    let bad = if format.check_style != CheckStyle::ExitStatus {
-        complaint.lines().find(|line| line.starts_with(path))
-    } else if done.status.success() {
-        None
-    } else {
-        Some(complaint.lines().next().unwrap_or("no reason given"))
-    };
-    match bad {
-        Some(line) => Err(format!("{} refuses the text: {line}", program.display()).into()),
-        None => Ok(()),
-    }
-}
-
-/// A temporary directory, removed when dropped.
-pub(crate) struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Creates a directory in it, with its parents.
-    pub(crate) fn make(&self, path: &str) -> std::io::Result<std::path::PathBuf> {
-        let dir = self.0.join(path);
-        std::fs::create_dir_all(&dir).map(|()| dir)
-    }
-
-    /// Writes a file in it.
-    pub(crate) fn put(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        std::fs::write(self.0.join(path), bytes)
-    }
-
-    pub(crate) fn new() -> std::io::Result<Scratch> {
-        use std::os::unix::fs::DirBuilderExt;
-        let mut error = None;
-        for n in 0..64 {
-            let dir = std::env::temp_dir().join(format!("needless-{}-{n}", std::process::id()));
-            // Fails where the name is taken, by anybody: then the next name is tried.
-            match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
-                Ok(()) => return Ok(Scratch(dir)),
-                Err(why) => error = Some(why),
-            }
-        }
-        Err(error.unwrap_or_else(|| std::io::ErrorKind::AlreadyExists.into()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Nothing depends on it; a directory may stay in /tmp.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    Ok((Some(changed), elsewhere))
 }
 
 impl Plan {
@@ -233,14 +180,26 @@ impl Plan {
         self.files.iter().all(is_text)
     }
 
-    /// The same to show on a screen: passwords beside the change are hidden.
+    /// The same to show on a screen: only the changed lines, and of these only what cannot be a secret.
     pub fn diff_to_show(&self) -> String {
+        let showable = Showable {
+            variable: &self.variable,
+            values: &self.showable,
+            new_file: self.new_file_is_showable,
+        };
         let shown = self.files.iter().map(|file| {
-            let text = file.after.as_ref().or(file.before.as_ref()).map(Vec::as_slice);
-            let lines = line_kind(&file.path, &String::from_utf8_lossy(text.unwrap_or_default()));
-            redacted_diff(&diff(file), &self.variable, lines)
+            if !is_text(file) {
+                return summary(file);
+            }
+            let ((before, after), (old, new)) = (texts(file), names(file));
+            shown_diff(file, (&before, &after), (&old, &new), &showable)
         });
         shown.collect()
+    }
+
+    /// Whether that diff leaves something out.
+    pub fn hides_text(&self) -> bool {
+        self.diff_to_show().contains(HIDDEN_TEXT)
     }
 }
 
@@ -269,16 +228,25 @@ fn diff(file: &FileChange) -> String {
     if !is_text(file) {
         return summary(file);
     }
+    let ((before, after), (old, new)) = (texts(file), names(file));
+    let diff = similar::TextDiff::from_lines(&before, &after);
+    let mut unified = diff.unified_diff();
+    unified.context_radius(3).header(&old, &new);
+    unified.to_string()
+}
+
+fn texts(file: &FileChange) -> (String, String) {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };
-    let (before, after) = (text(&file.before), text(&file.after));
+    (text(&file.before), text(&file.after))
+}
+
+/// The names of the file in a diff.
+fn names(file: &FileChange) -> (String, String) {
     let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
         Some(_) => format!("{side}{}", Path::new("/").join(&file.path).display()),
         None => "/dev/null".to_owned(),
     };
-    let diff = similar::TextDiff::from_lines(&before, &after);
-    let mut unified = diff.unified_diff();
-    unified.context_radius(3).header(&name("a", &file.before), &name("b", &file.after));
-    unified.to_string()
+    (name("a", &file.before), name("b", &file.after))
 }

@@ -17,9 +17,13 @@ pub(crate) mod kubernetes;
 pub(crate) mod locale_conf;
 pub(crate) mod login_shell;
 pub(crate) mod pam_env;
+pub(crate) mod pam_env_conf;
 pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
 pub(crate) mod shell;
+mod shell_builtins;
+mod shell_flow;
+mod shell_words;
 pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;
@@ -29,6 +33,7 @@ pub(crate) mod wrapper;
 mod yaml;
 
 use crate::error::EnvironmentError;
+use needless_model::{Visibility, quote};
 
 /// A variable as it is set in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,15 +44,83 @@ pub struct FoundValue {
     pub value: Option<String>,
     /// Whether the value is certain. A shell may compute it, or set it under a condition.
     pub certain: bool,
+    /// Whether the file's reader comes to that line.
+    pub reach: Reach,
+}
+
+/// Whether the reader of a file comes to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Always.
+    Yes,
+    /// Not if an earlier line ends the file, which it may do.
+    Perhaps {
+        /// That line, from 1.
+        line: u32,
+        /// What it does: "returns".
+        verb: &'static str,
+    },
+    /// It is in a command that may not run it: `if`, a function.
+    Inside {
+        /// Where that command begins, from 1.
+        line: u32,
+    },
+    /// Never: an earlier line ends the file.
+    No {
+        /// That line, from 1.
+        line: u32,
+        /// What it does.
+        verb: &'static str,
+    },
+}
+
+impl Reach {
+    /// Why it is not certain that the line is reached; `None` where it is.
+    pub fn doubt(self) -> Option<String> {
+        match self {
+            Reach::Yes => None,
+            Reach::Perhaps { line, verb: "is not understood" } => {
+                Some(format!("line {line} is not understood, and may end the file before it"))
+            }
+            Reach::Perhaps { line, verb } => Some(format!("line {line} perhaps {verb} before it")),
+            Reach::Inside { line } => {
+                Some(format!("the command that begins in line {line} may not run it"))
+            }
+            Reach::No { line, verb } => Some(format!("not reached: line {line} {verb} before it")),
+        }
+    }
+
+    /// Whether a process gets what the line sets, where `file` says whether the file reaches it.
+    pub(crate) fn of_line(self, file: Visibility) -> Visibility {
+        let Some(doubt) = self.doubt() else { return file };
+        match (file, self) {
+            (no @ Visibility::No(_), _) => no,
+            (_, Reach::No { .. }) => Visibility::No(doubt),
+            (Visibility::Yes(_), _) => Visibility::Perhaps(format!("if it is reached: {doubt}")),
+            (Visibility::Perhaps(why), _) => {
+                Visibility::Perhaps(format!("{why}, and if it is reached: {doubt}"))
+            }
+        }
+    }
 }
 
 impl FoundValue {
     pub(crate) fn set(line: usize, value: impl Into<String>) -> FoundValue {
-        FoundValue { line: number(line), value: Some(value.into()), certain: true }
+        FoundValue {
+            line: number(line),
+            value: Some(value.into()),
+            certain: true,
+            reach: Reach::Yes,
+        }
     }
 
     pub(crate) fn removed(line: usize) -> FoundValue {
-        FoundValue { line: number(line), value: None, certain: true }
+        FoundValue { line: number(line), value: None, certain: true, reach: Reach::Yes }
+    }
+
+    /// Whether this is what the file's reader will use, if no later line changes it.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.certain && self.reach == Reach::Yes
     }
 }
 
@@ -108,7 +181,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), EnvironmentError> {
     let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(known)
     {
-        return Err(format!("{name:?} is not a valid variable name").into());
+        return Err(format!("{} is not a valid variable name", quote(name)).into());
     }
     Ok(())
 }
@@ -122,7 +195,7 @@ pub(crate) fn check_value(value: &str) -> Result<(), EnvironmentError> {
     }
 }
 
-/// The first steps of every `put`.
+/// Refuses what no format can hold: the first step of every change.
 pub(crate) fn check(edit: &Edit<'_>) -> Result<(), EnvironmentError> {
     check_name(edit.variable)?;
     edit.value.map_or(Ok(()), check_value)

@@ -8,12 +8,15 @@
 //!   files are restored;
 //! * `applied`: it is in effect;
 //! * `undoing` without `undone`: it is being undone, and that is finished;
-//! * `undone`, `rolled-back`: history.
+//! * `undone`, `rolled-back`: history;
+//! * `announced`, `announced-undone`: the commands that have the files read again were run for that state.
 
+mod recovery;
 mod store;
 
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
+use crate::in_force::Expected;
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
@@ -46,8 +49,21 @@ pub struct JournalEntry {
     pub after: Vec<Vec<String>>,
     /// How far it got.
     pub state: ChangeState,
+    /// Whether these commands were run for that state, or there are none.
+    pub announced: bool,
     /// The files that it changed.
     pub paths: Vec<String>,
+    /// What it is to bring about in a process, where that is known.
+    pub expected: Option<Expected>,
+}
+
+/// The changes of a journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Oldest first.
+    pub readable: Vec<JournalEntry>,
+    /// Numbers of the changes that cannot be read or are not trusted, and why.
+    pub unreadable: Vec<(u32, EnvironmentError)>,
 }
 
 /// How far a change got.
@@ -92,6 +108,8 @@ struct Meta {
     what: String,
     after: Vec<Vec<String>>,
     files: Vec<MetaFile>,
+    #[serde(default)]
+    expected: Option<Expected>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,6 +127,8 @@ const VERSION: u32 = 1;
 /// The journal in a directory of state.
 #[derive(Debug)]
 pub struct Journal {
+    /// What could not be read when it was opened: it is left alone, and the user has to know.
+    pub unreadable: Vec<(u32, EnvironmentError)>,
     store: Store,
     disk: Disk,
     _lock: File,
@@ -119,7 +139,7 @@ impl Journal {
     /// killed run left; returns what was done.
     ///
     /// # Errors
-    /// When there is no permission, others may write to it, another needless is running, or an entry cannot be read.
+    /// When there is no permission, others may write to it, or another needless is running.
     pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), EnvironmentError> {
         let failed = |error: std::io::Error| failed(state, &error);
         let dir = state.join("journal");
@@ -129,8 +149,10 @@ impl Journal {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| "another needless is changing files: try again when it is done")?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
-        let journal = Journal { store, disk, _lock: lock };
-        let recovered = journal.recover()?;
+        let mut journal = Journal { unreadable: Vec::new(), store, disk, _lock: lock };
+        let Entries { readable, unreadable } = journal.entries()?;
+        journal.unreadable = unreadable;
+        let recovered = journal.recover(readable)?;
         Ok((journal, recovered))
     }
 
@@ -138,9 +160,9 @@ impl Journal {
     ///
     /// # Errors
     /// When the journal cannot be read or others may write to it.
-    pub fn list(state: &Path) -> Result<Vec<JournalEntry>, EnvironmentError> {
+    pub fn list(state: &Path) -> Result<Entries, EnvironmentError> {
         match state.join("journal").try_exists() {
-            Ok(false) => Ok(Vec::new()),
+            Ok(false) => Ok(Entries::default()),
             Ok(true) => Store::at(state)?.entries(),
             Err(error) => Err(failed(state, &error)),
         }
@@ -155,6 +177,20 @@ impl Journal {
         what: &str,
         files: &[FileChange],
         after: Vec<Vec<String>>,
+    ) -> Result<u32, EnvironmentError> {
+        self.apply_expecting(what, files, after, None)
+    }
+
+    /// The same, with what the change is to bring about.
+    ///
+    /// # Errors
+    /// As of [`Journal::apply`].
+    pub fn apply_expecting(
+        &self,
+        what: &str,
+        files: &[FileChange],
+        after: Vec<Vec<String>>,
+        expected: Option<Expected>,
     ) -> Result<u32, EnvironmentError> {
         for file in files {
             // The plan decided who may own the file.
@@ -178,6 +214,7 @@ impl Journal {
                     made: self.disk.missing(&file.path),
                 })
                 .collect(),
+            expected,
         };
         let id = self.store.next()?;
         self.record(id, &meta, files).map_err(|error| self.store.failed(&error))?;
@@ -222,7 +259,7 @@ impl Journal {
             let now = self
                 .disk
                 .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}", file.path))?;
+                .map_err(|e| format!("{}: {e}; nothing was undone", file.path))?;
             if now != self.store.blob(id, at, "after")? {
                 let kept = self.store.folder(id);
                 let newer = self.store.later(id, &file.path)?;
@@ -239,6 +276,7 @@ impl Journal {
                     .into(),
                 });
             }
+            self.check_again(file).map_err(|why| format!("{why}; nothing was undone"))?;
         }
         self.mark(id, "undoing")?;
         self.restore(id, &meta).map_err(|why| {
@@ -252,130 +290,44 @@ impl Journal {
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub fn entries(&self) -> Result<Vec<JournalEntry>, EnvironmentError> {
+    pub fn entries(&self) -> Result<Entries, EnvironmentError> {
         self.store.entries()
     }
 
-    /// The last change that is in effect, at least in part.
+    /// A change.
+    ///
+    /// # Errors
+    /// When there is none of that number, or it cannot be read.
+    pub fn entry(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
+        self.store.entry(id)
+    }
+
+    /// The last change that is in effect, at least in part. Changes that cannot be read are passed over.
     ///
     /// # Errors
     /// When there is none.
     pub fn last(&self) -> Result<u32, EnvironmentError> {
-        let all = self.entries()?;
+        let all = self.entries()?.readable;
         let last =
             all.iter().rfind(|e| !matches!(e.state, ChangeState::Undone | ChangeState::RolledBack));
         last.map(|entry| entry.id).ok_or_else(|| "there is no change to undo".into())
     }
 
+    /// Remembers that the commands of a change were run, so that no later run does it again.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn announced(&self, id: u32) -> Result<(), EnvironmentError> {
+        let marker = match self.store.entry(id)?.state {
+            ChangeState::Applied => "announced",
+            _ => "announced-undone",
+        };
+        self.mark(id, marker)
+    }
+
     /// The files below the root, with the permissions of this journal's user.
     pub fn disk(&self) -> &Disk {
         &self.disk
-    }
-
-    /// Finishes what was begun and not finished.
-    fn recover(&self) -> Result<Vec<Recovered>, EnvironmentError> {
-        let mut ended = Vec::new();
-        let list = fs::read_dir(&self.store.dir).map_err(|error| self.store.failed(&error))?;
-        for entry in list.flatten() {
-            // It never became an entry: no file of the host was changed yet.
-            if entry.file_name().to_string_lossy().starts_with(".new-") {
-                fs::remove_dir_all(entry.path()).map_err(|error| self.store.failed(&error))?;
-            }
-        }
-        for entry in self.entries()? {
-            if !matches!(entry.state, ChangeState::Begun | ChangeState::Undoing) {
-                continue;
-            }
-            // One that cannot be finished now must not block others: it stays begun.
-            let how = self.finish(entry.id);
-            ended.push(Recovered { entry: self.store.entry(entry.id)?, how });
-        }
-        Ok(ended)
-    }
-
-    /// Finishes a change that was begun; returns how.
-    fn finish(&self, id: u32) -> Result<&'static str, EnvironmentError> {
-        let meta = self.store.meta(id)?;
-        if self.store.has(id, "undoing") {
-            self.restore(id, &meta)?;
-            self.mark(id, "undone")?;
-            return Ok("was being undone: done");
-        }
-        let mut whole = true;
-        for (at, file) in meta.files.iter().enumerate() {
-            let now = self
-                .disk
-                .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}", file.path))?;
-            whole &= now == self.store.blob(id, at, "after")?;
-        }
-        if whole {
-            self.clean(id, &meta);
-            self.mark(id, "applied")?;
-            return Ok("was interrupted: it is complete");
-        }
-        self.roll_back(id, &meta)?;
-        Ok("was interrupted: rolled back")
-    }
-
-    fn roll_back(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
-        self.restore(id, meta)?;
-        self.mark(id, "rolled-back")
-    }
-
-    /// Restores every file that has its new bytes; the others are unchanged, or another program has changed them
-    /// since.
-    fn restore(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
-        self.clean(id, meta);
-        for (at, file) in meta.files.iter().enumerate() {
-            let now = self
-                .disk
-                .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}", file.path))?;
-            if now == self.store.blob(id, at, "after")? {
-                let before = self.store.blob(id, at, "before")?;
-                if file.existed && before.is_none() {
-                    return Err(format!(
-                        "{}: the journal has lost its content from before change {id}; it is left as it is",
-                        file.path
-                    )
-                    .into());
-                }
-                self.put(id, at, file, &before, &file.about)?;
-            }
-            for dir in file.made.iter().rev() {
-                self.disk.remove_empty_dir(dir);
-            }
-        }
-        Ok(())
-    }
-
-    fn put(
-        &self,
-        id: u32,
-        at: usize,
-        file: &MetaFile,
-        bytes: &Option<Vec<u8>>,
-        about: &FileAttributes,
-    ) -> Result<(), EnvironmentError> {
-        match bytes {
-            None => self.disk.remove(&file.path),
-            Some(bytes) => {
-                let temporary = temporary(id, at);
-                let new = !file.existed || !file.remains;
-                self.disk.write(&file.path, bytes, about, &temporary, new)
-            }
-        }
-    }
-
-    /// Removes temporary files that a killed run left beside the files of a change.
-    fn clean(&self, id: u32, meta: &Meta) {
-        for (at, file) in meta.files.iter().enumerate() {
-            if let Some(dir) = Path::new(&file.path).parent() {
-                let left = dir.join(temporary(id, at));
-                let _ = self.disk.remove(&left.to_string_lossy());
-            }
-        }
     }
 
     fn record(&self, id: u32, meta: &Meta, files: &[FileChange]) -> std::io::Result<()> {
@@ -415,7 +367,11 @@ fn lock_file(path: &Path) -> Result<File, EnvironmentError> {
 /// What went wrong with a file of the journal. Users other than root can only see a journal of their own.
 fn failed(path: &Path, error: &std::io::Error) -> EnvironmentError {
     let why = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("{}: no permission", path.display()),
+        std::io::ErrorKind::PermissionDenied => format!(
+            "{}: no permission for user {}: XDG_STATE_HOME or HOME must name a directory of that user",
+            path.display(),
+            rustix::process::geteuid().as_raw()
+        ),
         _ => format!("{}: {error}", path.display()),
     };
     why.into()

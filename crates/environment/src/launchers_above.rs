@@ -45,7 +45,7 @@ impl Seen<'_> {
     /// the process that it started, where known.
     fn above(&mut self, pid: u32, below: Option<String>, most: usize) -> Above {
         if pid == 0 || most == 0 {
-            return Above::Nobody;
+            return Above::Nothing;
         }
         let key = (pid, below);
         if let Some(known) = self.known.get(&key) {
@@ -54,7 +54,7 @@ impl Seen<'_> {
         let elsewhere = |up: &ProcInfo| key.1.as_ref().is_some_and(|below| *below != up.cgroup);
         let found = match read_environment(pid, self.watch) {
             None => Above::Unread,
-            Some((up, _)) if passes_on_configuration(&up) || elsewhere(&up) => Above::Nobody,
+            Some((up, _)) if passes_on_configuration(&up) || elsewhere(&up) => Above::Nothing,
             Some((up, env)) => {
                 let above = self.above(up.parent, Some(up.cgroup.clone()), most - 1);
                 Above::Parent(Arc::new(parent(up, env, above)))

@@ -1,45 +1,55 @@
 //! Where an environment comes from, and how to change it there and take it back. The only crate that writes to the host:
 //! in `disk.rs`, through the journal.
 
+mod answer;
 mod book;
 mod change_request;
 mod channel;
+mod checker;
 mod config_format;
+mod coverage;
 mod disk;
 mod error;
 mod fix;
 mod format;
 mod format_list;
 mod ignored;
+mod in_force;
 mod journal;
 mod launchers_above;
 mod locale;
+mod manager;
 mod merge;
 mod others_write;
 mod pam;
 mod redact;
 mod request;
 mod running;
+mod scratch;
 mod shape;
+mod shown_diff;
 mod sources;
 mod sshd_config;
 mod surrounding_unit;
 mod trace_run;
 mod trace_variable;
 mod unit;
+mod unit_assignments;
+mod way;
 
 pub use book::book_page;
 pub use config_format::{ConfigFormat, ConfigLocation};
 pub use disk::{Disk, ExistingFile, FileAttributes};
 pub use error::EnvironmentError;
 pub use fix::{Plan, overruled, plan};
-pub use format::{Edit, FoundValue};
+pub use format::{Edit, FoundValue, Reach};
 pub use format_list::*;
-pub use journal::{ChangeState, FileChange, Journal, JournalEntry, Recovered};
+pub use in_force::{Expected, Seen};
+pub use journal::{ChangeState, Entries, FileChange, Journal, JournalEntry, Recovered};
 pub use launchers_above::look_above;
 pub use locale::{LocaleHow, plan_locale};
 pub use merge::{ChangeRequest, label, merged, shown};
-pub use others_write::others_write;
+pub use others_write::{open_regular, others_write};
 pub use redact::redact;
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,

@@ -4,10 +4,12 @@
 
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
-use crate::fix::{Plan, Scratch};
+use crate::fix::Plan;
 use crate::journal::FileChange;
 use crate::running::program_of_system;
+use crate::scratch::Scratch;
 use needless_host::Root;
+use needless_model::quote;
 use std::process::{Command, Stdio};
 
 const LOCALES: &str = "/usr/lib/locale";
@@ -30,7 +32,7 @@ impl<'a> Name<'a> {
     fn parse(name: &'a str) -> Result<Name<'a>, EnvironmentError> {
         let known = |c: char| c.is_ascii_alphanumeric() || "_-.@".contains(c);
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(known) {
-            return Err(format!("{name:?} is not a valid locale name (el_GR.UTF-8)").into());
+            return Err(format!("{} is not a valid locale name (el_GR.UTF-8)", quote(name)).into());
         }
         let (rest, modifier) = match name.split_once('@') {
             Some((rest, modifier)) => (rest, Some(modifier)),
@@ -145,6 +147,8 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
         restart: Vec::new(),
         effect: "programs that are started from now on",
         variable: String::new(),
+        showable: Vec::new(),
+        new_file_is_showable: true,
     };
     let installed = |name: &str| root.list(&format!("{LOCALES}/{name}")).is_ok();
     let normal = parsed.normal();
@@ -172,7 +176,9 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     let words = format!("localedef -i {source} -f {charmap} {name}");
     if archived {
         plan.place = format!("the archive {ARCHIVE}, by `{words}`");
-        plan.files.extend(generated(disk, &name_with(&parsed, &charmap), &charmap)?);
+        let listed = name_with(&parsed, &charmap);
+        plan.showable.push(format!("{listed} {charmap}"));
+        plan.files.extend(generated(disk, &listed, &charmap)?);
         plan.files.push(archive(disk, &source, &charmap, name)?);
         plan.caveats.push(format!(
                 "Building the archive again (locale-gen, an upgrade of glibc) keeps what {GENERATED} names; \

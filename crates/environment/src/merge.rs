@@ -1,7 +1,7 @@
 //! Merges changes at one place: one change for all that want it.
 
 use crate::config_format::ConfigLocation;
-use crate::redact::{HIDDEN, secret};
+use crate::redact::{HIDDEN, may_show, secret};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -22,10 +22,11 @@ pub struct ChangeRequest {
     pub targets: Vec<String>,
 }
 
-/// "TZ=UTC", "TZ removed", for a screen and the journal: without a secret value.
+/// "TZ=UTC", "TZ removed", for a screen and the journal: without a value that may be a secret.
 pub fn label(variable: &str, value: Option<&str>) -> String {
     match value {
-        Some(value) => format!("{variable}={}", shown(variable, value)),
+        Some(value) if may_show(variable, value) => format!("{variable}={value}"),
+        Some(_) => format!("{variable}={HIDDEN}"),
         None => format!("{variable} removed"),
     }
 }

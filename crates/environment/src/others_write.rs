@@ -1,13 +1,28 @@
 //! Whether another user can have written a file that decides what root does: a report, needless.toml, the journal of
 //! changes.
 
-use rustix::fs::getxattr;
+use rustix::fs::{Mode, OFlags, getxattr, open};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// Opens a file for reading if it is a regular one. Opening a pipe or a device would wait, or do something.
+///
+/// # Errors
+/// When it cannot be opened, or is anything else.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match open(path, flags, Mode::empty()) {
+        // A socket, or a device without a driver.
+        Err(Errno::NXIO) => None,
+        other => Some(File::from(other?)),
+    };
+    let regular = |file: &File| file.metadata().is_ok_and(|about| about.is_file());
+    file.filter(regular).ok_or_else(|| io::Error::other("not a regular file"))
+}
 
 /// How a user other than `owners` can have written `file`, which was opened as `path`: "others may write to it".
 /// Checks the file, and the directories of its path, both as named and resolved.

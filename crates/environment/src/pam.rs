@@ -1,6 +1,7 @@
 //! The files that PAM reads for a session, by pam_env(8).
 
 use crate::config_format::{ConfigFormat, ConfigLocation};
+use crate::format::pam_env_conf::{self, PAM_ENV_CONF};
 use needless_host::Root;
 use needless_model::Confidence;
 
@@ -11,19 +12,24 @@ pub(crate) const ENVIRONMENT: &str = "/etc/environment";
 /// Debian's file for the locale.
 pub(crate) const LOCALE: &str = "/etc/default/locale";
 
-/// Whether a PAM service runs pam_env with /etc/environment, or with the `file` that `envfile=` names; `None` where its
-/// rules cannot be read.
-pub(crate) fn pam_reads_file(root: &Root, service: &str, file: Option<&str>) -> Option<bool> {
-    rules_read(root, service, file, 0)
+/// Its configuration, which it reads before the file with assignments, each time that the rules name it.
+pub(crate) const CONFIGURATION: &str = "/etc/security/pam_env.conf";
+
+/// Whether a PAM service runs pam_env with `file`; `None` where its rules cannot be read.
+pub(crate) fn pam_reads_file(root: &Root, service: &str, file: &str) -> Option<bool> {
+    let mut read = Vec::new();
+    rules(root, service, 0, &mut read)?;
+    Some(read.iter().any(|one| one == file))
 }
 
-fn rules_read(root: &Root, service: &str, file: Option<&str>, depth: u32) -> Option<bool> {
+/// The files that pam_env reads for a service, in order; a later one takes the place of an earlier one.
+fn rules(root: &Root, service: &str, depth: u32, read: &mut Vec<String>) -> Option<()> {
     let text = match root.read(&format!("/etc/pam.d/{service}")) {
         Ok(text) => text,
         // A service without a file has the rules of "other"; "su-l" is "su" on some systems.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && depth == 0 => {
             let other = service.strip_suffix("-l").unwrap_or("other");
-            return rules_read(root, other, file, 1);
+            return rules(root, other, 1, read);
         }
         Err(_) => return None,
     };
@@ -36,23 +42,36 @@ fn rules_read(root: &Root, service: &str, file: Option<&str>, depth: u32) -> Opt
             _ => None,
         };
         if let Some(other) = included {
-            if depth < 8 && rules_read(root, other, file, depth + 1) == Some(true) {
-                return Some(true);
+            if depth < 8 {
+                // One that cannot be read gives nothing.
+                let _ = rules(root, other, depth + 1, read);
             }
-            continue;
-        }
-        let named = words.iter().find_map(|word| word.strip_prefix("envfile="));
-        let reads = words.iter().any(|word| word.ends_with("pam_env.so"))
-            && named == file
-            && !words.contains(&"readenv=0");
-        if reads {
-            return Some(true);
+        } else if words.iter().any(|word| word.ends_with("pam_env.so")) {
+            let named = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
+            read.push(named("conffile=").unwrap_or(CONFIGURATION).to_owned());
+            if !words.contains(&"readenv=0") {
+                read.push(named("envfile=").unwrap_or(ENVIRONMENT).to_owned());
+            }
         }
     }
-    Some(false)
+    Some(())
 }
 
-/// /etc/environment, or for a locale Debian's file if PAM reads it; `formats`: theirs.
+/// Whether pam_env.conf sets the variable for a service, and pam_env reads it after /etc/environment: Debian's rules
+/// name pam_env twice, and each time it reads pam_env.conf anew.
+fn configuration_wins(root: &Root, service: &str, variable: &str) -> bool {
+    let mut read = Vec::new();
+    if rules(root, service, 0, &mut read).is_none() {
+        return false;
+    }
+    let at = |file: &str| read.iter().rposition(|one| one == file);
+    let text = root.read(CONFIGURATION).unwrap_or_default();
+    let sets = !pam_env_conf::find(&String::from_utf8_lossy(&text), variable, None).is_empty();
+    sets && at(CONFIGURATION) > at(ENVIRONMENT)
+}
+
+/// /etc/environment, or for a locale Debian's file if PAM reads it; `formats`: theirs. pam_env.conf where it sets the
+/// variable and is stronger.
 pub(crate) fn pam_location(
     root: &Root,
     service: &str,
@@ -64,9 +83,15 @@ pub(crate) fn pam_location(
     let why = format!("{who} reads it through PAM, whichever shell or command it starts");
     let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
     let [general, for_locale] = formats;
-    if locale && pam_reads_file(root, service, Some(LOCALE)) == Some(true) {
+    if locale && pam_reads_file(root, service, LOCALE) == Some(true) {
         return ConfigLocation::new(for_locale, LOCALE.to_owned(), why, High).caveat(EVERY_SESSION);
     }
-    let confidence = if pam_reads_file(root, service, None) == Some(true) { High } else { Low };
+    if configuration_wins(root, service, variable) {
+        let why = format!("{why}, after {ENVIRONMENT}");
+        let location = ConfigLocation::new(&PAM_ENV_CONF, CONFIGURATION.to_owned(), why, High);
+        return location.caveat(EVERY_SESSION);
+    }
+    let confidence =
+        if pam_reads_file(root, service, ENVIRONMENT) == Some(true) { High } else { Low };
     ConfigLocation::new(general, ENVIRONMENT.to_owned(), why, confidence).caveat(EVERY_SESSION)
 }

@@ -7,6 +7,7 @@ use crate::running::{main_process, processes_of_unit, run, systemd_runs, unit_na
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
+use needless_model::{Confidence, brief, quote};
 use std::path::PathBuf;
 
 /// A change of a variable that somebody wants, and for which program.
@@ -24,7 +25,7 @@ pub struct Request {
 }
 
 /// What a change is for.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A process.
     Process(u32),
@@ -49,7 +50,7 @@ impl std::fmt::Display for Request {
 pub fn check_variable(variable: &str) -> Result<(), EnvironmentError> {
     let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if variable.is_empty() || !variable.chars().all(known) {
-        return Err(format!("{variable:?} is not a valid variable name").into());
+        return Err(format!("{} is not a valid variable name", quote(variable)).into());
     }
     Ok(())
 }
@@ -97,7 +98,8 @@ pub fn origin_of_stopped_unit(
 ) -> Result<VariableTrace, EnvironmentError> {
     let name = unit_name(unit);
     trace_unit(&name, variable, &own_root()?).ok_or_else(|| {
-        format!("there is no unit {name}: `systemctl list-unit-files` lists all units").into()
+        format!("there is no unit {}: `systemctl list-unit-files` lists all units", brief(&name))
+            .into()
     })
 }
 
@@ -124,7 +126,9 @@ pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, Environm
 /// What a comment in the place says, if it says to leave the rule's finding alone.
 fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Option<String> {
     let rule = request.rule.as_deref()?;
-    let plan = plan(&change.location, &change.variable, change.value.as_deref(), disk).ok()?;
+    // A place that is not certain may be tried, too.
+    let location = ConfigLocation { confidence: Confidence::High, ..change.location.clone() };
+    let plan = plan(&location, &change.variable, change.value.as_deref(), disk).ok()?;
     ignored(&plan, rule, disk)
 }
 

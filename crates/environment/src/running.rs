@@ -3,6 +3,7 @@
 use crate::error::EnvironmentError;
 use crate::format::systemd::{UnitDirective, directives};
 use needless_host::{find_program, find_unit, processes_of_cgroup, run_for_output};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -18,18 +19,29 @@ const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/b
 /// # Errors
 /// When it is not installed, took too long, or failed, with its complaint.
 pub fn run(words: &[String]) -> Result<String, EnvironmentError> {
+    run_as(words, rustix::process::geteuid().as_raw())
+}
+
+/// The same as the user `uid`: that user's systemd answers no other one.
+pub(crate) fn run_as(words: &[String], uid: u32) -> Result<String, EnvironmentError> {
     let [name, arguments @ ..] = words else { return Ok(String::new()) };
     let failed = |why: String| EnvironmentError::from(format!("`{}`: {why}", words.join(" ")));
     let file = program_of_system(name).ok_or_else(|| failed("not installed".into()))?;
     let mut command = Command::new(file);
     command.args(arguments);
     // Where the user's systemd listens, also for users who came by su.
-    let runtime = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
+    let runtime = PathBuf::from(format!("/run/user/{uid}"));
+    let other = uid != rustix::process::geteuid().as_raw();
     let user = arguments.first().is_some_and(|word| word == "--user");
-    if user && std::env::var_os("XDG_RUNTIME_DIR").is_none() && runtime.is_dir() {
-        command.env("XDG_RUNTIME_DIR", runtime);
+    if user && (other || std::env::var_os("XDG_RUNTIME_DIR").is_none()) && runtime.is_dir() {
+        command.env("XDG_RUNTIME_DIR", runtime).env_remove("DBUS_SESSION_BUS_ADDRESS");
     }
-    let patience = if name == "systemctl" && arguments.len() == 1 { PATIENCE } else { RESTART };
+    if other {
+        command.uid(uid).gid(uid).current_dir("/");
+    }
+    let asks =
+        |word: &String| matches!(word.as_str(), "show" | "show-environment" | "daemon-reload");
+    let patience = if arguments.iter().any(asks) { PATIENCE } else { RESTART };
     run_for_output(command, patience).map_err(|error| failed(error.to_string()))
 }
 

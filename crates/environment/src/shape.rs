@@ -37,31 +37,43 @@ const DIGITS: usize = 12;
 /// Whether the value of `variable` may be shown: a path or a list of paths, a locale, a zone, a number or a
 /// switch.
 pub(crate) fn is_plain(variable: &str, value: &str) -> bool {
-    // These variables hold nothing else, and a wrong value must be visible.
-    let by_name = variable == "TZ"
-        || variable == "LANG"
-        || variable == "LANGUAGE"
-        || variable.starts_with("LC_");
-    let switch = SWITCHES.contains(&value.to_ascii_lowercase().as_str());
-    by_name
-        || value.is_empty()
-        || switch
+    // These variables hold nothing else, and a wrong value must be visible; a script may compute one with a password.
+    let by_name = (matches!(variable, "TZ" | "LANG" | "LANGUAGE") || variable.starts_with("LC_"))
+        && !value.contains("//")
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || "/_.:,+-<>@".contains(c));
+    by_name || has_plain_form(value) || is_options(variable, value)
+}
+
+/// `rotate ndots:2` of resolv.conf(5), `-Xmx1g -XX:-UsePerfData` of a JVM; `-Dname=value` may hold a password.
+fn is_options(variable: &str, value: &str) -> bool {
+    let begins = match variable {
+        "RES_OPTIONS" => "",
+        "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" => "-X",
+        _ => return false,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":-+".contains(c);
+    value.split(' ').all(|word| word.starts_with(begins) && word.chars().all(plain))
+}
+
+fn has_plain_form(value: &str) -> bool {
+    value.is_empty()
+        || SWITCHES.contains(&value.to_ascii_lowercase().as_str())
         || is_number(value)
         || is_zone(value)
         || value.split(':').all(|part| part.is_empty() || is_path(part))
         || value.split(':').all(is_locale)
 }
 
-/// The same for a variable beside the one in question: a path must begin with a known directory, and nothing may
-/// follow the value.
-pub(crate) fn is_plain_beside(variable: &str, value: &str) -> bool {
+/// The same for a value in a file, where whatever follows may be taken for a part of it: whatever the name, it must have
+/// the form of a harmless value, and a path must begin with a known directory.
+pub(crate) fn is_plain_in_file(value: &str) -> bool {
     let known = |part: &str| {
         let path = part.trim_start_matches('/');
         part.starts_with('/') && TOPS.contains(&path.split('/').next().unwrap_or_default())
     };
     let paths = value.split(':').any(is_path);
-    is_plain(variable, value)
-        && !value.contains(['#', ';'])
+    has_plain_form(value)
+        && !value.contains(['#', ';', ' '])
         && (!paths || value.split(':').all(|part| part.is_empty() || known(part)))
 }
 
@@ -158,6 +170,9 @@ mod tests {
         ] {
             assert!(!is_plain("X", value), "{value}");
         }
+        assert!(is_plain("RES_OPTIONS", "rotate ndots:2") && !is_plain("X", "rotate ndots:2"));
+        assert!(is_plain("JAVA_TOOL_OPTIONS", "-Xmx1g -XX:-UsePerfData"));
+        assert!(!is_plain("JAVA_TOOL_OPTIONS", "-Xmx1g -Dpassword=x"));
         assert!(
             is_plain("TZ", "EST5EDT") && is_plain("LC_ALL", "greek") && !is_plain("X", "greek")
         );

@@ -6,6 +6,9 @@ use crate::format::{FoundValue, shell};
 use needless_host::Root;
 use needless_model::{Assignment, Visibility};
 
+/// Behind a value that a program may compute.
+pub(crate) const AS_WRITTEN: &str = " (as it is written there)";
+
 /// What was found so far.
 pub(crate) struct Sources<'a> {
     pub(crate) root: &'a Root,
@@ -45,27 +48,41 @@ impl<'a> Sources<'a> {
         reaches: Visibility,
     ) {
         let Some(text) = self.text(file) else { return };
-        for found in find(&text, self.variable, part) {
+        self.found(file, find(&text, self.variable, part), &reaches);
+    }
+
+    fn found(&mut self, file: &str, found: Vec<FoundValue>, reaches: &Visibility) {
+        for found in found {
             let says = match (&found.value, found.certain) {
                 (Some(value), true) => format!("{}={value}", self.variable),
-                (Some(value), false) => {
-                    format!("{}={value} (as it is written there)", self.variable)
-                }
+                (Some(value), false) => format!("{}={value}{AS_WRITTEN}", self.variable),
                 (None, _) => format!("{} removed", self.variable),
             };
-            self.add(file, found.line, says, reaches.clone());
+            self.add(file, found.line, says, found.reach.of_line(reaches.clone()));
         }
     }
 
-    /// The same for a file that a shell sources: a variable that is set there and not exported is a trap.
-    pub(crate) fn sourced_file(&mut self, file: &str, reaches: Visibility) {
-        self.file(file, shell::find, None, reaches);
-        let Some(text) = self.text(file) else { return };
-        if let Some(line) = shell::unexported(&text, self.variable) {
+    /// The same for a file that a shell sources: a variable that is set there and not exported is a trap. `exported`:
+    /// a file that the shell reads before exports it, so that each assignment counts. Returns whether it is exported
+    /// now.
+    pub(crate) fn sourced_file(&mut self, file: &str, reaches: Visibility, exported: bool) -> bool {
+        let Some(text) = self.text(file) else { return exported };
+        let found = shell::assignments(&text, self.variable, exported);
+        let now = found.last().map_or(exported, |last| last.value.is_some());
+        self.found(file, found, &reaches);
+        if let Some(line) = shell::unexported(&text, self.variable).filter(|_| !exported) {
             let says = format!("{} set, not exported", self.variable);
             let why = "a shell's variable that is not exported reaches no program";
             self.add(file, line, says, Visibility::No(why.into()));
         }
+        now
+    }
+
+    /// Whether a file that was read so far sets the variable and surely reaches the process.
+    pub(crate) fn has(&self) -> bool {
+        let sets =
+            |one: &Assignment| matches!(one.reaches, Visibility::Yes(_)) && one.says.contains('=');
+        self.assignments.iter().any(sets)
     }
 
     /// The files of a directory whose names end in `ending`; hidden ones left out.
@@ -88,6 +105,20 @@ impl<'a> Sources<'a> {
             }
             Err(_) => None,
         }
+    }
+}
+
+/// A user whose systemd runs a unit.
+#[derive(Debug)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) home: String,
+}
+
+impl User {
+    /// From /etc/passwd.
+    pub(crate) fn of(root: &Root, uid: u32) -> Option<User> {
+        Some(User { uid, home: home(root, uid)? })
     }
 }
 

@@ -11,18 +11,21 @@ const DROP_IN: &str = "/etc/ssh/sshd_config.d/zz-needless.conf";
 /// How deep files may include others (readconf.h of OpenSSH).
 const DEEPEST: u32 = 16;
 
+/// What a line says that lets a client set the variable.
+pub(crate) const ACCEPTED: &str = " in AcceptEnv";
+
 /// Names and values.
-pub(crate) type Pairs = Vec<(String, String)>;
+pub(crate) type SetEnvPairs = Vec<(String, String)>;
 
 /// A directive about the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SshdDirective {
     /// `SetEnv NAME=VALUE …`. sshd uses the first such line and ignores the others.
-    Set(Pairs),
+    Set(SetEnvPairs),
     /// `AcceptEnv PATTERN …`: what a client may send. These lines add up.
     Accept(Vec<String>),
-    /// `PermitUserEnvironment`: whether ~/.ssh/environment is read.
-    UserFile(bool),
+    /// `PermitUserEnvironment`: which variables ~/.ssh/environment and authorized_keys may set: `yes`, `no` or patterns.
+    UserFile(String),
     /// `UsePAM`
     Pam(bool),
     /// `Include PATTERN …`
@@ -52,7 +55,7 @@ fn one(line: &str) -> Option<SshdDirective> {
             )
         }
         "acceptenv" => SshdDirective::Accept(words),
-        "permituserenvironment" => SshdDirective::UserFile(yes("no")),
+        "permituserenvironment" => SshdDirective::UserFile(words.concat()),
         "usepam" => SshdDirective::Pam(yes("no")),
         "include" => SshdDirective::Include(words),
         "match" => SshdDirective::Match,
@@ -230,7 +233,7 @@ impl SshdConfig {
                     if patterns.iter().any(|p| accepts(p, variable)) =>
                 {
                     let reaches = "if the client sends it (SendEnv), and nothing else sets it";
-                    (format!("{variable} in AcceptEnv"), Visibility::Perhaps(reaches.into()))
+                    (format!("{variable}{ACCEPTED}"), Visibility::Perhaps(reaches.into()))
                 }
                 _ => continue,
             };
@@ -242,13 +245,17 @@ impl SshdConfig {
         found
     }
 
-    /// Whether a user's ~/.ssh/environment is read.
-    pub(crate) fn reads_user_file(&self) -> bool {
+    /// Whether a user's ~/.ssh/environment and authorized_keys may set the variable.
+    pub(crate) fn reads_user_file(&self, variable: &str) -> bool {
         let mut said = self.lines.iter().filter_map(|(.., said)| match said {
-            SshdDirective::UserFile(yes) => Some(*yes),
+            SshdDirective::UserFile(said) => Some(said.as_str()),
             _ => None,
         });
-        said.next().unwrap_or(false)
+        match said.next().unwrap_or("no") {
+            "no" => false,
+            "yes" => true,
+            patterns => patterns.split(',').any(|pattern| accepts(pattern, variable)),
+        }
     }
 }
 

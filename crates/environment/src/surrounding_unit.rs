@@ -52,7 +52,7 @@ fn through(channel: &Channel, variable: &str, unit: &str) -> Visibility {
         Channel::Cron => no("cron builds a new environment for a job"),
         Channel::At => no("at gives a job the environment of the user who submitted it"),
         Channel::Sudo { .. } => no("sudo resets the environment"),
-        Channel::Su { login: true } => no("su - starts a new environment"),
+        Channel::Su { login: true, .. } => no("su - starts a new environment"),
         // sshd passes on its own TZ and nothing else.
         Channel::Ssh { .. } if variable != "TZ" => {
             no("sshd builds a new environment for a session")

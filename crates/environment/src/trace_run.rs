@@ -63,8 +63,16 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
     or.retain(|other| !answer.ends_with(other.as_str()));
     let unread = profile.lost.iter().filter(|(_, n)| **n > 0);
     let unread = unread.map(|(loss, n)| format!("{loss}: {n}")).collect();
-    let variable = variable.to_owned();
-    Provenance { variable, answer, or, steps, mentions: Vec::new(), belongs: Vec::new(), unread }
+    Provenance {
+        variable: variable.to_owned(),
+        answer,
+        or,
+        steps,
+        mentions: Vec::new(),
+        belongs: Vec::new(),
+        unread,
+        not_looked_at: Vec::new(),
+    }
 }
 
 fn value(env: &Env, variable: &str) -> Value {

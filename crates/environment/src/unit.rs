@@ -1,7 +1,11 @@
-//! The variables that systemd gives a unit, from its files: systemd.unit(5), systemd.exec(5).
+//! The variables that systemd gives a unit: systemd.unit(5), systemd.exec(5). Which files it has, systemd is asked; where
+//! none runs, or it is not the process's own, they are searched for.
 
 use crate::format::environment_file;
 use crate::format::systemd::{UnitDirective, directives};
+use crate::manager::{LoadedUnit, Manager};
+use crate::sources::User;
+use crate::sshd_config::accepts;
 use needless_host::Root;
 use std::collections::BTreeMap;
 
@@ -42,9 +46,25 @@ pub(crate) struct Unit {
     /// `PAMName=`
     pub pam: Option<String>,
     /// `ExecStart=`, of the last file that has one.
-    pub exec: Option<String>,
+    pub exec: Option<Exec>,
+    /// The script of which a generator of systemd made the unit: /etc/init.d/NAME.
+    pub source: Option<String>,
+    /// Lines that look as if they set the variable and that systemd does not read, each with the reason.
+    pub dropped: Vec<(String, u32, &'static str)>,
+    /// Whether systemd was asked.
+    pub asked: bool,
+    /// Whether a file was changed since systemd read it.
+    pub stale: bool,
     /// What could not be read.
     pub unread: Vec<String>,
+}
+
+/// The command line of a unit, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exec {
+    pub file: String,
+    pub line: u32,
+    pub words: String,
 }
 
 /// A setting of the variable in one file.
@@ -59,6 +79,8 @@ pub(crate) struct UnitSetting {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingKind {
+    /// systemd gives it to all its units.
+    Manager,
     Default,
     Pass,
     Environment,
@@ -66,27 +88,25 @@ pub(crate) enum SettingKind {
     Unset,
 }
 
-/// Reads the unit `name` and its settings of `variable`. `home`: of the user whose manager runs it.
-pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) -> Unit {
-    let dirs: Vec<String> = match home {
-        None => SYSTEM.iter().map(|dir| (*dir).to_owned()).collect(),
-        Some(home) => std::iter::once(format!("{home}/.config/systemd/user"))
-            .chain(USER.iter().map(|dir| dir.replace('~', home)))
-            .collect(),
-    };
-    let mut unit = Unit::default();
+/// Reads the unit `name` and its settings of `variable`. `user`: the one whose systemd runs it.
+pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>) -> Unit {
+    let manager = user.map_or(Manager::System, |user| Manager::User(user.uid));
     let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "service"));
-    let template = stem.split_once('@').map(|(before, _)| format!("{before}@.{kind}"));
-    let names = [Some(name.to_owned()), template.clone()];
-    let fragment = names.iter().flatten().find_map(|name| {
-        dirs.iter().map(|dir| format!("{dir}/{name}")).find(|file| root.read(file).is_ok())
-    });
-    let mut files: Vec<String> = fragment.iter().cloned().collect();
-    files.extend(drop_ins(root, &dirs, stem, kind, template.as_deref()));
-    unit.fragment = fragment;
-    if home.is_none() {
+    let loaded = manager.unit(root, name);
+    let mut unit = Unit { asked: loaded.is_some(), ..Unit::default() };
+    let files = match &loaded {
+        Some(loaded) => {
+            unit.fragment = Some(loaded.fragment.clone());
+            unit.source.clone_from(&loaded.source);
+            unit.stale = loaded.stale;
+            std::iter::once(loaded.fragment.clone()).chain(loaded.drop_ins.clone()).collect()
+        }
+        None => search(root, stem, kind, user, &mut unit),
+    };
+    if user.is_none() {
         defaults(root, variable, &mut unit);
     }
+    given_to_all(manager, root, variable, &mut unit);
     let (mut passed, mut set, mut unset) = (Vec::new(), Vec::new(), Vec::new());
     let mut env_files: Vec<(String, u32)> = Vec::new();
     for file in files {
@@ -116,21 +136,84 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, home: Option<&str>) 
                 UnitDirective::ResetFiles => env_files.clear(),
                 UnitDirective::File(path, _) => env_files.push((path, line)),
                 UnitDirective::Pam(service) => unit.pam = Some(service),
-                UnitDirective::Exec(words) => unit.exec = Some(words),
+                UnitDirective::Exec(words) => {
+                    unit.exec = Some(Exec { file: file.clone(), line, words })
+                }
                 _ => {}
             }
         }
     }
     unit.settings.extend(passed);
     unit.settings.extend(set);
-    for (path, _) in env_files {
-        read_env_file(root, &specified(&path, stem, kind), variable, &mut unit);
+    let env_files: Vec<String> = match loaded {
+        Some(LoadedUnit { env_files, .. }) => env_files,
+        None => env_files.iter().map(|(path, _)| specified(path, stem, kind)).collect(),
+    };
+    for path in env_files.into_iter().flat_map(|path| matching(root, path)) {
+        read_env_file(root, &path, variable, &mut unit);
     }
     // `UnsetEnvironment=TZ=UTC` removes that value only.
     let last = unit.settings.last().and_then(|setting| setting.value.clone());
     let holds = unset.into_iter().filter(|(only, _)| only.is_none() || *only == last);
     unit.settings.extend(holds.map(|(_, setting)| setting).collect::<Vec<_>>());
     unit
+}
+
+/// The fragment and the drop-ins of a unit, where systemd cannot be asked.
+fn search(
+    root: &Root,
+    stem: &str,
+    kind: &str,
+    user: Option<&User>,
+    unit: &mut Unit,
+) -> Vec<String> {
+    let dirs: Vec<String> = match user {
+        None => SYSTEM.iter().map(|dir| (*dir).to_owned()).collect(),
+        Some(user) => std::iter::once(format!("{}/.config/systemd/user", user.home))
+            .chain(USER.iter().map(|dir| dir.replace('~', &user.home)))
+            .collect(),
+    };
+    let template = stem.split_once('@').map(|(before, _)| format!("{before}@.{kind}"));
+    let names = [Some(format!("{stem}.{kind}")), template.clone()];
+    unit.fragment = names.iter().flatten().find_map(|name| {
+        dirs.iter().map(|dir| format!("{dir}/{name}")).find(|file| root.read(file).is_ok())
+    });
+    let mut files: Vec<String> = unit.fragment.iter().cloned().collect();
+    files.extend(drop_ins(root, &dirs, stem, kind, template.as_deref()));
+    files
+}
+
+/// What systemd gives to all its units and what `DefaultEnvironment=` does not explain: variables of its generators, and
+/// those of `systemctl set-environment`.
+fn given_to_all(manager: Manager, root: &Root, variable: &str, unit: &mut Unit) {
+    let Some(Some(value)) = manager.gives_all(root, variable) else { return };
+    if unit.effective().is_some_and(|setting| setting.value.as_ref() == Some(&value)) {
+        return;
+    }
+    let mut from = manager.generators(root, variable);
+    if from.is_empty() {
+        let user = if manager == Manager::System { "" } else { " --user" };
+        from.push((format!("systemctl{user} show-environment"), 0));
+    }
+    let setting = |(file, line)| UnitSetting {
+        file,
+        line,
+        kind: SettingKind::Manager,
+        value: Some(value.clone()),
+    };
+    unit.settings.extend(from.into_iter().map(setting));
+}
+
+/// The files of a path whose last part may be a pattern (glob(7)), in order.
+fn matching(root: &Root, path: String) -> Vec<String> {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    if !name.contains(['*', '?']) || path.contains('[') || dir.contains(['*', '?']) {
+        return vec![path];
+    }
+    let mut names: Vec<String> =
+        root.list(dir).unwrap_or_default().into_iter().map(|(n, _)| n).collect();
+    names.retain(|one| !one.starts_with('.') && accepts(name, one));
+    names.into_iter().map(|one| format!("{dir}/{one}")).collect()
 }
 
 fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
@@ -149,6 +232,9 @@ fn read_env_file(root: &Root, path: &str, variable: &str, unit: &mut Unit) {
                 kind: SettingKind::File,
                 value: found.value,
             }));
+            let dropped = environment_file::dropped(&text, variable).into_iter();
+            let why = "systemd drops a line that begins with `export` in an EnvironmentFile";
+            unit.dropped.extend(dropped.map(|line| (path.to_owned(), line, why)));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => unit.unread.push(format!("{path}: {error}")),

@@ -1,4 +1,4 @@
-//! What holds of every format: what is put is found, twice is once, and nothing else changes.
+//! Properties of every format: a variable that was put is found, putting it twice changes nothing more, and nothing else changes.
 
 use needless_environment as environment;
 use needless_environment::{CONFIG_FORMATS, ConfigFormat, Edit};
@@ -57,7 +57,7 @@ fn check(
     value: &str,
 ) -> Result<(), TestCaseError> {
     let edit = Edit { variable: "TZ", value: Some(value), part };
-    // Refusing is an answer: the format cannot say it.
+    // A refusal is allowed: the format cannot express the value.
     let Ok(once) = place.change(text, &edit) else {
         prop_assert_ne!(value, "Europe/Athens", "{:?}: an ordinary value is refused", place);
         return Ok(());
@@ -68,7 +68,7 @@ fn check(
     }
     let twice = place.change(&once, &edit);
     prop_assert_eq!(twice.as_ref(), Ok(&once), "{:?}", place);
-    // The file of an environment directory is one variable, whichever is asked for.
+    // A file of an environment directory holds one variable, whatever name is searched for.
     let others: &[&str] =
         if place.name == "envdir" { &[] } else { &["A", "B", "C", "PATH", "SHELL"] };
     for other in others.iter().copied() {
@@ -94,7 +94,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Lines that some format or other takes for something.
+/// Lines that have a meaning in some format.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("TZ=UTC".to_owned()),
@@ -133,7 +133,7 @@ proptest! {
         }
     }
 
-    /// Whatever a text holds: the formats do not panic, and what was put is what is found.
+    /// For any text: the formats do not panic, and find the value that was put.
     #[test]
     fn any_text(all in proptest::collection::vec(line(), 0..12), value in value(), ends in any::<bool>()) {
         let mut text = all.join("\n");
@@ -172,6 +172,26 @@ fn a_variable_set_and_removed_leaves_none() {
     }
 }
 
+/// What the reader does not know would stay in force: no removal is reported as done.
+#[test]
+fn a_form_that_is_not_known_is_not_taken_for_removed() {
+    let texts = [
+        (&environment::PROFILE_D, "export \"TZ=B\"\n"),
+        (&environment::PROFILE_D, "declare -x TZ=B\n"),
+        (&environment::PROFILE_D, "eval \"export TZ=B\"\n"),
+        (&environment::COMPOSE, "services:\n  web:\n    environment: {A: 1, TZ: B}\n"),
+        (&environment::DOCKERFILE, "FROM a AS x\nENV TZ=B\nFROM x\n"),
+    ];
+    for (place, text) in texts {
+        let edit = Edit { variable: "TZ", value: None, part: None };
+        let done = place.change(text, &edit);
+        assert!(done.is_err(), "{place:?} {text:?}: {done:?}");
+    }
+    let reads = "# TZ\necho \"$TZ ${TZ:-x}\"\nexport MYTZ=1\n";
+    let edit = Edit { variable: "TZ", value: None, part: None };
+    assert_eq!(environment::PROFILE_D.change(reads, &edit).as_deref(), Ok(reads));
+}
+
 #[test]
 fn files_are_known_by_their_paths() {
     let cases = [
@@ -191,7 +211,7 @@ fn files_are_known_by_their_paths() {
     assert_eq!(environment::format_of_file("/etc/passwd", ""), None);
 }
 
-/// What a person wrote behind the setting stays: behind the new one, or above it where the reader of the file
+/// A comment behind the setting is kept: behind the new one, or above it where the reader of the file
 /// would take it for a part of the value.
 #[test]
 fn a_comment_on_the_line_is_kept() {
@@ -217,7 +237,7 @@ fn a_comment_on_the_line_is_kept() {
             "[program:web]\nenvironment=TZ=\"UTC\" ; keep\n",
             "[program:web]\nenvironment=TZ=\"Asia/Tokyo\" ; keep\n",
         ),
-        // No comment, but a part of the value.
+        // Not a comment, but a part of the value.
         ("EnvironmentFile", None, "TZ=UTC # x\n", "TZ=Asia/Tokyo\n"),
     ] {
         let place = CONFIG_FORMATS.iter().find(|place| place.name == name).unwrap();

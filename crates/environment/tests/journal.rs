@@ -1,6 +1,8 @@
-//! Changes are whole, can be taken back, and survive being killed.
+//! Changes are complete, can be undone, and survive a kill at any point.
 
-use needless_environment::{ChangeState, Disk, FileAttributes, FileChange, Journal, Recovered};
+use needless_environment::{
+    ChangeState, Disk, Entries, FileAttributes, FileChange, Journal, Recovered,
+};
 use needless_fixtures::needed;
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +27,7 @@ impl World {
         World::inside(tempfile::tempdir().unwrap())
     }
 
-    /// In memory, where there is such a place: thousands of runs sync their files.
+    /// In memory where possible: thousands of runs sync their files.
     fn quick() -> World {
         let memory = tempfile::tempdir_in("/dev/shm");
         World::inside(memory.unwrap_or_else(|_| tempfile::tempdir().unwrap()))
@@ -114,10 +116,10 @@ fn applied_and_taken_back() {
     journal.undo(id).unwrap();
     assert_eq!(world.all(), before);
     assert!(journal.undo(id).unwrap_err().to_string().contains("before"));
-    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undone);
+    assert_eq!(journal.entries().unwrap().readable[0].state, ChangeState::Undone);
 }
 
-/// "As it was" is more than its bytes: backups, make and etckeeper go by the time.
+/// Undoing restores more than the bytes: backups, make and etckeeper look at the time of modification.
 #[test]
 fn the_time_of_a_file_is_put_back() {
     let world = World::new();
@@ -140,7 +142,7 @@ fn the_time_of_a_file_is_put_back() {
 #[test]
 fn the_list_is_only_read() {
     let world = World::new();
-    assert_eq!(Journal::list(&world.state()), Ok(Vec::new()));
+    assert_eq!(Journal::list(&world.state()), Ok(Entries::default()));
     assert!(!world.state().exists());
     let (journal, _) = world.open();
     let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
@@ -149,7 +151,10 @@ fn the_list_is_only_read() {
     let before = (world.all(), listing(&world.state()));
     // Another needless holds the lock.
     let listed = Journal::list(&world.state()).unwrap();
-    assert_eq!(listed.iter().map(|entry| entry.state).collect::<Vec<_>>(), [ChangeState::Undoing]);
+    assert_eq!(
+        listed.readable.iter().map(|entry| entry.state).collect::<Vec<_>>(),
+        [ChangeState::Undoing]
+    );
     assert_eq!((world.all(), listing(&world.state())), before);
     drop(journal);
 }
@@ -160,7 +165,7 @@ fn listing(dir: &Path) -> Files {
     found
 }
 
-/// An entry decides which files are written with which bytes: no other user may have put it there.
+/// An entry decides which files are written with which bytes, so entries of other users are refused.
 #[test]
 fn a_journal_that_others_may_write_is_not_believed() {
     let world = World::new();
@@ -169,17 +174,28 @@ fn a_journal_that_others_may_write_is_not_believed() {
     drop(journal);
     let before = world.all();
     let entry = world.state().join(format!("journal/{id}"));
-    // Made by hand: a change that is being taken back would write the bytes from before.
+    // A forged entry: undoing it would write the bytes from "before".
     let forged = fs::read_to_string(entry.join("meta.json")).unwrap();
     let forged = forged.replace("\"existed\": false", "\"existed\": true");
     fs::write(entry.join("meta.json"), forged).unwrap();
     fs::write(entry.join("0.before"), "* * * * * root evil\n").unwrap();
     fs::write(entry.join("undoing"), "").unwrap();
     let refused = |says: &str, what: &str| {
-        for why in [
-            Journal::open(&world.state(), &world.root()).err().unwrap(),
-            Journal::list(&world.state()).err().unwrap(),
-        ] {
+        // All of it, or the one entry, which is passed over then.
+        let opened = Journal::open(&world.state(), &world.root()).map(|(journal, recovered)| {
+            assert_eq!(recovered, [], "{what}");
+            let all = journal.entries().unwrap();
+            assert_eq!(all.unreadable, journal.unreadable);
+            all
+        });
+        for all in [opened, Journal::list(&world.state())] {
+            let why = match all {
+                Err(why) => why,
+                Ok(Entries { readable, unreadable }) => {
+                    assert!(readable.is_empty() && unreadable.len() == 1, "{what}");
+                    unreadable[0].1.clone()
+                }
+            };
             let why = why.to_string();
             assert!(why.contains(says) && !why.contains('\n'), "{what}: {why}");
         }
@@ -206,14 +222,14 @@ fn a_journal_that_others_may_write_is_not_believed() {
     fs::rename(world.state(), &aside).unwrap();
     symlink(&aside, world.state()).unwrap();
     refused("is a link", "a link");
-    // Nobody has touched it: then it is what it says, and is ended.
+    // An untouched copy is the process that it names, and is ended.
     fs::remove_file(world.state()).unwrap();
     fs::rename(&aside, world.state()).unwrap();
     let (_, ended) = world.open();
     assert_eq!(ended[0].entry.state, ChangeState::Undone);
 }
 
-/// An entry appears whole, so what is none does not stand in the way of those that are.
+/// An entry appears complete, so files that are not entries do not block the entries.
 #[test]
 fn what_is_no_entry_is_passed_over() {
     let world = World::new();
@@ -233,13 +249,13 @@ fn what_is_no_entry_is_passed_over() {
     let ids = |entries: Vec<needless_environment::JournalEntry>| {
         entries.iter().map(|e| e.id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(journal.entries().unwrap()), [1, 4]);
-    assert_eq!(ids(Journal::list(&world.state()).unwrap()), [1, 4]);
+    assert_eq!(ids(journal.entries().unwrap().readable), [1, 4]);
+    assert_eq!(ids(Journal::list(&world.state()).unwrap().readable), [1, 4]);
     assert_eq!(journal.undo(2).unwrap_err().to_string(), "there is no change 2");
     journal.undo(4).unwrap();
 }
 
-/// Opening a pipe waits for who is at its other end.
+/// Opening a pipe blocks until another process opens its other end.
 #[test]
 fn a_lock_that_is_no_file_is_refused() {
     let world = World::new();
@@ -371,7 +387,7 @@ fn the_file_of_another_is_refused() {
     assert!(why.contains("belongs to user 65534"), "{why}");
 }
 
-/// Where directories would have to be made first, it is the last one there that must be ours.
+/// If directories must be made first, the last existing one must be ours.
 #[test]
 fn nothing_is_made_in_the_directory_of_another() {
     let world = World::new();
@@ -390,7 +406,159 @@ fn nothing_is_made_in_the_directory_of_another() {
     assert_eq!(world.all(), before);
 }
 
-/// What cannot be ended now is said, and does not keep other files from being changed.
+/// Who got hold of the file or its directory since could have root write over another file.
+#[test]
+fn what_belongs_to_another_by_now_is_not_undone() {
+    const PLACE: &str = "/srv/app/env";
+    type Steal = fn(&Path) -> std::io::Result<()>;
+    let ways: [(&str, Steal); 8] = [
+        ("its directory /srv/app belongs to user 65534", |file| {
+            std::os::unix::fs::chown(file.parent().unwrap(), Some(65534), None)
+        }),
+        ("it belongs to user 65534", |file| std::os::unix::fs::chown(file, Some(65534), None)),
+        ("others may write to its directory /srv/app:", |file| {
+            fs::set_permissions(file.parent().unwrap(), PermissionsExt::from_mode(0o777))
+        }),
+        ("its directory /srv belongs to user 65534", |file| {
+            let above = file.ancestors().nth(2).unwrap();
+            std::os::unix::fs::chown(above, Some(65534), None)
+        }),
+        ("others may write to its directory /srv:", |file| {
+            let above = file.ancestors().nth(2).unwrap();
+            fs::set_permissions(above, PermissionsExt::from_mode(0o777))
+        }),
+        ("it is a link now", |file| {
+            fs::rename(file, file.with_extension("2"))?;
+            symlink(file.with_extension("2"), file)
+        }),
+        ("others may write it", |file| fs::set_permissions(file, PermissionsExt::from_mode(0o666))),
+        ("a second name", |file| fs::hard_link(file, file.with_extension("2"))),
+    ];
+    for existed in [true, false] {
+        for (reason, steal) in ways {
+            let world = World::new();
+            let file = world.root().join(&PLACE[1..]);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let before = existed.then_some("A=1\n");
+            before.into_iter().for_each(|text| fs::write(&file, text).unwrap());
+            let (journal, _) = world.open();
+            let about = journal.disk().read_for_change(PLACE).unwrap().map(|old| old.about);
+            let about = about.unwrap_or_else(|| FileAttributes::new(0o644));
+            let change = FileChange { about, ..change(PLACE, before, "A=2\n") };
+            let id = journal.apply("A=2", &[change], Vec::new()).unwrap();
+            if needed(steal(&file).map_err(|_| "chown needs root".to_owned())).is_none() {
+                continue;
+            }
+            let all = world.all();
+            let why = journal.undo(id).unwrap_err().to_string();
+            assert!(why.contains(reason) && why.contains("nothing was undone"), "{why}");
+            assert!(!why.contains('\n') && world.all() == all, "{why}");
+            assert_eq!(journal.entries().unwrap().readable[0].state, ChangeState::Applied);
+            // Nor by a run that was killed and is finished by the next.
+            fs::write(world.state().join("journal/1/undoing"), "").unwrap();
+            drop(journal);
+            // A process that another test is starting may still hold the lock for a moment.
+            let (_, ended) = (0..1000)
+                .find_map(|_| {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    Journal::open(&world.state(), &world.root()).ok()
+                })
+                .unwrap();
+            let why = ended[0].how.as_ref().unwrap_err().to_string();
+            assert!(why.contains(reason) && world.all() == all, "{why}");
+        }
+    }
+}
+
+/// The others are listed and can be undone; the message says which one it is.
+#[test]
+fn an_entry_that_cannot_be_read_does_not_block_the_others() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    for n in 1..=4 {
+        let path = format!("/etc/{n}");
+        journal.apply("x", &[change(&path, None, "x\n")], Vec::new()).unwrap();
+    }
+    drop(journal);
+    let entry = |n: u32| world.state().join(format!("journal/{n}"));
+    fs::write(entry(1).join("meta.json"), "{").unwrap();
+    // A long text in the list, and a path that the kernel would not take.
+    let meta = fs::read_to_string(entry(2).join("meta.json")).unwrap();
+    let long = meta.replace("\"what\": \"x\"", &format!("\"what\": \"{}\"", "w".repeat(9000)));
+    fs::write(entry(2).join("meta.json"), long).unwrap();
+    let long = meta.replace("/etc/2", &format!("/etc/{}", "p".repeat(5000)));
+    fs::write(entry(4).join("meta.json"), long).unwrap();
+    for Entries { readable, unreadable } in
+        [Journal::list(&world.state()).unwrap(), world.open().0.entries().unwrap()]
+    {
+        assert_eq!(readable.iter().map(|e| e.id).collect::<Vec<_>>(), [2, 3]);
+        assert!(readable[0].what.len() < 1000);
+        let said: Vec<_> = unreadable.iter().map(|(id, why)| (*id, why.to_string())).collect();
+        assert_eq!(said.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 4]);
+        let names = |n: u32, why: &str| why.contains(entry(n).join("meta.json").to_str().unwrap());
+        assert!(said.iter().all(|(id, why)| names(*id, why) && why.len() < 1000), "{said:?}");
+    }
+    let (journal, _) = world.open();
+    assert_eq!(journal.unreadable.len(), 2);
+    assert_eq!(journal.last(), Ok(3));
+    journal.undo(3).unwrap();
+    assert!(journal.undo(4).unwrap_err().to_string().contains("too long"));
+}
+
+/// A file with holes: of any size, and on the disk it takes no room.
+#[test]
+fn a_huge_file_in_the_journal_is_not_read() {
+    for name in ["meta.json", "0.after"] {
+        let world = World::new();
+        let (journal, _) = world.open();
+        journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+        let file = world.state().join("journal/1").join(name);
+        fs::File::options().write(true).open(&file).unwrap().set_len(8 << 30).unwrap();
+        let why = journal.undo(1).unwrap_err().to_string();
+        assert!(why.contains("too large") && why.contains(file.to_str().unwrap()), "{why}");
+    }
+}
+
+/// Opening a pipe waits for somebody who writes to it.
+#[test]
+fn what_is_no_file_in_the_journal_does_not_hang() {
+    for name in ["meta.json", "0.before", "0.after"] {
+        for kind in ["pipe", "device", "directory", "socket"] {
+            let world = World::new();
+            let (journal, _) = world.open();
+            let file = change("/etc/environment", Some("LANG=C\n# end"), "TZ=UTC\n");
+            journal.apply("TZ=UTC", &[file], Vec::new()).unwrap();
+            let odd = world.state().join("journal/1").join(name);
+            fs::remove_file(&odd).unwrap();
+            let path = odd.to_str().unwrap();
+            match kind {
+                "directory" => fs::create_dir(&odd).unwrap(),
+                "socket" => drop(std::os::unix::net::UnixListener::bind(&odd).unwrap()),
+                "pipe" => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+                _ => {
+                    let made = Command::new("mknod").args([path, "c", "1", "5"]).status().unwrap();
+                    let made = made.success().then_some(()).ok_or("mknod needs root".to_owned());
+                    if needed(made).is_none() {
+                        continue;
+                    }
+                }
+            }
+            fs::set_permissions(&odd, PermissionsExt::from_mode(0o700)).unwrap();
+            let why = match name {
+                "meta.json" => Journal::list(&world.state()).unwrap().unreadable[0].1.clone(),
+                // The check of the file comes before that of what is to be put there.
+                _ => match journal.undo(1) {
+                    Err(why) => why,
+                    Ok(entry) => panic!("{name}, a {kind}: {entry:?}"),
+                },
+            };
+            let says = format!("{path}: not a regular file");
+            assert!(why.to_string().contains(&says), "{name}, a {kind}: {why}");
+        }
+    }
+}
+
+/// A change that cannot be finished now is reported, and does not block changes of other files.
 #[test]
 fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
     let world = World::new();
@@ -398,15 +566,15 @@ fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
     let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
     drop(journal);
     fs::write(world.state().join(format!("journal/{id}/undoing")), "").unwrap();
-    // Somebody has put a link on the way since: no longer gone along.
+    // Another user has put a link into the path since: it is not followed.
     let (dir, aside) = (world.root().join("etc/systemd"), world.root().join("etc/aside"));
     fs::rename(&dir, &aside).unwrap();
     symlink("aside", &dir).unwrap();
     let (journal, said) = world.open();
     let why = said[0].to_string();
     assert!(why.contains("cannot be finished yet") && why.contains("link"), "{why}");
-    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undoing);
-    // It is still in effect: the report must be the same, and asking again must work.
+    assert_eq!(journal.entries().unwrap().readable[0].state, ChangeState::Undoing);
+    // It is still in effect: the report must say so, and a second attempt must work.
     assert_eq!(journal.last(), Ok(id));
     let why = journal.undo(id).unwrap_err().to_string();
     assert!(why.contains("is not undone yet") && why.contains("link"), "{why}");
@@ -417,7 +585,7 @@ fn a_change_that_cannot_be_ended_does_not_stand_in_the_way() {
     let (journal, said) = world.open();
     assert!(said[0].to_string().contains("was being undone: done"), "{said:?}");
     assert_eq!((said[0].entry.id, said[0].entry.state), (id, ChangeState::Undone));
-    assert_eq!(journal.entries().unwrap()[0].state, ChangeState::Undone);
+    assert_eq!(journal.entries().unwrap().readable[0].state, ChangeState::Undone);
     assert!(!world.root().join(&DROP_IN[1..]).exists());
 }
 
@@ -438,8 +606,8 @@ fn example() -> PathBuf {
 
 type Files = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
-/// What is killed: the actions before, the one that is killed, and the actions after which a state in
-/// between is as good as an end.
+/// What is killed: the actions before, the action that is killed, and the actions whose results are valid
+/// states in between.
 struct Scene {
     name: &'static str,
     before: &'static [&'static str],
@@ -490,7 +658,7 @@ impl World {
         world
     }
 
-    /// Every system call that an action makes, in order: its name and which of that name it is.
+    /// Every system call that an action makes, in order: its name, and its number among the calls of that name.
     fn calls(&self, action: &str) -> Vec<(String, usize)> {
         let log = self.folder.path().join("log");
         let done = self.traced(&[], &log, action);
@@ -507,15 +675,15 @@ impl World {
             .collect()
     }
 
-    /// Paths differ from world to world; what lies below the root does not.
+    /// Paths differ between worlds; what is below the root does not.
     fn below(&self) -> Files {
         let all = self.all().into_iter();
         all.map(|(path, what)| (path.strip_prefix(self.root()).unwrap().to_owned(), what)).collect()
     }
 }
 
-/// Kills a scene's action at each of its system calls in turn; the next run must leave what was there
-/// before, or what was to be there, or a state in between that is whole. Gives how often each.
+/// Kills a scene's action at each of its system calls in turn; the next run must leave the files as before,
+/// or as planned, or in a complete state in between. Returns how often each happened.
 fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
     let world = World::after(scene.before);
     let before = world.below();
@@ -548,7 +716,7 @@ fn kill_everywhere(scene: &Scene) -> (usize, usize, usize) {
         }
         let (journal, said) = world.open();
         assert!(said.is_empty(), "{name} {nth}: {said:?}");
-        let states: Vec<_> = journal.entries().unwrap().iter().map(|e| e.state).collect();
+        let states: Vec<_> = journal.entries().unwrap().readable.iter().map(|e| e.state).collect();
         let open = [ChangeState::Begun, ChangeState::Undoing];
         assert!(!states.iter().any(|state| open.contains(state)), "{name} {nth}: {states:?}");
     }
@@ -570,7 +738,7 @@ fn killed_at_any_of_a_thousand_calls_the_next_run_ends_it() {
                 "{}: killed at {all} calls: {back} rolled back, {between} in between, {through} finished",
                 scene.name
             );
-            // What is half done is never left so: recovering goes through, at the latest the next time.
+            // No change stays half done: recovery succeeds, at the latest at the second attempt.
             match scene.name {
                 "recover" => assert!(back == 0 && through > 20, "{back}, {through}"),
                 name => assert!(back > 20 && through > 2, "{name}: {back}, {through}"),

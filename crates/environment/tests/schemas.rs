@@ -1,5 +1,5 @@
-//! Manifests, compose files and Dockerfiles, changed and given to those who know: compose's own reader,
-//! Kubernetes' own description of its objects, a parser of Dockerfiles. `scripts/install` fetches them.
+//! Manifests, compose files and Dockerfiles, changed and then checked by a reference: compose's own reader,
+//! Kubernetes' own schema, a parser of Dockerfiles. `scripts/install` fetches them.
 
 use needless_environment::{COMPOSE, ConfigFormat, DOCKERFILE, Edit, KUBERNETES};
 use needless_fixtures::needed;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
 
-/// What such files read in their own way.
+/// Values that such files treat specially.
 const VALUES: [&str; 9] = [
     "Europe/Athens",
     "5",
@@ -26,7 +26,7 @@ fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools")
 }
 
-/// Where Debian's packages of docker-compose and jsonschema are unpacked: those that are not installed.
+/// Where Debian's packages of docker-compose and jsonschema are unpacked if they are not installed.
 fn modules() -> PathBuf {
     static UNPACKED: Once = Once::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debs-compose");
@@ -42,7 +42,7 @@ fn modules() -> PathBuf {
     folder
 }
 
-/// Runs a script with `input` on its standard input; `None`, and said, where a module is missing.
+/// Runs a script with `input` on its standard input; `None`, and the test counts as skipped, where a module is missing.
 fn python(script: &str, input: &Value) -> Option<Value> {
     let wheels = std::fs::read_dir(tools().join("schemas")).into_iter().flatten().flatten();
     let mut path: Vec<PathBuf> = wheels.map(|wheel| wheel.path()).collect();
@@ -73,7 +73,7 @@ fn python(script: &str, input: &Value) -> Option<Value> {
     })
 }
 
-/// Every value put into every part: what was put, and the text.
+/// Puts every value into every part: the value and the new text of each.
 fn changed(place: &ConfigFormat, text: &str, parts: &[&str]) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for part in parts {
@@ -81,7 +81,7 @@ fn changed(place: &ConfigFormat, text: &str, parts: &[&str]) -> Vec<(String, Str
             let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
             let new =
                 place.change(text, &edit).unwrap_or_else(|why| panic!("{part} {value}: {why}"));
-            // A second value takes the place of the first.
+            // A second value replaces the first.
             let edit = Edit { value: Some("UTC"), ..edit };
             let again = place.change(&new, &edit).unwrap();
             all.push(((*part).to_owned(), value.to_owned(), new));
@@ -150,7 +150,7 @@ fn compose_reads_what_was_meant() {
     let all = changed(&COMPOSE, COMPOSE_TEXT, &["web", "list", "bare", "map"]);
     let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
     texts.push(COMPOSE_TEXT);
-    // What is wrong is refused, or nothing here would show anything.
+    // The reader must refuse wrong files; otherwise this test would show nothing.
     texts.push("services:\n  web:\n    image: x\n    environment:\n    - 5\n");
     let Some(read) = python(COMPOSE_READER, &json!(texts)) else { return };
     let [.., before, wrong] = &read.as_array().unwrap()[..] else { panic!("{read}") };
@@ -162,8 +162,8 @@ fn compose_reads_what_was_meant() {
     }
 }
 
-/// The errors of every document, by the schema of its kind in the oldest and the newest version there is;
-/// with it the variables of each container.
+/// The errors of every document, by the schema of its kind in the oldest and the newest version that is here,
+/// and the variables of each container.
 const KUBERNETES_READER: &str = r#"
 import glob, json, sys, zipfile
 try:
@@ -241,7 +241,7 @@ containers:
     name: last
 ";
 
-/// `text` moved to the right.
+/// `text` with more indent.
 fn indented(text: &str, by: usize) -> String {
     text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
 }

@@ -83,7 +83,7 @@ spec:
           image: y
 ";
 
-/// Removes the variable from what was parsed, and gives it.
+/// Removes the variable from the parsed document, and returns it.
 fn take(value: &mut serde_json::Value, variable: &str) -> Vec<serde_json::Value> {
     let mut taken = Vec::new();
     match value {

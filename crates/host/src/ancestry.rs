@@ -12,6 +12,9 @@ const LARGEST: u64 = 6 << 20;
 /// A longer chain is a mistake in reading, not a chain of processes.
 const MOST: usize = 256;
 
+/// Clock ticks of /proc in a second: USER_HZ, the same on all machines that needless is built for.
+const TICKS: f64 = 100.0;
+
 /// Variables that show which launcher started a process. They hold names and numbers, never secrets.
 const MARKS: [&str; 7] = [
     "SYSTEMD_EXEC_PID",
@@ -59,6 +62,14 @@ pub struct ProcInfo {
 }
 
 impl ProcInfo {
+    /// When it was started, in seconds since 1970.
+    pub fn started_at(&self) -> Option<u64> {
+        let uptime = text("/proc/uptime".into())?.split_whitespace().next()?.parse::<f64>().ok()?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+        let age = uptime - self.started as f64 / TICKS;
+        Some((now.as_secs_f64() - age) as u64)
+    }
+
     /// The executable's file name, or what the kernel calls the process.
     pub fn name(&self) -> &str {
         let exe = self.exe.as_deref().map(|exe| exe.strip_suffix(" (deleted)").unwrap_or(exe));
@@ -103,6 +114,20 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<ProcInfo>, HostError> {
 /// When process `pid` was started, in clock ticks since boot; `None` where it has ended.
 pub fn start_time(pid: u32) -> Option<u64> {
     Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.2)
+}
+
+/// The parent of process `pid`.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.1)
+}
+
+/// The page faults of process `pid` so far, all threads, without its children: those without and those with input
+/// (fields 10 and 12 of proc_pid_stat(5)).
+pub fn page_faults(pid: i32) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(7);
+    let minor = fields.next()?.parse().ok()?;
+    Some((minor, fields.nth(1)?.parse().ok()?))
 }
 
 /// The process `pid`, and the variables of `watch` in the environment that it got at its last exec. The [`ProcInfo`]
@@ -158,12 +183,12 @@ fn proc_info(pid: u32, variable: Option<&str>) -> Option<(ProcInfo, Option<Vec<u
         .and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
     let info = ProcInfo {
         pid,
-        own_pid: last_number(&status, "NSpid:").unwrap_or(pid),
+        own_pid: status_numbers(&status, "NSpid:").last().unwrap_or(pid),
         parent: stat.1,
         exe,
         comm: stat.0,
         argv,
-        uid: first_number(&status, "Uid:").unwrap_or(u32::MAX),
+        uid: status_numbers(&status, "Uid:").next().unwrap_or(u32::MAX),
         cwd: fs::read_link(dir.join("cwd")).ok().map(|cwd| cwd.to_string_lossy().into_owned()),
         started: stat.2,
         cgroup: text(dir.join("cgroup")).unwrap_or_default(),
@@ -203,14 +228,10 @@ fn stat(text: &str) -> Option<(String, u32, u64)> {
     Some((name, parent, started))
 }
 
-fn first_number(status: &str, key: &str) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
-}
-
-fn last_number(status: &str, key: &str) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-    line.split_ascii_whitespace().next_back()?.parse().ok()
+/// The numbers of a line of /proc/PID/status.
+pub(crate) fn status_numbers(status: &str, key: &str) -> impl Iterator<Item = u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+    line.split_ascii_whitespace().map_while(|word| word.parse().ok())
 }
 
 fn text(path: PathBuf) -> Option<String> {

@@ -16,6 +16,7 @@ pub fn measure_call_costs() -> Costs {
     let name = ["/etc/localtime", "/"].into_iter().find(|path| stat(*path).is_ok()).unwrap_or("/");
     let file = ["/etc/localtime", "/proc/self/exe"].into_iter().find(|path| open(path));
     let mut some = [0; 16];
+    let root = openat(CWD, "/", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     Costs {
         stat_ns: median(|| stat(name).is_ok()),
         failed_open_ns: median(|| open("/usr/lib/no-such-directory/no-such-file")),
@@ -24,7 +25,33 @@ pub fn measure_call_costs() -> Costs {
             let found = openat(CWD, file.unwrap_or("/"), flags, Mode::empty());
             found.is_ok_and(|fd| rustix::io::read(fd, &mut some).is_ok())
         }),
+        refused_ns: root.map_or(0, |fd| median(|| rustix::io::read(&fd, &mut [0; 16]).is_ok())),
+        page_ns: 0,
     }
+}
+
+/// Measures [`Costs::page_ns`]. Takes some 10 ms.
+pub fn measure_page_cost() -> u64 {
+    // More than a processor's cache, and of a block so large that malloc maps it.
+    const PAGES: usize = 2048;
+    const BLOCK: usize = 64 << 20;
+    let mut loops = [0; 3].map(|_: u64| {
+        let start = on_processor();
+        let mut block = vec![0_u8; BLOCK];
+        for page in block.chunks_mut(rustix::param::page_size()).take(PAGES) {
+            page[0] = 1;
+        }
+        drop(std::hint::black_box(block));
+        on_processor().saturating_sub(start) / PAGES as u64
+    });
+    loops.sort_unstable();
+    loops[1]
+}
+
+/// CPU time of this thread: what waits for a processor in a loop that long would count too.
+fn on_processor() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
 fn open(path: &str) -> bool {
@@ -53,7 +80,8 @@ mod tests {
     #[test]
     fn calls_cost_something() {
         let costs = measure_call_costs();
-        let all = [costs.stat_ns, costs.failed_open_ns, costs.open_ns];
+        let all = [costs.stat_ns, costs.failed_open_ns, costs.open_ns, costs.refused_ns];
         assert!(all.iter().all(|cost| *cost > 0), "{costs:?}");
+        assert!(measure_page_cost() > 0);
     }
 }

@@ -7,6 +7,7 @@ mod elf;
 mod error;
 mod live_variable;
 mod mapped_files;
+mod mounts;
 mod process_image;
 mod root;
 mod run_for_output;
@@ -15,14 +16,16 @@ mod stack;
 mod tzif;
 mod zone;
 
-pub use ancestry::{ProcInfo, ancestry, read_environment, root_of, start_time};
-pub use call_costs::measure_call_costs;
+pub use ancestry::{ProcInfo, ancestry, page_faults, read_environment, root_of, start_time};
+pub(crate) use ancestry::{parent_of, status_numbers};
+pub use call_costs::{measure_call_costs, measure_page_cost};
 pub use elf::{fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;
+pub use mounts::mounts;
 pub use process_image::{
-    RootId, is_overwritten, open_root, privilege_withheld, read_process, watched_variables,
-    working_directory,
+    RootId, is_overwritten, open_root, privilege_withheld, read_process, variables,
+    watched_variables, working_directory,
 };
 pub use root::{Root, Roots};
 pub use run_for_output::{find_program, run_for_output};
@@ -31,4 +34,4 @@ pub use service::{
     is_container_helper, processes_of_cgroup,
 };
 pub use stack::{Module, Stack};
-pub use zone::read_zone;
+pub use zone::{is_zone, read_zone};

@@ -5,6 +5,7 @@
 //! process is stopped: the array is read twice and must be the same.
 
 use crate::ancestry::refused;
+use crate::process_image::auxiliary;
 use needless_model::Value;
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::fs::File;
@@ -124,13 +125,9 @@ fn images(maps: &str, pid: u32) -> Vec<Image> {
 
 /// Where the kernel put the program's headers, which shows which mapping is the program's. Names do not show it: for
 /// a file of an overlay, in a process with another root, /proc/PID/exe and /proc/PID/maps give different names.
-/// getauxval(3), of 64-bit programs.
 fn program_headers(pid: u32) -> Option<u64> {
     const AT_PHDR: u64 = 3;
-    let vector = std::fs::read(format!("/proc/{pid}/auxv")).ok()?;
-    let words = vector.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-    let words: Vec<u64> = words.collect();
-    words.as_chunks::<2>().0.iter().find(|entry| entry[0] == AT_PHDR).map(|entry| entry[1])
+    auxiliary(pid, AT_PHDR)
 }
 
 /// Where `environ` is in the process, by the symbols of one image; `None` where that cannot be read.

@@ -3,10 +3,12 @@
 use needless_model::{Above, Env, Process, Runtime, Spawn, WatchList};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+
+/// getauxval(3): whether the program has more privilege than its caller.
+const AT_SECURE: u64 = 23;
 
 /// Root directory and mount namespace of a process, for comparing processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,34 +34,36 @@ pub fn open_root(pid: i32) -> Option<OwnedFd> {
 }
 
 /// Fills in what /proc shows of `process`: at exec, or now if it ran before ([`Spawn::Seen`]). Only the variables of
-/// `watch` are kept.
-pub fn read_process(process: &mut Process, watch: &WatchList) {
+/// `watch` are kept in it. Returns its environment block, if it could be read, for
+/// [`Builder::environment`](needless_model::Builder::environment).
+pub fn read_process(process: &mut Process, watch: &WatchList) -> Option<Vec<u8>> {
     let pid = process.pid;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
     process.exe = exe.map(|path| path.to_string_lossy().into_owned());
     if let Some(exe) = &process.exe {
         process.runtime = Runtime::of_exe(exe);
     }
-    process.env = match fs::read(format!("/proc/{pid}/environ")) {
-        // At exec nothing has overwritten it yet.
-        Ok(text) if process.born == Spawn::Seen && is_overwritten(&text) => Env::Unknown,
-        Ok(text) => Env::Known(watched_variables(&text, watch)),
-        Err(_) => Env::Unknown,
+    // At exec nothing has overwritten it yet.
+    let overwritten = |text: &Vec<u8>| process.born == Spawn::Seen && is_overwritten(text);
+    let block = fs::read(format!("/proc/{pid}/environ")).ok().filter(|text| !overwritten(text));
+    process.env = match &block {
+        Some(text) => Env::Known(watched_variables(text, watch)),
+        None => Env::Unknown,
     };
-    process.secure = secure(pid);
+    process.secure = auxiliary(pid, AT_SECURE).map(|secure| secure != 0);
     process.command = command(pid);
     process.open_files = open_files(pid);
     // The observer saw the parents of all others.
     if process.born == Spawn::Seen && process.parent.is_none() {
-        process.above = parent(pid).map_or(Above::Unread, Above::Pid);
+        process.above = crate::parent_of(pid).map_or(Above::Unread, Above::Pid);
     }
+    block
 }
 
-/// The parent of process `pid`: the fourth field of proc_pid_stat(5), the second after the name.
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
-    std::str::from_utf8(after).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+/// The variables of an environment as the kernel keeps it; those that are no text are left out.
+pub fn variables(environ: &[u8]) -> impl Iterator<Item = (&str, &str)> + Clone {
+    let texts = environ.split(|byte| *byte == 0);
+    texts.filter_map(|text| std::str::from_utf8(text).ok()?.split_once('='))
 }
 
 /// The name of process `pid`: that of its first thread.
@@ -113,17 +117,14 @@ pub fn is_overwritten(environ: &[u8]) -> bool {
     nuls * 2 > environ.len() || !words.all(assigns)
 }
 
-/// `AT_SECURE` of the auxiliary vector (getauxval(3)).
-fn secure(pid: u32) -> Option<bool> {
-    let mut vector = Vec::new();
-    File::open(format!("/proc/{pid}/auxv")).ok()?.read_to_end(&mut vector).ok()?;
-    secure_in(&vector)
+/// A value of the auxiliary vector of process `pid` (getauxval(3)).
+pub(crate) fn auxiliary(pid: u32, kind: u64) -> Option<u64> {
+    auxiliary_in(&fs::read(format!("/proc/{pid}/auxv")).ok()?, kind)
 }
 
 /// Reads a vector of 64-bit or 32-bit words. The vector itself shows which: types are small numbers, so if two 32-bit
 /// words are read as one type, its upper half is a value and the type is too large.
-fn secure_in(vector: &[u8]) -> Option<bool> {
-    const AT_SECURE: u64 = 23;
+fn auxiliary_in(vector: &[u8], kind: u64) -> Option<u64> {
     let (words, _) = vector.as_chunks();
     let is_64bit: Vec<u64> = words.iter().copied().map(u64::from_ne_bytes).collect();
     let (words, _) = vector.as_chunks();
@@ -131,8 +132,7 @@ fn secure_in(vector: &[u8]) -> Option<bool> {
     let is_wide = is_64bit.iter().step_by(2).all(|kind| u32::try_from(*kind).is_ok());
     let words: Vec<u64> = if is_wide { is_64bit } else { narrow() };
     let (entries, _) = words.as_chunks();
-    let [_, value] = entries.iter().find(|[kind, _]| *kind == AT_SECURE)?;
-    Some(*value != 0)
+    entries.iter().find(|[known, _]| *known == kind).map(|[_, value]| *value)
 }
 
 /// Whether the program of `process` asks for a privilege at exec that the process did not get. That happens under a
@@ -142,10 +142,7 @@ pub fn privilege_withheld(process: &Process) -> bool {
     let path = format!("/proc/{pid}/exe");
     let Ok(file) = fs::metadata(&path) else { return false };
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let effective = |name: &str| -> Option<u32> {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().nth(1)?.parse().ok()
-    };
+    let effective = |name: &str| crate::status_numbers(&status, name).nth(1);
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;
     const GROUP_EXECUTE: u32 = 0o010;
@@ -195,11 +192,11 @@ mod tests {
             for words in orders {
                 let narrow = words.map(u32::to_ne_bytes).concat();
                 let is_64bit = words.map(|word| u64::from(word).to_ne_bytes()).concat();
-                assert_eq!(secure_in(&narrow), Some(secure == 1), "{words:?}");
-                assert_eq!(secure_in(&is_64bit), Some(secure == 1), "{words:?}");
+                assert_eq!(auxiliary_in(&narrow, AT_SECURE), Some(secure.into()), "{words:?}");
+                assert_eq!(auxiliary_in(&is_64bit, AT_SECURE), Some(secure.into()), "{words:?}");
             }
         }
-        assert_eq!(secure_in(&[]), None);
+        assert_eq!(auxiliary_in(&[], AT_SECURE), None);
     }
 
     #[test]

@@ -36,6 +36,20 @@ impl Root {
         Root { dir, own: false }
     }
 
+    /// Whether it is the directory that we see as `/`, whatever is mounted below it.
+    pub fn is_ours(&self) -> bool {
+        let id = |stat: fs::Stat| (stat.st_dev, stat.st_ino);
+        self.own
+            || matches!((fs::fstat(&self.dir), fs::stat("/")), (Ok(a), Ok(b)) if id(a) == id(b))
+    }
+
+    /// When the file `path`, or its name, was changed last, in seconds since 1970. A file that was moved into place
+    /// counts as changed then.
+    pub fn changed(&self, path: &str) -> Option<u64> {
+        let stat = fs::fstat(self.find(path, OFlags::PATH).ok()?).ok()?;
+        u64::try_from(stat.st_ctime.max(stat.st_mtime)).ok()
+    }
+
     /// The bytes of the regular file `path`, at most 1 MiB.
     ///
     /// # Errors

@@ -50,6 +50,20 @@ pub fn read_zone(root: &Root) -> Zone {
     }
 }
 
+/// Whether the file `path` below `root` is a zone to every C library; `None` where that is not known.
+pub fn is_zone(root: &Root, path: &str) -> Option<bool> {
+    use ErrorKind::{IsADirectory, NotADirectory, NotFound};
+    match root.read(path).map(Tzif::parse) {
+        Ok(Ok(_)) => Some(true),
+        Ok(Err(NotTzif::Empty | NotTzif::Other)) => Some(false),
+        Ok(Err(NotTzif::Damaged(_))) => None,
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | IsADirectory) => {
+            Some(false)
+        }
+        Err(_) => None,
+    }
+}
+
 /// The name and how it was found, or why there is none.
 fn name(
     root: &Root,

@@ -36,7 +36,7 @@ fn a_dynamic_program_has_glibc_of_this_version() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = build(&dir, "cc", &[]) else { return };
     assert_eq!(inspect_elf(&File::open(&program).unwrap()), (Libc::Glibc(None), Runtime::Native));
-    // The library says so itself when it is run as a program, and getconf asks it.
+    // The library prints its version when it is run as a program, and getconf asks it.
     let said = Command::new("getconf").arg("GNU_LIBC_VERSION").output().unwrap().stdout;
     let version = String::from_utf8(said).unwrap().trim().replace("glibc ", "");
     assert_eq!(filled(&program), (Libc::Glibc(Some(version)), Runtime::Native));
@@ -79,7 +79,7 @@ fn scripts_and_missing_files_are_unknown() {
 }
 
 #[test]
-fn the_runtime_is_told_by_its_marks() {
+fn the_runtime_is_recognised_by_its_marks() {
     let dir = tempfile::tempdir().unwrap();
     let source = |text: &str| fs::write(dir.path().join("b.c"), text).unwrap();
     let build = |options: &[&str]| {

@@ -1,4 +1,4 @@
-//! Of what runs already, the environment may be written over: it is then not known.
+//! A running process may have overwritten its environment block: its variables are then not known.
 
 use needless_fixtures::needed;
 use needless_model::{Env, Process, Spawn};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Starts the program, which says when it is ready and ends with its input.
+/// Starts the program, which reports when it is ready, and ends at the end of its input.
 fn start(program: &Path, arguments: &[&str], first: &str) -> Child {
     let mut child = Command::new(program)
         .args(arguments)
@@ -22,7 +22,7 @@ fn start(program: &Path, arguments: &[&str], first: &str) -> Child {
     child
 }
 
-/// What is seen of its TZ, and of the variable that it has not.
+/// What is known of its TZ, and of a variable that it does not have.
 fn seen(mut child: Child, born: Spawn) -> Option<(Option<String>, Option<String>)> {
     let mut process = Process::new(child.id(), None, born);
     needless_host::read_process(&mut process, &["TZ", "LANG"].into());
@@ -42,7 +42,7 @@ fn a_block_that_was_written_over_is_not_known() {
     for how in ["all", "some", "equals"] {
         assert_eq!(seen(start(&title, &[how], "A"), Spawn::Seen), None, "{how}");
     }
-    // Perl is a program that does so where a script sets $0.
+    // Perl overwrites the block when a script sets $0.
     let Some(perl) = needed(needless_fixtures::referee::program("perl")) else { return };
     let script = |title: &str| format!("$| = 1; {title} print qq(ready\\n); <STDIN>;");
     let left = script("");
@@ -50,12 +50,12 @@ fn a_block_that_was_written_over_is_not_known() {
         seen(start(&perl, &["-e", &left], "A"), Spawn::Seen),
         Some((Some("UTC".to_owned()), None))
     );
-    // Longer than its words: into the block.
+    // Longer than its arguments, so it reaches into the block.
     let over = script("$0 = q(x) x 1000;");
     assert_eq!(seen(start(&perl, &["-e", &over], "A"), Spawn::Seen), None);
 }
 
-/// Right after an exec it is as it was given, however odd.
+/// Right after an exec the block is unchanged, however odd its contents.
 #[test]
 fn what_was_given_to_an_exec_is_known() {
     let Some(title) = needed(needless_fixtures::path("title")) else { return };

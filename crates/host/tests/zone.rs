@@ -123,7 +123,7 @@ fn a_link_to_a_name_with_other_contents_is_not_believed() {
 
 #[test]
 fn an_absolute_link_is_resolved_below_that_root() {
-    // Outside, /usr/share/zoneinfo/Mars/Base is not there; inside it is Tokyo.
+    // Outside, /usr/share/zoneinfo/Mars/Base does not exist; inside, it is Tokyo.
     let Some(root) = FakeRoot::with(&["Asia/Tokyo"]) else { return };
     root.copy("Asia/Tokyo", &format!("{ZONEINFO}/Mars/Base"));
     root.link("/usr/share/zoneinfo/Mars/Base");
@@ -133,7 +133,7 @@ fn an_absolute_link_is_resolved_below_that_root() {
 #[test]
 fn of_several_aliases_the_database_chooses() {
     let Some(root) = FakeRoot::with(&["Europe/Istanbul", "zone1970.tab"]) else { return };
-    // By the alphabet, Asia/Istanbul would be first.
+    // In alphabetical order, Asia/Istanbul would be first.
     root.copy("Europe/Istanbul", &format!("{ZONEINFO}/Asia/Istanbul"));
     root.copy("Europe/Istanbul", &format!("{ZONEINFO}/Turkey"));
     root.copy("Europe/Istanbul", "etc/localtime");

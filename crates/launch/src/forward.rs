@@ -54,7 +54,7 @@ impl Forward {
             // It was already continued.
             return;
         }
-        // SAFETY: no handler.
+        // SAFETY: the action is SIG_DFL: no code runs as a handler.
         let _ = unsafe { signal(number, SigHandler::SigDfl) };
         // Blocked, and so pending: if the command is continued from here on, SIGCONT removes it.
         // SIGSTOP cannot be blocked and stops this process here.
@@ -93,7 +93,8 @@ pub fn release_standard_streams(which: std::ops::Range<i32>) {
     let null = File::options().read(true).write(true).open("/dev/null");
     if let Ok(null) = null {
         for fd in which {
-            // SAFETY: both are descriptors of ours.
+            // SAFETY: `null` is open, and `fd` is a standard descriptor (0 to 2), which no `OwnedFd` of this
+            // process owns.
             unsafe { libc::dup2(null.as_raw_fd(), fd) };
         }
     }
@@ -104,7 +105,7 @@ pub fn release_standard_streams(which: std::ops::Range<i32>) {
 pub fn wait_for(pid: pid_t, options: i32) -> Option<i32> {
     let mut status = 0;
     loop {
-        // SAFETY: writes one integer of ours. (nix knows no real-time signals.)
+        // SAFETY: waitpid(2) writes one integer, and `status` is one. (nix knows no real-time signals.)
         match unsafe { libc::waitpid(pid, &raw mut status, options) } {
             0 => return None,
             -1 if Errno::last() == Errno::EINTR => {}
@@ -115,7 +116,8 @@ pub fn wait_for(pid: pid_t, options: i32) -> Option<i32> {
 }
 
 pub(crate) fn pidfd(pid: pid_t) -> Option<OwnedFd> {
-    // SAFETY: integers only; the descriptor is new and ours.
+    // SAFETY: pidfd_open(2) takes integers only. The descriptor is not negative, new, and owned by nothing
+    // else.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
@@ -124,6 +126,7 @@ pub(crate) fn pidfd(pid: pid_t) -> Option<OwnedFd> {
 
 pub(crate) fn send(process: &OwnedFd, number: i32) {
     let null = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: integers and a null pointer, which stands for what kill(2) would send.
+    // SAFETY: all arguments are integers except the null pointer; with it the kernel fills in the same signal
+    // information as for kill(2), and reads no memory.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), number, null, 0) };
 }

@@ -17,7 +17,7 @@ pub use endings::TerminationSignals;
 pub use error::LaunchError;
 pub use exit::exit_like;
 pub use forward::{Forward, release_standard_streams, wait_for};
-pub use original::{Original, rename_command_line, survive_file_size_limit};
+pub use original::{Original, rename_command_line, survive_file_size_limit, was_closed};
 pub use prepared::{Child, Prepared, become_command};
 pub use supervise::{Ended, Watch, supervise};
 pub use timed::{Running, peak_floor_kib, start};

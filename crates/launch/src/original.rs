@@ -19,8 +19,9 @@ static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
 /// Runs before the Rust runtime, which sets SIGPIPE to ignored and opens /dev/null on closed
 /// standard descriptors, and does not record how it found them.
 #[used]
-// SAFETY: functions in this section are called once, before main, with C linkage; it uses nothing
-// of the runtime that is not yet there.
+// SAFETY: the loader calls each pointer in this section once, before main, with the C calling convention and
+// (argc, argv, envp); a function that takes the first two only is compatible. `record` uses system calls and
+// atomics only, which need no runtime.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
     extern "C" fn record(count: c_int, arguments: *mut *mut c_char) {
@@ -32,7 +33,7 @@ static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
         PIPE_IGNORED.store(ignored(libc::SIGPIPE), Ordering::Relaxed);
         let mut closed = 0;
         for fd in 0..3 {
-            // SAFETY: asks about a number only.
+            // SAFETY: fcntl(2) with F_GETFD takes two integers, and changes nothing.
             if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
                 closed |= 1 << fd;
             }
@@ -42,6 +43,12 @@ static BEFORE_MAIN: extern "C" fn(c_int, *mut *mut c_char) = {
     record
 };
 
+/// Whether this process was started without standard descriptor `fd` (0 to 2), on which the Rust runtime has
+/// opened /dev/null since.
+pub fn was_closed(fd: c_int) -> bool {
+    (0..3).contains(&fd) && CLOSED.load(Ordering::Relaxed) & 1 << fd != 0
+}
+
 /// Replaces the command line that `ps` and `pkill -f` see with `name`. If it does not fit, or
 /// its address is not known, it stays.
 pub fn rename_command_line(name: &CStr) {
@@ -50,8 +57,9 @@ pub fn rename_command_line(name: &CStr) {
     if arguments.is_null() || count < 1 {
         return;
     }
-    // SAFETY: `count` texts, as the kernel made them, one behind the other in memory that is ours
-    // to write for as long as we live; whoever asked for the arguments has copied them by now.
+    // SAFETY: `arguments` is the `argv` that glibc passed to `record`: `count` pointers to strings that the
+    // kernel put one after the other into writable memory of the stack, which stays mapped. The swap above
+    // lets only one caller come here. Rust's own list of arguments was copied from it earlier.
     unsafe {
         let first = *arguments;
         let last = *arguments.add(count as usize - 1);
@@ -71,15 +79,16 @@ pub fn survive_file_size_limit() {
     // A handler, which execve(2) resets, and not SIG_IGN, which it would keep.
     if !ignored(libc::SIGXFSZ) {
         let handler = SigHandler::Handler(nothing);
-        // SAFETY: the handler does nothing, so that it may interrupt anything. It fails for no signal
-        // that there is.
+        // SAFETY: the handler does nothing, so it is safe at any point. The call fails only for an invalid
+        // signal number.
         let _ = unsafe { signal(Signal::SIGXFSZ, handler) };
     }
 }
 
 fn ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks only; the structure is writable and zeroed, so initialised in any case.
+    // SAFETY: with a null second argument sigaction(2) changes nothing. It writes one `sigaction`, and
+    // `action` is one; zero bytes are a valid value where it fails.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -121,7 +130,7 @@ impl Original {
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask))?;
         let child_ignored = ignored(libc::SIGCHLD);
         if child_ignored {
-            // SAFETY: the default action, no handler.
+            // SAFETY: the action is SIG_DFL: no code runs as a handler.
             unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl)? };
         }
         Ok(Original {

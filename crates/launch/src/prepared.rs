@@ -79,14 +79,13 @@ pub struct Prepared {
 }
 
 /// Becomes the command, in this process. Returns only the reason if that fails.
-///
-/// Call it while no other thread runs.
 pub fn become_command(launch: &Launch, original: Original) -> LaunchError {
     let prepared = match Prepared::new(launch, Vec::new(), original) {
         Ok(prepared) => prepared,
         Err(error) => return error,
     };
-    // SAFETY: nothing in this process has started a thread.
+    // SAFETY: this process has its own memory, and nothing in it changes its environment: clippy.toml forbids the
+    // functions that do.
     let failed = unsafe { prepared.put_back_and_exec() }.err().unwrap_or(Step::Exec);
     failed.error(&prepared.path, Errno::last())
 }
@@ -246,7 +245,7 @@ impl Prepared {
     ///
     /// # Safety
     ///
-    /// To be called by the only thread of a process.
+    /// While it runs, no thread of this process may change its environment.
     unsafe fn put_back_and_exec(&self) -> Result<(), Step> {
         // SAFETY: system calls on integers and on memory of `self`, which is not dropped before the
         // process ends or execs. The lists of arguments and variables end in a null pointer, and all
@@ -312,8 +311,8 @@ impl Prepared {
             filter: self.filter.as_ptr().cast_mut(),
         };
         let program = &raw const program;
-        // SAFETY: `program` says where the instructions of `self.filter` are and how many; both outlive the
-        // calls, which copy them.
+        // SAFETY: `program` holds the address and number of the instructions in `self.filter`; both live
+        // until the calls return, and the kernel only reads them.
         unsafe {
             let install = || {
                 libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, SPEC_ALLOW, program) == 0
@@ -331,7 +330,8 @@ impl Prepared {
     ///
     /// To be called by the only thread of a process.
     unsafe fn fail(&self, step: Step) -> ! {
-        // SAFETY: writes five bytes of our stack.
+        // SAFETY: `report` is a local array of five bytes, and its own length is passed. __errno_location
+        // returns the address of this thread's `errno`.
         unsafe {
             let errno = (*libc::__errno_location()).to_ne_bytes();
             let report = [step as u8, errno[0], errno[1], errno[2], errno[3]];
@@ -357,8 +357,8 @@ fn inherited_environment() -> *const *const c_char {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
-    // SAFETY: reads the pointer that the C library keeps; nothing of ours changes the environment
-    // while a command is launched.
+    // SAFETY: this only reads the pointer, and nothing in needless changes it: clippy.toml forbids setenv(3) and
+    // what calls it.
     unsafe { environ }
 }
 
@@ -368,7 +368,7 @@ fn open_null() -> Result<File, Errno> {
 }
 
 fn memory_file() -> Result<File, Errno> {
-    // SAFETY: a constant text; the descriptor is new and ours.
+    // SAFETY: the name ends with a NUL. The descriptor is not negative, new, and owned by nothing else.
     unsafe {
         let fd = libc::memfd_create(c"stdout".as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 { Err(Errno::last()) } else { Ok(OwnedFd::from_raw_fd(fd).into()) }

@@ -179,7 +179,8 @@ impl Wait {
 /// Whether there is news of the child; it stays available.
 fn has_news(pid: pid_t) -> bool {
     let options = libc::WNOHANG | libc::WSTOPPED | libc::WCONTINUED | libc::WEXITED | libc::WNOWAIT;
-    // SAFETY: it fills `about`, for which zeros are valid too; si_pid is what waitid(2) fills in.
+    // SAFETY: zero bytes are a valid `siginfo_t`; waitid(2) writes one, and `about` is one. On success it has
+    // set si_pid, or left it zero.
     unsafe {
         let mut about = std::mem::zeroed::<libc::siginfo_t>();
         libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut about, options) == 0

@@ -50,7 +50,7 @@ pub fn start(launch: &Launch, original: Original) -> Result<Running, LaunchError
 pub fn peak_floor_kib(launch: &Launch, original: Original) -> Result<u64, LaunchError> {
     // A fork includes memory that was freed and kept for later. malloc_trim(3) exists in glibc only.
     #[cfg(target_env = "gnu")]
-    // SAFETY: it is passed a number, and the allocator locks what it changes.
+    // SAFETY: malloc_trim(3) takes a number, and locks the allocator's data while it changes them: MT-Safe.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -112,14 +112,15 @@ fn wait_usage(pid: pid_t) -> Option<(Exit, Usage)> {
     let mut status = 0;
     let mut used = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: it writes one integer and one rusage, which `status` and `used` are.
+        // SAFETY: wait4(2) writes one integer and one `rusage`; `status` and `used` are these.
         match unsafe { libc::wait4(pid, &raw mut status, 0, used.as_mut_ptr()) } {
             -1 if Errno::last() == Errno::EINTR => {}
             -1 => return None,
             _ => break,
         }
     }
-    // SAFETY: zeroed, which is a valid value of its integers, and filled by the kernel.
+    // SAFETY: `used` was zeroed, and zero is valid for all its fields, which are integers; then the kernel
+    // filled it.
     let used = unsafe { used.assume_init() };
     let exit = if libc::WIFSIGNALED(status) {
         Exit::Signal(libc::WTERMSIG(status))
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_told() {
+    fn a_signal_is_reported() {
         let running = start(&launch("/bin/sleep", &["sleep", "60"]), Original::record()).unwrap();
         running.signal(libc::SIGTERM);
         assert_eq!(running.end().unwrap().0, Exit::Signal(libc::SIGTERM));

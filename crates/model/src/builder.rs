@@ -1,165 +1,20 @@
 //! How a backend fills a profile: it reports each question and its answer; the builder
 //! aggregates.
 
+mod asked;
+mod input;
+
+pub use input::{Answer, Limits, Question, QuestionId, Tally};
+
 use crate::{
-    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Profile, Query,
-    Row, Spawn, Target, Totals, Window,
+    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, ListsInEnvironments, Loss, ProcId,
+    Process, Profile, Query, Row, Spawn, Target, Totals, Wait, Window,
 };
+use asked::{Asked, Key, Last, NONE, UNKNOWN};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-
-/// Limits of a profile.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Distinct rows; more are folded into one row per call and outcome, and are counted as
-    /// [`Loss::FoldedRows`].
-    pub rows: usize,
-    /// Distinct processes; the rows of more are folded, and they are counted as
-    /// [`Loss::FoldedProcesses`].
-    pub processes: usize,
-    /// Bytes that describe processes (executables, variables, directories). Beyond this limit
-    /// processes are folded, too: one long variable and a million forks are a short log.
-    pub process_bytes: usize,
-    /// A question that is asked again within this time counts as repeated, nanoseconds. A program
-    /// that looks for a file every hundredth of a second is waiting for it.
-    pub repeat_within_ns: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            rows: 200_000,
-            processes: 65_536,
-            process_bytes: 64 << 20,
-            repeat_within_ns: 1_000_000,
-        }
-    }
-}
-
-/// A question to the kernel: call and path. The path is as asked, made absolute where its
-/// directory is known.
-#[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
-    /// Kernel name of the call, from [`Builder::call`].
-    pub call: CallId,
-    /// The question behind it.
-    pub query: Query,
-    /// The path.
-    pub path: &'a str,
-    /// Whether a relative path is relative to a directory descriptor (`true`) or to the working
-    /// directory (`false`). Ignored for absolute paths.
-    pub from_dir_fd: bool,
-}
-
-/// Number of a question in one [`Builder`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuestionId(u32);
-
-/// The kernel's answer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Answer {
-    /// Ok or the error; `None` where it was not seen.
-    pub outcome: Option<Result<(), Errno>>,
-    /// A hash of what matters in the answer (for stat: inode, device, size, modification time),
-    /// where it was read.
-    pub fingerprint: Option<u64>,
-    /// When the call was made, nanoseconds since the window's start, where known.
-    pub at_ns: Option<u64>,
-    /// Time in the kernel, where known.
-    pub kernel_ns: Option<u64>,
-}
-
-impl Answer {
-    /// An answer with a known outcome, and nothing else known.
-    pub fn outcome(outcome: Result<(), Errno>) -> Answer {
-        Answer { outcome: Some(outcome), ..Answer::default() }
-    }
-}
-
-/// Many answers to one question with one outcome, from a backend that aggregates them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many.
-    pub count: u64,
-    /// As [`Row::repeated`].
-    pub repeated: u64,
-    /// When the first was given, nanoseconds since the window's start.
-    pub first_ns: u64,
-    /// When the last was given.
-    pub last_ns: u64,
-    /// As [`Row::kernel_ns`].
-    pub kernel_ns: u64,
-    /// As [`Row::timed`].
-    pub timed: u64,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    process: ProcId,
-    call: CallId,
-    query: Query,
-    target: Target,
-}
-
-/// A question that was asked. There are nearly as many as rows, so this is small.
-struct Asked {
-    key: Key,
-    /// The rows of this question, one per outcome seen: the newest, which leads to the next.
-    newest_row: u32,
-}
-
-/// The last answer to a question.
-struct Last {
-    /// When it was given; [`UNKNOWN`] where that is not known.
-    at_ns: u64,
-    fingerprint: u64,
-    /// Its row, which holds its outcome; [`NONE`] if there was no answer or it was not seen.
-    row: u32,
-    epoch: u32,
-    has_fingerprint: bool,
-    /// As [`Query::changes`] of the question.
-    changes: bool,
-}
-
-/// No row.
-const NONE: u32 = u32::MAX;
-/// No time: six hundred years after the window's start.
-const UNKNOWN: u64 = u64::MAX;
-
-impl Last {
-    /// Before a first answer.
-    fn none(query: Query) -> Last {
-        Last {
-            at_ns: UNKNOWN,
-            fingerprint: 0,
-            row: NONE,
-            epoch: 0,
-            has_fingerprint: false,
-            changes: query.changes(),
-        }
-    }
-
-    fn fingerprint(&self) -> Option<u64> {
-        self.has_fingerprint.then_some(self.fingerprint)
-    }
-
-    /// Whether `self`, the next answer, equals `before`, and nothing in between and no time
-    /// could have changed it. One expression without branches, because it runs for every call.
-    #[inline]
-    fn repeats(&self, before: &Last, within_ns: u64) -> bool {
-        let soon = (self.at_ns == UNKNOWN)
-            | (before.at_ns == UNKNOWN)
-            | (self.at_ns.saturating_sub(before.at_ns) < within_ns);
-        (self.epoch == before.epoch)
-            & (self.row == before.row)
-            & (self.row != NONE)
-            & (self.has_fingerprint == before.has_fingerprint)
-            & (self.fingerprint == before.fingerprint)
-            & soon
-    }
-}
 
 /// Aggregates what a backend sees into a [`Profile`].
 pub struct Builder {
@@ -172,10 +27,12 @@ pub struct Builder {
     /// Beside `asked`.
     lasts: Vec<Last>,
     rows: Vec<Row>,
+    waits: Vec<Wait>,
     /// Beside `rows`: another row of the same question.
     older_row: Vec<u32>,
     lost: BTreeMap<Loss, u64>,
     notes: Vec<String>,
+    lists: ListsInEnvironments,
     /// Counts the barriers, and starts again after 2^32.
     epoch: u32,
     others: Option<ProcId>,
@@ -197,9 +54,11 @@ impl Builder {
             asked: Vec::new(),
             lasts: Vec::new(),
             rows: Vec::new(),
+            waits: Vec::new(),
             older_row: Vec::new(),
             lost: BTreeMap::new(),
             notes: Vec::new(),
+            lists: ListsInEnvironments::default(),
             epoch: 0,
             others: None,
             process_bytes: 0,
@@ -228,6 +87,18 @@ impl Builder {
         let id = ProcId(u32::try_from(self.processes.len()).expect("fewer than 2^32 processes"));
         self.processes.push(process);
         id
+    }
+
+    /// The environment with which process `id` was started: names and values. Only lists of directories are kept, and
+    /// of these only what [`ListsInEnvironments::fill`] gives to the profile.
+    pub fn environment<'a>(
+        &mut self,
+        id: ProcId,
+        variables: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    ) {
+        if !self.is_folded(id) {
+            self.lists.add(id, variables);
+        }
     }
 
     /// Whether another process would be folded.
@@ -274,7 +145,7 @@ impl Builder {
     pub fn question(&mut self, process: ProcId, question: Question<'_>) -> QuestionId {
         if self.is_folded(process) {
             let Question { call, query, .. } = question;
-            return self.of_nobody(Key { process, call, query, target: Target::Folded });
+            return self.without_process(Key { process, call, query, target: Target::Folded });
         }
         let full = self.rows.len() >= self.limits.rows;
         let text = match self.strings.find(question.path) {
@@ -414,7 +285,7 @@ impl Builder {
             }
             _ => {
                 let process = ProcId(0);
-                self.of_nobody(Key { process, call, query, target: Target::Folded })
+                self.without_process(Key { process, call, query, target: Target::Folded })
             }
         }
     }
@@ -431,6 +302,11 @@ impl Builder {
         }
     }
 
+    /// Calls that waited.
+    pub fn waited(&mut self, wait: Wait) {
+        self.waits.push(wait);
+    }
+
     /// A sentence about what this profile cannot show. The same sentence is kept once.
     pub fn note(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();
@@ -440,9 +316,10 @@ impl Builder {
     }
 
     /// The profile.
-    pub fn finish(self, backend: Backend, facts: Facts, window: Window) -> Profile {
+    pub fn finish(mut self, backend: Backend, facts: Facts, window: Window) -> Profile {
+        name_scripts_of_env(&mut self.processes);
         let totals = Totals::of(&self.processes, &self.rows);
-        Profile {
+        let mut profile = Profile {
             backend,
             facts,
             window,
@@ -450,10 +327,13 @@ impl Builder {
             strings: self.strings,
             processes: self.processes,
             rows: self.rows,
+            waits: self.waits,
             totals,
             lost: self.lost,
             notes: self.notes,
-        }
+        };
+        self.lists.fill(&mut profile);
+        profile
     }
 
     fn find_or_add(&mut self, key: Key) -> QuestionId {
@@ -475,10 +355,10 @@ impl Builder {
     /// Beyond the limit: one question per call, without a process.
     fn fold(&mut self, key: Key) -> QuestionId {
         self.lost(Loss::FoldedRows, 1);
-        self.of_nobody(key)
+        self.without_process(key)
     }
 
-    fn of_nobody(&mut self, key: Key) -> QuestionId {
+    fn without_process(&mut self, key: Key) -> QuestionId {
         let process = self.folded_process();
         let target = if key.query.names_path() { Target::Folded } else { Target::None };
         self.find_or_add(Key { process, target, ..key })
@@ -539,6 +419,25 @@ fn fill(row: &mut Row, n: u64, answer: Answer) {
     if let Some(ns) = answer.kernel_ns {
         row.kernel_ns += ns;
         row.timed += n;
+    }
+}
+
+/// `#!/usr/bin/env node`: the kernel knows the name of the script while env runs, and not of what env executes. So the
+/// next program of such a process, and its forks, have the name of the script.
+fn name_scripts_of_env(processes: &mut [Process]) {
+    for at in 0..processes.len() {
+        let process = &processes[at];
+        let Some(above) = process.parent.and_then(|parent| processes.get(parent.index())) else {
+            continue;
+        };
+        let goes_on = match process.born {
+            Spawn::Exec => above.pid == process.pid && above.name() == "env",
+            Spawn::Fork => above.exe == process.exe,
+            _ => false,
+        };
+        if goes_on && process.script().is_none() && above.script().is_some() {
+            processes[at].command = above.command.clone();
+        }
     }
 }
 

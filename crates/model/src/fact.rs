@@ -1,66 +1,34 @@
 //! What a profile knows. A rule asks for facts, never for a backend.
 
-/// Something that a backend may or may not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Fact {
-    /// Paths of the calls that name one.
-    Paths,
-    /// Outcome of the calls (ok or errno).
-    Outcomes,
-    /// Every call was counted, not only those that rules need: totals are exact.
-    AllCalls,
-    /// Watched variables of the processes at exec.
-    Environment,
-    /// When calls were made.
-    Clock,
-    /// Time spent in the kernel per call.
-    KernelTime,
-    /// Arguments of calls without a path that rules ask about ([`ArgClass`](crate::ArgClass)).
-    Details,
-    /// Fingerprints of answers, so that "the same answer" is evidence and not an inference from
-    /// the outcome.
-    Answers,
-    /// Where in the program frequent calls are made.
-    CallSites,
-    /// The time zone files of the host (or of the observed process's own root).
-    HostZone,
-    /// What the host's C library does with candidate locale names.
-    HostLocales,
-}
-
-impl Fact {
-    /// All facts, in declaration order.
-    pub const ALL: [Fact; 11] = [
-        Fact::Paths,
-        Fact::Outcomes,
-        Fact::AllCalls,
-        Fact::Environment,
-        Fact::Clock,
-        Fact::KernelTime,
-        Fact::Details,
-        Fact::Answers,
-        Fact::CallSites,
-        Fact::HostZone,
-        Fact::HostLocales,
-    ];
-
-    /// The fact as a noun phrase, for "not checked: needs …".
-    pub fn words(self) -> &'static str {
-        match self {
-            Fact::Paths => "the paths of calls",
-            Fact::Outcomes => "the outcome of calls",
-            Fact::AllCalls => "a count of every call",
-            Fact::Environment => "the environment of the processes",
-            Fact::Clock => "the time of calls",
-            Fact::KernelTime => "the kernel time of calls",
-            Fact::Details => "the arguments of calls without a path",
-            Fact::Answers => "the answers of calls",
-            Fact::CallSites => "call sites",
-            Fact::HostZone => "the host's time zone files",
-            Fact::HostLocales => "the host's locales",
-        }
+words! {
+    /// Something that a backend may or may not know.
+    pub enum Fact {
+        /// Paths of the calls that name one.
+        Paths = "the paths of calls",
+        /// Outcome of the calls (ok or errno).
+        Outcomes = "the outcome of calls",
+        /// Every call was counted, not only those that rules need: totals are exact.
+        AllCalls = "a count of every call",
+        /// Watched variables of the processes at exec.
+        Environment = "the environment of the processes",
+        /// When calls were made.
+        Clock = "the time of calls",
+        /// Time spent in the kernel per call.
+        KernelTime = "the kernel time of calls",
+        /// Arguments of calls without a path that rules ask about ([`ArgClass`](crate::ArgClass)).
+        Details = "the arguments of calls without a path",
+        /// Fingerprints of answers, so that "the same answer" is evidence and not an inference from
+        /// the outcome.
+        Answers = "the answers of calls",
+        /// Where in the program frequent calls are made.
+        CallSites = "call sites",
+        /// The time zone files of the host (or of the observed process's own root).
+        HostZone = "the host's time zone files",
+        /// What the host's C library does with candidate locale names.
+        HostLocales = "the host's locales",
     }
+    /// The fact as a noun phrase, for "not checked: needs …".
+    pub fn words(self);
 }
 
 /// A set of [`Fact`]s.
@@ -71,6 +39,18 @@ impl Facts {
     /// The set of `facts`.
     pub fn of(facts: &[Fact]) -> Facts {
         facts.iter().fold(Facts::default(), |set, f| set.with(*f))
+    }
+
+    /// What a backend that observes running programs knows, whatever it was asked for.
+    pub fn live() -> Facts {
+        Facts::of(&[
+            Fact::Paths,
+            Fact::Outcomes,
+            Fact::Environment,
+            Fact::Clock,
+            Fact::Details,
+            Fact::Answers,
+        ])
     }
 
     /// This set and `fact`.

@@ -6,26 +6,18 @@ use std::borrow::Cow;
 /// The name of a rule ("tz-unset"): of a built-in one, or of one that needless.toml declares.
 pub type RuleName = Cow<'static, str>;
 
-/// How far a finding has come. Printed with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// The pattern matched.
-    Seen,
-    /// The cause was found too: function, variable or file, as evidence of this very run.
-    Explained,
-    /// Measured before and after the change.
-    Proven,
-}
-
-impl Stage {
-    /// The word a report prints.
-    pub fn word(self) -> &'static str {
-        match self {
-            Stage::Seen => "seen",
-            Stage::Explained => "explained",
-            Stage::Proven => "proven",
-        }
+words! {
+    /// How far a finding has come. Printed with it.
+    pub enum Stage {
+        /// The pattern matched.
+        Seen = "seen",
+        /// The cause was found too: function, variable or file, as evidence of this very run.
+        Explained = "explained",
+        /// Measured before and after the change.
+        Proven = "proven",
     }
+    /// The word a report prints.
+    pub fn word(self);
 }
 
 /// What to change.
@@ -43,6 +35,14 @@ pub enum Change {
         /// Its name.
         variable: String,
     },
+    /// Take entries out of a variable that lists directories, and unset it if none is left. Its whole value is not in a
+    /// profile: [`without_entries`](crate::without_entries) makes the new one where the change is made.
+    WithoutEntries {
+        /// Its name.
+        variable: String,
+        /// The entries, as written in the value.
+        entries: Vec<String>,
+    },
     /// Run with the preload library.
     Preload,
     /// An option or setting of the program.
@@ -52,11 +52,22 @@ pub enum Change {
 }
 
 impl Change {
+    /// The variable that it changes.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            Change::SetEnv { variable, .. }
+            | Change::UnsetEnv { variable }
+            | Change::WithoutEntries { variable, .. } => Some(variable),
+            Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+        }
+    }
+
     /// Its name in formats for other tools.
     pub fn kind(&self) -> &'static str {
         match self {
             Change::SetEnv { .. } => "set_env",
             Change::UnsetEnv { .. } => "unset_env",
+            Change::WithoutEntries { .. } => "without_entries",
             Change::Preload => "preload",
             Change::Option(_) => "option",
             Change::Manual(_) => "manual",

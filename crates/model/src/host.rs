@@ -61,6 +61,31 @@ pub struct Costs {
     pub failed_open_ns: u64,
     /// open, read and close of a small file.
     pub open_ns: u64,
+    /// read of a directory: a call without a path that fails at once.
+    pub refused_ns: u64,
+    /// A page of memory that is mapped, written to for the first time, and given back; 0: not measured, because no
+    /// program gave back much.
+    pub page_ns: u64,
+}
+
+/// A file system and where it is mounted, in the observer's own mount namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The directory.
+    pub at: String,
+    /// Its type as the kernel names it ("ext4", "nfs4", "fuse.sshfs").
+    pub kind: String,
+}
+
+/// What a directory that a variable lists is on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directory {
+    /// It does not exist, or is not a directory.
+    Missing,
+    /// It is empty.
+    Empty,
+    /// It holds something.
+    Filled,
 }
 
 /// The machine and what was looked up on it for the rules.
@@ -74,10 +99,16 @@ pub struct Host {
     pub other_zones: Vec<(crate::ProcId, Zone)>,
     /// Locale names asked for, and what the host does with them.
     pub locales: Vec<LocaleProbe>,
+    /// Files that TZ names, below the observer's own root: whether each is a zone.
+    pub zone_files: std::collections::BTreeMap<String, bool>,
+    /// Directories of lists ([`SearchList`](crate::SearchList)) below the observer's own root.
+    pub directories: std::collections::BTreeMap<String, Directory>,
     /// The kernel's source of time ("tsc"); looked up only if programs asked for the time by calls.
     pub clock_source: Option<String>,
     /// Measured cost of calls; without it, savings are given in calls only.
     pub costs: Option<Costs>,
+    /// The mounts, of several at one place the last one; looked up only where the time of calls was measured.
+    pub mounts: Vec<Mount>,
 }
 
 impl Host {

@@ -1,6 +1,7 @@
 //! How a process got the value of a variable: by the environments at each exec that led to it.
 
 use crate::{Env, ProcId, Process, Profile, Spawn};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A chain of programs is followed no further than this: a program may execute itself many times.
@@ -11,7 +12,7 @@ const FARTHEST: usize = 256;
 pub enum Above {
     /// Nothing that matters: the observer started it, or a launcher that only passes on its configuration.
     #[default]
-    Nobody,
+    Nothing,
     /// A process of which nothing could be read.
     Unread,
     /// The process of this id, not looked at yet.
@@ -85,6 +86,27 @@ impl Profile {
         }
     }
 
+    /// The program that put entries of a list into `variable` for process `id`; `None` if the first program had them
+    /// already, or an environment on the way could not be read.
+    pub fn listed_by<'p>(
+        &'p self,
+        id: ProcId,
+        variable: &str,
+        entries: &[String],
+    ) -> Option<Link<'p>> {
+        // A program may write the same directory in another way.
+        let dirs = |process: &'p Process| {
+            let of = process.lists.iter().flat_map(|lists| lists.iter());
+            of.filter(|list| list.variable == variable).flat_map(|list| &list.entries)
+        };
+        let mut way = self.way(id);
+        let own = dirs(way.next()?.process).filter(|entry| entries.contains(&entry.text));
+        let own: BTreeSet<&str> = own.map(|entry| entry.dir.as_str()).collect();
+        way.take(FARTHEST)
+            .map_while(|by| by.process.lists.is_some().then_some(by))
+            .find(|by| !own.iter().all(|dir| dirs(by.process).any(|entry| entry.dir == **dir)))
+    }
+
     /// The last program on the way to `id` whose script assigns `variable`: to the value that was there already, if
     /// the environments show no change.
     pub fn assigned_by(&self, id: ProcId, variable: &str) -> Option<Link<'_>> {
@@ -130,7 +152,7 @@ impl Profile {
 impl Link<'_> {
     fn is_start_of_a_log(self) -> bool {
         let Process { parent, above, born, .. } = self.process;
-        parent.is_none() && *born == Spawn::Seen && matches!(above, Above::Nobody)
+        parent.is_none() && *born == Spawn::Seen && matches!(above, Above::Nothing)
     }
 }
 

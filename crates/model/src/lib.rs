@@ -3,6 +3,9 @@
 //! One direction: a backend fills a [`Profile`] through a [`Builder`], rules read the profile and
 //! return [`Finding`]s, reports print both. A profile is *aggregated*: never a list of events.
 
+#[macro_use]
+mod words;
+
 mod arg_class;
 mod backend;
 mod builder;
@@ -14,34 +17,40 @@ mod inheritance;
 mod intern;
 mod libc;
 mod loss;
-mod posix_tz;
 mod process;
 mod profile;
 mod proof;
 mod provenance;
 mod query;
+mod quote;
+mod search_list;
 mod snapshot;
 pub mod status;
 mod sub_profile;
+mod wait;
 mod watch_list;
 
-pub use arg_class::{ArgClass, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
+pub use arg_class::{
+    ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
+};
 pub use backend::{Backend, NoEbpf, Stops};
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use errno::Errno;
 pub use fact::{Fact, Facts};
 pub use finding::{Change, Evidence, Finding, Remedy, RuleName, Safety, Stage};
-pub use host::{Costs, Host, LocaleProbe, Spelling, Zone, ZoneFile};
+pub use host::{Costs, Directory, Host, LocaleProbe, Mount, Spelling, Zone, ZoneFile};
 pub use inheritance::{Above, Inheritance, LastChange, Link};
 pub use intern::{Interner, StrId};
 pub use libc::Libc;
 pub use loss::Loss;
-pub use posix_tz::{PosixTz, posix_tz};
 pub use process::{COMMAND_BYTES, Env, Exit, ProcId, Process, Runtime, Spawn, command_of};
 pub use profile::{CallSite, Profile, Row, Target, Totals, Window};
 pub use proof::{Counted, Measure, Outcome, Prediction, Proof, Quantity, Usage};
 pub use provenance::{Assignment, Confidence, Location, Provenance, Step, Value, Visibility};
 pub use query::{CallId, Query};
+pub use quote::{brief, parser_message, quote, shorten};
+pub use search_list::{EntryIndex, ListEntry, ListsInEnvironments, SearchList, without_entries};
 pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};
 pub use sub_profile::SubProfile;
+pub use wait::{Wait, WaitsOn};
 pub use watch_list::WatchList;

@@ -1,7 +1,8 @@
 //! The processes.
 
-use crate::{Above, Libc};
+use crate::{Above, Libc, SearchList};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A process *between two execs*: a pid that execs another program becomes another [`Process`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,13 +113,17 @@ pub struct Process {
     pub exe: Option<String>,
     /// The name that the kernel gave it at exec (`comm`, proc(5)): the file name of what was executed, of a
     /// script its own and not its interpreter's, at most [`COMMAND_BYTES`] bytes. For a process that ran
-    /// already, the name when it was first seen. Nothing else of its command line is read.
+    /// already, the name when it was first seen; of a program that `#!/usr/bin/env` started, that of the script.
+    /// Nothing else of its command line is read.
     pub command: Option<String>,
     /// Watched variables at exec.
     pub env: Env,
     /// Watched variables that the script or makefile which it runs gives a value, where it ran another program and
     /// that file could be read.
     pub assigns: BTreeSet<String>,
+    /// Variables that list directories in which processes of the profile found nothing; `None` where its environment
+    /// was not seen.
+    pub lists: Option<Arc<[SearchList]>>,
     /// C library.
     pub libc: Libc,
     /// Language runtime.
@@ -132,10 +137,20 @@ pub struct Process {
     /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
     /// same question than the machine's own programs.
     pub is_64bit: Option<bool>,
+    /// CPU time, nanoseconds, where known; inflated by a ptrace tracer's stops. It may be known where the two parts
+    /// are not.
+    pub cpu_ns: Option<u64>,
     /// CPU time in user mode, nanoseconds, where known.
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
     pub cpu_sys_ns: Option<u64>,
+    /// Page faults that needed no input, where known.
+    pub minor_faults: Option<u64>,
+    /// Page faults that waited for input, where known.
+    pub major_faults: Option<u64>,
+    /// Bytes of memory that it gave back to the kernel by calls of the classes
+    /// [`HeapShrinks`](crate::ArgClass::HeapShrinks) and [`BlockUnmapped`](crate::ArgClass::BlockUnmapped), where known.
+    pub given_back: Option<u64>,
     /// The soft limit of open files (`RLIMIT_NOFILE`, getrlimit(2)) at its exec; for a
     /// process that ran already, when it was first seen. A limit that it sets later does not count. Never
     /// unlimited: the kernel allows no more than /proc/sys/fs/nr_open.
@@ -157,20 +172,25 @@ impl Process {
         Process {
             pid,
             parent,
-            above: Above::Nobody,
+            above: Above::Nothing,
             launcher: false,
             born,
             exe: None,
             command: None,
             env: Env::Unknown,
             assigns: BTreeSet::new(),
+            lists: None,
             libc: Libc::Unknown,
             runtime: Runtime::Native,
             service: None,
             secure: None,
             is_64bit: None,
+            cpu_ns: None,
             cpu_user_ns: None,
             cpu_sys_ns: None,
+            minor_faults: None,
+            major_faults: None,
+            given_back: None,
             open_files: None,
             shares_root: true,
             started: None,
@@ -183,10 +203,14 @@ impl Process {
         Process {
             pid,
             parent: Some(parent),
-            above: Above::Nobody,
+            above: Above::Nothing,
             born: Spawn::Fork,
+            cpu_ns: None,
             cpu_user_ns: None,
             cpu_sys_ns: None,
+            minor_faults: None,
+            major_faults: None,
+            given_back: None,
             started: None,
             exit: None,
             ..self.clone()

@@ -2,7 +2,7 @@
 
 use crate::{
     ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Query, Spawn,
-    StrId,
+    StrId, Wait,
 };
 use std::collections::BTreeMap;
 
@@ -82,7 +82,9 @@ pub struct Row {
     pub repeated: u64,
     /// How many outcomes of `count` were not looked at but assumed to equal the last one seen.
     pub assumed: u64,
-    /// Time in the kernel, nanoseconds, summed over `timed` calls.
+    /// Time in the kernel, nanoseconds, summed over `timed` calls: from entry to return, so of a call that names a path
+    /// also what it waited for. Calls without a path that waited are not among `timed`, where the backend sees
+    /// that: their time is in [`Profile::waits`].
     pub kernel_ns: u64,
     /// How many calls have a kernel time.
     pub timed: u64,
@@ -124,9 +126,16 @@ pub struct Totals {
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds; includes a ptrace tracer's stops.
     pub cpu_sys_ns: Option<u64>,
+    /// The part of both that a ptrace tracer's stops took, by estimate; 0: none, or not known.
+    pub tracing_ns: u64,
 }
 
 impl Totals {
+    /// CPU time of all processes without what observing them took, nanoseconds, where known.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        Some((self.cpu_user_ns? + self.cpu_sys_ns?).saturating_sub(self.tracing_ns))
+    }
+
     /// The sums over these processes and their rows.
     pub(crate) fn of(processes: &[Process], rows: &[Row]) -> Totals {
         let calls = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.count).sum();
@@ -167,6 +176,8 @@ pub struct Profile {
     pub processes: Vec<Process>,
     /// The calls.
     pub rows: Vec<Row>,
+    /// The calls that waited; empty without [`Fact::KernelTime`](crate::Fact), and for a log, which does not show it.
+    pub waits: Vec<Wait>,
     /// The sums.
     pub totals: Totals,
     /// What was not seen, by name. A name that is absent is 0.

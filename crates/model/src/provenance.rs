@@ -51,7 +51,7 @@ pub struct Step {
 /// A file that sets or removes the variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// The file, below the process's root.
+    /// The file, below the process's root; or the command that shows a setting which is in no file.
     pub file: String,
     /// The line, from 1; 0 where the file as a whole is the setting.
     pub line: u32,
@@ -72,26 +72,18 @@ pub enum Visibility {
     Perhaps(String),
 }
 
-/// How sure it is that a change belongs in a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// An orphan, or only a guess.
-    Low,
-    /// It follows from a rule about its ancestors.
-    Medium,
-    /// The process itself or its configuration shows it.
-    High,
-}
-
-impl Confidence {
-    /// The word a report prints.
-    pub fn word(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
+words! {
+    /// How sure it is that a change belongs in a place.
+    pub enum Confidence {
+        /// An orphan, or only a guess.
+        Low = "low",
+        /// It follows from a rule about its ancestors.
+        Medium = "medium",
+        /// The process itself or its configuration shows it.
+        High = "high",
     }
+    /// The word a report prints.
+    pub fn word(self);
 }
 
 /// Where the variable of a process would be set.
@@ -124,4 +116,6 @@ pub struct Provenance {
     pub belongs: Vec<Location>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
+    /// Kinds of sources that may set a variable of such a process and that are not searched.
+    pub not_looked_at: Vec<String>,
 }

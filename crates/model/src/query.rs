@@ -7,49 +7,37 @@ use crate::StrId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub StrId);
 
-/// The question behind a call. Rules match on this, never on one architecture's name: glibc asks
-/// for a file's status with `stat` (x86-64 up to 2.32), `newfstatat` (from 2.33), `stat64`,
-/// `fstatat64` or `statx` (32-bit), and it is one question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Query {
-    /// Status of what a path leads to, symbolic links followed.
-    Stat,
-    /// Status of the path itself (`AT_SYMLINK_NOFOLLOW`).
-    Lstat,
-    /// Open for reading, or a directory for listing.
-    Open,
-    /// Open that may create, truncate or write.
-    OpenWrite,
-    /// May I read, write, execute it; does it exist.
-    Access,
-    /// What does a symbolic link point to.
-    Readlink,
-    /// Run this program.
-    Exec,
-    /// Names a path and changes the answers to other questions: unlink, rename, mkdir, ….
-    Change,
-    /// Names a path, none of the above (statfs, inotify_add_watch, chdir, getxattr, …).
-    OtherPath,
-    /// Names no path.
-    NoPath,
+words! {
+    /// The question behind a call. Rules match on this, never on one architecture's name: glibc asks
+    /// for a file's status with `stat` (x86-64 up to 2.32), `newfstatat` (from 2.33), `stat64`,
+    /// `fstatat64` or `statx` (32-bit), and it is one question.
+    pub enum Query {
+        /// Status of what a path leads to, symbolic links followed.
+        Stat = "stat",
+        /// Status of the path itself (`AT_SYMLINK_NOFOLLOW`).
+        Lstat = "lstat",
+        /// Open for reading, or a directory for listing.
+        Open = "open",
+        /// Open that may create, truncate or write.
+        OpenWrite = "open",
+        /// May I read, write, execute it; does it exist.
+        Access = "access",
+        /// What does a symbolic link point to.
+        Readlink = "readlink",
+        /// Run this program.
+        Exec = "exec",
+        /// Names a path and changes the answers to other questions: unlink, rename, mkdir, ….
+        Change = "call",
+        /// Names a path, none of the above (statfs, inotify_add_watch, chdir, getxattr, …).
+        OtherPath = "call",
+        /// Names no path.
+        NoPath = "call",
+    }
+    /// The question in words, for a sentence: "asks whether …".
+    pub fn verb(self);
 }
 
 impl Query {
-    /// All, in declaration order.
-    pub const ALL: [Query; 10] = [
-        Query::Stat,
-        Query::Lstat,
-        Query::Open,
-        Query::OpenWrite,
-        Query::Access,
-        Query::Readlink,
-        Query::Exec,
-        Query::Change,
-        Query::OtherPath,
-        Query::NoPath,
-    ];
-
     /// The question of the call `name` if its flags are not known. `open` and `openat`
     /// need theirs: see [`Query::open`]; so do the `*at` status calls: see [`Query::status`].
     pub fn of(name: &str) -> Query {
@@ -100,18 +88,5 @@ impl Query {
     /// Whether the call may change the answer to another question.
     pub fn changes(self) -> bool {
         matches!(self, Query::OpenWrite | Query::Change | Query::Exec)
-    }
-
-    /// The question in words, for a sentence: "asks whether …".
-    pub fn verb(self) -> &'static str {
-        match self {
-            Query::Stat => "stat",
-            Query::Lstat => "lstat",
-            Query::Open | Query::OpenWrite => "open",
-            Query::Access => "access",
-            Query::Readlink => "readlink",
-            Query::Exec => "exec",
-            Query::Change | Query::OtherPath | Query::NoPath => "call",
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The exit statuses of needless, for all its commands. A command that is run by `run`, `preload` or
-//! `origin -- CMD` otherwise gives its own status; there, [`OURS`] stands for [`FAILED`], so that a script can tell
-//! the two apart.
+//! `origin -- CMD` otherwise gives its own status; there, [`OURS`] stands for [`FAILED`], so that a script can
+//! distinguish the two.
 
 /// It was done, and the answer is yes: within the budget, proven, every example passes.
 pub const YES: i32 = 0;

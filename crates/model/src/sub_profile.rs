@@ -1,6 +1,6 @@
 //! A part of a profile: the calls of some of its processes, as a separate profile.
 
-use crate::{CallId, Host, Interner, ProcId, Process, Profile, Row, Spawn, Target, Totals};
+use crate::{CallId, Host, Interner, ProcId, Process, Profile, Row, Spawn, Target, Totals, Wait};
 use std::collections::BTreeMap;
 
 /// The calls of some processes of a profile, and their positions in the whole.
@@ -107,6 +107,12 @@ impl Profile {
                 }
             })
             .collect();
+        let waits = self.waits.iter().filter_map(|wait| {
+            let process = here(wait.process)?;
+            let call = CallId(strings.id(self.strings.text(wait.call.0)));
+            Some(Wait { process, call, ..wait.clone() })
+        });
+        let waits = waits.collect();
         let zones = share.zones.iter().map(|at| &self.host.other_zones[*at]);
         let host = Host {
             machine: self.host.machine.clone(),
@@ -115,8 +121,11 @@ impl Profile {
                 .filter_map(|(id, zone)| here(*id).map(|id| (id, zone.clone())))
                 .collect(),
             locales: self.host.locales.clone(),
+            zone_files: self.host.zone_files.clone(),
+            directories: self.host.directories.clone(),
             clock_source: self.host.clock_source.clone(),
             costs: self.host.costs,
+            mounts: self.host.mounts.clone(),
         };
         let processes: Vec<Process> = share.processes.iter().map(process).collect();
         let profile = Profile {
@@ -128,6 +137,7 @@ impl Profile {
             totals: Totals::of(&processes, &rows),
             processes,
             rows,
+            waits,
             lost: self.lost.clone(),
             notes: self.notes.clone(),
         };

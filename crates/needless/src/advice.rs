@@ -4,12 +4,11 @@
 use crate::context::Context;
 use crate::output;
 use anyhow::{Context as _, Result, anyhow, bail};
-use needless_environment::others_write;
-use needless_model::{Change, Profile, Remedy, Safety};
+use needless_environment::{open_regular, others_write};
+use needless_model::{Change, Profile, Remedy, Safety, brief, shorten};
 use needless_prove::can_make;
 use needless_report::{Advice, Saved, escape};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -23,11 +22,11 @@ pub(crate) fn report(context: &Context, path: &Path) -> Result<Saved> {
 
 fn trusted(context: &Context, path: &Path) -> Result<Saved> {
     let named = || format!("cannot read {}", path.display());
-    // Before it is opened: opening a pipe waits for its writer.
+    // It may be another file by the time it is opened: that one must be regular, too.
     if !path.metadata().with_context(named)?.is_file() {
         bail!("{}: not a regular file: save the report to one first", path.display());
     }
-    let mut file = File::open(path).with_context(named)?;
+    let mut file = open_regular(path).with_context(named)?;
     if let Some(others) =
         others_write(path, &file, &context.user.trusted_owners()?).with_context(named)?
     {
@@ -53,15 +52,16 @@ pub(crate) fn by_hand(findings: &[Advice], rules: &[String]) -> String {
     let texts =
         findings.iter().filter(wanted).filter_map(|advice| match advice.changes.first()? {
             (Change::Manual(text), _) => {
-                Some(format!("{}: {}", escape(&advice.rule), escape(text)))
+                Some(format!("{}: {}", named(&advice.rule), escape(&shorten(text, 300, 100))))
             }
             _ => None,
         });
     let texts: Vec<String> = texts.collect();
-    match texts.is_empty() {
-        true => String::new(),
+    if texts.is_empty() {
+        String::new()
+    } else {
         // The text is from the file, and is quoted as such.
-        false => format!(" (the report says: {})", texts.join("; ")),
+        format!(" (the report says: {})", texts.join("; "))
     }
 }
 
@@ -78,11 +78,14 @@ pub(crate) fn remedy(
 ) -> Result<(Remedy, Option<String>)> {
     let by_hand = || match reported {
         Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
-        Change::UnsetEnv { variable } => format!("--unset {}", escape(variable)),
-        _ => format!("--set {}=VALUE", escape(variable(reported))),
+        Change::UnsetEnv { variable } => format!("--unset {}", named(variable)),
+        Change::WithoutEntries { variable, .. } => {
+            format!("--set {} to the list without these entries", named(variable))
+        }
+        _ => format!("--set {}=VALUE", named(variable(reported))),
     };
     let refused = |why: &str| {
-        let (rule, why) = (escape(rule), escape(why));
+        let (rule, why) = (named(rule), escape(why));
         anyhow!(
             "{rule}: {why}: needless does not take it from a report; if it is right, do it by hand: {}",
             by_hand()
@@ -93,7 +96,7 @@ pub(crate) fn remedy(
         Some(declared) => declared.remedy.clone(),
         None => {
             needless_rules::can_advise(rule, reported).map_err(|why| refused(&why))?;
-            let here = here(variable(reported)).with_context(|| escape(rule).into_owned())?;
+            let here = here(variable(reported)).with_context(|| named(rule))?;
             needless_rules::rederive(rule, reported, &here).map_err(|why| refused(&why))?
         }
     };
@@ -108,31 +111,34 @@ pub(crate) fn remedy(
     }
     let other = (made.change != *reported).then(|| {
         let (reported, made) = (label(reported), label(&made.change));
-        format!(
-            "{}: the report says {reported}; what the rule advises here is {made}",
-            escape(rule)
-        )
+        format!("{}: the report says {reported}; what the rule advises here is {made}", named(rule))
     });
     Ok((made, other))
 }
 
 fn variable(change: &Change) -> &str {
-    match change {
-        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable,
-        // Our library has time functions.
-        _ => "TZ",
-    }
+    // Our library has time functions.
+    change.variable().unwrap_or("TZ")
 }
 
-/// A change as a text that is safe on a terminal.
+/// A change as a text that is safe on a terminal, without a value that may be a secret.
 fn label(change: &Change) -> String {
     match change {
         Change::SetEnv { variable, value } => {
-            escape(&format!("{variable}={}", value.as_deref().unwrap_or("?"))).into_owned()
+            let value = value.as_deref().unwrap_or("?");
+            named(&needless_environment::label(variable, Some(value)))
         }
-        Change::UnsetEnv { variable } => format!("{} removed", escape(variable)),
+        Change::UnsetEnv { variable } => format!("{} removed", named(variable)),
+        Change::WithoutEntries { variable, .. } => {
+            format!("{} without some entries", named(variable))
+        }
         _ => "another library".to_owned(),
     }
+}
+
+/// A word of the report, as one line on a terminal.
+fn named(word: &str) -> String {
+    escape(&brief(word)).into_owned()
 }
 
 /// Shows each sentence once.

@@ -37,8 +37,8 @@ impl User {
             (Some(_), Behind::Unknown(why)) => {
                 bail!("{why}: name the command's user with --as USER or --as-root")
             }
-            (None, Behind::Nobody | Behind::RootShell | Behind::Unknown(_))
-            | (Some(_), Behind::Nobody) => None,
+            (None, Behind::CurrentUser | Behind::RootShell | Behind::Unknown(_))
+            | (Some(_), Behind::CurrentUser) => None,
         }))
     }
 
@@ -86,9 +86,10 @@ fn effective_uid() -> Result<u32> {
 }
 
 fn needs_root(option: &str) -> Result<()> {
-    match effective_uid().is_ok_and(|uid| uid == 0) {
-        true => Ok(()),
-        false => bail!("{option} needs root's rights: run it with sudo"),
+    if effective_uid().is_ok_and(|uid| uid == 0) {
+        Ok(())
+    } else {
+        bail!("{option} needs root's rights: run it with sudo")
     }
 }
 

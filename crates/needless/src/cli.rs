@@ -7,11 +7,12 @@ mod observe;
 mod prove;
 mod values;
 
+use crate::exit;
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
 use clap::{Args, Parser, Subcommand};
-pub(crate) use mistakes::nearest;
+pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
 use std::ffi::OsString;
@@ -48,7 +49,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// Parses the command line. Where it is wrong, shows why and ends the process.
     pub(crate) fn read() -> Cli {
-        Cli::try_parse().unwrap_or_else(|error| mistakes::explained(error).exit())
+        Cli::try_parse().unwrap_or_else(|error| exit::usage(&mistakes::explained(error)))
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
     fn what_follows_the_command_is_the_commands() {
         let cli = Cli::try_parse_from(["needless", "run", "ls", "--all", "-o", "x"]).unwrap();
         let Action::Run(run) = cli.action else { panic!("run") };
-        assert!(!run.all && run.report.output.is_none());
+        assert!(!run.all && run.report.output.is_empty());
         assert_eq!(run.command, ["ls", "--all", "-o", "x"]);
     }
 

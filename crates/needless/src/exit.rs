@@ -1,8 +1,10 @@
 //! How needless ends: the only place that turns an answer or an error of a command into an exit status. The statuses
 //! themselves are listed in [`needless_model::status`].
 
-use crate::cli::Action;
+use crate::cli::{Action, in_one_line};
 use crate::output;
+use anyhow::Context;
+use clap::error::ErrorKind;
 use needless_model::{Exit, status};
 use needless_observe::Failure;
 
@@ -44,4 +46,23 @@ impl ErrorStatus {
             }
         })
     }
+}
+
+/// Ends needless because of its command line: with the requested help or version, or with the mistake in one line.
+pub(crate) fn usage(error: &clap::Error) -> ! {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(
+        error.kind(),
+        DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion
+    ) {
+        // The help for a missing command goes to standard error.
+        let open = if error.use_stderr() { Ok(()) } else { output::Stream::Stdout.check() };
+        let print = |()| output::quiet(error.print()).context("cannot write to standard output");
+        match open.and_then(print) {
+            Ok(()) => std::process::exit(error.exit_code()),
+            Err(why) => needless_observe::exit_like(ErrorStatus::Plain.end(&why)),
+        }
+    }
+    output::warn(in_one_line(&error.render().to_string()));
+    std::process::exit(status::FAILED)
 }

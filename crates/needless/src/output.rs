@@ -5,10 +5,13 @@ mod landing;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, Result, bail};
 use landing::{Landing, land};
+use needless_model::shorten;
 use needless_report::{ReportFormat, Style};
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, LineWriter, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{ColorMode, ReportArgs};
@@ -21,6 +24,50 @@ pub(crate) enum Stream {
     Stderr,
     /// For everything else.
     Stdout,
+}
+
+impl Stream {
+    fn name(self) -> &'static str {
+        match self {
+            Stream::Stderr => "standard error",
+            Stream::Stdout => "standard output",
+        }
+    }
+
+    /// The stream that a path is another name of.
+    fn of_path(path: &Path) -> Option<Stream> {
+        match path.to_str()? {
+            "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Stream::Stdout),
+            "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Some(Stream::Stderr),
+            _ => None,
+        }
+    }
+
+    /// The descriptor that needless was started with.
+    ///
+    /// # Errors
+    /// When there was none, or it cannot be written: std then writes to /dev/null, or takes a refused write for done.
+    fn file(self) -> std::io::Result<File> {
+        let (number, copy) = match self {
+            Stream::Stderr => (2, std::io::stderr().as_fd().try_clone_to_owned()),
+            Stream::Stdout => (1, std::io::stdout().as_fd().try_clone_to_owned()),
+        };
+        if needless_observe::was_closed(number) {
+            return Err(std::io::Error::other("it is closed"));
+        }
+        let copy = copy?;
+        let access = rustix::fs::fcntl_getfl(&copy)? & OFlags::RWMODE;
+        if access == OFlags::RDONLY {
+            return Err(std::io::Error::other("it is open for reading only"));
+        }
+        Ok(File::from(copy))
+    }
+
+    /// # Errors
+    /// As for [`Stream::file`].
+    pub(crate) fn check(self) -> Result<()> {
+        self.file().map(drop).with_context(|| format!("cannot write to {}", self.name()))
+    }
 }
 
 /// Where a report goes, checked before anything is run. Behind sudo, files are opened and written with
@@ -46,7 +93,7 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// When the file's directory is missing or not writable, when the file belongs to another user, when
-    /// its ending names no format, or when standard output belongs to the command.
+    /// its ending names no format, when standard output is closed, or when it belongs to the command.
     pub(crate) fn open(
         context: &'a Context,
         path: Option<&Path>,
@@ -61,17 +108,31 @@ impl<'a> Output<'a> {
         Ok(Output { context, target, needs_capabilities })
     }
 
-    /// Where the report goes.
+    /// Where the report goes: the files that are named, or the stream.
     ///
     /// # Errors
-    /// As for [`Output::open`].
+    /// As for [`Output::open`]; or when one format is named for several files.
     pub(crate) fn of_report(
         context: &'a Context,
         args: &ReportArgs,
         stream: Stream,
-    ) -> Result<Output<'a>> {
+    ) -> Result<Vec<Output<'a>>> {
         let endings = args.format.is_none().then_some(ReportFormat::ENDINGS);
-        Output::open(context, args.output.as_deref(), stream, endings)
+        if args.output.len() > 1 && args.format.is_some() {
+            bail!("--format: with several -o, the ending of each file selects its format");
+        }
+        match args.output[..] {
+            [] => Ok(vec![Output::open(context, None, stream, endings)?]),
+            ref files => files
+                .iter()
+                .map(|file| Output::open(context, Some(file), stream, endings))
+                .collect(),
+        }
+    }
+
+    /// Whether a person reads it as it is written.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.target.is_terminal()
     }
 
     /// Standard output.
@@ -128,19 +189,25 @@ fn check_ending(path: &Path, known: &[&str]) -> Result<()> {
 
 impl Target {
     fn open(path: Option<&Path>, stream: Stream) -> Result<Target> {
-        let Some(path) = path else { return Ok(Target::Stream(stream)) };
-        if path == Path::new("-") {
-            return match stream {
-                Stream::Stdout => Ok(Target::Stream(stream)),
-                Stream::Stderr => bail!(
-                    "-o -: standard output belongs to the command: leave -o out for the report on \
-                     standard error, or name a file"
-                ),
-            };
-        }
+        let path = match (path.filter(|path| *path != Path::new("-")), stream) {
+            (Some(path), _) => path,
+            (None, Stream::Stderr) if path.is_some() => bail!(
+                "-o -: standard output belongs to the command: leave -o out for the report on \
+                 standard error, or name a file"
+            ),
+            (None, Stream::Stdout) => {
+                stream.check()?;
+                return Ok(Target::Stream(stream));
+            }
+            // A command runs also where there is no standard error.
+            (None, Stream::Stderr) => return Ok(Target::Stream(stream)),
+        };
         let named = || format!("cannot write {}", path.display());
         match land(path).with_context(named)? {
-            Landing::Special(file) => Ok(Target::Special(file)),
+            Landing::Special(file) => {
+                Stream::of_path(path).map_or(Ok(()), Stream::check)?;
+                Ok(Target::Special(file))
+            }
             Landing::File(spot) => {
                 spot.check().with_context(named)?;
                 Ok(Target::File(path.to_owned()))
@@ -158,27 +225,29 @@ impl Target {
     fn format(&self) -> ReportFormat {
         match self {
             Target::File(path) => ReportFormat::of_path(path).unwrap_or(ReportFormat::Full),
-            Target::Special(file) if file.is_terminal() => ReportFormat::Full,
-            Target::Stream(Stream::Stderr) if std::io::stderr().is_terminal() => ReportFormat::Full,
-            Target::Stream(Stream::Stdout) if std::io::stdout().is_terminal() => ReportFormat::Full,
+            Target::Special(_) | Target::Stream(_) if self.is_terminal() => ReportFormat::Full,
             Target::Special(_) | Target::Stream(_) => ReportFormat::Concise,
+        }
+    }
+
+    fn is_terminal(&self) -> bool {
+        match self {
+            Target::File(_) => false,
+            Target::Special(file) => file.is_terminal(),
+            Target::Stream(Stream::Stderr) => std::io::stderr().is_terminal(),
+            Target::Stream(Stream::Stdout) => std::io::stdout().is_terminal(),
         }
     }
 
     fn style(&self, color: ColorMode) -> Style {
         // The choice honours NO_COLOR, CLICOLOR and TERM=dumb.
-        let (terminal, choice) = match self {
-            Target::File(_) => (false, ColorChoice::Never),
-            Target::Special(file) => (file.is_terminal(), AutoStream::choice(file)),
-            Target::Stream(Stream::Stderr) => {
-                let stream = std::io::stderr();
-                (stream.is_terminal(), AutoStream::choice(&stream))
-            }
-            Target::Stream(Stream::Stdout) => {
-                let stream = std::io::stdout();
-                (stream.is_terminal(), AutoStream::choice(&stream))
-            }
+        let choice = match self {
+            Target::File(_) => ColorChoice::Never,
+            Target::Special(file) => AutoStream::choice(file),
+            Target::Stream(Stream::Stderr) => AutoStream::choice(&std::io::stderr()),
+            Target::Stream(Stream::Stdout) => AutoStream::choice(&std::io::stdout()),
         };
+        let terminal = self.is_terminal();
         let colour = match color {
             ColorMode::Always => true,
             ColorMode::Never => false,
@@ -189,14 +258,12 @@ impl Target {
     }
 
     fn write(self, text: &[u8]) -> Result<()> {
-        let quiet = |result: std::io::Result<()>| match result {
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.context("cannot write the report"),
-        };
         match self {
-            Target::Stream(Stream::Stderr) => quiet(std::io::stderr().lock().write_all(text)),
-            Target::Stream(Stream::Stdout) => quiet(std::io::stdout().lock().write_all(text)),
-            Target::Special(mut file) => quiet(file.write_all(text)),
+            Target::Stream(stream) => quiet(stream.file().and_then(|mut to| to.write_all(text)))
+                .with_context(|| format!("cannot write to {}", stream.name())),
+            Target::Special(mut file) => {
+                quiet(file.write_all(text)).context("cannot write the report")
+            }
             // Resolved again: the command may have replaced directories.
             Target::File(path) => {
                 let replaced = land(&path).and_then(|landing| match landing {
@@ -209,9 +276,57 @@ impl Target {
     }
 }
 
+/// The result of writing; a reader that went away is not an error.
+pub(crate) fn quiet(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Standard output, for what a command says while it works.
+///
+/// # Errors
+/// When it is closed.
+pub(crate) fn stdout_lines() -> Result<impl Write> {
+    struct Checked(File);
+    impl Write for Checked {
+        fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+            let named = |error: std::io::Error| {
+                let text = format!("cannot write to standard output: {error}");
+                std::io::Error::new(error.kind(), text)
+            };
+            self.0.write(text).map_err(named)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    Stream::Stdout.check()?;
+    Ok(LineWriter::new(Checked(Stream::Stdout.file()?)))
+}
+
+/// The longest line about anything, characters: names and values from a file may be of any length.
+const LONGEST_LINE: usize = 4000;
+
 /// Shows one line on standard error. Control characters in it are escaped: names and values that others chose neither
 /// start a line of their own nor command the terminal. Where standard error cannot be written, nothing is shown.
 pub(crate) fn warn(line: impl std::fmt::Display) {
-    let line = line.to_string();
+    let line = without_error_numbers(&line.to_string());
+    let line = shorten(&line, LONGEST_LINE / 2, LONGEST_LINE / 2);
     let _ = writeln!(std::io::stderr().lock(), "needless: {}", needless_report::escape(&line));
+}
+
+/// The text without the numbers that Rust appends to the messages of the kernel: " (os error 2)".
+fn without_error_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |so_far, part| {
+        let end = part.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0);
+        match end.and_then(|end| part[end..].strip_prefix(')')) {
+            Some(rest) => so_far + rest,
+            None => so_far + " (os error " + part,
+        }
+    })
 }

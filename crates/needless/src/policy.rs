@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::output::{self, Output, Stream};
 use anyhow::{Context as _, Result, anyhow};
 use needless_model::Profile;
-use needless_report::{Report, ReportFormat, Source, Style};
-use needless_rules::{CheckOptions, Known, Verdict};
+use needless_report::{Details, Report, ReportFormat, Source, Style};
+use needless_rules::{CheckOptions, Known, Verdict, by_remedy};
 use std::path::Path;
 
 /// What the options say, with their files opened before anything runs.
@@ -68,6 +68,8 @@ impl<'a> Policy<'a> {
                 verdict,
                 source: source.clone(),
                 top: None,
+                details: Details::default(),
+                command: &[],
                 proof: None,
                 version: crate::VERSION,
             };
@@ -83,7 +85,7 @@ impl<'a> Policy<'a> {
             let window_s = length.map(|ns| ns as f64 / 1e9);
             needless_rules::leave_out_known(verdict, profile, baseline, window_s);
         }
-        let exceeded = self.fail_on.filter(|limit| !limit.holds(verdict, profile));
+        let exceeded = self.fail_on.filter(|limit| !limit.holds(verdict, profile, source));
         Ok(Judgement { exceeded, save })
     }
 }
@@ -124,10 +126,14 @@ fn known(context: &Context, path: &Path) -> Result<Vec<Known>> {
 
 impl FailOn {
     /// Whether the findings are within it.
-    fn holds(self, verdict: &Verdict, profile: &Profile) -> bool {
+    fn holds(self, verdict: &Verdict, profile: &Profile, source: &Source) -> bool {
         let calls: u64 = verdict.findings.iter().map(|finding| finding.needless).sum();
         match self {
             FailOn::Any => verdict.findings.is_empty(),
+            FailOn::Large => {
+                let scale = source.scale(profile);
+                by_remedy(&verdict.findings).iter().all(|findings| scale.is_small_remedy(findings))
+            }
             FailOn::Calls(most) => calls <= most,
             FailOn::Percent(most) => {
                 calls as f64 <= most / 100.0 * profile.totals.path_calls as f64

@@ -7,13 +7,15 @@ use crate::policy::Policy;
 use anyhow::Result;
 use needless_model::Profile;
 use needless_observe::Rights;
-use needless_report::{Report, ReportFormat, Source, write};
+use needless_report::{Details, Report, ReportFormat, Source, write};
+use std::ffi::OsString;
 
 /// Where a report goes and what it is judged by, checked before anything is observed.
 pub(crate) struct Reporter<'a> {
-    output: Output<'a>,
+    outputs: Vec<Output<'a>>,
     policy: Policy<'a>,
     format: Option<ReportFormat>,
+    details: Details,
 }
 
 impl<'a> Reporter<'a> {
@@ -24,13 +26,18 @@ impl<'a> Reporter<'a> {
         args: &ReportArgs,
         stream: Stream,
     ) -> Result<Reporter<'a>> {
-        let output = Output::of_report(context, args, stream)?;
-        Ok(Reporter { output, policy: Policy::open(context, args)?, format: args.format })
+        Ok(Reporter {
+            outputs: Output::of_report(context, args, stream)?,
+            policy: Policy::open(context, args)?,
+            format: args.format,
+            details: details(args),
+        })
     }
 
     /// The rights that writing the report takes.
     pub(crate) fn rights(&self, context: &Context) -> Rights {
-        let anywhere = self.output.needs_capabilities() || self.policy.needs_capabilities();
+        let anywhere =
+            self.outputs.iter().any(Output::needs_capabilities) || self.policy.needs_capabilities();
         Rights::for_report(context.user.is_other(), anywhere)
     }
 
@@ -39,7 +46,7 @@ impl<'a> Reporter<'a> {
         self.policy.is_relied_on()
     }
 
-    /// Judges and reports. Returns whether the findings are within the budget.
+    /// Judges and reports; `command` is what was run. Returns whether the findings are within the budget.
     ///
     /// # Errors
     /// When the report or the new baseline cannot be written.
@@ -48,8 +55,9 @@ impl<'a> Reporter<'a> {
         profile: &Profile,
         source: Source,
         top: Option<usize>,
+        command: &[OsString],
     ) -> Result<bool> {
-        let Reporter { output, policy, format } = self;
+        let Reporter { outputs, policy, format, details } = self;
         let mut verdict = match source {
             Source::Attach(_) | Source::Host => {
                 needless_rules::check_by_service(profile, policy.options())
@@ -58,20 +66,45 @@ impl<'a> Reporter<'a> {
         };
         let judgement = policy.judge(&mut verdict, profile, &source)?;
         let version = crate::VERSION;
-        let report = Report { profile, verdict: &verdict, source, top, proof: None, version };
-        judgement.end(emit(&report, output, format))
+        let report = Report {
+            profile,
+            verdict: &verdict,
+            source,
+            top,
+            details,
+            command,
+            proof: None,
+            version,
+        };
+        judgement.end(emit(&report, outputs, format))
     }
 }
 
-/// Writes a report.
+/// What the options say about a report for people.
+pub(crate) fn details(args: &ReportArgs) -> Details {
+    Details { full: args.full, unexplained: args.unexplained, end_first: false }
+}
+
+/// Writes a report to each output. The arguments of the command are shown only on a terminal.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When one cannot be written; the others are.
 pub(crate) fn emit(
     report: &Report<'_>,
-    output: Output<'_>,
+    outputs: Vec<Output<'_>>,
     format: Option<ReportFormat>,
 ) -> Result<()> {
-    let format = output.format(format);
-    output.emit(|out, style| write(out, report, format, style))
+    let mut written = Ok(());
+    for output in outputs {
+        let terminal = output.is_terminal();
+        let report = Report {
+            command: if terminal { report.command } else { &[] },
+            details: Details { end_first: terminal, ..report.details },
+            ..report.clone()
+        };
+        let format = output.format(format);
+        let one = output.emit(|out, style| write(out, &report, format, style));
+        written = written.and(one);
+    }
+    written
 }

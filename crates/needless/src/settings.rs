@@ -2,17 +2,16 @@
 
 use crate::caller::User;
 use crate::cli::{self, Action, Cli, ReportArgs};
-use crate::output;
-use anyhow::{Result, anyhow};
+use crate::{exit, output};
+use anyhow::Result;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use needless_config::{Config, find};
-use needless_environment::others_write;
+use needless_environment::{open_regular, others_write};
 use needless_localtime::gmtime;
 use needless_model::{Profile, WatchList};
-use needless_rules::{CheckOptions, Date, Declared, Verdict};
+use needless_rules::{CheckOptions, Declared, LastDay, Verdict};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -71,11 +70,11 @@ impl Settings {
 }
 
 /// The day in UTC.
-fn today() -> Date {
+fn today() -> LastDay {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(since.as_secs()).ok().and_then(gmtime);
     // `tm_year` counts from 1900, `tm_mon` from 0.
-    now.map_or(Date { year: 1970, month: 1, day: 1 }, |now| Date {
+    now.map_or(LastDay { year: 1970, month: 1, day: 1 }, |now| LastDay {
         year: now.year + 1900,
         month: now.mon as u8 + 1,
         day: now.mday as u8,
@@ -85,7 +84,7 @@ fn today() -> Date {
 /// Checks that the rules that the command line names exist, and that some rule is left to check; ends needless with
 /// a usage error where not.
 pub(crate) fn check_names(cli: &Cli, settings: &Settings) {
-    let wrong = |what: String| Cli::command().error(ErrorKind::InvalidValue, what).exit();
+    let wrong = |what: String| exit::usage(&Cli::command().error(ErrorKind::InvalidValue, what));
     let mut names = named(&cli.action).unwrap_or_default().into_iter();
     if let Some(unknown) = names.find(|name| !settings.config.knows(name)) {
         let declared = settings.rules.iter().map(|rule| &*rule.name);
@@ -136,9 +135,9 @@ fn files(cli: &Cli, user: &User) -> Result<Vec<PathBuf>> {
     let owners = user.trusted_owners()?;
     // A file that cannot be opened does no harm; reading it gives the error.
     let doubt = |file: &Path| {
-        File::open(file).and_then(|open| others_write(file, &open, &owners)).ok().flatten()
+        open_regular(file).and_then(|open| others_write(file, &open, &owners)).ok().flatten()
     };
-    let found = find(&here, doubt).map_err(|why| anyhow!("{why}"))?;
+    let found = find(&here, doubt)?;
     found.refused.iter().for_each(output::warn);
     Ok(found.files)
 }

@@ -1,4 +1,4 @@
-//! fix with the real sshd, with the real localedef, and of several processes at once.
+//! `fix` with the real sshd, with the real localedef, and for several processes at once.
 
 #[path = "common/cell.rs"]
 mod cell;
@@ -24,7 +24,7 @@ fn sshd() -> Option<Machine> {
     Some(machine)
 }
 
-/// Where sshd asks no PAM, /etc/environment reaches nobody: SetEnv is the place.
+/// Where sshd does not use PAM, /etc/environment reaches no session: SetEnv is the place.
 #[test]
 fn sshd_without_pam() {
     let Some(machine) = sshd() else { return };
@@ -34,19 +34,19 @@ fn sshd_without_pam() {
         machine.ok(RELOAD);
         drop(machine.start(&format!("exec {SSH} /usr/local/bin/probe setenv")));
     };
-    let why = ["/etc/environment:1 does not reach it: sshd does not use PAM here"];
+    let why = ["/etc/environment:1 TZ=Asia/Tokyo does not reach it: sshd does not use PAM here"];
     cell(&machine, "setenv", &start, &why, "/etc/ssh/sshd_config.d/zz-needless.conf");
     machine.ok("/usr/sbin/sshd -t");
 }
 
-/// The first SetEnv line is the only one that counts: a second, of ours, would be none.
+/// Only the first SetEnv line counts: a second line, added by needless, would have no effect.
 #[test]
 fn a_set_env_that_is_there() {
     let Some(machine) = sshd() else { return };
     let file = "/etc/ssh/sshd_config.d/a.conf";
     machine.write(file, "644", "AcceptEnv LC_* T?\nSetEnv A=\"1 2\" TZ=UTC # c\n");
     machine.write("/etc/ssh/sshd_config.d/b.conf", "644", "SetEnv TZ=Europe/Athens\n");
-    // A Match ends with the file that is included.
+    // A Match in an included file ends with that file.
     let other = "Match User nosuch\n  SetEnv TZ=Asia/Dubai\n";
     machine.write("/etc/ssh/sshd_config.d/0.conf", "644", other);
     machine.ok(RELOAD);
@@ -56,30 +56,30 @@ fn a_set_env_that_is_there() {
     assert!(story.starts_with("TZ is UTC in perl["), "{story}");
     for part in [
         "a.conf:2 sets it, and sshd sets it for every session (SetEnv)",
-        "0.conf:2 TZ=Asia/Dubai perhaps if its Match fits",
-        "a.conf:1 TZ in AcceptEnv perhaps if the client sends it",
-        "b.conf:1 TZ=Europe/Athens not read sshd takes the first SetEnv line only",
+        "0.conf:2 TZ=Asia/Dubai perhaps: if its Match fits",
+        "a.conf:1 TZ in AcceptEnv perhaps: if the client sends it",
+        "b.conf:1 TZ=Europe/Athens does not reach it: sshd takes the first SetEnv line only",
     ] {
         assert!(story.contains(part), "{part}: {story}");
     }
     let before = machine.etc();
     let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
-    assert!(fixed.contains("+SetEnv \"A=1 2\" TZ=Asia/Tokyo"), "{fixed}");
+    assert!(fixed.contains("+SetEnv \"… TZ=Asia/Tokyo"), "{fixed}");
     machine.ok(RELOAD);
     assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ $A'")), "Asia/Tokyo 1 2\n");
     machine.ok("needless undo && /usr/sbin/sshd -t");
     assert_eq!(machine.etc(), before);
-    // What only the client sends: by AcceptEnv, and so it is told.
+    // A variable that only the client sends, through AcceptEnv, is reported as such.
     machine.write(file, "644", "AcceptEnv T?\n");
     machine.ok(&format!("kill {pid}; rm /etc/ssh/sshd_config.d/[0b].conf; {RELOAD}"));
     drop(machine.start(&format!("TZ=Asia/Seoul exec {SSH} -o SendEnv=TZ /usr/local/bin/probe b")));
     let pid = machine.pid_of(&format!("{WORDS} b"), "0");
     let story = origin(&machine, &pid);
     assert!(story.starts_with("TZ is Asia/Seoul in perl["), "{story}");
-    assert!(story.contains("TZ in AcceptEnv perhaps if the client sends it"), "{story}");
+    assert!(story.contains("TZ in AcceptEnv perhaps: if the client sends it"), "{story}");
 }
 
-/// What a Match sets is stronger: sshd itself is asked, and the change taken back.
+/// A Match is stronger: needless asks sshd itself, and undoes the change.
 #[test]
 fn sshd_has_the_last_word() {
     let Some(machine) = sshd() else { return };
@@ -98,12 +98,12 @@ fn sshd_has_the_last_word() {
     machine.ok("/usr/sbin/sshd -t");
 }
 
-/// Two that convert times, the second a fork of the first.
+/// Two processes that convert times; the second is a fork of the first.
 const TWINS: &str = "#!/usr/bin/perl
 fork; while (1) { my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 }
 ";
 
-/// A report of several: each place once, with all whom it is for; what has none is said.
+/// A report with several findings: each place once, with all its processes; a finding without a place is named.
 #[test]
 fn a_report_of_several_services() {
     program("perl");
@@ -129,29 +129,29 @@ fn a_report_of_several_services() {
     let seen: serde_json::Value = serde_json::from_str(&report(&pids.join(" "))).unwrap();
     let findings = seen["findings"].as_array().unwrap();
     let storms = findings.iter().filter(|finding| finding["rule"] == "tz-unset");
-    let mut whom: Vec<String> = storms
+    let mut reported: Vec<String> = storms
         .flat_map(|finding| finding["whom"].as_array().unwrap())
         .map(|process| process["pid"].to_string())
         .collect();
-    whom.sort();
+    reported.sort();
     let mut all: Vec<String> = pids.iter().map(|pid| (*pid).to_owned()).collect();
     all.sort();
-    assert_eq!(whom, all, "every process of every finding is named");
+    assert_eq!(reported, all, "every process of every finding is named");
     let before = machine.etc();
     let done = machine.run("needless fix /run/report.json --rule tz-unset --yes --restart");
-    let (told, refused) = (stdout(&done), stderr(&done));
-    assert_eq!(done.status.code(), Some(2), "{told}{refused}");
+    let (printed, refused) = (stdout(&done), stderr(&done));
+    assert_eq!(done.status.code(), Some(2), "{printed}{refused}");
     assert!(refused.contains("not done by a tool: it was started by "), "{refused}");
-    assert!(refused.contains("1 of the changes not made"), "{refused}");
-    assert_eq!(told.matches("done: change").count(), 2, "{told}{refused}");
+    assert!(refused.contains("1 change was not made"), "{refused}");
+    assert_eq!(printed.matches("done: change").count(), 2, "{printed}{refused}");
     for name in ["one", "two"] {
         let file = format!("/etc/systemd/system/{name}.service.d/zz-needless.conf");
-        assert_eq!(told.matches(&format!("+++ b{file}")).count(), 1, "{told}");
+        assert_eq!(printed.matches(&format!("+++ b{file}")).count(), 1, "{printed}");
     }
     let twins = machine.ok("pgrep -f '^/usr/bin/perl /usr/local/bin/twins'");
     assert_eq!(twins.split_ascii_whitespace().count(), 2);
-    let line = told.lines().find(|line| line.contains("for  ") && line.contains(", "));
-    assert_eq!(line.map(|line| line.matches("perl[").count()), Some(2), "{told}");
+    let line = printed.lines().find(|line| line.contains("for  ") && line.contains(", "));
+    assert_eq!(line.map(|line| line.matches("perl[").count()), Some(2), "{printed}");
     for name in ["probe one", "twins"] {
         let pid = machine.ok(&format!("pgrep -o -f '^/usr/bin/perl /usr/local/bin/{name}'"));
         assert_eq!(machine.stats(pid.trim()), 0, "{name}");
@@ -160,7 +160,7 @@ fn a_report_of_several_services() {
     assert_eq!(machine.etc(), before);
 }
 
-/// Opens of locales that fail while `ls` starts with LC_ALL=`name`, as strace has them.
+/// The failed opens of locales while `ls` starts with LC_ALL=`name`, counted by strace.
 fn misses(machine: &Machine, name: &str) -> usize {
     machine.ok(&format!("LC_ALL={name} strace -e trace=openat -o /run/opens ls / >/run/out 2>&1"));
     let log = machine.ok("cat /run/opens");
@@ -168,7 +168,7 @@ fn misses(machine: &Machine, name: &str) -> usize {
     log.lines().filter(|line| line.contains("/locale/") && line.contains("ENOENT")).count()
 }
 
-/// Opens of messages that fail while `ls` complains.
+/// The failed opens of message catalogues while `ls` prints an error.
 fn message_misses(machine: &Machine, name: &str) -> usize {
     machine.run(&format!("LC_ALL={name} strace -e trace=openat -o /run/opens ls /nonexistent"));
     let log = machine.ok("cat /run/opens");
@@ -224,7 +224,7 @@ fn a_locale_that_is_missing_is_built_into_the_archive() {
         assert_eq!(files(&machine), before, "{asked}: not every byte is back");
         assert_eq!(misses(&machine, asked), many);
     }
-    // An archive that is there keeps what it has, and is put back as it was.
+    // An existing archive keeps its locales, and undo restores it.
     machine.ok("localedef -i de_DE -f ISO-8859-1 de_DE");
     let before = files(&machine);
     machine.ok("needless fix --locale el_GR.UTF-8 --yes");
@@ -232,7 +232,7 @@ fn a_locale_that_is_missing_is_built_into_the_archive() {
     assert_eq!(misses(&machine, "de_DE"), 0);
     machine.ok("needless undo");
     assert_eq!(files(&machine), before);
-    // Somebody else's locale in it since: nothing is lost, and it is said why.
+    // Another program has added a locale since: undo refuses and says why.
     machine.ok("needless fix --locale el_GR.UTF-8 --yes; localedef -i fr_FR -f ISO-8859-1 fr_FR");
     let changed = files(&machine);
     let done = machine.run("needless undo");
@@ -242,7 +242,7 @@ fn a_locale_that_is_missing_is_built_into_the_archive() {
     assert_eq!(files(&machine), changed);
 }
 
-/// The tree of links of 2001: the name that is asked for leads to the locale at the first attempt.
+/// The tree of links of 2001: the requested name leads to the locale at the first attempt.
 #[test]
 fn a_locale_as_a_directory_and_by_a_link() {
     let Some(machine) = machine() else { return };
@@ -254,7 +254,7 @@ fn a_locale_as_a_directory_and_by_a_link() {
     let many = misses(&machine, "el_GR.UTF-8");
     let fixed = machine.ok("needless fix --locale el_GR.UTF-8 --directory --yes");
     assert!(fixed.contains("new link /usr/lib/locale/el_GR.UTF-8 -> el_GR.utf8"), "{fixed}");
-    // All that is left is the look for the archive, which there is none of.
+    // The only call left is the open of the archive, which does not exist.
     assert!(many > 5 && misses(&machine, "el_GR.UTF-8") == 1, "{many}");
     machine.ok("needless undo");
     assert_eq!(files(&machine), before);
@@ -281,7 +281,7 @@ fn a_locale_as_a_directory_and_by_a_link() {
     let fixed = machine.ok("needless fix --locale C.UTF-8 --yes");
     assert!(fixed.contains("new link /usr/lib/locale/C.UTF-8 -> C.utf8"), "{fixed}");
     assert_eq!(misses(&machine, "C.UTF-8"), 1);
-    // A link of another's in its place is not ours to take away.
+    // undo does not remove another program's link in this place.
     machine.ok("ln -sfn /somewhere /usr/lib/locale/C.UTF-8");
     assert_eq!(machine.run("needless undo").status.code(), Some(2));
     machine.ok("ln -sfn C.utf8 /usr/lib/locale/C.UTF-8; needless undo");
@@ -306,7 +306,7 @@ fn a_locale_as_a_directory_and_by_a_link() {
     assert_eq!(files(&machine), before);
 }
 
-/// What a unit's own command does to its environment: no certainty where two stories fit.
+/// A unit's own command changes its environment: the line is named, and no drop-in is offered that it would overrule.
 #[test]
 fn a_unit_whose_command_takes_it_away() {
     let Some(machine) = machine() else { return };
@@ -320,17 +320,16 @@ fn a_unit_whose_command_takes_it_away() {
     };
     let set = "Environment=TZ=Asia/Tokyo\n";
     let (story, pid) = unit("/usr/bin/env -i /usr/local/bin/probe e", set);
-    assert!(story.contains("a program in p@1.service built a new environment"), "{story}");
+    assert!(story.contains("p@.service:2 removes it (`env -i`)"), "{story}");
     let done = machine.run(&format!("needless fix --pid {pid} --set TZ=UTC --yes"));
     assert!(stderr(&done).contains("not done by a tool"), "{}", stderr(&done));
     let (story, _) = unit("/usr/bin/env -u TZ /usr/local/bin/probe e", set);
-    assert!(story.contains("the files were different when it was started"), "{story}");
-    assert!(story.contains("a program between systemd, as p@1.service and it may have"), "{story}");
+    assert!(story.contains("p@.service:2 removes it (`env -u`)"), "{story}");
     let (story, pid) = unit("/usr/bin/env TZ=UTC /usr/local/bin/probe e", "");
-    assert!(story.contains("p@1.service set it, or a program in between"), "{story}");
+    assert!(story.contains("p@.service:2 sets it, and p@1.service starts its program"), "{story}");
     let plan = machine.run(&format!("needless fix --pid {pid} --set TZ=Asia/Tokyo </dev/null"));
-    assert!(stdout(&plan).contains("if its command sets the variable, that is"), "{plan:?}");
-    // The file of an instance, and a removal of one value only.
+    assert!(stderr(&plan).contains("p@.service:2 sets it (`env`), after systemd"), "{plan:?}");
+    // The file of one instance, and the removal of one value only.
     machine.write("/etc/default/p-1", "644", "TZ=Europe/Athens\n");
     let more = "EnvironmentFile=/etc/default/%p-%i\nUnsetEnvironment=TZ=UTC\n";
     let (story, _) = unit("/usr/local/bin/probe e", more);
@@ -339,4 +338,31 @@ fn a_unit_whose_command_takes_it_away() {
         story.contains("/etc/default/p-1:1 sets it, and p@1.service is started with"),
         "{story}"
     );
+}
+
+/// The reader of a file that cannot be asked, and a journal of another user: one line that says what to do.
+#[test]
+fn what_cannot_be_done_is_said_with_what_to_do() {
+    let Some(machine) = Machine::boot(&[]) else { return };
+    machine.write("/etc/supervisor/conf.d/w.conf", "644", "[program:web]\ncommand=x\n");
+    let fix = "needless fix --in /etc/supervisor/conf.d/w.conf --part web --set TZ=UTC --yes";
+    for (script, says) in [
+        (
+            fix,
+            "the file is written, but its reader does not know yet: run that command where it runs",
+        ),
+        (
+            "setpriv --euid=65534 env HOME=/root needless undo --list",
+            "no permission for user 65534: XDG_STATE_HOME or HOME must name a directory of that user",
+        ),
+    ] {
+        let done = machine.run(script);
+        assert_eq!(done.status.code(), Some(2), "{script}: {}", stdout(&done));
+        let said = stderr(&done);
+        assert!(said.contains(says) && said.trim().lines().count() == 1, "{script}: {said}");
+    }
+    // Undoing it is done, and says the same about the reader.
+    let undone = machine.run("needless undo --last");
+    assert!(stdout(&undone).contains("taken back"), "{}", stderr(&undone));
+    assert!(stderr(&undone).contains("does not know yet"), "{}", stderr(&undone));
 }

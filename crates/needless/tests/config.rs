@@ -78,7 +78,7 @@ fn a_rule_of_the_book_counts_what_strace_counts_and_its_remedy_helps() {
     let words = [&*git, "config", "-l"];
     strace(&["-f"], &log, &[("HOME", &home)], &words);
     let asked = missing(&log, &["/home/.gitconfig", "/home/.config/git/config"]);
-    // With -v the log has the environment, of which only what rules name is read.
+    // With -v the log has the environment; only variables that rules name are read from it.
     strace(&["-f", "-v", "-s", "4096"], &log, &[("HOME", &home)], &words);
     let ran = run_in(folder.path(), &[], &words);
     let read = needless_in(folder.path(), &["read", "--format", "json", "log"]);
@@ -112,10 +112,11 @@ fn rates_and_calls_without_a_path() {
     let counted = run_in(folder.path(), &["--all"], &dd);
     // The dynamic linker reads, too.
     assert!((12_000..12_010).contains(&needless_of(&counted, "dd-tiny-blocks")), "{counted:#}");
-    // What it found, no built-in rule finds again.
+    // No built-in rule reports the same calls again.
     let all = counted["findings"].as_array().unwrap();
     assert!(all.iter().all(|one| one["rule"] != "unbuffered-output"), "{counted:#}");
-    let without = run_in(folder.path(), &[], &dd);
+    // A tracer stops at every call only on demand.
+    let without = run_in(folder.path(), &["--backend", "ptrace"], &dd);
     let skipped = without["not_checked"].as_array().unwrap();
     let skipped = skipped.iter().find(|one| one["rule"] == "dd-tiny-blocks").unwrap();
     assert_eq!(skipped["needs"], serde_json::json!(["all_calls"]));
@@ -223,7 +224,7 @@ fn a_file_of_a_stranger_is_not_read() {
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     refused(folder.path().to_str().unwrap());
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    if needed(let_nobody_write(&file)).is_some() {
+    if needed(grant_write_to_user_nobody(&file)).is_some() {
         refused("it");
     }
     let done = needless_in(folder.path(), &["--config", "needless.toml", "rules"]);
@@ -274,7 +275,7 @@ fn what_is_suppressed_is_counted_and_said() {
 }
 
 #[test]
-fn only_what_is_new_or_worse_is_told_beside_a_baseline() {
+fn with_a_baseline_only_new_and_worse_findings_are_reported() {
     let Some(sample) = testee("packagecloud") else { return };
     let folder = tempfile::tempdir().unwrap();
     let run = |options: &[&str], times: &str| {
@@ -312,6 +313,26 @@ fn only_what_is_new_or_worse_is_told_beside_a_baseline() {
 }
 
 #[test]
+fn a_gate_counts_what_is_small_unless_it_is_for_large_findings() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // A loop of its own beside 50 calls makes them a small part of the calls.
+    let script =
+        format!("{sample} 50; i=0; while [ $i -lt 1000 ]; do [ -e /etc ]; i=$((i + 1)); done");
+    let run = |budget: &str, script: &str| {
+        let args = ["run", "--backend", "ptrace", "--min-saving", "0", "--rule", "tz-unset"];
+        let more = ["--fail-on", budget, "-o", "x.json", "--", "sh", "-c", script];
+        let done = needless_in(folder.path(), &[&args[..], &more].concat());
+        let text = fs::read_to_string(folder.path().join("x.json")).unwrap();
+        let report: Value = serde_json::from_str(&text).unwrap();
+        (done.status.code(), report["findings"][0]["small"].as_bool())
+    };
+    assert_eq!(run("any", &script), (Some(1), Some(true)));
+    assert_eq!(run("large", &script), (Some(0), Some(true)));
+    assert_eq!(run("large", &format!("{sample} 10000")), (Some(1), Some(false)));
+}
+
+#[test]
 fn a_budget_makes_the_status() {
     let Some(sample) = testee("packagecloud") else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -325,7 +346,7 @@ fn a_budget_makes_the_status() {
             stderr(&done).ends_with(&format!("more is needless than --fail-on {budget} allows\n"));
         assert_eq!(said, status == 1, "{}", stderr(&done));
     }
-    // What the command itself has to say goes first.
+    // The command's own exit status comes first.
     let script = format!("{sample} 10; exit 3");
     let done = needless_in(folder.path(), &["run", "--fail-on", "any", "--", "sh", "-c", &script]);
     assert_eq!(done.status.code(), Some(3));
@@ -375,10 +396,10 @@ fn a_long_file_takes_time_in_proportion() {
         )
     };
     text.extend((0..10_000).map(rule));
-    // The last entry is wrong, so that all of it is read and nothing is run.
+    // The last entry is invalid, so all of the file is read and nothing is run.
     text += "[[ignore]]\nrule = \"no-such\"\nreason = \"x\"\n";
     fs::write(folder.path().join("needless.toml"), text).unwrap();
-    // Where each entry goes through the whole text this is hours of the processor; else a second.
+    // If each entry needed a pass over the whole text, this would take hours; it takes a second.
     let script = format!("ulimit -t 100; exec {NEEDLESS} run -- true");
     let done = command("sh").current_dir(folder.path()).args(["-c", &script]).output().unwrap();
     assert_eq!(done.status.code(), Some(125), "{}", stderr(&done));

@@ -1,6 +1,5 @@
-//! origin, fix and undo with more real daemons: those that make an environment of their own
-//! (PostgreSQL, Apache), and launchers beside systemd's system units (systemd of a user, runit, s6,
-//! OpenRC, at).
+//! `origin`, `fix` and `undo` with more real daemons: daemons that build their own environment (PostgreSQL,
+//! Apache), and launchers beside systemd's system units (systemd of a user, runit, s6, OpenRC, at).
 
 #[path = "common/cell.rs"]
 mod cell;
@@ -49,13 +48,14 @@ fn postgresql_whose_starter_clears_the_environment() {
         $$ my @t = localtime for 1 .. 50; select undef, undef, undef, 0.2 $$";
     machine.write("/run/storm.sql", "644", perl);
     machine.ok(&format!("{psql} -f /run/storm.sql"));
-    // The obvious place, which has no effect.
+    // The obvious place has no effect.
     let drop_in = "/etc/systemd/system/postgresql@.service.d/tz.conf";
     machine.write(drop_in, "644", "[Service]\nEnvironment=TZ=UTC\n");
     machine.ok("systemctl daemon-reload");
     let unit = format!("postgresql@{version}-probe.service");
     let place = format!("/etc/postgresql/{version}/probe/environment");
-    let dead = format!("{drop_in}:2 does not reach it: {unit} has it, and pg_ctlcluster clears");
+    let dead =
+        format!("{drop_in}:2 TZ=UTC does not reach it: {unit} has it, and pg_ctlcluster clears");
     let run = |sql: &str| {
         machine.ok(&format!("systemctl restart {unit}"));
         drop(machine.start(&format!("exec {psql} -c \"{sql}\"")));
@@ -79,7 +79,7 @@ fn postgresql_whose_starter_clears_the_environment() {
     let copied =
         Cell { name, start: &start, find: &find, program: "perl", why: &why, place: &place };
     copied.holds(&machine);
-    // What is written there is what pg_ctlcluster reads.
+    // pg_ctlcluster reads the values that were written there.
     let read = format!(
         "perl -MPgCommon -e 'my %e = PgCommon::read_conf_file(shift); print \"X=$e{{X}}\\n\"' {place}"
     );
@@ -109,31 +109,33 @@ fn apache_and_its_cgi_programs() {
         drop(machine.start(&format!("exec bash -c '{ask}'")));
     };
     let find = probe(&machine, "cgi");
-    let why = ["/etc/environment:1 does not reach it: Apache, as a CGI program, does not read it"];
+    let why = [
+        "/etc/environment:1 TZ=Asia/Tokyo does not reach it: Apache, as a CGI program, does not read it",
+    ];
     let place = "/etc/apache2/envvars";
     Cell { name: "CGI", start: &start, find: &find, program: "perl", why: &why, place }
         .holds(&machine);
     machine.ok("apachectl configtest");
-    // Of other variables of Apache's a CGI program has only those that PassEnv names.
+    // A CGI program gets only those other variables of Apache that PassEnv names.
     machine.ok("echo 'export FLAVOUR=sweet' >>/etc/apache2/envvars");
     start();
     let pid = find("0");
-    let told = |variable: &str, pid: &str| {
-        let told = machine.ok(&format!("needless origin --show-value {variable} {pid}"));
-        told.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+    let provenance = |variable: &str, pid: &str| {
+        let printed = machine.ok(&format!("needless origin --show-value {variable} {pid}"));
+        printed.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let story = told("FLAVOUR", &pid);
+    let story = provenance("FLAVOUR", &pid);
     assert!(story.starts_with("FLAVOUR is not set in perl["), "{story}");
     assert!(story.contains("only if PassEnv names them"), "{story}");
     let refused = machine.run(&format!("needless fix --pid {pid} --set FLAVOUR=sour --yes"));
     assert!(stderr(&refused).contains("write `PassEnv FLAVOUR`"), "{}", stderr(&refused));
-    let story = told("COLOUR", &pid);
+    let story = provenance("COLOUR", &pid);
     assert!(story.starts_with("COLOUR is red in perl["), "{story}");
     assert!(story.contains("/etc/apache2/sites-enabled/probe.conf:7 sets it"), "{story}");
     machine
         .ok(&format!("echo 'PassEnv FLAVOUR' >>/etc/apache2/sites-enabled/probe.conf; kill {pid}"));
     start();
-    let story = told("FLAVOUR", &find(&pid));
+    let story = provenance("FLAVOUR", &find(&pid));
     assert!(story.starts_with("FLAVOUR is sweet in perl["), "{story}");
     assert!(story.contains("/etc/apache2/envvars:"), "{story}");
 }
@@ -144,7 +146,7 @@ fn a_unit_of_a_users_systemd() {
     if machine.has("dbus-daemon").is_none() || machine.has("loginctl").is_none() {
         return;
     }
-    // Below /etc, where what is changed is looked for.
+    // Below /etc, where the test looks for changes.
     machine.ok("id messagebus 2>/dev/null || useradd -r messagebus
          useradd -m -d /etc/walker -u 1777 -s /bin/sh walker; install -d -o walker /run/walker
          systemctl daemon-reload; systemctl start dbus.socket; loginctl enable-linger walker");
@@ -171,12 +173,12 @@ fn a_unit_of_a_users_systemd() {
     machine.ok(&format!("{systemctl} daemon-reload"));
     let start = || drop(machine.ok(&format!("{systemctl} restart probe")));
     let find = probe(&machine, "walker");
-    let why = ["tz.sh:1 does not reach it: only login shells read it"];
+    let why = ["tz.sh:1 TZ=Asia/Tokyo does not reach it: only login shells read it"];
     let place = &format!("{units}/probe.service.d/zz-needless.conf");
     let cell =
         Cell { name: "user unit", start: &start, find: &find, program: "perl", why: &why, place };
     cell.holds_for(&machine, user);
-    // Root leaves the user's files to the user.
+    // Root does not change the user's files.
     start();
     let pid = find("0");
     let refused = machine.run(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
@@ -201,7 +203,7 @@ fn a_unit_of_a_users_systemd() {
     }
 }
 
-/// Most services of a distribution have mounts of their own; their files are still ours, but where
+/// Most services of a distribution have their own mounts. Their files are still the host's, except where
 /// another /etc is mounted.
 #[test]
 fn units_with_mounts_of_their_own() {
@@ -232,7 +234,7 @@ fn runit_and_s6() {
     if machine.has("runsvdir").is_none() || machine.has("s6-svscan").is_none() {
         return;
     }
-    // What the supervisors write lies elsewhere, for /etc is compared.
+    // The supervisors write elsewhere, because /etc is compared.
     for (name, run) in [
         ("dir", "exec 2>&1\nexec chpst -v -e ./env /usr/local/bin/probe dir"),
         ("plain", "exec 2>&1\nexec /usr/local/bin/probe plain"),
@@ -251,7 +253,7 @@ fn runit_and_s6() {
     machine.write("/etc/six/LANG", "644", "C\n");
     drop(machine.start("exec runsvdir -P /run/service"));
     drop(machine.start("exec s6-svscan /run/s6"));
-    // They start anew by themselves what has ended.
+    // They restart a program that has ended.
     let start = || ();
     for (name, place) in
         [("dir", "/etc/sv/dir/env/TZ"), ("plain", "/etc/sv/plain/run"), ("six", "/etc/six/TZ")]
@@ -261,7 +263,7 @@ fn runit_and_s6() {
         Cell { name, start: &start, find: &find, program: "perl", why: &why, place }
             .holds(&machine);
     }
-    // What is written is what the real readers take.
+    // The real readers read the values that were written.
     for (name, reader) in [("dir", "chpst -e /etc/sv/dir/env"), ("six", "s6-envdir /etc/six")] {
         let pid = machine.pid_of(&format!("{WORDS} {name}"), "0");
         let read = format!("env -i PATH=$PATH {reader} env | grep ^X=");
@@ -285,7 +287,7 @@ fn a_service_of_openrc() {
     machine.write("/etc/init.d/probed", "755", OPENRC);
     machine.write("/etc/conf.d/probed", "644", "# of probed\nTZ=Asia/Tokyo\n");
     machine.write("/etc/environment", "644", "TZ=Asia/Tokyo\n");
-    // What OpenRC makes when it boots a machine itself.
+    // The directories that OpenRC makes when it boots a machine.
     machine.ok("cd /etc; mkdir -p /run/openrc; cd /run/openrc
         mkdir -p daemons exclusive failed hotplugged inactive init.d options scheduled started \
             starting stopping tmp wasinactive; touch softlevel");
@@ -296,14 +298,14 @@ fn a_service_of_openrc() {
     let why = [
         "/etc/conf.d/probed:2",
         "not exported",
-        "/etc/environment:1 does not reach it: OpenRC, as probed, does not read it",
+        "/etc/environment:1 TZ=Asia/Tokyo does not reach it: OpenRC, as probed, does not read it",
     ];
     let place = "/etc/conf.d/probed";
     Cell { name: "OpenRC", start: &start, find: &find, program: "perl", why: &why, place }
         .holds(&machine);
 }
 
-/// The environment of a job was written down when it was submitted: there is no file to change.
+/// The environment of a job was saved when it was submitted: there is no file to change.
 #[test]
 fn a_job_of_at() {
     let Some(machine) = machine("debs-launchers") else { return };
@@ -333,8 +335,8 @@ fn a_job_of_at() {
     assert!(story.starts_with("TZ is not set in perl["), "{story}");
     for why in [
         "at gives a job the environment of the user who submitted it, and passes on nothing of its own",
-        "tz.conf:2 does not reach it: atd.service has it, and at gives a job the environment",
-        "/etc/environment:1 does not reach it: at gives a job the environment of the user who submitted it",
+        "tz.conf:2 TZ=UTC does not reach it: atd.service has it, and at gives a job the environment",
+        "/etc/environment:1 TZ=Asia/Tokyo does not reach it: at gives a job the environment of the user who submitted it",
     ] {
         assert!(story.contains(why), "{why:?} in {story}");
     }

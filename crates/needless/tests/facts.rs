@@ -1,4 +1,4 @@
-//! What rules know of a process beside its calls: the same by every backend, on the same programs.
+//! Every backend gives the rules the same facts about a process, on the same programs.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::*;
 use serde_json::Value;
 use std::path::Path;
 
-/// Runs `script` in a shell in a folder of its own, by each backend, and gives the reports.
+/// Runs `script` in a shell in a folder of its own, with each backend, and returns the reports.
 fn reports(script: &str) -> Vec<(&'static str, Value)> {
     let mut all = Vec::new();
     let backends: &[&str] = if observes_others() { &["ptrace", "ebpf"] } else { &["ptrace"] };
@@ -60,7 +60,7 @@ fn has(file: &str) -> bool {
 }
 
 #[test]
-fn a_script_that_flushes_each_line_is_found_by_its_name_unless_nobody_reads_it() {
+fn a_script_that_flushes_each_line_is_found_by_its_name_if_something_reads_its_output() {
     if !has("/usr/bin/perl") {
         return;
     }
@@ -72,11 +72,11 @@ fn a_script_that_flushes_each_line_is_found_by_its_name_unless_nobody_reads_it()
            ./each-line-by-itself >/dev/null; ./another >/dev/null; ./ts >file";
     for (backend, report) in reports(&script) {
         let found = of(&report, "unbuffered-output");
-        let told: Vec<_> = found
+        let reported: Vec<_> = found
             .iter()
             .map(|f| (f["process"]["command"].as_str().unwrap(), f["of"].as_u64().unwrap()))
             .collect();
-        assert_eq!(told, [("each-line-by-it", 2 * 2000), ("another", 1000)], "{backend}");
+        assert_eq!(reported, [("each-line-by-it", 2 * 2000), ("another", 1000)], "{backend}");
         for finding in found {
             assert_eq!(finding["process"]["open_files"], 400, "{backend}");
             let [program] = &finding["exes"].as_array().unwrap()[..] else { panic!("{finding}") };

@@ -1,4 +1,4 @@
-//! `needless read`: what strace wrote of a program says the same as running it.
+//! `needless read`: a log of strace gives the same findings as a run of the program.
 
 mod common;
 use common::*;
@@ -9,7 +9,7 @@ const TIMES: &str = "-tt";
 
 type Env = Vec<(&'static str, &'static str)>;
 
-/// Programs whose waste a log shows, with their environment.
+/// Programs with needless calls that a log shows, with their environment.
 fn programs() -> Vec<(Env, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
     let mut list = Vec::new();
@@ -46,9 +46,9 @@ fn a_log_says_what_running_says() {
         let ran = run(&env, &words);
         for options in [&["-f"][..], &["-f", TIMES, "-T", "-y"], &["-f", "-ttt", "-v"], &[]] {
             strace(options, &log, &env, &words);
-            let told = read(&[log.to_str().unwrap()]);
-            assert_eq!(found(&told), found(&ran), "{options:?} {env:?} {words:?}");
-            assert!(told["lost"].as_object().unwrap().is_empty(), "{told:#}");
+            let reported = read(&[log.to_str().unwrap()]);
+            assert_eq!(found(&reported), found(&ran), "{options:?} {env:?} {words:?}");
+            assert!(reported["lost"].as_object().unwrap().is_empty(), "{reported:#}");
         }
     }
 }
@@ -162,7 +162,7 @@ fn what_is_no_log_is_said_in_one_line() {
 
 #[test]
 fn a_log_that_may_not_be_read() {
-    // Root may read everything: an ordinary user asks, with a binary within reach.
+    // Root may read everything, so an ordinary user runs the program, from a directory that this user may read.
     let Some(user) = as_ordinary_user() else { return };
     let folder = open_folder();
     let (log, binary) = (folder.path().join("log"), folder.path().join("needless"));

@@ -1,5 +1,5 @@
-//! A directory that a variable names and something else names as well: what is predicted of the variable is what
-//! goes with it, of real programs.
+//! A directory that is named by a variable and by something else: the prediction for the variable equals the
+//! calls that go with it, for real programs.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::*;
 use serde_json::Value;
 use std::path::Path;
 
-/// What `rule` predicts of unsetting `variable`, and what went of that, in percent.
+/// How many calls `rule` predicts to go when `variable` is unset, and how many did, in percent.
 fn agrees(folder: &Path, env: &[(&str, &str)], variable: &str, rule: &str, words: &[&str]) {
     let mut prove = command(NEEDLESS);
     prove.current_dir(folder).envs(env.iter().copied());
@@ -102,7 +102,7 @@ fn ruby_asks_each_mention() {
 
 #[test]
 fn python_asks_each_entry() {
-    // Not a shim that PATH may find first.
+    // Not a wrapper that PATH may find first.
     let there = Path::new("/usr/bin/python3").exists();
     if needed(there.then_some(()).ok_or("no /usr/bin/python3".to_owned())).is_none() {
         return;

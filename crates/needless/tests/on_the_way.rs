@@ -1,5 +1,5 @@
-//! A variable is advised only where it came from: each backend says by what program it was set or removed
-//! between the command and the process that pays for it.
+//! A variable is advised only where it came from: each backend names the program between the command and the
+//! process with the needless calls that set or removed it.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 const SEARCHED: &str = "LD_LIBRARY_PATH";
 const EMPTY: &str = "/nonexistent/a:/nonexistent/b:/nonexistent/c";
 
-/// The reports of `words`, run with `env` in `folder`: by each backend, and of strace's log.
+/// The reports of `words`, run with `env` in `folder`: by each backend, and from strace's log.
 fn reports(folder: &Path, env: &[(&str, &str)], words: &[&str]) -> Vec<(&'static str, Value)> {
     reports_with(&[], folder, env, words)
 }
@@ -57,7 +57,7 @@ fn script(folder: &Path, name: &str, text: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// The folder as the kernel names it, and the program that pays.
+/// The folder as the kernel names it, and the program with the needless calls.
 fn stage() -> Option<(tempfile::TempDir, String)> {
     let program = testee("packagecloud")?;
     Some((tempfile::tempdir().unwrap(), program))
@@ -67,8 +67,8 @@ fn kinds(finding: &Value) -> Vec<&str> {
     finding["remedies"].as_array().unwrap().iter().map(|r| r["kind"].as_str().unwrap()).collect()
 }
 
-/// Nothing is offered that would be tried in front of the command; the program is named. `who` is how
-/// the backends name it, and how a log does.
+/// The finding offers nothing to try in front of the command, and names the program. `who`: its name in the
+/// backends, and in a log.
 fn is_elsewhere(backend: &str, finding: &Value, variable: &str, did: &str, who: [&str; 2]) {
     let changed = finding["remedies"].as_array().unwrap().iter().any(|r| r["variable"] == variable);
     assert!(!changed, "{backend}: {finding:#}");
@@ -96,7 +96,7 @@ fn a_wrapper_that_sets_it_is_named() {
     }
 }
 
-/// The value was there at the top: it is changed there, whoever executes whom in between.
+/// The value was there at the top: it is changed there, however many programs are executed in between.
 #[test]
 fn a_wrapper_that_only_hands_it_on_is_not_blamed() {
     let Some((folder, program)) = stage() else { return };
@@ -126,7 +126,7 @@ fn a_wrapper_that_removes_it_is_named() {
             is_elsewhere(backend, finding(&report, "tz-unset"), "TZ", "removed", who);
         }
     }
-    // Nobody removed what was never there.
+    // A variable that was never set was not removed.
     for (backend, report) in reports(folder.path(), &[], &[&wrap, &program, "99"]) {
         let finding = finding(&report, "tz-unset");
         assert!(kinds(finding).contains(&"set_env"), "{backend}: {finding:#}");
@@ -150,8 +150,8 @@ fn of_nested_wrappers_the_one_whose_value_it_is() {
     }
 }
 
-/// As rustup is: one executable that is called by the names of others. Only its source could change, which is a
-/// finding on demand.
+/// Like rustup: one executable that is called by the names of others. Only its source could change, so the
+/// finding is shown on demand.
 #[test]
 fn a_compiled_launcher_is_named_as_it_was_called() {
     let (Some((folder, program)), Some(launcher)) = (stage(), testee("launcher")) else { return };
@@ -175,7 +175,7 @@ fn a_compiled_launcher_is_named_as_it_was_called() {
     }
 }
 
-/// No command line is printed that would change nothing, and what would act on the report says why not.
+/// No report prints a command line that would change nothing, and `fix` and `prove` say why they do nothing.
 #[test]
 fn nothing_is_tried_in_front_of_the_command() {
     let Some((folder, program)) = stage() else { return };
@@ -184,15 +184,15 @@ fn nothing_is_tried_in_front_of_the_command() {
         "wrap",
         &format!("{SEARCHED}={EMPTY}; export {SEARCHED}; exec \"$@\""),
     );
-    let told = |format: &str, env: &[(&str, &str)], words: &[&str]| {
+    let reported = |format: &str, env: &[(&str, &str)], words: &[&str]| {
         let mut run = command(NEEDLESS);
         run.current_dir(folder.path()).envs(env.iter().copied());
         stderr(&run.args(["run", "--format", format, "--"]).args(words).output().unwrap())
     };
     let set = [("TZ", "UTC")];
-    let full = told("full", &set, &[&wrap, &program, "10"]);
+    let full = reported("full", &set, &[&wrap, &program, "10"]);
     assert!(full.contains("library-search") && !full.contains("try:"), "{full}");
-    let full = told("full", &[set[0], (SEARCHED, EMPTY)], &[&program, "10"]);
+    let full = reported("full", &[set[0], (SEARCHED, EMPTY)], &[&program, "10"]);
     assert!(full.contains(&format!("try:          env -u {SEARCHED} needless run")), "{full}");
     let mut run = command(NEEDLESS);
     let run = run.current_dir(folder.path()).env("TZ", "UTC");
@@ -206,7 +206,7 @@ fn nothing_is_tried_in_front_of_the_command() {
     }
 }
 
-/// The environments are as if it handed the value on.
+/// The environments look as if it had passed the value on.
 #[test]
 fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
     let Some((folder, program)) = stage() else { return };

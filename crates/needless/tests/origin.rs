@@ -1,4 +1,4 @@
-//! Where a variable comes from, told of processes of our own.
+//! `origin` on processes that the tests start: where a variable comes from.
 
 mod common;
 use common::*;
@@ -16,7 +16,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a command that says when it is ready.
+/// Starts a command that reports when it is ready.
 fn start(command: &mut Command) -> Running {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -42,35 +42,36 @@ fn set_unset_and_changed_after_the_start() {
         perl
     };
     let set = start(perl(READY).env("TZ", "Asia/Tokyo"));
-    let told = story(&set);
-    assert!(told.starts_with("TZ is Asia/Tokyo in perl["), "{told}");
+    let printed = story(&set);
+    assert!(printed.starts_with("TZ is Asia/Tokyo in perl["), "{printed}");
     let unset = start(&mut perl(READY));
-    let told = story(&unset);
-    assert!(told.starts_with("TZ is not set in perl["), "{told}");
+    let printed = story(&unset);
+    assert!(printed.starts_with("TZ is not set in perl["), "{printed}");
     let own = start(perl(&format!("$ENV{{TZ}} = 'UTC'; {READY}")).env("TZ", "Asia/Tokyo"));
-    let told = story(&own);
+    let printed = story(&own);
     assert!(
-        told.contains("it changed the variable itself, after its start: Asia/Tokyo then, UTC now"),
-        "{told}"
+        printed
+            .contains("it changed the variable itself, after its start: Asia/Tokyo then, UTC now"),
+        "{printed}"
     );
     let removed = start(perl(&format!("delete $ENV{{TZ}}; {READY}")).env("TZ", "Asia/Tokyo"));
-    let told = story(&removed);
+    let printed = story(&removed);
     assert!(
-        told.contains("TZ is not set") && told.contains("it removed the variable itself"),
-        "{told}"
+        printed.contains("TZ is not set") && printed.contains("it removed the variable itself"),
+        "{printed}"
     );
 }
 
-/// setproctitle writes over the block: what /proc shows of it says nothing, least of all "unset".
+/// setproctitle overwrites the block: /proc then shows nothing about a variable, and not that it is unset.
 #[test]
 fn a_block_that_was_written_over() {
     let Some(perl) = program("perl") else { return };
     let script = format!("$0 = 'x' x 4000; {READY}");
-    let told = story(&start(command(perl).args(["-e", &script]).env("TZ", "Asia/Tokyo")));
-    assert!(told.starts_with("TZ is Asia/Tokyo in perl["), "{told}");
+    let printed = story(&start(command(perl).args(["-e", &script]).env("TZ", "Asia/Tokyo")));
+    assert!(printed.starts_with("TZ is Asia/Tokyo in perl["), "{printed}");
     assert!(
-        told.contains("TZ=Asia/Tokyo now") && told.contains("has written over the block"),
-        "{told}"
+        printed.contains("TZ=Asia/Tokyo now") && printed.contains("has written over the block"),
+        "{printed}"
     );
 }
 
@@ -78,24 +79,24 @@ fn a_block_that_was_written_over() {
 fn static_and_musl_programs_have_a_live_value_too() {
     for name in ["sleeper", "sleeper-static", "sleeper-musl", "sleeper-stripped"] {
         let Some(testee) = testee(name) else { continue };
-        let told = story(&start(command(testee).env("TZ", "Asia/Tokyo")));
-        assert!(told.contains("TZ=Asia/Tokyo at its start, TZ=UTC now"), "{name}: {told}");
+        let printed = story(&start(command(testee).env("TZ", "Asia/Tokyo")));
+        assert!(printed.contains("TZ=Asia/Tokyo at its start, TZ=UTC now"), "{name}: {printed}");
     }
 }
 
 #[test]
-fn nothing_but_the_variable_is_told() {
+fn nothing_but_the_variable_is_shown() {
     let Some(perl) = program("perl") else { return };
     let mut perl = command(perl);
     perl.args(["-e", READY, "--", "--password=hunter3"])
         .env("PASSWORD", "hunter2")
         .env("TZ", "UTC");
     let running = start(&mut perl);
-    let told = story(&running);
-    assert!(!told.contains("hunter") && !told.contains("PASSWORD"), "{told}");
+    let printed = story(&running);
+    assert!(!printed.contains("hunter") && !printed.contains("PASSWORD"), "{printed}");
 }
 
-/// Every field, beside what the test itself set up.
+/// Every field, compared with what the test set up.
 #[test]
 fn the_story_as_json() {
     let Some(perl) = program("perl") else { return };
@@ -123,7 +124,7 @@ fn the_story_as_json() {
     assert_eq!(place["confidence"], "low");
     assert!(place["why"].as_str().unwrap().contains("started by"), "{story:#}");
     assert!(story["or"].is_array() && story["files"].is_array() && story["not_read"].is_array());
-    // What is written is what the schema says: every field, and none besides.
+    // The output has exactly the fields of the schema.
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/needless.origin-1.json");
     let schema: serde_json::Value =
         serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
@@ -143,24 +144,27 @@ fn the_story_as_json() {
     assert_eq!(is, step);
 }
 
-/// A password is not told, neither to people nor to tools; where it came from is.
+/// The text and the JSON report leave out a password, and say where it came from.
 #[test]
-fn the_value_of_a_password_is_not_told() {
+fn the_value_of_a_password_is_not_shown() {
     let Some(perl) = program("perl") else { return };
     let script = format!("$ENV{{DB_PASSWORD}} = 'hunter3'; {READY}");
     let running = start(command(perl).args(["-e", &script]).env("DB_PASSWORD", "hunter2"));
     let pid = running.0.id().to_string();
     for json in [&[][..], &["--json"]] {
         let done = needless(&[&["origin", "DB_PASSWORD", &pid], json].concat());
-        let told = stdout(&done).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(!told.contains("hunter"), "{told}");
-        assert!(told.contains("(value 1, not shown) then, (value 2, not shown) now"), "{told}");
+        let printed = stdout(&done).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!printed.contains("hunter"), "{printed}");
+        assert!(
+            printed.contains("(value 1, not shown) then, (value 2, not shown) now"),
+            "{printed}"
+        );
     }
 }
 
-/// Nor is any value that does not look harmless by itself: names of secrets are endless.
+/// A value that does not look harmless is not shown either: not every secret has a telling name.
 #[test]
-fn a_value_is_told_only_if_it_looks_harmless() {
+fn a_value_is_shown_only_if_it_looks_harmless() {
     let Some(perl) = program("perl") else { return };
     let secrets = [
         ("DATABASE_URL", "postgres://u:sup3r@h/db"),
@@ -183,8 +187,8 @@ fn a_value_is_told_only_if_it_looks_harmless() {
         for more in [&[][..], &["--json"], &["-o", file]] {
             let done = needless(&[&["origin", name, &pid], more].concat());
             assert!(done.status.success(), "{}", stderr(&done));
-            let told = stdout(&done) + &std::fs::read_to_string(file).unwrap_or_default();
-            assert!(!told.contains(value) && told.contains("not shown"), "{name}: {told}");
+            let printed = stdout(&done) + &std::fs::read_to_string(file).unwrap_or_default();
+            assert!(!printed.contains(value) && printed.contains("not shown"), "{name}: {printed}");
         }
         std::fs::remove_file(file).unwrap();
         let done = needless(&["origin", name, &pid, "--show-value"]);
@@ -218,9 +222,9 @@ fn the_very_program_that_dropped_it_is_named() {
     run.args(["origin", "TZ", "--", "sh", "-c", "env -i sh -c 'exit 3'"]);
     let done = run.output().unwrap();
     assert_eq!(done.status.code(), Some(3));
-    let told = stderr(&done);
-    assert!(told.starts_with("TZ is not set at the end: "), "{told}");
-    assert!(told.contains("env dropped it before it executed"), "{told}");
+    let printed = stderr(&done);
+    assert!(printed.starts_with("TZ is not set at the end: "), "{printed}");
+    assert!(printed.contains("env dropped it before it executed"), "{printed}");
 }
 
 #[test]
@@ -243,7 +247,7 @@ fn the_diff_is_patchs() {
     assert!(text.ends_with("ENV TZ=\"Europe/Athens\"\n"), "{text}");
 }
 
-/// To remove a variable is a wish of its own; a zone that does not exist is none.
+/// Removing a variable has its own option; a zone that does not exist is refused.
 #[test]
 fn a_variable_is_removed_and_a_zone_exists() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,6 +263,15 @@ fn a_variable_is_removed_and_a_zone_exists() {
         let done = needless(&["fix", "--in", path, "--set", &format!("TZ={wrong}"), "--diff"]);
         assert_eq!(done.status.code(), Some(2), "{wrong}: {}", stdout(&done));
         assert!(stderr(&done).contains("would silently be UTC"), "{wrong}: {}", stderr(&done));
+    }
+    // An image has its own files; a script of this machine does not.
+    let script = folder.path().join("wrapper");
+    std::fs::write(&script, "#!/bin/sh\nexec true\n").unwrap();
+    let path = script.to_str().unwrap();
+    for wrong in ["/etc/passwd", ":/nonexistent"] {
+        let done = needless(&["fix", "--in", path, "--set", &format!("TZ={wrong}"), "--diff"]);
+        assert_eq!(done.status.code(), Some(2), "{wrong}: {}", stdout(&done));
+        assert!(stderr(&done).contains("zone"), "{wrong}: {}", stderr(&done));
     }
 }
 
@@ -279,7 +292,7 @@ fn without_a_yes_nothing_is_written() {
 }
 
 #[test]
-fn what_cannot_be_placed_is_told_to_be_done_by_hand() {
+fn a_change_without_a_known_place_is_reported_as_manual() {
     let Some(testee) = testee("packagecloud") else { return };
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
@@ -289,7 +302,7 @@ fn what_cannot_be_placed_is_told_to_be_done_by_hand() {
     let done = needless(&["fix", report, "--yes"]);
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("about a command that needless ran"), "{}", stderr(&done));
-    // The same of a process whose parent is a shell or a test: nobody's file.
+    // The same for a process whose parent is a shell or a test: no file sets its variables.
     let Some(perl) = program("perl") else { return };
     let running = start(command(perl).args(["-e", READY]));
     let pid = running.0.id().to_string();
@@ -307,7 +320,7 @@ fn bad_words_are_one_line() {
         (&["fix", "--unit", "nosuch", "--set", "TZ=UTC"], "there is no unit nosuch.service"),
         (&["fix", "/nonexistent.json"], "cannot read /nonexistent.json"),
         (&["fix", "--in", "/etc/passwd", "--set", "TZ=UTC", "--diff"], "its format is not known"),
-        // The value was forgotten: not taken for a wish to remove it.
+        // The value was forgotten: this must not remove the variable.
         (&["fix", "--unit", "cron", "--set", "TZ"], "expected VAR=VALUE"),
     ] {
         let done = needless(args);
@@ -317,7 +330,7 @@ fn bad_words_are_one_line() {
     }
 }
 
-/// What is closed to a user is said with what would open it, and in no words of the kernel.
+/// The message about missing rights says how to get them, and not only the kernel's words.
 #[test]
 fn what_is_closed_says_what_would_open_it() {
     let root = if is_root() { Ok(()) } else { Err("only root can become another user".into()) };
@@ -344,11 +357,11 @@ fn what_is_closed_says_what_would_open_it() {
 }
 
 /// In a root of its own that is an overlay of an overlay, /proc/PID/exe and /proc/PID/maps name the
-/// program differently: its environment is read all the same, and not taken for removed.
+/// program differently: its environment is still read, and the variable not taken for removed.
 #[test]
 fn a_variable_is_read_in_a_root_of_overlays() {
     let (Some(perl), Some(unshare)) = (program("perl"), own_mounts()) else { return };
-    // Where / is an overlay itself, one more is enough, and the kernel allows no third.
+    // Where / is an overlay itself, one more is enough; the kernel allows no third.
     let enter = "set -e; mount -t tmpfs none /mnt; cd /mnt; root=/; for n in 1 2; do mkdir u$n w$n m$n; \
                  options=lowerdir=$root,upperdir=/mnt/u$n,workdir=/mnt/w$n; \
                  mount -t overlay overlay -o $options m$n || [ $n = 2 ]; \
@@ -365,12 +378,12 @@ fn a_variable_is_read_in_a_root_of_overlays() {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
         assert!(!maps.contains(&format!(" {}\n", exe.display())), "the names do not differ");
-        let told = story(&running);
-        assert!(told.starts_with(said), "{told}");
+        let printed = story(&running);
+        assert!(printed.starts_with(said), "{printed}");
     }
 }
 
-/// A process with mounts of its own: its files are looked into, not ours, and none is changed.
+/// A process with its own mounts: its files are read, not the host's, and none is changed.
 #[test]
 fn the_files_are_those_that_the_process_sees() {
     let (Some(perl), Some(unshare)) = (program("perl"), own_mounts()) else { return };
@@ -378,8 +391,8 @@ fn the_files_are_those_that_the_process_sees() {
     let mut inside = command(unshare[0]);
     inside.args(&unshare[1..]).args(["sh", "-c", enter, "sh"]).arg(perl).args(["-e", READY]);
     let running = start(&mut inside);
-    let told = story(&running);
-    assert!(told.contains("/etc/profile.d/inside.sh:1"), "{told}");
+    let printed = story(&running);
+    assert!(printed.contains("/etc/profile.d/inside.sh:1"), "{printed}");
     let pid = running.0.id().to_string();
     let done = needless(&["fix", "--pid", &pid, "--set", "TZ=UTC", "--yes"]);
     assert_eq!(done.status.code(), Some(2));

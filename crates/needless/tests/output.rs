@@ -1,11 +1,12 @@
-//! Where a report goes: a file is there whole or not at all.
+//! Where a report goes: a file is complete, or not there at all.
 
 mod common;
 use common::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
+use std::process::Stdio;
 
-/// Nobody in particular.
+/// An ordinary user.
 const STRANGER: u32 = 4711;
 /// The mode of /tmp.
 const STICKY: u32 = 0o1777;
@@ -32,7 +33,7 @@ fn where_the_report_cannot_be_written_the_command_does_not_run() {
         assert_eq!(done.status.code(), Some(125), "{}", target.display());
         let line = assert_one_line(&done);
         assert!(line.contains(says) && line.contains(target.to_str().unwrap()), "{line}");
-        assert!(!line.contains(".needless-"), "the temporary file is nobody's business: {line}");
+        assert!(!line.contains(".needless-"), "the temporary file must not be reported: {line}");
         assert!(done.stdout.is_empty() && !mark.exists(), "the command ran: {line}");
     }
     assert_eq!(names(folder.path()), ["file"]);
@@ -45,7 +46,7 @@ fn shared(mode: u32) -> tempfile::TempDir {
     folder
 }
 
-/// Each way to have a file written, where a report or a baseline goes.
+/// Each way to write a file, for a report and for a baseline.
 fn each_way(file: &Path) -> Vec<(Vec<&str>, i32)> {
     let file = file.to_str().unwrap();
     vec![
@@ -89,7 +90,7 @@ fn what_a_stranger_put_into_a_shared_directory_is_not_used() {
             assert!(line.contains("of user 4711") && line.contains("another file"), "{line}");
         }
     }
-    // Nor do others than root use it, nor can they replace a file of root's.
+    // Users other than root do not use it, and cannot replace root's file.
     let bin = shared(0o755);
     let program = bin.path().join("needless");
     copy(NEEDLESS, &program);
@@ -118,7 +119,7 @@ fn in_a_shared_directory_our_own_files_and_links_are_used() {
     let (real, link) = (home.path().join("real.json"), folder.path().join("link.json"));
     symlink(&real, &link).unwrap();
     let file = folder.path().join("file.json");
-    // Twice: they are there then.
+    // Twice: the second time they exist.
     for _ in 0..2 {
         for target in [&link, &file] {
             let done = report_to(target, "true");
@@ -191,15 +192,15 @@ fn a_gate_whose_report_cannot_be_written_does_not_pass() {
         assert_eq!(status, 2, "{program:?}: {said}");
         assert!(said.contains("No space left"), "{said}");
     }
-    // Judged all the same.
+    // The verdict still counts.
     let (_, said) = run("/dev/full", &[&sample, "10"]);
     assert!(said.contains("failed: more is needless than --fail-on any allows"), "{said}");
-    // What the command itself has to say goes first.
+    // The command's own exit status comes first.
     assert_eq!(run("/dev/full", &["sh", "-c", "exit 3"]).0, 3);
-    // A baseline is relied on, too; a report without a gate is not: the status is the command's.
+    // A baseline must not be lost either; for a report without `--fail-on` the status is the command's.
     assert_eq!(status(&["run", "--save-baseline", "/dev/full", "--", "true"]).0, 2);
     assert_eq!(status(&["run", "-o", "/dev/full", "--", "true"]).0, 0);
-    // The report is there where only the baseline cannot be.
+    // The report is written even if the baseline cannot be.
     let (_, said) = status(&["run", "--save-baseline", "/dev/full", "--", "true"]);
     assert!(said.contains("nothing needless found") && said.contains("No space left"), "{said}");
     let Some(strace) = program("strace") else { return };
@@ -220,7 +221,7 @@ fn a_limit_of_file_sizes_is_a_full_disk_for_us_and_the_commands_own_affair() {
     assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
     assert!(assert_one_line(&done).contains("File too large"), "{}", stderr(&done));
     assert!(names(folder.path()).is_empty());
-    // With each disposition that it may be started with, the command ends as without us.
+    // With each signal disposition at its start, the command ends as without needless.
     for trap in ["", "trap '' XFSZ; "] {
         let script = |before: &str| {
             format!("{trap}ulimit -f 0; {before} sh -c 'echo x >{}; exit 3'", file.display())
@@ -231,7 +232,7 @@ fn a_limit_of_file_sizes_is_a_full_disk_for_us_and_the_commands_own_affair() {
     }
 }
 
-/// What hostile names and values hold: escape sequences, ends of lines, C1 controls, bidirectional ones.
+/// Contents of hostile names and values: escape sequences, ends of lines, C1 controls, bidirectional ones.
 const HOSTILE: &str = "x\u{1b}[31m\u{1b}[2J\ny\rz\u{9b}31m\u{202e}\u{2066}w";
 
 fn is_clean(text: &str) -> bool {
@@ -278,14 +279,14 @@ fn no_line_of_ours_commands_a_terminal() {
         assert!(is_clean(&assert_one_line(&done)), "{words:?}: {:?}", stderr(&done));
         assert!(is_clean(&stdout(&done)), "{words:?}: {:?}", stdout(&done));
         let Ok(script) = &pty else { continue };
-        // On a terminal, too, whose own ends of lines are \r\n.
+        // On a terminal as well, where lines end in \r\n.
         let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
         let line: Vec<String> = [NEEDLESS].iter().chain(words).map(quoted).collect();
         let shown = command(script).args(["-qec", &line.join(" "), "/dev/null"]).output().unwrap();
         let shown = stdout(&shown).replace("\r\n", "\n");
         assert!(is_clean(&shown), "{words:?}: {shown:?}");
     }
-    // Those of several lines: of a list, and of the parser, which has colours of its own on a terminal.
+    // Messages of several lines: of a list, and of the parser, which has its own colours on a terminal.
     let wrong: [&[&str]; 8] = [
         &["run", "--rule", HOSTILE, "--", "true"],
         &["run", "--fail-on", HOSTILE, "--", "true"],
@@ -339,7 +340,7 @@ fn a_file_system_that_fills_up_leaves_the_old_report() {
     let Some(mounts) = own_mounts() else { return };
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap();
-    // Everything but one block is taken while the command runs; the report wants more.
+    // All but one block of the disk is used while the command runs; the report needs more.
     let script = format!(
         "mount -t tmpfs -o size=64k none {place}; cd {place}; echo old >x.json; \
          {NEEDLESS} run -o x.json -- dd if=/dev/zero of=fill bs=4k count=100; \
@@ -353,7 +354,7 @@ fn a_file_system_that_fills_up_leaves_the_old_report() {
 }
 
 #[test]
-fn the_ending_tells_the_format_and_an_option_overrides_it() {
+fn the_ending_selects_the_format_and_an_option_overrides_it() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("x.json");
     let done = report_to(&json, "echo out; echo err >&2");
@@ -367,6 +368,51 @@ fn the_ending_tells_the_format_and_an_option_overrides_it() {
     assert!(done.status.success() && done.stderr.is_empty());
     assert!(std::fs::read_to_string(&text).unwrap().starts_with('{'));
     assert_eq!(names(folder.path()), ["x.json", "x.txt"]);
+}
+
+#[test]
+fn several_files_get_the_same_observation_each_in_its_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, text) = (folder.path().join("x.json"), folder.path().join("x.txt"));
+    let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
+    let both = needless(&["run", "-o", json, "-o", text, "--", "true"]);
+    assert!(both.status.success() && both.stderr.is_empty(), "{}", stderr(&both));
+    assert!(std::fs::read_to_string(json).unwrap().starts_with('{'));
+    assert!(std::fs::read_to_string(text).unwrap().starts_with("needless: nothing needless"));
+    let done = command(NEEDLESS)
+        .args(["run", "-o", "a.json", "-o", "b.txt", "--format", "json", "--", "touch", "ran"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(assert_one_line(&done).contains("the ending of each file selects its format"));
+    assert_eq!(names(folder.path()), ["x.json", "x.txt"], "nothing ran");
+}
+
+#[test]
+fn the_command_with_its_arguments_is_shown_on_a_terminal_and_nowhere_else() {
+    let (Some(script), Some(sample)) = (program("script"), testee("packagecloud")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.txt");
+    let words = [&*sample, "100", "it's a secret"];
+    // script(1) runs a command line on a terminal of its own.
+    let line = format!("{NEEDLESS} run -- {sample} 100 \"it's a secret\"");
+    let done = command(script)
+        .env_remove("TZ")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let shown = stdout(&done).replace("\r\n", "\n");
+    let next = format!("needless run -- {sample} 100 'it'\\''s a secret'\n");
+    assert!(shown.ends_with(&next) && shown.contains("try:  "), "{shown}");
+    for options in
+        [&["--format", "full"][..], &["--format", "json"], &["-o", file.to_str().unwrap()]]
+    {
+        let args = [&["run"], options, &["--"], &words[..]].concat();
+        let done = command(NEEDLESS).env_remove("TZ").args(args).output().unwrap();
+        let text = stderr(&done) + &std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(text.contains("tz-unset") && !text.contains("secret"), "{text}");
+    }
 }
 
 #[test]
@@ -419,15 +465,15 @@ fn read_writes_to_standard_output_where_that_is_named() {
 #[test]
 fn colours_only_where_they_are_wanted() {
     let Some(sample) = testee("packagecloud") else { return };
-    let told = |options: &[&str], env: &[(&str, &str)]| {
+    let printed = |options: &[&str], env: &[(&str, &str)]| {
         let words = [&["run"], options, &["--", &sample, "10"]].concat();
         stderr(&command(NEEDLESS).args(words).envs(env.iter().copied()).output().unwrap())
     };
-    assert!(!told(&[], &[]).contains('\u{1b}'), "standard error is no terminal");
-    assert!(!told(&[], &[("CLICOLOR_FORCE", "0")]).contains('\u{1b}'));
-    assert!(told(&["--color", "always"], &[]).contains('\u{1b}'));
-    assert!(told(&[], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
-    assert!(!told(&["--color", "never"], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
+    assert!(!printed(&[], &[]).contains('\u{1b}'), "standard error is no terminal");
+    assert!(!printed(&[], &[("CLICOLOR_FORCE", "0")]).contains('\u{1b}'));
+    assert!(printed(&["--color", "always"], &[]).contains('\u{1b}'));
+    assert!(printed(&[], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
+    assert!(!printed(&["--color", "never"], &[("NEEDLESS_COLOR", "always")]).contains('\u{1b}'));
 }
 
 #[test]
@@ -439,7 +485,7 @@ fn root_writes_a_report_wherever_root_may() {
     let folder = tempfile::tempdir().unwrap();
     let backends: &[&str] = if observes_others() { &["ebpf", "ptrace"] } else { &["ptrace"] };
     for backend in backends {
-        // A directory of root's own, one that is closed to its owner, one of another user.
+        // A directory of root, one that is closed to its owner, and one of another user.
         for (name, owner, mode) in
             [("own", 0, 0o700), ("closed", 0, 0o500), ("other", 65534, 0o755)]
         {

@@ -1,4 +1,4 @@
-//! `explain`, `rules`, `doctor`: what needless knows, told without running anything.
+//! `explain`, `rules`, `doctor`: what needless knows without running anything.
 
 mod common;
 use common::*;
@@ -20,6 +20,18 @@ fn rules_lists_every_rule_in_both_formats() {
     let table = stdout(&needless(&["rules"]));
     names.retain(|name| !table.lines().any(|line| line.split(' ').next() == Some(name)));
     assert_eq!(names, Vec::<String>::new(), "not in the table");
+}
+
+/// The sentence, and the table of families: "tz-unset and 6 more".
+#[test]
+fn the_readme_counts_the_rules() {
+    let readme = std::fs::read_to_string("../../README.md").unwrap();
+    let all = rule_names().len();
+    assert!(readme.contains(&format!("`needless rules` lists all {all}.")), "{all}");
+    let more = |line: &str| line.strip_suffix(" more |")?.rsplit_once(" and ")?.1.parse().ok();
+    let by_family: usize = readme.lines().filter_map(more).map(|more: usize| 1 + more).sum();
+    // No family has repeated-question.
+    assert_eq!(by_family + 1, all);
 }
 
 #[test]
@@ -52,7 +64,7 @@ fn explain_says_where_the_rules_are_listed() {
 }
 
 #[test]
-fn doctor_tells_what_can_be_observed_here() {
+fn doctor_reports_what_can_be_observed_here() {
     let done = needless(&["doctor"]);
     assert!(done.stderr.is_empty(), "{}", stderr(&done));
     for check in ["kernel", "ptrace", "yama", "zone", "locale"] {
@@ -69,7 +81,7 @@ fn help_and_version_go_to_standard_output() {
     }
 }
 
-/// What a newcomer types wrongly is answered with what to type.
+/// The answer to a newcomer's mistake says what to type.
 #[test]
 fn mistakes_are_answered_with_what_was_meant() {
     for (words, says, never) in [
@@ -87,6 +99,6 @@ fn mistakes_are_answered_with_what_was_meant() {
         assert!(said.contains(says), "{words:?}: {said}");
         assert!(never.is_empty() || !said.contains(never), "{words:?}: {said}");
     }
-    // Who says nothing gets the help.
+    // Without arguments the help is printed.
     assert!(stderr(&needless(&[])).contains("Usage: needless"));
 }

@@ -1,16 +1,16 @@
-//! `needless preload`: the same output, and nothing asked of the kernel per conversion.
+//! `needless preload`: the same output, and no system call per conversion.
 
 mod common;
 use common::*;
 use std::path::Path;
 use std::sync::Once;
 
-/// The library, made beside the program.
+/// The library, built beside the program.
 fn library() -> &'static Path {
     static BUILT: Once = Once::new();
     let library = Path::new(NEEDLESS).with_file_name("libneedless_localtime.so");
     BUILT.call_once(|| {
-        // No test profile of cargo can build it (see there): its script does.
+        // No test profile of cargo can build it (the script says why), so its script does.
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
         let mut build = std::process::Command::new(script);
@@ -22,7 +22,7 @@ fn library() -> &'static Path {
     Box::leak(library.into_boxed_path())
 }
 
-/// What `words` print alone and under `needless preload`, and what the second asked for nothing.
+/// Compares the output of `words` alone and under `needless preload`; returns the needless calls of both.
 fn compare(words: &[&str]) -> (u64, u64) {
     library();
     let alone = command(words[0]).args(&words[1..]).output().unwrap();
@@ -119,7 +119,7 @@ fn the_environment_is_the_commands_but_for_one_variable() {
         .args(["preload", "--", "date", "+%Z"])
         .output()
         .unwrap();
-    // The loader complains of the other library, after ours.
+    // The loader complains about the other library, which comes after ours.
     assert!(stderr(&done).contains("/nowhere/other.so"), "{}", stderr(&done));
     let show = "cat /proc/self/environ | tr '\\0' '\\n' | grep -E '^(LD_PRELOAD|NEEDLESS_)'";
     let shown = command(NEEDLESS)
@@ -129,7 +129,7 @@ fn the_environment_is_the_commands_but_for_one_variable() {
         .output()
         .unwrap();
     assert_eq!(stdout(&shown).trim_end(), expected);
-    // With --once children have their own C library's functions.
+    // With --once children use the functions of the C library.
     let once = command(NEEDLESS)
         .args(["preload", "--once", "--", "bash", "-c", "bash -c \"$0\"", show])
         .output()

@@ -1,4 +1,4 @@
-//! What every report has, and what none may have.
+//! What every report must contain, and what none may contain.
 
 mod common;
 use common::*;
@@ -83,34 +83,34 @@ fn no_report_has_a_secret() {
 fn a_choice_of_rules_is_said_and_never_passes_for_all_of_them() {
     let Some(sample) = testee("packagecloud") else { return };
     let all = needless_rules::RULES.len();
-    let told = |options: &[&str], format: &str| {
+    let reported = |options: &[&str], format: &str| {
         let words = [&["run", "--format", format], options, &["--", &sample, "10"]].concat();
         stderr(&needless(&words))
     };
     for format in ["full", "concise"] {
-        let other = told(&["--rule", "close-storm"], format);
+        let other = reported(&["--rule", "close-storm"], format);
         assert!(other.contains(&format!("checked: 1 of {all} rules")), "{other}");
-        let without = told(&["--ignore", "tz-unset"], format);
+        let without = reported(&["--ignore", "tz-unset"], format);
         assert!(without.contains("; ignored: tz-unset"), "{without}");
-        let everything = told(&[], format);
+        let everything = reported(&[], format);
         assert!(
             !everything.contains("checked: 1") && !everything.contains("ignored"),
             "{everything}"
         );
-        let found = told(&["--rule", "tz-unset", "--rule", "tz-unset"], format);
+        let found = reported(&["--rule", "tz-unset", "--rule", "tz-unset"], format);
         assert!(found.contains(&format!("1 of {all} rules")), "{found}");
     }
     let chosen = run_with(&["--rule", "close-storm", "--rule", "tz-unset"], &[], &["true"]);
     assert_eq!(chosen["checked"]["rules"], 2);
     assert_eq!(chosen["checked"]["of"], all);
     assert!(run(&[], &["true"])["checked"].is_null());
-    // A choice that leaves nothing is a mistake.
+    // A choice of rules that leaves none is an error.
     for options in [&["--rule", "tz-unset", "--ignore", "tz-unset"][..], &["--rule", "no-rule"]] {
         let done = needless(&[&["run"], options, &["--", "true"]].concat());
         assert_eq!(done.status.code(), Some(2), "{options:?}");
         assert!(!stderr(&done).contains("nothing needless"), "{}", stderr(&done));
     }
-    // Nor does a rule whose facts a log does not have.
+    // A rule whose facts a log lacks is not counted as checked either.
     if program("strace").is_none() {
         return;
     }

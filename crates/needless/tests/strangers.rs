@@ -1,5 +1,5 @@
-//! Reports of strangers: what one says is evidence, never an order. No value and no sentence of it is used, by
-//! `fix` or by `prove`.
+//! Reports written by other users: evidence, never an order. `fix` and `prove` use none of their values and
+//! sentences.
 
 mod common;
 use common::*;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
-/// What the attacker would like to have read at the question.
+/// The text that the attacker wants the user to read before answering.
 const LURE: &str = "Saves 3 opens per start; checked: the same libraries are loaded.";
 
 /// A finding with one remedy, as a report has it, of a process that runs.
@@ -31,7 +31,7 @@ fn written(folder: &Path, findings: &[Value]) -> PathBuf {
     file
 }
 
-/// A process to be helped.
+/// A process to fix.
 struct Running(Child);
 
 impl Running {
@@ -58,7 +58,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs fix and prove with a report; prove's command writes its environment to a file, which is given.
+/// Runs fix and prove with a report; prove's command writes its environment to a file, which is returned.
 fn both(folder: &Path, report: &Path, env: &[(&str, &str)]) -> (Output, Output, String) {
     let report = report.to_str().unwrap();
     let fix = needless(&["fix", report, "--yes"]);
@@ -76,7 +76,7 @@ fn all_of(done: &Output) -> String {
     stdout(done) + &stderr(done)
 }
 
-/// Each of these was once written to /etc/environment, or put into the environment of a command.
+/// Earlier versions wrote each of these to /etc/environment, or into the environment of a command.
 #[test]
 fn no_variable_is_set_as_a_report_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,8 +125,64 @@ fn no_variable_is_set_as_a_report_says() {
     }
 }
 
-/// Options of a rule are its own, added to those that are there; a list loses entries and gets none; a zone is
-/// this machine's. That the report has it otherwise is said.
+/// What a report or a configuration says may be of any length; an error repeats only the beginning and the end.
+#[test]
+fn an_error_does_not_repeat_all_of_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(&[]);
+    for long in ["x".repeat(70_000), "\u{1b}[2J`\" '".repeat(10_000)] {
+        let text = |name: &str, text: String| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+            file.to_str().unwrap().to_owned()
+        };
+        let quoted = json!(long).to_string();
+        let mut files = vec![text("a.json", format!("{{\"schema\": {quoted}}}"))];
+        for (nth, key) in ["findings", "source", "lost", "complete"].into_iter().enumerate() {
+            let wrong = format!("{{\"schema\": \"needless.report/1\", \"{key}\": {quoted}}}");
+            files.push(text(&format!("{nth}.json"), wrong));
+        }
+        for (rule, variable) in
+            [(long.as_str(), "TZ"), ("tz-unset", long.as_str()), ("tz-unset", "TZ")]
+        {
+            let finding = finding(rule, "set_env", variable, &long, &running);
+            let report = written(folder.path(), &[finding]);
+            let copy = folder.path().join(format!("c{}.json", files.len()));
+            std::fs::copy(report, &copy).unwrap();
+            files.push(copy.to_str().unwrap().to_owned());
+        }
+        let mut gone = finding("tz-unset", "set_env", "TZ", "UTC", &running);
+        gone["service"] = json!(format!("{long}.service"));
+        gone["process"]["pid"] = json!(0);
+        gone["whom"][0]["pid"] = json!(0);
+        let report = written(folder.path(), &[gone]);
+        files.push(report.to_str().unwrap().to_owned());
+        for file in &files {
+            let done = needless(&["fix", file, "--diff"]);
+            let said = stderr(&done);
+            assert!(said.len() < 2000 && said.lines().count() <= 3, "{file}: {said}");
+            assert!(!said.contains('\u{1b}'), "{file}: {said}");
+        }
+        for toml in [
+            format!("x = {quoted}"),
+            format!("[[rule]]\nname = {quoted}\ncalls = \"stat\""),
+            format!("[[rule]]\nname = \"a-b\"\ncalls = {quoted}"),
+            format!("[[rule]]\nname = \"a-b\"\ncalls = \"stat\"\npath = {quoted}"),
+            format!("[[ignore]]\nrule = {quoted}\nreason = \"x\""),
+            format!("{quoted} = 1"),
+            format!("ignore = {quoted}"),
+        ] {
+            let file = text("n.toml", toml);
+            let done = needless(&["--config", &file, "rules"]);
+            let said = assert_one_line(&done);
+            assert!(said.len() < 1500, "{said}");
+        }
+    }
+}
+
+/// Options of a rule are its own, added to those that are there; a list loses entries and gets none; a zone
+/// is this machine's. needless says where the report differs.
 #[test]
 fn what_a_rule_advises_is_worked_out_here() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,7 +211,7 @@ fn what_a_rule_advises_is_worked_out_here() {
         assert!(stderr(&prove).contains(&says), "{rule}: {}", stderr(&prove));
         assert!(seen.contains(&format!("{variable}={becomes}\n")), "{rule}: {seen}");
         assert!(!seen.contains("evil"), "{rule}: {seen}");
-        // Started by this test, it has no place of its own: but which change is meant is said.
+        // Started by this test, it has no place; but the message says which change is meant.
         let output = all_of(&fix);
         assert_eq!(fix.status.code(), Some(2), "{rule}: {output}");
         assert!(output.contains(&says), "{rule}: {output}");
@@ -169,7 +225,7 @@ fn what_a_rule_advises_is_worked_out_here() {
     assert!(!seen.contains("Evil") && !stdout(&prove).contains("Evil"), "{seen}");
 }
 
-/// With the way out: whoever knows what is in it makes it their own.
+/// The message names the way out: a user who has read the file can become its owner.
 #[test]
 fn the_report_of_another_is_not_believed() {
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +249,7 @@ fn the_report_of_another_is_not_believed() {
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let its_directory = format!("others may write to {}. ", folder.path().display());
     refused(&report, &its_directory);
-    // However deep it is below: the directories between may be replaced.
+    // At any depth: the directories in between may be replaced.
     let deep = folder.path().join("a/b");
     std::fs::create_dir_all(&deep).unwrap();
     refused(&written(&deep, &[tz()]), &its_directory);
@@ -222,7 +278,7 @@ fn the_report_of_another_is_not_believed() {
         return;
     }
     refused(&report, "it belongs to user 65534");
-    // In a sticky directory everybody replaces their own.
+    // In a sticky directory users replace only their own files.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
@@ -234,7 +290,7 @@ fn the_report_of_another_is_not_believed() {
     assert!(!stderr(&fix).contains("not trusted"), "{}", stderr(&fix));
 }
 
-/// With a list, the bits of the group say what anybody in it may do, whoever the group is.
+/// With an access control list, the bits of the group are the limit for all of its entries.
 #[test]
 fn access_control_lists_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -245,22 +301,22 @@ fn access_control_lists_are_read() {
     std::fs::set_permissions(&report, PermissionsExt::from_mode(0o664)).unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o775)).unwrap();
     assert!(!said().contains("not trusted"), "{}", said());
-    if needed(let_nobody_write(folder.path())).is_none() {
+    if needed(grant_write_to_user_nobody(folder.path())).is_none() {
         return;
     }
     let why = format!("others may write to {}. ", folder.path().display());
     assert!(said().contains(&why), "{}", said());
     let closed = tempfile::tempdir().unwrap();
     let report = written(closed.path(), &[finding("tz-unset", "set_env", "TZ", "UTC", &running)]);
-    let_nobody_write(&report).unwrap();
+    grant_write_to_user_nobody(&report).unwrap();
     let said = || stderr(&needless(&["fix", report.to_str().unwrap(), "--yes"]));
     assert!(said().contains("not trusted: others may write to it. "), "{}", said());
-    // What the list gives is limited by its mask.
+    // The mask limits the rights of the list.
     std::fs::set_permissions(&report, PermissionsExt::from_mode(0o644)).unwrap();
     assert!(!said().contains("not trusted"), "{}", said());
 }
 
-/// An id is given to another process in time, also one of the same program.
+/// The kernel reuses a process id, perhaps for the same program.
 #[test]
 fn a_process_that_came_later_is_another() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,19 +9,19 @@ use std::process::Output;
 /// Prints everything that sudo would change.
 const SHOW: &str = "id; echo; env | grep -v -e '^_=' -e '^NEEDLESS_' | sort; echo; umask; ulimit -n; ulimit -c; pwd";
 
-/// How sudo is set up on most machines, and so that it becomes the command itself (sudoers(5)): nothing of
-/// it is left among the ancestors, then.
+/// How sudo is set up on most machines, and so that it becomes the command itself (sudoers(5)): then sudo is
+/// not among the ancestors.
 const STAYS: &str = "";
 const EXECUTES: &str = "Defaults:nobody !pam_session,!pam_setcred,!use_pty\n";
 
-/// Runs `script` as nobody, who may use sudo there and only there; `None`, and said, without the
-/// means.
+/// Runs `script` as the user `nobody`, who may use sudo there and only there; `None`, and the test counts as
+/// skipped, where this is not possible.
 fn as_nobody(folder: &Path, script: &str) -> Option<Output> {
     as_nobody_with(STAYS, folder, script)
 }
 
 fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output> {
-    // Only root can let somebody use sudo for a moment.
+    // Only root can give a user the right to use sudo for the test.
     root()?;
     program("sudo")?;
     program("setpriv")?;
@@ -41,7 +41,7 @@ fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output>
     Some(command.env("MINE", "1").env("TZ", "Europe/Athens").output().unwrap())
 }
 
-/// A folder that nobody may write to and pass through.
+/// A folder that the user `nobody` may enter and write to.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
@@ -105,7 +105,7 @@ fn behind_sudo_needless_keeps_what_it_takes_to_write_as_the_caller() {
     assert_eq!(folder.path().join("report.json").metadata().unwrap().uid(), 65534);
 }
 
-/// Ways in which sudo is not our parent, `CMD` standing for us.
+/// Ways in which sudo is not the parent of needless; `CMD` stands for needless.
 const WAYS: [&str; 8] = [
     "sudo -n CMD",
     "sudo -n timeout 60 CMD",
@@ -123,7 +123,7 @@ fn behind_other_programs_the_command_is_the_callers_too() {
     copy(NEEDLESS, &folder.path().join("needless"));
     for defaults in [STAYS, EXECUTES] {
         for way in WAYS {
-            // Root has run sudo in between: where that leaves no trace, nobody is known, and it is said.
+            // Root has run sudo in between: where that leaves no trace, the user is not known, and that is reported.
             let traceless = defaults == EXECUTES && way.matches("sudo").count() > 1;
             let script = way.replace("CMD", "./needless run -o report.json -- id");
             let Some(done) = as_nobody_with(defaults, folder.path(), &script) else { return };
@@ -132,9 +132,12 @@ fn behind_other_programs_the_command_is_the_callers_too() {
                 assert!(stdout(&done).contains("65534") || said.contains("--as"), "{way}: {said}");
                 continue;
             }
-            let told = (stdout(&done), stderr(&done));
-            assert!(told.0.starts_with("uid=65534(nobody) gid=65534"), "{defaults}{way}: {told:?}");
-            assert!(!told.0.contains("(root)"), "{defaults}{way}: {told:?}");
+            let printed = (stdout(&done), stderr(&done));
+            assert!(
+                printed.0.starts_with("uid=65534(nobody) gid=65534"),
+                "{defaults}{way}: {printed:?}"
+            );
+            assert!(!printed.0.contains("(root)"), "{defaults}{way}: {printed:?}");
             let report = folder.path().join("report.json");
             assert_eq!(report.metadata().unwrap().uid(), 65534, "{defaults}{way}");
             std::fs::remove_file(report).unwrap();
@@ -146,7 +149,7 @@ fn behind_other_programs_the_command_is_the_callers_too() {
 fn whatever_runs_a_command_runs_it_as_the_caller() {
     let folder = folder();
     copy(NEEDLESS, &folder.path().join("needless"));
-    // Any library will do: who loads it is what matters.
+    // Any library will do; the test is about who loads it.
     let any = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib/libm.so.6"];
     let any = any.into_iter().find(|file| Path::new(file).exists());
     copy(any.expect("a C library"), &folder.path().join("libneedless_localtime.so"));
@@ -189,7 +192,7 @@ fn what_was_set_behind_sudo_reaches_the_command() {
 fn root_without_a_trace_of_sudo_is_asked_whose_the_command_is() {
     let folder = folder();
     copy(NEEDLESS, &folder.path().join("needless"));
-    // As in a container: no ancestor can be seen, and SUDO_UID is there.
+    // As in a container: no ancestor is visible, and SUDO_UID is set.
     let script = |words: &str| format!("sudo -n unshare -pf --mount-proc ./needless {words}");
     let run = |words: &str| as_nobody(folder.path(), &script(words));
     let Some(refused) = run("run -- id -u") else { return };
@@ -233,9 +236,9 @@ fn as_gives_the_users_groups_home_and_files() {
                   sh -c 'id; echo \\$HOME \\$USER \\$SUDO_UID'; stat -c %U r.json\"; \
                   id daemon; echo ~daemon daemon; echo daemon";
     let Some(done) = as_nobody(folder.path(), script) else { return };
-    let told = stdout(&done);
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[..3], lines[3..], "{told}{}", stderr(&done));
+    let printed = stdout(&done);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[..3], lines[3..], "{printed}{}", stderr(&done));
 }
 
 #[test]
@@ -252,14 +255,14 @@ fn in_a_shell_of_roots_the_command_is_roots_and_that_is_said() {
             script.display()
         );
         let Some(done) = as_nobody_with(defaults, folder.path(), &words) else { return };
-        let told = stdout(&done);
-        assert!(told.ends_with("\n0\n"), "{defaults}{told:?}{}", stderr(&done));
-        let said = told.contains("this is a root shell that another user started");
-        assert_eq!(said, says, "{defaults}{options}: {told}");
+        let printed = stdout(&done);
+        assert!(printed.ends_with("\n0\n"), "{defaults}{printed:?}{}", stderr(&done));
+        let said = printed.contains("this is a root shell that another user started");
+        assert_eq!(said, says, "{defaults}{options}: {printed}");
     }
 }
 
-/// A sudo that becomes the command and what removes the traces that it leaves, `CMD` standing for us.
+/// A sudo that becomes the command and what removes the traces that it leaves, `CMD` stands for needless.
 const SCRUBBED: [&str; 6] = [
     "sudo -n env -i CMD",
     "sudo -n env -u SUDO_UID -u SUDO_GID CMD",
@@ -313,6 +316,37 @@ fn a_command_is_not_roots_because_who_ran_sudo_has_ended() {
     }
 }
 
+/// Neither sudo nor its variables are left, but the kernel knows who logged in.
+#[test]
+fn a_command_is_not_roots_in_another_users_session() {
+    if root().is_none() || program("setsid").is_none() {
+        return;
+    }
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    let with = |uid: &str, words: &str| {
+        let script = format!(
+            "echo {uid} >/proc/self/loginuid && [ $(cat /proc/self/loginuid) = {uid} ] || exit 77
+             env -u SUDO_UID -u SUDO_GID -u SUDO_USER setsid --wait ./needless run -o /dev/null {words} -- id -u"
+        );
+        command("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap()
+    };
+    let first = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let here = with("65534", "");
+    if here.status.code() == Some(77) || first.to_str() != Some("pid:[4026531836]") {
+        let why = "setting the login user needs the right to it, on the machine itself";
+        needless_fixtures::needed::<()>(Err(why.into()));
+        return;
+    }
+    assert_eq!(stdout(&here), "65534\n", "{}", stderr(&here));
+    assert_eq!(stdout(&with("65534", "--as-root")), "0\n");
+    assert_eq!(stdout(&with("0", "")), "0\n");
+    let unknown = with("64999", "");
+    assert_eq!(unknown.status.code(), Some(125), "{}", stdout(&unknown));
+    let line = assert_one_line(&unknown);
+    assert!(line.contains("64999") && line.contains("--as USER"), "{line}");
+}
+
 #[test]
 fn a_number_of_no_user_is_refused_in_a_plain_line() {
     let folder = folder();
@@ -350,7 +384,7 @@ fn behind_su_and_in_a_user_namespace_root_is_its_own_caller() {
          session optional pam_permit.so\\n' > pam; \
          sudo -n mount --bind pam /etc/pam.d/su; su -c '{cmd}'"
     );
-    // The users outside it all have one number there, nobody's.
+    // Inside it all outside users have one number, that of the user `nobody`.
     let namespace = format!("unshare -Ur {cmd}");
     let made = as_nobody(folder.path(), "unshare -Ur true");
     let made = made.is_some_and(|done| done.status.success());
@@ -361,6 +395,28 @@ fn behind_su_and_in_a_user_namespace_root_is_its_own_caller() {
         let Some(done) = as_nobody(folder.path(), &script) else { return };
         assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), ("0\n", ""), "{script}");
     }
+}
+
+/// sudo drops a TZ that is a path outside the zones: the command of root must not get it back.
+#[test]
+fn where_root_runs_sudo_the_command_gets_what_sudo_gives() {
+    if root().is_none() || program("sudo").is_none() {
+        return;
+    }
+    let under = |words: &[&str]| {
+        let mut sudo = command("sudo");
+        sudo.arg("-n").args(words).args(["sh", "-c", SHOW]);
+        let done = sudo.env("TZ", ":/etc/localtime").env("MINE", "1").output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        // The command line differs.
+        let text = stdout(&done);
+        let kept = text.lines().filter(|line| !line.starts_with("SUDO_COMMAND="));
+        kept.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plain = under(&[]);
+    assert_eq!(under(&[NEEDLESS, "run", "-o", "/dev/null", "--"]), plain);
+    let script = format!("exec {NEEDLESS} run -o /dev/null -- \"$@\"");
+    assert_eq!(under(&["sh", "-c", &script, "sh"]), plain);
 }
 
 #[test]
@@ -382,12 +438,16 @@ fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
     ] {
         let script = format!("sudo -n ./needless {words}");
         let Some(done) = as_nobody(folder.path(), &script) else { return };
-        let told = stdout(&done) + &stderr(&done);
-        assert!(!told.contains("TOPSECRET"), "{words}: {told}");
-        assert!(!done.status.success() && told.contains("ermission denied"), "{words}: {told}");
+        let printed = stdout(&done) + &stderr(&done);
+        assert!(!printed.contains("TOPSECRET"), "{words}: {printed}");
+        assert!(
+            !done.status.success() && printed.contains("ermission denied"),
+            "{words}: {printed}"
+        );
         assert_one_line(&done);
     }
-    // What is found is root's file, and believed for that, in a directory that only the caller may write to.
+    // The file belongs to root and is trusted for that reason, in a directory that only the caller may write
+    // to.
     std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let found = "ln -s secret needless.toml; sudo -n ./needless rules; rm needless.toml";

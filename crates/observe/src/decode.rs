@@ -11,7 +11,7 @@ pub(crate) const STUB: u64 = 20;
 
 /// A call instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum CallTarget {
     /// To this address.
     To(u64),
     /// To where the pointer at this address leads.
@@ -22,7 +22,7 @@ pub(crate) enum Call {
 
 /// The call instruction that ends at `end`, whose last bytes are `code`. `None` where `code` does not end with a call:
 /// `end` is not a return address then.
-pub(crate) fn call_before(machine: Architecture, code: &[u8], end: u64) -> Option<Call> {
+pub(crate) fn call_before(machine: Architecture, code: &[u8], end: u64) -> Option<CallTarget> {
     match machine {
         Architecture::X86_64 => x86_64_call(code, end),
         Architecture::Aarch64 => aarch64_call(code, end),
@@ -40,14 +40,14 @@ pub(crate) fn stub(machine: Architecture, code: &[u8], start: u64) -> Option<u64
 }
 
 /// Intel SDM vol. 2A, "CALL": E8 with a distance, FF /2 with an operand.
-fn x86_64_call(code: &[u8], end: u64) -> Option<Call> {
+fn x86_64_call(code: &[u8], end: u64) -> Option<CallTarget> {
     let distance = || signed(code.get(code.len().checked_sub(4)?..)?);
     let back = |n: usize| code.len().checked_sub(n).map(|i| code[i]);
     if back(6) == Some(0xff) && back(5) == Some(0x15) {
-        return Some(Call::Through(end.wrapping_add(distance()?)));
+        return Some(CallTarget::Through(end.wrapping_add(distance()?)));
     }
     if back(5) == Some(0xe8) {
-        return Some(Call::To(end.wrapping_add(distance()?)));
+        return Some(CallTarget::To(end.wrapping_add(distance()?)));
     }
     // The byte after FF says how many follow: mode (two bits), 2 (three), register (three).
     let computed = [2, 3, 4, 6, 7].into_iter().any(|length| {
@@ -62,7 +62,7 @@ fn x86_64_call(code: &[u8], end: u64) -> Option<Call> {
         };
         operand >> 3 & 7 == 2 && length == 2 + follow
     });
-    computed.then_some(Call::Computed)
+    computed.then_some(CallTarget::Computed)
 }
 
 /// `jmp *slot(%rip)`, after what marks a branch target (endbr64), numbers the stub (mov to r11d,
@@ -79,15 +79,15 @@ fn x86_64_stub(code: &[u8], start: u64) -> Option<u64> {
 }
 
 /// Arm ARM, "BL", "BLR" and its authenticated forms.
-fn aarch64_call(code: &[u8], end: u64) -> Option<Call> {
+fn aarch64_call(code: &[u8], end: u64) -> Option<CallTarget> {
     let call = word(code, code.len().checked_sub(4)?)?;
     if call >> 26 == 0b10_0101 {
         // 26 bits, signed, in words.
         let distance = i64::from((call << 6) as i32 >> 6) * 4;
-        return Some(Call::To(end.wrapping_sub(4).wrapping_add_signed(distance)));
+        return Some(CallTarget::To(end.wrapping_sub(4).wrapping_add_signed(distance)));
     }
     let blr = call & 0xffff_fc1f == 0xd63f_0000 || call & 0xfeff_f800 == 0xd63f_0800;
-    blr.then_some(Call::Computed)
+    blr.then_some(CallTarget::Computed)
 }
 
 /// `adrp x16, page; ldr x17, [x16, offset]`, after `bti c` in hardened programs.
@@ -120,15 +120,15 @@ mod tests {
     use super::*;
     use Architecture::{Aarch64, X86_64};
 
-    fn x86(code: &[u8]) -> Option<Call> {
+    fn x86(code: &[u8]) -> Option<CallTarget> {
         call_before(X86_64, code, 0x1000)
     }
 
     #[test]
     fn x86_64_calls() {
-        assert_eq!(x86(&[0x90, 0x90, 0xe8, 0x10, 0, 0, 0]), Some(Call::To(0x1010)));
-        assert_eq!(x86(&[0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff]), Some(Call::To(0xff0)));
-        assert_eq!(x86(&[0x90, 0xff, 0x15, 0, 1, 0, 0]), Some(Call::Through(0x1100)));
+        assert_eq!(x86(&[0x90, 0x90, 0xe8, 0x10, 0, 0, 0]), Some(CallTarget::To(0x1010)));
+        assert_eq!(x86(&[0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff]), Some(CallTarget::To(0xff0)));
+        assert_eq!(x86(&[0x90, 0xff, 0x15, 0, 1, 0, 0]), Some(CallTarget::Through(0x1100)));
         for computed in [
             &[0xff, 0xd0][..],               // *%rax
             &[0x41, 0xff, 0xd4],             // *%r12
@@ -139,7 +139,7 @@ mod tests {
             &[0xff, 0x94, 0x24, 0, 1, 0, 0], // *256(%rsp)
             &[0xff, 0x14, 0xc3],             // *(%rbx,%rax,8)
         ] {
-            assert_eq!(x86(computed), Some(Call::Computed), "{computed:x?}");
+            assert_eq!(x86(computed), Some(CallTarget::Computed), "{computed:x?}");
         }
         for other in [&[0x90; 7][..], &[0xff, 0xe0], &[0xff, 0x25, 0, 0, 0, 0], &[0xe8], &[]] {
             assert_eq!(x86(other), None, "{other:x?}");
@@ -163,10 +163,10 @@ mod tests {
         let a64 = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
         // bl .-16, bl .+8, blr x8, blraaz x8, ret
         let call = |word| call_before(Aarch64, &a64(&[word]), 0x1004);
-        assert_eq!(call(0x97ff_fffc), Some(Call::To(0xff0)));
-        assert_eq!(call(0x9400_0002), Some(Call::To(0x1008)));
-        assert_eq!(call(0xd63f_0100), Some(Call::Computed));
-        assert_eq!(call(0xd63f_091f), Some(Call::Computed));
+        assert_eq!(call(0x97ff_fffc), Some(CallTarget::To(0xff0)));
+        assert_eq!(call(0x9400_0002), Some(CallTarget::To(0x1008)));
+        assert_eq!(call(0xd63f_0100), Some(CallTarget::Computed));
+        assert_eq!(call(0xd63f_091f), Some(CallTarget::Computed));
         assert_eq!(call(0xd65f_03c0), None);
         // adrp x16, +0x1f000; ldr x17, [x16, #0xfb8]
         let plain = [0xf000_00f0, 0xf947_de11];

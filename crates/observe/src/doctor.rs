@@ -41,6 +41,18 @@ impl HostCheck {
         HostCheck { name, state, says: says.into(), remedy: None }
     }
 
+    fn good(name: &'static str, says: impl Into<String>) -> HostCheck {
+        HostCheck::new(name, CheckState::Good, says)
+    }
+
+    fn bad(name: &'static str, says: impl Into<String>) -> HostCheck {
+        HostCheck::new(name, CheckState::Bad, says)
+    }
+
+    fn info(name: &'static str, says: impl Into<String>) -> HostCheck {
+        HostCheck::new(name, CheckState::Info, says)
+    }
+
     fn remedy(self, command: impl Into<String>) -> HostCheck {
         HostCheck { remedy: Some(command.into()), ..self }
     }

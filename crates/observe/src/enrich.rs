@@ -1,9 +1,12 @@
 //! Facts of the host that rules need, looked up after the run and only if the run has to do with them.
 
-use crate::{assigned, locale};
-use needless_host::{Roots, fill_libcs, measure_call_costs, read_zone};
+use crate::{assigned, directories, locale_probe};
+use needless_host::{Roots, fill_libcs, is_zone, measure_call_costs, measure_page_cost, read_zone};
 use needless_model::{ArgClass, Env, Fact, ProcId, Profile, Query, Row, Target};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// At most this many files that TZ names are read.
+const ZONE_FILES: usize = 256;
 
 /// At most this many names of locales are tried on the host. Each takes a tenth of a second.
 const LOCALES: usize = 4;
@@ -15,15 +18,27 @@ pub fn enrich(profile: &mut Profile, roots: &Roots) {
     machine(profile, roots);
 }
 
-/// Adds variables that scripts assign, the time zone if any program read one, locales that were searched for and not
+/// Adds variables that scripts assign, what listed directories hold, the time zone if any program read one, locales that were searched for and not
 /// found, the clock source if any program asked the kernel for the time, and the cost of calls.
 pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
     assigned::fill(profile, roots);
+    directories::fill(profile);
+    profile.host.zone_files = zone_files(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);
     locales(profile);
     profile.host.clock_source = clock_source(profile);
-    profile.host.costs = Some(measure_call_costs());
+    let mut costs = measure_call_costs();
+    /// Fewer bytes, given back by all processes together, are no finding.
+    const MUCH: u64 = 16 << 20;
+    let given_back = profile.processes.iter().filter_map(|process| process.given_back);
+    if given_back.fold(0, u64::saturating_add) > MUCH {
+        costs.page_ns = measure_page_cost();
+    }
+    profile.host.costs = Some(costs);
+    if profile.facts.has(Fact::KernelTime) {
+        profile.host.mounts = needless_host::mounts();
+    }
 }
 
 /// The kernel's clock source, if any program asked the kernel for the time.
@@ -34,6 +49,30 @@ fn clock_source(profile: &Profile) -> Option<String> {
     }
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     std::fs::read_to_string(source).ok().map(|name| name.trim().to_owned())
+}
+
+/// Whether the files are zones that programs opened because TZ names them, and those of the same names where glibc
+/// looks without TZDIR.
+pub(crate) fn zone_files(profile: &Profile, roots: &Roots) -> BTreeMap<String, bool> {
+    let mut paths = BTreeSet::new();
+    for row in profile.rows.iter().filter(|row| row.query == Query::Open) {
+        let process = profile.process(row.process);
+        let Some(name) = process.env.value("TZ").filter(|_| process.shares_root) else { continue };
+        let name = name.strip_prefix(':').unwrap_or(name);
+        let path = profile.path(row);
+        let named = path == name || path.strip_suffix(name).is_some_and(|dir| dir.ends_with('/'));
+        if name.is_empty() || !named || paths.len() >= ZONE_FILES {
+            continue;
+        }
+        if matches!(row.target, Target::Path(_)) {
+            paths.insert(path.to_owned());
+        }
+        if !name.starts_with('/') {
+            paths.insert(format!("/usr/share/zoneinfo/{name}"));
+        }
+    }
+    let known = |path: String| Some((is_zone(roots.own(), &path)?, path));
+    paths.into_iter().filter_map(known).map(|(zone, path)| (path, zone)).collect()
 }
 
 fn zones(profile: &mut Profile, roots: &Roots) {
@@ -65,7 +104,7 @@ fn locales(profile: &mut Profile) {
         return;
     }
     let tried = names.iter().take(LOCALES);
-    let probes: Vec<_> = tried.filter_map(|name| locale::probe(name)).collect();
+    let probes: Vec<_> = tried.filter_map(|name| locale_probe::probe(name)).collect();
     if probes.is_empty() {
         return;
     }
@@ -178,6 +217,25 @@ mod tests {
         enrich(&mut silent, &roots);
         assert!(silent.host.zone.is_none() && !silent.facts.has(Fact::HostZone));
         assert!(silent.host.costs.is_some());
+    }
+
+    #[test]
+    fn a_file_that_tz_names_is_a_zone_or_not() {
+        let roots = Roots::new(Vec::new()).unwrap();
+        let files = |tz, path| zone_files(&failing(&[("TZ", tz)], &[path]), &roots);
+        let here = |path: &str| is_zone(roots.own(), path);
+        let nowhere = files("Europe/Nowhere", "/gone/Europe/Nowhere");
+        let default = "/usr/share/zoneinfo/Europe/Nowhere".to_owned();
+        assert_eq!(
+            nowhere.into_iter().collect::<Vec<_>>(),
+            [("/gone/Europe/Nowhere".to_owned(), false), (default, false)]
+        );
+        assert_eq!(files(":/etc/passwd", "/etc/passwd").get("/etc/passwd"), Some(&false));
+        assert_eq!(files("/etc", "/etc").get("/etc"), Some(&false), "a directory");
+        let utc = "/usr/share/zoneinfo/UTC";
+        assert_eq!(files("UTC", utc).get(utc).copied(), here(utc));
+        assert!(files("UTC", "/etc/hosts").is_empty(), "TZ does not name it");
+        assert_eq!(here("/dev/null"), None, "only regular files are read");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An ELF file that was mapped into a process, with what unwinding and symbol lookup need.
 
-use crate::decode::{self, Call};
+use crate::decode::{self, CallTarget};
 use object::elf::{R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT};
 use object::{
     Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A section that unwinding reads, with its address in the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub(crate) struct FrameSection {
     pub(crate) address: u64,
     pub(crate) data: Arc<[u8]>,
 }
@@ -25,8 +25,8 @@ pub(crate) struct Elf {
     file: Arc<File>,
     machine: Architecture,
     loads: Vec<Load>,
-    pub(crate) eh_frame: Option<Section>,
-    pub(crate) eh_frame_hdr: Option<Section>,
+    pub(crate) eh_frame: Option<FrameSection>,
+    pub(crate) eh_frame_hdr: Option<FrameSection>,
     names: OnceCell<Names>,
 }
 
@@ -66,7 +66,7 @@ impl Elf {
         });
         let section = |name| {
             let section = elf.section_by_name(name)?;
-            Some(Section { address: section.address(), data: section.data().ok()?.into() })
+            Some(FrameSection { address: section.address(), data: section.data().ok()?.into() })
         };
         let (loads, eh_frame, eh_frame_hdr) =
             (loads.collect(), section(".eh_frame"), section(".eh_frame_hdr"));
@@ -99,17 +99,19 @@ impl Elf {
     }
 
     /// The call that returns to `address`; `None` where the bytes before it are not a call.
-    pub(crate) fn call_before(&self, address: u64) -> Option<Call> {
+    pub(crate) fn call_before(&self, address: u64) -> Option<CallTarget> {
         let code = self.code(address.checked_sub(decode::CALL)?, decode::CALL)?;
         decode::call_before(self.machine, &code, address)
     }
 
     /// The library function that a call reaches through the PLT or through a pointer that the loader fills in.
-    pub(crate) fn callee(&self, call: Call) -> Option<&str> {
+    pub(crate) fn callee(&self, call: CallTarget) -> Option<&str> {
         let slot = match call {
-            Call::Through(slot) => slot,
-            Call::To(start) => decode::stub(self.machine, &self.code(start, decode::STUB)?, start)?,
-            Call::Computed => return None,
+            CallTarget::Through(slot) => slot,
+            CallTarget::To(start) => {
+                decode::stub(self.machine, &self.code(start, decode::STUB)?, start)?
+            }
+            CallTarget::Computed => return None,
         };
         self.names().slots.get(&slot).map(String::as_str)
     }

@@ -2,7 +2,7 @@
 //! process, without calls.
 
 use crate::run::Failure;
-use crate::{Caller, launch, locale};
+use crate::{Caller, launch, locale_probe};
 use needless_host::{Roots, ancestry, fill_libcs, read_zone};
 use needless_model::{Env, LocaleProbe, ProcId, Process, Profile, Spawn, Value, WatchList, status};
 use std::collections::{BTreeMap, HashMap};
@@ -36,9 +36,10 @@ impl Now {
         let value = if me.initial.is_known() { &me.initial } else { &me.live };
         process.env = with(process.env, variable, value);
         process.shares_root = me.shares_root;
-        let other = match me.shares_root {
-            true => None,
-            false => i32::try_from(pid).ok().and_then(needless_host::open_root),
+        let other = if me.shares_root {
+            None
+        } else {
+            i32::try_from(pid).ok().and_then(needless_host::open_root)
         };
         let roots = Roots::new(other.map(|root| (ProcId(0), root)).into_iter().collect());
         self.look(process, variable, &roots.map_err(|error| format!("/: {error}"))?)
@@ -60,7 +61,8 @@ impl Now {
         process.exe = Some(program.to_string_lossy().into_owned());
         let all = launch.env.unwrap_or_else(|| std::env::vars_os().collect());
         let watched = all.iter().filter_map(|(name, value)| {
-            let name = self.watch.find(name.as_bytes())?;
+            let asked = Some(variable).filter(|variable| name.as_bytes() == variable.as_bytes());
+            let name = self.watch.find(name.as_bytes()).or(asked)?;
             Some((name.to_owned(), value.to_string_lossy().into_owned()))
         });
         process.env = Env::Known(watched.collect());
@@ -90,16 +92,17 @@ impl Now {
             roots.of(&now, ProcId(0)).ok_or("its root directory is closed to this user")?;
         if variable == "TZ" {
             let zone = read_zone(root);
-            match now.processes[0].shares_root {
-                true => now.host.zone = Some(zone),
-                false => now.host.other_zones.push((ProcId(0), zone)),
+            if now.processes[0].shares_root {
+                now.host.zone = Some(zone)
+            } else {
+                now.host.other_zones.push((ProcId(0), zone))
             }
         }
         let is_locale = variable == "LANG" || variable.starts_with("LC_");
         if let Some(name) =
             value.filter(|name| is_locale && !name.is_empty() && !name.contains('/'))
         {
-            let tried = self.tried.entry(name).or_insert_with_key(|name| locale::probe(name));
+            let tried = self.tried.entry(name).or_insert_with_key(|name| locale_probe::probe(name));
             now.host.locales.extend(tried.clone());
         }
         Ok(now)

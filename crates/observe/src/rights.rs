@@ -35,9 +35,10 @@ impl Rights {
     pub(crate) fn observe(self) -> Result<()> {
         // Before Linux 5.19 each read of a map needs CAP_BPF or CAP_SYS_ADMIN. The others are for /proc and files of
         // other users' processes, and for signals that are passed on to a command of another user.
-        let bpf = match capabilities(None)?.permitted.contains(CapabilitySet::BPF) {
-            true => CapabilitySet::BPF,
-            false => CapabilitySet::SYS_ADMIN,
+        let bpf = if capabilities(None)?.permitted.contains(CapabilitySet::BPF) {
+            CapabilitySet::BPF
+        } else {
+            CapabilitySet::SYS_ADMIN
         };
         let others = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
         self.keep(bpf | others | CapabilitySet::KILL)

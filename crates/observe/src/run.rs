@@ -34,7 +34,7 @@ pub struct ObserveOptions {
     pub backend: BackendChoice,
     /// Measure the kernel time of each call: eBPF only.
     pub latency: bool,
-    /// Count every call, not only those that rules need.
+    /// With ptrace: stop at every call, not only at those that rules need. eBPF always counts every call.
     pub all: bool,
     /// Variables that may be read from an environment; no other is.
     pub watch: WatchList,

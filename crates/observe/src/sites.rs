@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_c_runtime_is_told_from_the_rest() {
+    fn the_c_runtime_is_distinguished_from_the_rest() {
         for name in [
             "libc.so.6",
             "libc-2.31.so",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_of_go_is_told_from_programs() {
+    fn the_library_of_go_is_distinguished_from_programs() {
         for library in [
             "os.Stat",
             "internal/runtime/syscall.Syscall6",

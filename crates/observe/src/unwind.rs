@@ -76,7 +76,7 @@ fn registers(stack: &Stack) -> UnwindRegsNative {
 }
 
 fn to_framehop(module: &Module, elf: &Elf, bias: u64) -> framehop::Module<Arc<[u8]>> {
-    let range = |section: &crate::module::Section| {
+    let range = |section: &crate::module::FrameSection| {
         section.address..section.address + section.data.len() as u64
     };
     let sections = ExplicitModuleSectionInfo {

@@ -91,11 +91,11 @@ pub fn window(
     finish(observed, options)
 }
 
-/// Whom to follow.
+/// The processes to follow.
 enum Chosen {
     Everyone,
     Processes(Vec<u32>),
-    /// Whoever is in this control group: asked again and again, for processes join.
+    /// The processes in this control group: listed again and again, because processes join.
     Group(PathBuf),
 }
 

@@ -18,7 +18,7 @@ fn calls(check: &HostCheck) -> u64 {
 }
 
 #[test]
-fn doctor_tells_the_truth_of_this_machine() {
+fn what_doctor_reports_is_true_of_this_machine() {
     let checks = doctor();
     for check in &checks {
         assert!(!check.says.is_empty() && !check.says.contains('\n'), "{check:?}");

@@ -113,7 +113,7 @@ fn every_layout_of_a_dynamic_program_names_the_call() {
 }
 
 #[test]
-fn the_function_called_is_told_from_its_neighbours() {
+fn the_called_function_is_distinguished_from_its_neighbours() {
     let scratch = Scratch::new();
     let program = scratch.build("cc", ASKING, &["-O2"]);
     for function in ["localtime", "mktime", "strftime", "tzset", "ctime"] {
@@ -188,7 +188,7 @@ func main() {
     assert!(build("-ldflags=-s -w").unwrap().success());
     assert!(
         sites(&run(&program, &[])).is_empty(),
-        "stripped: nothing tells where its library ends"
+        "stripped: no symbol shows where its library ends"
     );
 }
 

@@ -1,6 +1,6 @@
 //! The whole measurement, step by step.
 
-use crate::judge::{Evidence, judge};
+use crate::judge::{ProofEvidence, judge};
 use crate::predict::predictions;
 use crate::run::{Behaviour, CommandIo, SIGINT, ended, timed, wait};
 use crate::variants::{Variants, padding};
@@ -59,16 +59,6 @@ pub enum ProveStep {
     Pairs(usize, Duration),
 }
 
-/// The result of a measurement.
-pub struct ProveOutput {
-    /// The proof.
-    pub proof: Proof,
-    /// The calls of the command without the change.
-    pub before: Profile,
-    /// Its calls with the change; `None` if the measurement ended before that.
-    pub after: Option<Profile>,
-}
-
 /// Runs `words` with and without `changes`. Ctrl-C during the pairs ends it early, with a proof from the pairs
 /// so far; so does a failure after the first pair, which the proof then names. To be called while this process has
 /// one thread.
@@ -82,7 +72,7 @@ pub fn prove(
     changes: &[Change],
     options: &ProveOptions,
     progress: &mut dyn FnMut(ProveStep),
-) -> Result<ProveOutput, ProveError> {
+) -> Result<Proof, ProveError> {
     let launch = needless_observe::launch(words, caller)?;
     let runner = Runner {
         variants: Variants::new(launch.clone(), changes)?,
@@ -92,7 +82,7 @@ pub fn prove(
         options,
     };
     let mut random = Random::new(options.seed);
-    let mut evidence = Evidence::default();
+    let mut evidence = ProofEvidence::default();
 
     // The first run may leave files that later runs use, so it is counted apart.
     progress(ProveStep::Counting(Variant::Before));
@@ -114,27 +104,27 @@ pub fn prove(
         proof.outcome = needless_model::Outcome::Differs(format!(
             "without the change too it does not do the same in each run: {how}"
         ));
-        return Ok(ProveOutput { proof, before, after: None });
+        return Ok(proof);
     }
     // So may the first run with the change: it is not counted.
     progress(ProveStep::Warming);
     if let Some(how) = runner.warm(Variant::After, options.warmup.max(1), &expected, &mut random)? {
         proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
-        return Ok(ProveOutput { proof, before, after: None });
+        return Ok(proof);
     }
     progress(ProveStep::Counting(Variant::After));
     let (after, behaviour) = runner.count(Variant::After)?;
     proof.predictions = predictions(&before, &after, changes, &options.declared);
     if let Some(how) = expected.difference(&behaviour) {
         proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
-        return Ok(ProveOutput { proof, before, after: Some(after) });
+        return Ok(proof);
     }
     evidence.after.push(after.totals.calls);
     let snapshots = (Snapshot::of(&before, ""), Snapshot::of(&after, ""));
     proof.rows = changed_rows(&snapshots.0, &snapshots.1);
     proof.rows.truncate(ROWS);
     if before.totals.calls > after.totals.calls {
-        // Some programs do not make the same calls twice: only a second count can tell.
+        // Some programs do not make the same calls twice: only a second count shows this.
         for (variant, counts) in
             [(Variant::After, &mut evidence.after), (Variant::Before, &mut evidence.before)]
         {
@@ -146,7 +136,7 @@ pub fn prove(
     evidence.count_only = options.count_only;
     if options.count_only || evidence.stays() {
         judge(&mut proof, &evidence);
-        return Ok(ProveOutput { proof, before, after: Some(after) });
+        return Ok(proof);
     }
     proof.peak_floor_kib = needless_launch::peak_floor_kib(&runner.launch, runner.original)
         .map_err(ProveError::launch)?;
@@ -155,7 +145,7 @@ pub fn prove(
         Some(how) => proof.outcome = needless_model::Outcome::Differs(how),
         None => judge(&mut proof, &evidence),
     }
-    Ok(ProveOutput { proof, before, after: Some(after) })
+    Ok(proof)
 }
 
 /// What every run needs.
@@ -215,7 +205,7 @@ impl Runner<'_> {
         &self,
         expected: &Behaviour,
         random: &mut Random,
-        evidence: &mut Evidence,
+        evidence: &mut ProofEvidence,
         progress: &mut dyn FnMut(ProveStep),
     ) -> Result<Option<String>, ProveError> {
         let endings = hold()?;

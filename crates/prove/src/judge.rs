@@ -13,7 +13,7 @@ const SHORT: f64 = 0.003;
 
 /// What was measured.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evidence {
+pub(crate) struct ProofEvidence {
     /// Calls of the very first run, without the change, if it was counted.
     pub(crate) first: Option<u64>,
     /// Calls of each further count of the variant without the change; the last was made after those with it.
@@ -32,7 +32,7 @@ pub(crate) struct Evidence {
     pub(crate) first_exit: Option<Exit>,
 }
 
-impl Evidence {
+impl ProofEvidence {
     /// Whether the effect of the change stays after the runs with it: before them each run without it made more
     /// calls, after them it makes as few. Cached bytecode, for example, is used by all later runs.
     pub(crate) fn stays(&self) -> bool {
@@ -56,7 +56,7 @@ impl Evidence {
 }
 
 /// Fills `proof` with what follows from `evidence`.
-pub(crate) fn judge(proof: &mut Proof, evidence: &Evidence) {
+pub(crate) fn judge(proof: &mut Proof, evidence: &ProofEvidence) {
     let calls = evidence.calls();
     proof.calls = calls;
     proof.pairs = evidence.pairs.len();
@@ -135,7 +135,7 @@ fn outcome(fell: bool, calls: Option<(Counted, Counted)>, proof: &Proof) -> Outc
 }
 
 /// Doubts, and how to get a better answer.
-fn warnings(evidence: &Evidence, proof: &Proof) -> Vec<String> {
+fn warnings(evidence: &ProofEvidence, proof: &Proof) -> Vec<String> {
     let mut warnings = Vec::new();
     match evidence.first_exit {
         Some(Exit::Code(0)) | None => {}

@@ -19,7 +19,7 @@ mod variants;
 
 use answer::answer;
 pub use error::ProveError;
-pub use experiment::{ProveOptions, ProveOutput, ProveStep, prove};
+pub use experiment::{ProveOptions, ProveStep, prove};
 pub use predict::{first_changes, mark_proven, one_for_each_variable};
 pub use random::Random;
 pub use service::{ServiceWindow, observe_service};

@@ -57,9 +57,8 @@ pub(crate) fn predictions(
 /// where TZ is unset.
 fn concerns(finding: &Finding, changes: &[Change]) -> bool {
     let variable = |change: &Change| match change {
-        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable.clone()),
         Change::Preload => Some("TZ".to_owned()).filter(|_| finding.rule == "tz-unset"),
-        Change::Option(_) | Change::Manual(_) => None,
+        change => change.variable().map(str::to_owned),
     };
     let advised: Vec<String> =
         finding.remedies.iter().filter_map(|remedy| variable(&remedy.change)).collect();
@@ -78,10 +77,7 @@ pub fn first_changes(findings: &[Finding]) -> Vec<Change> {
 /// The first change of each variable.
 pub fn one_for_each_variable(changes: impl Iterator<Item = Change>) -> Vec<Change> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let variable = |change: &Change| match change {
-        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => variable.clone(),
-        _ => String::new(),
-    };
+    let variable = |change: &Change| change.variable().unwrap_or_default().to_owned();
     changes.filter(|change| seen.insert(variable(change))).collect()
 }
 

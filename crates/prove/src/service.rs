@@ -1,7 +1,7 @@
 //! One window over a service, to be compared with another one.
 
 use crate::{ProveError, answer};
-use needless_model::{Exit, Snapshot, WatchList};
+use needless_model::{Exit, Snapshot, WatchList, quote};
 use needless_observe::{Caller, ObserveOptions, Who};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -61,8 +61,8 @@ fn requests(counter: &OsString, caller: Option<Caller>) -> Result<f64, ProveErro
     match text.trim().parse::<f64>() {
         Ok(number) if exit == Exit::Code(0) && number.is_finite() => Ok(number),
         _ => Err(ProveError::Counter(format!(
-            "the command has to print one number and to succeed; it printed {:?}, {}",
-            text.trim().chars().take(80).collect::<String>(),
+            "the command has to print one number and to succeed; it printed {}, {}",
+            quote(text.trim()),
             match exit {
                 Exit::Code(code) => format!("exit status {code}"),
                 Exit::Signal(number) => format!("signal {number}"),

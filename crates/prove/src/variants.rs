@@ -2,7 +2,7 @@
 
 use crate::{ProveError, Random};
 use needless_launch::Launch;
-use needless_model::Change;
+use needless_model::{Change, without_entries};
 use std::ffi::OsString;
 
 /// A variable that no program is known to read. Its length is random in every measured run of both variants,
@@ -75,6 +75,19 @@ fn changed(launch: &Launch, mut env: Environment, change: &Change) -> Result<Env
             env.retain(|(name, _)| name != variable.as_str());
             Ok(env)
         }
+        Change::WithoutEntries { variable, entries } => {
+            let at = env.iter().position(|(name, _)| name == variable.as_str());
+            let at = at.ok_or_else(|| format!("{variable} is not set here"))?;
+            let text = env[at].1.to_str().ok_or_else(|| format!("{variable} is not UTF-8"))?;
+            match without_entries(variable, text, entries) {
+                Some(same) if same == text => {
+                    return Err(format!("{variable} lists none of these entries here"));
+                }
+                Some(value) => env[at].1 = value.into(),
+                None => drop(env.remove(at)),
+            }
+            Ok(env)
+        }
         Change::Preload => {
             let library = needless_observe::preload_library().map_err(|failure| failure.message)?;
             needless_observe::preloaded(&Launch { env: Some(env), ..launch.clone() }, library)
@@ -92,7 +105,10 @@ fn changed(launch: &Launch, mut env: Environment, change: &Change) -> Result<Env
 pub fn can_make(change: &Change) -> bool {
     matches!(
         change,
-        Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. } | Change::Preload
+        Change::SetEnv { value: Some(_), .. }
+            | Change::UnsetEnv { .. }
+            | Change::WithoutEntries { .. }
+            | Change::Preload
     )
 }
 
@@ -123,6 +139,22 @@ mod tests {
         let variants = variants(&[change, Change::UnsetEnv { variable: "A".into() }]);
         assert_eq!(names(&variants.launch(Variant::Before, None)), ["A=1", "TZ=UTC", "B=2"]);
         assert_eq!(names(&variants.launch(Variant::After, None)), ["TZ=Asia/Tokyo", "B=2"]);
+    }
+
+    #[test]
+    fn a_list_loses_entries_and_is_unset_without_any() {
+        let without = |entries: &[&str]| Change::WithoutEntries {
+            variable: "TZ".into(),
+            entries: entries.iter().map(|entry| entry.to_string()).collect(),
+        };
+        let env = |text: &str, entries: &[&str]| {
+            let set = Change::SetEnv { variable: "TZ".into(), value: Some(text.into()) };
+            names(&variants(&[set, without(entries)]).launch(Variant::After, None))
+        };
+        assert_eq!(env("/a:/b", &["/a"]), ["A=1", "TZ=/b", "B=2"]);
+        assert_eq!(env("/a:/b", &["/a", "/b"]), ["A=1", "B=2"]);
+        let launch = variants(&[]).launch(Variant::Before, None);
+        assert!(Variants::new(launch, &[without(&["/a"])]).is_err(), "TZ is UTC");
     }
 
     #[test]

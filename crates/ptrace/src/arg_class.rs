@@ -2,7 +2,7 @@
 
 use crate::sys::{Tid, read_memory};
 use needless_model::ArgClass;
-use needless_syscalls::Classifier;
+use needless_syscalls::{BLOCK_FLAGS, BLOCK_PROTECTION, Classifier};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// What is remembered of a process to classify its calls; each image starts with none.
@@ -10,6 +10,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 pub(crate) struct ArgState {
     /// The last end of the heap that it asked for; 0: none.
     heap: u64,
+    /// Bytes given back to the kernel.
+    pub(crate) given_back: u64,
     output: Option<Output>,
 }
 
@@ -57,7 +59,16 @@ impl ArgState {
             Classifier::Just(class) => plain(class),
             Classifier::Heap => {
                 let before = std::mem::replace(&mut self.heap, args[0]);
+                self.given_back += before.saturating_sub(args[0]);
                 plain(if args[0] < before { ArgClass::HeapShrinks } else { ArgClass::HeapGrows })
+            }
+            Classifier::Mapped => {
+                let block = args[2] == BLOCK_PROTECTION && args[3] == BLOCK_FLAGS;
+                block.then_some(ArgClass::BlockMapped).and_then(plain)
+            }
+            Classifier::Unmapped => {
+                self.given_back = self.given_back.saturating_add(args[1]);
+                plain(ArgClass::BlockUnmapped)
             }
             Classifier::Peer => peer(tid, args[1], args[2]).and_then(plain),
             Classifier::Output => {

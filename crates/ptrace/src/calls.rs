@@ -2,11 +2,13 @@
 
 use crate::arg_class::Classified;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
-use crate::sys::{SyscallInfo, Tid};
-use crate::tree::{Count, Effect, Group, InFlight};
+use crate::sys::{OP_ENTRY, SyscallInfo, Tid};
+use crate::tree::{Count, Effect, InFlight, ThreadGroup};
 use crate::untraced::{self, Changed};
 use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
-use needless_syscalls::{Abi, CallKind, Classifier, Decider, Shape, X32_BIT, is_strict_mode};
+use needless_syscalls::{
+    Abi, CallKind, Classifier, Decider, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT, seccomp_mode,
+};
 
 /// How many of the first answers to a question are read, each at the cost of a second stop.
 const LOOK_FIRST: u64 = 8;
@@ -50,7 +52,7 @@ struct Entry<'a> {
 }
 
 /// Interprets calls.
-pub(crate) struct Calls {
+pub(crate) struct PathCalls {
     abis: Vec<Abi>,
     /// The ids in the profile of the calls of each ABI, set at first use.
     ids: Vec<Vec<Option<CallId>>>,
@@ -60,10 +62,10 @@ pub(crate) struct Calls {
     absolute: String,
 }
 
-impl Calls {
-    pub(crate) fn new(abis: Vec<Abi>, all: bool) -> Calls {
+impl PathCalls {
+    pub(crate) fn new(abis: Vec<Abi>, all: bool) -> PathCalls {
         let ids = abis.iter().map(|abi| vec![None; abi.calls.len()]).collect();
-        Calls { abis, ids, all, path: PathBuffer::new(), absolute: String::new() }
+        PathCalls { abis, ids, all, path: PathBuffer::new(), absolute: String::new() }
     }
 
     /// Whether the calls of this `AUDIT_ARCH_*` have names.
@@ -80,7 +82,7 @@ impl Calls {
     pub(crate) fn begin(
         &mut self,
         builder: &mut Builder,
-        group: &mut Group,
+        group: &mut ThreadGroup,
         tid: Tid,
         info: &SyscallInfo,
         at_ns: u64,
@@ -88,8 +90,8 @@ impl Calls {
         let (call, kind, is_64bit) = self.look_up(builder, info);
         let args = info.args();
         // A filter of the command may refuse a call by its arguments, and allow the next one.
-        group.refuses |= info.is_for_another_tracer();
-        let look = self.all || group.refuses;
+        group.has_filter |= info.is_for_another_tracer();
+        let look = self.all || group.has_filter;
         let entry = Entry { tid, call, args: &args, is_64bit, at_ns, look };
         let plain = if self.all { Count::Call(call) } else { Count::Nothing };
         let effect = match kind {
@@ -120,6 +122,8 @@ impl Calls {
                 );
                 Effect::None
             }
+            // Its flags are changed after the command's filter has seen them.
+            CallKind::Clone(_) if !self.all && info.op == OP_ENTRY => Effect::None,
             CallKind::Clone(flags) => {
                 let (effect, changed) = untraced::clear(tid, flags, info, self.all);
                 if self.all || changed.is_some() || effect != Effect::None {
@@ -127,12 +131,18 @@ impl Calls {
                 }
                 Effect::None
             }
-            CallKind::StrictMode(when)
-                if !self.all && when.holds(&args) && is_strict_mode(&args) =>
-            {
-                Effect::StrictMode
+            CallKind::Seccomp(when) if !self.all && when.holds(&args) => {
+                match seccomp_mode(&args) {
+                    Some(SeccompMode::Strict) => Effect::StrictMode,
+                    Some(SeccompMode::Filter) => {
+                        const TSYNC: u64 = 1;
+                        let all_threads = args[0] != PR_SET_SECCOMP && args[1] & TSYNC != 0;
+                        Effect::Filter { all_threads }
+                    }
+                    None => Effect::None,
+                }
             }
-            CallKind::StrictMode(_) => Effect::None,
+            CallKind::Seccomp(_) => Effect::None,
         };
         if self.all || effect != Effect::None {
             return Entered::then(plain, effect);
@@ -189,7 +199,7 @@ impl Calls {
     fn begin_path(
         &mut self,
         builder: &mut Builder,
-        group: &mut Group,
+        group: &mut ThreadGroup,
         entry: &Entry<'_>,
         shape: Shape,
     ) -> Entered {
@@ -241,7 +251,7 @@ impl Calls {
 /// A call whose arguments rules may ask about. `None`: they do not ask about this one.
 fn begin_classified(
     builder: &mut Builder,
-    group: &mut Group,
+    group: &mut ThreadGroup,
     entry: &Entry<'_>,
     by: Classifier,
 ) -> Option<Entered> {
@@ -270,7 +280,7 @@ fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Query {
 fn make_absolute<'a>(
     absolute: &'a mut String,
     builder: &Builder,
-    group: &mut Group,
+    group: &mut ThreadGroup,
     tid: Tid,
     relative: &str,
 ) -> &'a str {

@@ -22,7 +22,7 @@ const TRACER_NAME: &std::ffi::CStr = c"nl-tracer";
 
 /// The messages between supervisor and tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum ChannelMessage {
     /// To the tracer: the command waits, with this pid.
     Command(i32),
     /// To the tracer: it could not be forked, with this errno.
@@ -39,34 +39,34 @@ pub(crate) enum Message {
     Reported(i32),
 }
 
-impl Message {
+impl ChannelMessage {
     pub(crate) fn encode(self) -> [u8; 5] {
         let (kind, number) = match self {
-            Message::Command(pid) => (b'P', pid),
-            Message::NoCommand(errno) => (b'N', errno),
-            Message::Stopped(signal) => (b'S', signal),
-            Message::Continued => (b'C', 0),
-            Message::Ended(Exit::Code(code)) => (b'E', code),
-            Message::Ended(Exit::Signal(signal)) => (b'K', signal),
-            Message::Done => (b'D', 0),
-            Message::Reported(status) => (b'R', status),
+            ChannelMessage::Command(pid) => (b'P', pid),
+            ChannelMessage::NoCommand(errno) => (b'N', errno),
+            ChannelMessage::Stopped(signal) => (b'S', signal),
+            ChannelMessage::Continued => (b'C', 0),
+            ChannelMessage::Ended(Exit::Code(code)) => (b'E', code),
+            ChannelMessage::Ended(Exit::Signal(signal)) => (b'K', signal),
+            ChannelMessage::Done => (b'D', 0),
+            ChannelMessage::Reported(status) => (b'R', status),
         };
         let [a, b, c, d] = number.to_ne_bytes();
         [kind, a, b, c, d]
     }
 
-    pub(crate) fn decode(bytes: [u8; 5]) -> Option<Message> {
+    pub(crate) fn decode(bytes: [u8; 5]) -> Option<ChannelMessage> {
         let [kind, number @ ..] = bytes;
         let number = i32::from_ne_bytes(number);
         Some(match kind {
-            b'P' => Message::Command(number),
-            b'N' => Message::NoCommand(number),
-            b'S' => Message::Stopped(number),
-            b'C' => Message::Continued,
-            b'E' => Message::Ended(Exit::Code(number)),
-            b'K' => Message::Ended(Exit::Signal(number)),
-            b'D' => Message::Done,
-            b'R' => Message::Reported(number),
+            b'P' => ChannelMessage::Command(number),
+            b'N' => ChannelMessage::NoCommand(number),
+            b'S' => ChannelMessage::Stopped(number),
+            b'C' => ChannelMessage::Continued,
+            b'E' => ChannelMessage::Ended(Exit::Code(number)),
+            b'K' => ChannelMessage::Ended(Exit::Signal(number)),
+            b'D' => ChannelMessage::Done,
+            b'R' => ChannelMessage::Reported(number),
             _ => return None,
         })
     }
@@ -99,8 +99,8 @@ pub(crate) fn split(
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(start("socketpair"))?;
     let pid = getpid();
-    // SAFETY: this process has one thread (`run` asks for that in its documentation), so that no lock is left taken in
-    // the child's copy of memory.
+    // SAFETY: this process has one thread (the documentation of `run` demands this), so no other thread holds
+    // a lock whose copy would stay locked in the child.
     match unsafe { fork() }.map_err(start("fork"))? {
         ForkResult::Child => {
             drop(ours);
@@ -115,11 +115,11 @@ pub(crate) fn split(
             // The tracer's ends of the pipes are to be the only ones.
             drop(prepared);
             let (message, command) = match command {
-                Ok(pid) => (Message::Command(pid), Some(pid)),
+                Ok(pid) => (ChannelMessage::Command(pid), Some(pid)),
                 Err(needless_launch::LaunchError::Start { errno, .. }) => {
-                    (Message::NoCommand(errno as i32), None)
+                    (ChannelMessage::NoCommand(errno as i32), None)
                 }
-                Err(_) => (Message::NoCommand(0), None),
+                Err(_) => (ChannelMessage::NoCommand(0), None),
             };
             let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
             Supervisor::new(tracer, ours, command, roster, filtered).wait(original)
@@ -132,9 +132,9 @@ impl ToSupervisor {
     fn command(&self) -> Result<Tid, TraceError> {
         let mut bytes = [0; 5];
         let heard = recv(self.socket.as_raw_fd(), &mut bytes, MsgFlags::empty());
-        let errno = match (heard, Message::decode(bytes)) {
-            (Ok(5), Some(Message::Command(pid))) => return Ok(pid),
-            (Ok(5), Some(Message::NoCommand(errno))) => Errno::from_raw(errno),
+        let errno = match (heard, ChannelMessage::decode(bytes)) {
+            (Ok(5), Some(ChannelMessage::Command(pid))) => return Ok(pid),
+            (Ok(5), Some(ChannelMessage::NoCommand(errno))) => Errno::from_raw(errno),
             (Err(errno), _) => errno,
             _ => Errno::EPIPE,
         };
@@ -151,7 +151,8 @@ impl ToSupervisor {
         let wake = SigAction::new(SigHandler::Handler(woken), SaFlags::empty(), SigSet::empty());
         let mut awake = SigSet::empty();
         awake.add(WAKE);
-        // SAFETY: the handler does nothing; the name is a constant text.
+        // SAFETY: the handler `woken` does nothing, so it is safe at any point. PR_SET_NAME reads a string
+        // that ends with a NUL, which `TRACER_NAME` is.
         unsafe {
             let _ = sigaction(Signal::SIGCHLD, &quiet);
             let _ = sigaction(WAKE, &wake);
@@ -166,18 +167,18 @@ impl ToSupervisor {
     }
 
     pub(crate) fn command_stopped(&self, signal: i32) {
-        self.send(Message::Stopped(signal));
+        self.send(ChannelMessage::Stopped(signal));
     }
 
     pub(crate) fn command_continued(&self) {
-        self.send(Message::Continued);
+        self.send(ChannelMessage::Continued);
         if self.alive() {
             let _ = kill(self.pid, Signal::SIGCONT);
         }
     }
 
     pub(crate) fn command_ended(&self, exit: Exit) {
-        self.send(Message::Ended(exit));
+        self.send(ChannelMessage::Ended(exit));
     }
 
     /// Whether the supervisor asked for the report since the last call. Check it when the wait
@@ -190,7 +191,7 @@ impl ToSupervisor {
 
     /// The early report was made, by a child of the tracer that ended with `status`.
     pub(crate) fn reported(&self, status: i32) {
-        self.send(Message::Reported(status));
+        self.send(ChannelMessage::Reported(status));
     }
 
     /// After the last process has ended. Does not return if the supervisor is gone: then no one waits for a report.
@@ -203,7 +204,7 @@ impl ToSupervisor {
 
     /// Nothing is traced any more, or was traced at all: a report or an error message follows.
     pub(crate) fn give_up(&self, original: Original) {
-        self.send(Message::Done);
+        self.send(ChannelMessage::Done);
         self.be_reporter(original);
     }
 
@@ -217,7 +218,7 @@ impl ToSupervisor {
         getppid() == self.pid
     }
 
-    fn send(&self, message: Message) {
+    fn send(&self, message: ChannelMessage) {
         // The supervisor may be gone; then the message is not needed.
         let _ = send(self.socket.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
     }
@@ -228,15 +229,16 @@ fn forget_signals(original: Original) {
     // A signal that came in the meantime, such as one to all children of the supervisor, was meant for the
     // command, which got it, too.
     for number in Signal::iterator().filter(|s| !matches!(s, Signal::SIGKILL | Signal::SIGSTOP)) {
-        // SAFETY: no handler; ignoring a signal discards it where it is pending.
+        // SAFETY: SIG_IGN, which discards a pending signal, and then the former action: that one was
+        // installed before, so its handler is still valid.
         unsafe {
             if let Ok(before) = signal(number, SigHandler::SigIgn) {
                 let _ = signal(number, before);
             }
         }
     }
-    // SAFETY: no handlers. We are not in the foreground, and the report goes to the terminal
-    // nonetheless (`stty tostop`).
+    // SAFETY: the actions are SIG_IGN and SIG_DFL: no code runs as a handler. (SIGTTOU: we are not in the
+    // foreground, and must write the report to the terminal all the same, see `stty tostop`.)
     unsafe {
         let _ = signal(Signal::SIGTTOU, SigHandler::SigIgn);
         let _ = signal(WAKE, SigHandler::SigDfl);
@@ -254,17 +256,17 @@ mod tests {
     #[test]
     fn messages_survive_the_line() {
         for message in [
-            Message::Command(1 << 22),
-            Message::NoCommand(11),
-            Message::Stopped(20),
-            Message::Continued,
-            Message::Ended(Exit::Code(3)),
-            Message::Ended(Exit::Signal(9)),
-            Message::Done,
-            Message::Reported(0x0700),
+            ChannelMessage::Command(1 << 22),
+            ChannelMessage::NoCommand(11),
+            ChannelMessage::Stopped(20),
+            ChannelMessage::Continued,
+            ChannelMessage::Ended(Exit::Code(3)),
+            ChannelMessage::Ended(Exit::Signal(9)),
+            ChannelMessage::Done,
+            ChannelMessage::Reported(0x0700),
         ] {
-            assert_eq!(Message::decode(message.encode()), Some(message));
+            assert_eq!(ChannelMessage::decode(message.encode()), Some(message));
         }
-        assert_eq!(Message::decode([0; 5]), None);
+        assert_eq!(ChannelMessage::decode([0; 5]), None);
     }
 }

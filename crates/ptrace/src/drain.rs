@@ -80,7 +80,8 @@ mod tests {
             while !std::fs::read_to_string(&file).is_ok_and(enough) {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
-            // SAFETY: integers only; the child is not yet waited for.
+            // SAFETY: kill(2) takes integers only. The child was not waited for, so `pid` is still its
+            // number.
             unsafe { libc::kill(pid, libc::SIGTERM) };
             file
         });

@@ -54,7 +54,7 @@ fn forbidden_because(errno: Errno, tracer: Option<&str>, yama: &str, filtered: b
     }
     match yama {
         "2" => return "cannot trace: kernel.yama.ptrace_scope is 2 (root only); run needless as root, or: sudo sysctl kernel.yama.ptrace_scope=1".into(),
-        "3" => return "cannot trace: kernel.yama.ptrace_scope is 3 (nobody, until reboot); use `strace -f -o LOG` elsewhere and `needless read LOG`".into(),
+        "3" => return "cannot trace: kernel.yama.ptrace_scope is 3 (no process may trace, until reboot); use `strace -f -o LOG` elsewhere and `needless read LOG`".into(),
         _ => {}
     }
     if filtered {

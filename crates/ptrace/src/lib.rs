@@ -2,7 +2,8 @@
 //!
 //! By default only the calls that rules need stop: a seccomp filter picks them
 //! (`SECCOMP_RET_TRACE`), everything else runs untouched. With [`TraceOptions::all`] every call stops
-//! and the totals are exact.
+//! and the totals are exact. A process that installs a seccomp filter of its own stops at every call, because that
+//! filter may refuse calls before ours sees them.
 //!
 //! [`run`] is for the user's command: it splits into a supervisor, the process that the shell sees,
 //! and a tracer that outlives it, so that the command survives when needless is killed.
@@ -20,8 +21,10 @@ mod error;
 mod filter;
 mod lifecycle;
 mod memory;
+mod overhead;
 mod priority;
 mod rescue;
+mod returned;
 mod roster;
 mod stack;
 mod supervisor;

@@ -4,6 +4,7 @@ use crate::arg_class::ArgState;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Effect, InFlight};
+use crate::untraced::{inherited_filter, other_filter_in};
 use needless_model::{Answer, Exit, Loss, ProcId, Process, Query, Question, Spawn};
 
 /// Most descriptors of foreign roots kept.
@@ -86,9 +87,14 @@ impl Tracer<'_> {
                 (None, Some(_)) => continue,
                 (None, None) if tgid == tid => {
                     let mut process = Process::new(tid as u32, None, Spawn::Seen);
-                    needless_host::read_process(&mut process, &self.options.watch);
+                    let block = needless_host::read_process(&mut process, &self.options.watch);
                     let image = self.builder.process(process);
-                    self.tree.add_group(tid, Some(image), None);
+                    if let Some(block) = block {
+                        self.builder.environment(image, needless_host::variables(&block));
+                    }
+                    let at = self.tree.add_group(tid, Some(image), None);
+                    self.tree.group(at).has_filter =
+                        !self.options.all && other_filter_in(&status, 1);
                 }
                 (None, None) => continue,
             }
@@ -109,7 +115,7 @@ impl Tracer<'_> {
         let group = self.tree.group(at);
         let before = group.image;
         let mut process = Process::new(tid as u32, before, Spawn::Exec);
-        needless_host::read_process(&mut process, &self.options.watch);
+        let block = needless_host::read_process(&mut process, &self.options.watch);
         if needless_host::privilege_withheld(&process) {
             self.builder.lost(Loss::Setuid, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
@@ -119,13 +125,23 @@ impl Tracer<'_> {
         }
         if before.is_none() {
             self.started = sys::now();
+            if !self.options.all && inherited_filter() {
+                self.builder.note(
+                    "the command was started under a seccomp filter (of a container, a service or a sandbox): calls that this filter refused are not counted; --all counts them",
+                );
+            }
         }
         group.directory = None;
         group.modules = None;
-        group.arg_state = ArgState::default();
         self.book_time(at);
-        self.tree.group(at).earlier = sys::cpu_time(tid).unwrap_or_default();
+        let group = self.tree.group(at);
+        group.arg_state = ArgState::default();
+        group.earlier = sys::cpu_time(tid).unwrap_or_default();
+        group.earlier_faults = needless_host::page_faults(tid).unwrap_or_default();
         let image = self.builder.process(process);
+        if let Some(block) = block {
+            self.builder.environment(image, needless_host::variables(&block));
+        }
         self.tree.group(at).image = Some(image);
         self.look_at_root(tid, image);
         let arch = sys::syscall_info(tid).map(|info| info.arch);
@@ -146,15 +162,23 @@ impl Tracer<'_> {
         }
     }
 
-    /// Adds the CPU time of a process up to now to its image. Each of its threads does so
+    /// Adds the CPU time and page faults of a process up to now to its image. Each of its threads does so
     /// when it ends; after a SIGKILL the time may stay unknown.
     pub(crate) fn book_time(&mut self, group: usize) {
         let group = self.tree.group(group);
         let (Some(image), Some(total)) = (group.image, sys::cpu_time(group.tgid)) else { return };
         let (user, system) = group.earlier;
         let process = self.builder.process_mut(image);
-        process.cpu_user_ns = Some(total.0.saturating_sub(user));
-        process.cpu_sys_ns = Some(total.1.saturating_sub(system));
+        process.given_back = Some(group.arg_state.given_back);
+        let (user, system) = (total.0.saturating_sub(user), total.1.saturating_sub(system));
+        process.cpu_ns = Some(user + system);
+        process.cpu_user_ns = Some(user);
+        process.cpu_sys_ns = Some(system);
+        if let Some((minor, major)) = needless_host::page_faults(group.tgid) {
+            let (earlier_minor, earlier_major) = group.earlier_faults;
+            process.minor_faults = Some(minor.saturating_sub(earlier_minor));
+            process.major_faults = Some(major.saturating_sub(earlier_major));
+        }
     }
 
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {

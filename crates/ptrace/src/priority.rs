@@ -64,11 +64,11 @@ pub(crate) fn set_scheduling(how: Scheduling) {
     const SHORTEST_NS: u64 = 100_000;
     // A process that this one starts does not inherit it.
     const RESET_ON_FORK: u64 = 1;
-    // SAFETY: integers only.
+    // SAFETY: getpriority(2) takes integers only.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
     let ask = |wanted: Attributes| {
         let wanted = Attributes { size: size_of::<Attributes>() as u32, ..wanted };
-        // SAFETY: it reads one structure of the size that it says.
+        // SAFETY: the kernel reads as many bytes as the field `size` says, which is the size of `wanted`.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
     };
     let fair = Attributes { policy: libc::SCHED_OTHER as u32, nice, ..Attributes::default() };
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn turns_can_be_asked_for_and_given_up() {
-        // SAFETY: an integer.
+        // SAFETY: sched_getscheduler(2) takes an integer only.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         set_scheduling(Scheduling::AtOnce);
         assert!(

@@ -23,14 +23,15 @@ pub(crate) struct Roster {
 
 /// Where a thread is listed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot(Option<u32>);
+pub(crate) struct RosterSlot(Option<u32>);
 
 impl Roster {
     /// An empty list. Create it before the fork that separates supervisor and tracer.
     pub(crate) fn new() -> Result<Roster, Errno> {
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: with a null address and no MAP_FIXED the kernel chooses a free range: no existing mapping
+        // is replaced.
         let memory = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, flags, -1, 0) };
         if memory == libc::MAP_FAILED {
             return Err(Errno::last());
@@ -40,13 +41,14 @@ impl Roster {
     }
 
     fn words(&self) -> &[AtomicI32] {
-        // SAFETY: the mapping has that many, lives as long as `self`, is zeroed at first, which is a
-        // valid value, and is only ever written as atomic integers.
+        // SAFETY: `new` mapped `BYTES` bytes, which are `WORDS` integers; `drop` unmaps them. Zero bytes,
+        // which they start with, are a valid `AtomicI32`, and both processes write them only through this
+        // slice.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), WORDS) }
     }
 
     /// Lists a thread.
-    pub(crate) fn add(&mut self, tid: Tid) -> Slot {
+    pub(crate) fn add(&mut self, tid: Tid) -> RosterSlot {
         let slot = self.free.pop().or_else(|| {
             if self.used == SLOTS {
                 return None;
@@ -58,11 +60,11 @@ impl Roster {
         if let Some(slot) = slot {
             self.words()[slot as usize].store(tid, Ordering::Relaxed);
         }
-        Slot(slot)
+        RosterSlot(slot)
     }
 
     /// Removes it from the list.
-    pub(crate) fn remove(&mut self, Slot(slot): Slot) {
+    pub(crate) fn remove(&mut self, RosterSlot(slot): RosterSlot) {
         if let Some(slot) = slot {
             self.words()[slot as usize].store(0, Ordering::Relaxed);
             self.free.push(slot);
@@ -79,7 +81,8 @@ impl Roster {
 
 impl Drop for Roster {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing borrows from it any more.
+        // SAFETY: `new` mapped these `BYTES` bytes; references to them come from `words`, which borrows
+        // `self`, so none is left.
         unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
     }
 }
@@ -91,9 +94,10 @@ mod tests {
     #[test]
     fn who_is_listed_is_read_in_another_process() {
         let mut roster = Roster::new().unwrap();
-        let slots: Vec<Slot> = (1..=3).map(|tid| roster.add(tid)).collect();
+        let slots: Vec<RosterSlot> = (1..=3).map(|tid| roster.add(tid)).collect();
         roster.remove(slots[1]);
-        // SAFETY: the child only reads and ends.
+        // SAFETY: until its end the child only reads the mapping: it allocates nothing and takes no lock,
+        // which another thread of the tests may hold.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let mut later = 0;
@@ -102,20 +106,20 @@ mod tests {
                 std::hint::spin_loop();
             }
             let read: i32 = roster.threads().sum();
-            // SAFETY: an integer.
+            // SAFETY: _exit(2) takes an integer only.
             unsafe { libc::_exit(read) };
         }
         roster.add(9);
         let mut status = 0;
-        // SAFETY: writes one integer.
+        // SAFETY: waitpid(2) writes one integer, and `status` is one.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(libc::WEXITSTATUS(status), 1 + 3 + 9);
     }
 
     #[test]
-    fn beyond_its_size_nobody_is_listed() {
+    fn threads_beyond_its_size_are_not_listed() {
         let mut roster = Roster::new().unwrap();
-        let slots: Vec<Slot> = (0..SLOTS as Tid + 2).map(|tid| roster.add(tid + 1)).collect();
+        let slots: Vec<RosterSlot> = (0..SLOTS as Tid + 2).map(|tid| roster.add(tid + 1)).collect();
         assert_eq!(roster.threads().count(), SLOTS);
         slots.into_iter().for_each(|slot| roster.remove(slot));
         assert_eq!(roster.threads().count(), 0);

@@ -1,7 +1,7 @@
 //! Snapshots of user stacks, which are unwound after the run.
 
 use crate::sys::{self, SyscallInfo, Tid};
-use crate::tree::Group;
+use crate::tree::ThreadGroup;
 use foldhash::fast::FixedState;
 use needless_host::{MappedFiles, Module, Stack};
 use needless_model::{Builder, Loss};
@@ -49,7 +49,7 @@ impl Stacks {
         &mut self,
         builder: &mut Builder,
         tid: Tid,
-        group: &mut Group,
+        group: &mut ThreadGroup,
         info: &SyscallInfo,
         (row, weight): (usize, u64),
     ) {
@@ -69,7 +69,7 @@ impl Stacks {
     }
 
     /// The files that `tid` has mapped executable.
-    fn modules(&mut self, tid: Tid, group: &mut Group, pc: u64) -> Arc<Vec<Module>> {
+    fn modules(&mut self, tid: Tid, group: &mut ThreadGroup, pc: u64) -> Arc<Vec<Module>> {
         let covers = |modules: &[Module]| {
             modules.iter().any(|module| (module.start..module.end).contains(&pc))
         };

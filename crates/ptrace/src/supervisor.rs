@@ -4,7 +4,7 @@
 //! the report. If it is killed, the tracer goes on resuming the command's calls, so that the command
 //! lives on as if nothing had happened; if the tracer is killed, the supervisor takes its place.
 
-use crate::channel::{Message, REPORT_NOW, WAKE};
+use crate::channel::{ChannelMessage, REPORT_NOW, WAKE};
 use crate::priority::{OomScore, Scheduling, set_scheduling};
 use crate::rescue;
 use crate::roster::Roster;
@@ -157,26 +157,26 @@ impl Supervisor {
             Err(Errno::EINTR | Errno::EAGAIN) => return true,
             Err(_) => return false,
         }
-        match Message::decode(bytes) {
-            Some(Message::Stopped(signal)) => {
+        match ChannelMessage::decode(bytes) {
+            Some(ChannelMessage::Stopped(signal)) => {
                 let socket = self.socket.as_fd();
                 self.forward.stop_too(signal, || has_message(socket, PollTimeout::ZERO));
             }
-            Some(Message::Continued) => self.forward.goes_on(),
-            Some(Message::Ended(exit)) => {
+            Some(ChannelMessage::Continued) => self.forward.goes_on(),
+            Some(ChannelMessage::Ended(exit)) => {
                 self.phase = Phase::Lingering;
                 self.ended = Some(exit);
                 self.forward.ended();
             }
-            Some(Message::Done) => {
+            Some(ChannelMessage::Done) => {
                 self.phase = Phase::Reporting;
                 self.done = true;
             }
-            Some(Message::Reported(status)) => {
+            Some(ChannelMessage::Reported(status)) => {
                 self.reported = Some(status);
                 return false;
             }
-            Some(Message::Command(_) | Message::NoCommand(_)) | None => {}
+            Some(ChannelMessage::Command(_) | ChannelMessage::NoCommand(_)) | None => {}
         }
         true
     }
@@ -202,7 +202,8 @@ impl Supervisor {
                 exit_like(Exit::Signal(number));
             }
             Phase::Reporting if ending => {
-                // SAFETY: integers only; it is our child and not yet waited for.
+                // SAFETY: kill(2) takes integers only. The tracer was not waited for, so this is still its
+                // number.
                 unsafe { libc::kill(self.tracer.as_raw(), number) };
             }
             _ => {}

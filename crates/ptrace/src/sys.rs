@@ -64,7 +64,8 @@ impl SyscallInfo {
 /// For a request that fills or reads memory of ours, `data` is the address of a value of the type that
 /// ptrace(2) gives for it, valid for that long (and that large as `address` says, where it does).
 unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
-    // SAFETY: the kernel checks numbers, and touches no memory of ours but what is promised above.
+    // SAFETY: where the request accesses memory of this process, `data` is valid for it, by `# Safety`; all
+    // other arguments are numbers, which the kernel checks.
     let result = unsafe { libc::ptrace(request, tid, address, data) };
     if result == -1 { Err(Errno::last()) } else { Ok(()) }
 }
@@ -79,13 +80,13 @@ pub(crate) const FOLLOW: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 
 /// Starts tracing a running thread with `options` (`PTRACE_O_*`).
 pub(crate) fn seize(tid: Tid, options: libc::c_int) -> Result<(), Errno> {
-    // SAFETY: integers only.
+    // SAFETY: PTRACE_SEIZE accesses no memory of this process.
     unsafe { request(libc::PTRACE_SEIZE, tid, 0, options as usize) }
 }
 
 /// Stops a seized thread.
 pub(crate) fn interrupt(tid: Tid) -> Result<(), Errno> {
-    // SAFETY: integers only.
+    // SAFETY: PTRACE_INTERRUPT accesses no memory of this process.
     unsafe { request(libc::PTRACE_INTERRUPT, tid, 0, 0) }
 }
 
@@ -109,14 +110,14 @@ pub(crate) fn resume(tid: Tid, how: Resume, signal: i32) {
         Resume::Listen => PTRACE_LISTEN,
     };
     // ESRCH: killed while stopped; wait4 reports its end.
-    // SAFETY: integers only.
+    // SAFETY: the three requests of `Resume` access no memory of this process.
     let _ = unsafe { request(how, tid, 0, signal as usize) };
 }
 
 /// The number that comes with a `PTRACE_EVENT_*` stop.
 pub(crate) fn event_message(tid: Tid) -> Result<u64, Errno> {
     let mut message: libc::c_ulong = 0;
-    // SAFETY: it writes one unsigned long, and `message` is one.
+    // SAFETY: PTRACE_GETEVENTMSG writes one unsigned long, and `message` is one.
     unsafe { request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)? };
     Ok(message as u64)
 }
@@ -124,7 +125,8 @@ pub(crate) fn event_message(tid: Tid) -> Result<u64, Errno> {
 /// The system call that `tid` is stopped in.
 pub(crate) fn syscall_info(tid: Tid) -> Result<SyscallInfo, Errno> {
     let mut info = SyscallInfo::default();
-    // SAFETY: it writes at most as many bytes as are given, which are those of `info`, all integers.
+    // SAFETY: the kernel writes at most `size_of::<SyscallInfo>()` bytes to `info`, whose fields are
+    // integers.
     unsafe {
         request(PTRACE_GET_SYSCALL_INFO, tid, size_of::<SyscallInfo>(), &raw mut info as usize)?;
     }
@@ -161,10 +163,10 @@ fn general_registers(tid: Tid) -> Result<(libc::user_regs_struct, usize), Errno>
         iov_len: size_of::<libc::user_regs_struct>(),
     };
     let kind = libc::NT_PRSTATUS as usize;
-    // SAFETY: `part` is an iovec that describes `registers`; the kernel writes no byte beyond its length, and
-    // then the length.
+    // SAFETY: `part` holds the address and size of `registers`: the kernel writes no more bytes than that,
+    // and then the number of bytes to `part`.
     unsafe { request(libc::PTRACE_GETREGSET, tid, kind, &raw mut part as usize)? };
-    // SAFETY: it was zeroed, and all bit patterns of the integers in it are valid.
+    // SAFETY: `registers` was zeroed, and its fields are integers, for which all bit patterns are valid.
     Ok((unsafe { registers.assume_init() }, part.iov_len))
 }
 
@@ -185,7 +187,7 @@ pub(crate) fn refuse_call(tid: Tid) -> Result<(), Errno> {
         let mut number = NO_CALL as libc::c_int;
         let part =
             libc::iovec { iov_base: (&raw mut number).cast(), iov_len: size_of::<libc::c_int>() };
-        // SAFETY: it reads the integer that `part` describes.
+        // SAFETY: `part` holds the address and size of `number`, which the kernel only reads.
         unsafe {
             request(libc::PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &raw const part as usize)
         }
@@ -208,9 +210,10 @@ pub(crate) fn clear_in_first_argument(
     #[cfg(target_arch = "x86_64")]
     {
         let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
-        // SAFETY: for a tracer of 64 bits it fills the one structure, whatever the tracee is.
+        // SAFETY: PTRACE_GETREGS writes one `user_regs_struct` for a 64-bit tracer, also if the tracee has 32
+        // bits.
         unsafe { request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize)? };
-        // SAFETY: all bit patterns of the integers in it are valid, and it was zeroed first.
+        // SAFETY: `registers` was zeroed, and its fields are integers, for which all bit patterns are valid.
         let registers = unsafe { registers.assume_init() };
         const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
         let (offset, value) = if info.arch == AUDIT_ARCH_X86_64 {
@@ -247,7 +250,7 @@ pub(crate) fn restore_register(tid: Tid, register: Register) {
 }
 
 fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
-    // SAFETY: integers only; the kernel checks the offset.
+    // SAFETY: PTRACE_POKEUSER accesses no memory of this process; the kernel checks the offset.
     unsafe { request(libc::PTRACE_POKEUSER, tid, offset, value as usize) }
 }
 
@@ -265,14 +268,15 @@ fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), E
     };
     let part = libc::iovec { iov_base: (&raw mut registers).cast(), iov_len: filled };
     let kind = libc::NT_PRSTATUS as usize;
-    // SAFETY: `part` is an iovec that describes the first `filled` bytes of `registers`; the kernel reads them.
+    // SAFETY: `part` holds the address of `registers` and `filled`, which is at most its size; the kernel
+    // only reads these bytes.
     unsafe { request(libc::PTRACE_SETREGSET, tid, kind, &raw const part as usize) }
 }
 
 /// Writes a word into the memory of the stopped thread `tid`, also if its pages are private and
 /// not writable.
 pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> Result<(), Errno> {
-    // SAFETY: integers only; the kernel checks the address, which is in the tracee.
+    // SAFETY: PTRACE_POKEDATA writes to the tracee's memory only; the kernel checks the address there.
     unsafe { request(libc::PTRACE_POKEDATA, tid, address as usize, value as usize) }
 }
 
@@ -309,7 +313,7 @@ fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {
     let mut status = 0;
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     // Without resource usage, which costs 5 % of a stop.
-    // SAFETY: writes one integer of ours.
+    // SAFETY: wait4(2) writes one integer, and `status` is one; for the null pointer it writes nothing.
     let tid = unsafe { libc::wait4(which, &raw mut status, flags, std::ptr::null_mut()) };
     match tid {
         1.. => Ok(Waited { tid, status }),
@@ -321,12 +325,7 @@ fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {
 /// CPU time of process `tgid` so far, all threads, without its children: in user mode and in the
 /// kernel, nanoseconds.
 pub(crate) fn cpu_time(tgid: Tid) -> Option<(u64, u64)> {
-    // Clock ids of a process (linux/posix-timers_types.h): user and system by ticks, user by
-    // ticks, both by the scheduler's nanoseconds.
-    const PROF: i32 = 0;
-    const VIRT: i32 = 1;
-    const SCHED: i32 = 2;
-    let [ticks, user_ticks, precise] = [PROF, VIRT, SCHED].map(|kind| clock((!tgid) << 3 | kind));
+    let [ticks, user_ticks, precise] = [PROF, VIRT, SCHED].map(|kind| process_clock(tgid, kind));
     let (ticks, user_ticks, precise) = (ticks?, user_ticks?, precise?);
     // As the kernel does for getrusage(2): the precise time, divided in the ratio of the ticks.
     let system_ticks = ticks.saturating_sub(user_ticks);
@@ -337,6 +336,21 @@ pub(crate) fn cpu_time(tgid: Tid) -> Option<(u64, u64)> {
     Some((precise - system, system))
 }
 
+/// CPU time of process `tgid` so far, all threads, in user mode and in the kernel, nanoseconds.
+pub(crate) fn whole_cpu_time(tgid: Tid) -> Option<u64> {
+    process_clock(tgid, SCHED)
+}
+
+/// The clock ids of a process (linux/posix-timers_types.h): user and system by ticks, user by ticks, both by the
+/// scheduler's nanoseconds.
+const PROF: i32 = 0;
+const VIRT: i32 = 1;
+const SCHED: i32 = 2;
+
+fn process_clock(tgid: Tid, kind: i32) -> Option<u64> {
+    clock((!tgid) << 3 | kind)
+}
+
 /// `CLOCK_MONOTONIC`, nanoseconds.
 pub(crate) fn now() -> u64 {
     clock(libc::CLOCK_MONOTONIC).expect("this clock always exists")
@@ -344,14 +358,14 @@ pub(crate) fn now() -> u64 {
 
 fn clock(id: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec of ours.
+    // SAFETY: clock_gettime(2) writes one `timespec`, and `time` is one.
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
     (result == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Whether `tid` is a thread of process `tgid` (a zombie counts).
 pub(crate) fn is_thread_of(tid: Tid, tgid: Tid) -> bool {
-    // SAFETY: signal 0 only checks; integers only.
+    // SAFETY: tgkill(2) takes integers only, and signal 0 is never delivered.
     unsafe { libc::syscall(libc::SYS_tgkill, tgid, tid, 0) == 0 }
 }
 
@@ -373,7 +387,8 @@ pub(crate) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> usize {
         left -= piece;
         used += 1;
     }
-    // SAFETY: the local piece is the borrowed slice; remote addresses are checked by the kernel.
+    // SAFETY: `local` describes the slice `into`, which is borrowed for this call; `pieces` has `used`
+    // entries. The kernel checks the addresses in the other process.
     let read =
         unsafe { libc::process_vm_readv(tid, &raw const local, 1, pieces.as_ptr(), used as _, 0) };
     usize::try_from(read).unwrap_or(0)

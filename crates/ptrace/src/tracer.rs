@@ -1,16 +1,17 @@
 //! The tracer's loop: the stops of threads, and their processes.
 
-use crate::calls::{Calls, Entered};
+use crate::calls::{Entered, PathCalls};
 use crate::channel::ToSupervisor;
 use crate::drain::drain;
 use crate::error::TraceError;
+use crate::overhead::Overhead;
 use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
-use crate::tree::{Effect, InFlight, Tree};
+use crate::tree::Tree;
 use crate::{TraceOptions, Traced, filter};
 use needless_launch::{Child, Launch, Original, Prepared};
-use needless_model::{Backend, Builder, Exit, Fact, Facts, Loss, ProcId, Stops, Window};
+use needless_model::{Backend, Builder, Exit, Fact, Facts, ProcId, Stops, Window};
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -48,7 +49,7 @@ pub(crate) fn trace(
 
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
-        calls: Calls::new(needless_syscalls::abis(), options.all),
+        calls: PathCalls::new(needless_syscalls::abis(), options.all),
         tree: Tree::new(roster),
         stacks: Stacks::new(options.stacks),
         options,
@@ -63,6 +64,7 @@ pub(crate) fn trace(
         roots: Vec::new(),
         early: HashMap::new(),
         started: sys::now(),
+        overhead: Overhead::default(),
     };
     tracer.tree.add_group(child.pid, None, None);
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
@@ -105,7 +107,7 @@ pub(crate) fn seize(child: &mut Child, options: libc::c_int, stop: bool) -> Resu
 /// The state of a run.
 pub(crate) struct Tracer<'a> {
     pub(crate) builder: Builder,
-    pub(crate) calls: Calls,
+    pub(crate) calls: PathCalls,
     pub(crate) tree: Tree,
     pub(crate) stacks: Stacks,
     pub(crate) options: &'a TraceOptions,
@@ -126,6 +128,7 @@ pub(crate) struct Tracer<'a> {
     /// New threads that stopped before their parent's fork was reported, with the stop's status.
     pub(crate) early: HashMap<Tid, i32>,
     pub(crate) started: u64,
+    overhead: Overhead,
 }
 
 impl Tracer<'_> {
@@ -153,7 +156,8 @@ impl Tracer<'_> {
                     if self.reporter.is_none()
                         && self.supervisor.is_some_and(ToSupervisor::wants_report)
                     {
-                        // SAFETY: the tracer has one thread; both processes go on with their copy.
+                        // SAFETY: the tracer has one thread, so no other thread holds a lock whose copy would
+                        // stay locked in the child.
                         match unsafe { libc::fork() } {
                             0 => {
                                 self.note_running();
@@ -186,23 +190,17 @@ impl Tracer<'_> {
     }
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
-        let facts = [
-            Fact::Paths,
-            Fact::Outcomes,
-            Fact::Environment,
-            Fact::Clock,
-            Fact::Details,
-            Fact::Answers,
-        ];
-        let facts = Facts::of(&facts);
+        let facts = Facts::live();
         let (stops, facts) = if self.options.all {
             (Stops::All, facts.with(Fact::AllCalls))
         } else {
             (Stops::Seccomp, facts)
         };
         let window = Window { length_ns: Some(sys::now() - self.started) };
+        let mut profile = self.builder.finish(Backend::ptrace(stops), facts, window);
+        profile.totals.tracing_ns = self.overhead.estimate();
         Traced {
-            profile: self.builder.finish(Backend::ptrace(stops), facts, window),
+            profile,
             exit: self.exit.unwrap_or(Exit::Code(0)),
             stacks: self.stacks.taken,
             roots: self.roots,
@@ -214,6 +212,7 @@ impl Tracer<'_> {
         let Waited { tid, status } = waited;
         if libc::WIFSTOPPED(status) {
             self.last = tid;
+            self.overhead.stopped();
             if self.tree.threads.contains_key(&tid) {
                 self.stopped(tid, status);
             } else {
@@ -273,10 +272,13 @@ impl Tracer<'_> {
         }
     }
 
-    /// Resumes a thread, to the exit of the call it is in if that matters.
+    /// Resumes a thread, to the exit of the call it is in if that matters, or to its next call if all stop.
     fn go_on(&mut self, tid: Tid, signal: i32) {
-        let inside = self.tree.threads.get(&tid).is_some_and(|t| t.in_flight.is_some());
-        let how = if self.options.all || inside { Resume::ToSyscall } else { Resume::Run };
+        let matters =
+            self.tree.threads.get(&tid).is_some_and(|thread| {
+                thread.in_flight.is_some() || self.tree.has_filter(thread.group)
+            });
+        let how = if self.options.all || matters { Resume::ToSyscall } else { Resume::Run };
         sys::resume(tid, how, signal);
     }
 
@@ -291,19 +293,32 @@ impl Tracer<'_> {
             let _ = sys::refuse_call(tid);
         }
         match info.op {
+            // Its entry has stopped before, in a process with a filter of its own.
+            sys::OP_SECCOMP if in_flight.is_some() => {
+                if let Some(thread) = self.tree.threads.get_mut(&tid) {
+                    thread.in_flight = in_flight;
+                }
+            }
             sys::OP_ENTRY | sys::OP_SECCOMP => {
-                let group = self.tree.group(group);
+                let (at, group) = (group, self.tree.group(group));
+                let tgid = group.tgid;
                 let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
                 if entered.sampled.1 > 0 {
                     self.stacks.take(&mut self.builder, tid, group, &info, entered.sampled);
                 }
                 let Entered { in_flight, changed, .. } = entered;
+                if in_flight.is_some() {
+                    let Tree { threads, .. } = &self.tree;
+                    let alone = || threads.values().filter(|t| t.group == at).count() == 1;
+                    self.overhead.enters(tgid, alone);
+                }
                 if let Some(thread) = self.tree.threads.get_mut(&tid) {
                     thread.in_flight = in_flight;
                     thread.changed = changed;
                 }
             }
             sys::OP_EXIT => {
+                self.overhead.leaves(self.tree.group(group).tgid);
                 self.put_back(tid);
                 if let Some(in_flight) = in_flight {
                     self.returned(tid, group, in_flight, &info, at_ns);
@@ -320,78 +335,6 @@ impl Tracer<'_> {
         if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
             changed.put_back(tid);
         }
-    }
-
-    fn returned(
-        &mut self,
-        tid: Tid,
-        group: usize,
-        in_flight: InFlight,
-        info: &sys::SyscallInfo,
-        at_ns: u64,
-    ) {
-        let result = info.result();
-        let group = self.tree.group(group);
-        // Before its exec the command does not exist; these calls are needless's.
-        let Some(image) = group.image else { return };
-        let sample = in_flight.sample;
-        let row = self.calls.end(&mut self.builder, image, tid, in_flight.count, result, at_ns);
-        if let (Some(row), 1..) = (row, sample) {
-            self.stacks.take(&mut self.builder, tid, group, info, (row, sample));
-        }
-        match in_flight.effect {
-            Effect::None => {}
-            Effect::Barrier => self.builder.barrier(),
-            Effect::Directory if result.is_ok() => group.directory = None,
-            Effect::Root if result.is_ok() => {
-                group.directory = None;
-                self.look_at_root(tid, image);
-            }
-            Effect::Directory | Effect::Root => {}
-            Effect::StrictMode => {
-                if result == Err(libc::EINVAL as u16) {
-                    self.builder.lost(Loss::StrictMode, 1);
-                    let name = self.builder.process_ref(image).name().to_owned();
-                    self.builder.note(format!(
-                        "{name} asked for seccomp's strict mode and was refused, because needless has a filter in it: it may have gone on without its sandbox; --all has no filter"
-                    ));
-                }
-            }
-            Effect::Untraced => {
-                if result.is_ok() {
-                    self.builder.lost(Loss::UnseenProcesses, 1);
-                    let name = self.builder.process_ref(image).name().to_owned();
-                    let harm = match self.options.all {
-                        true => "",
-                        false => {
-                            ", and under the seccomp filter its calls that rules ask about failed; --all has no filter"
-                        }
-                    };
-                    self.builder.note(format!(
-                        "{name} started a process that must not be traced (CLONE_UNTRACED), and the flag could not be taken out unseen: it was not observed{harm}"
-                    ));
-                }
-            }
-            Effect::Refiltered => self.clone_refused(image),
-            Effect::Tracing => {
-                if result == Err(libc::EPERM as u16) {
-                    self.builder.lost(Loss::Ptrace, 1);
-                    let name = self.builder.process_ref(image).name().to_owned();
-                    self.builder.note(format!(
-                        "{name} tried to trace (ptrace) and was refused: a process has one tracer, and that is needless"
-                    ));
-                }
-            }
-        }
-    }
-
-    /// No process came of a call of `image` to start one, from which we took a flag.
-    pub(crate) fn clone_refused(&mut self, image: ProcId) {
-        self.builder.lost(Loss::Clone, 1);
-        let name = self.builder.process_ref(image).name().to_owned();
-        self.builder.note(format!(
-            "{name} has a seccomp filter besides needless's, and could not start a process that must not be traced (CLONE_UNTRACED): its filter saw the call without that flag and may have refused it or ended the process for that; --all leaves the flag"
-        ));
     }
 
     fn command_stops(&mut self, tid: Tid, signal: i32) {

@@ -1,7 +1,7 @@
 //! The traced threads and their processes.
 
 use crate::arg_class::ArgState;
-use crate::roster::{Roster, Slot};
+use crate::roster::{Roster, RosterSlot};
 use crate::sys::Tid;
 use crate::untraced::Changed;
 use foldhash::fast::FixedState;
@@ -41,7 +41,11 @@ pub(crate) enum Effect {
     Tracing,
     /// If it failed, the program wanted the strict mode of seccomp.
     StrictMode,
-    /// If it succeeded, there is a process that nobody traces.
+    /// If it succeeded, the process has a seccomp filter of its own, perhaps in all its threads.
+    Filter {
+        all_threads: bool,
+    },
+    /// If it succeeded, there is a process without a tracer.
     Untraced,
     /// If no process comes of it, another filter may have refused the flags as we changed them.
     Refiltered,
@@ -67,7 +71,7 @@ pub(crate) struct InFlight {
 }
 
 /// A traced thread.
-pub(crate) struct Thread {
+pub(crate) struct TracedThread {
     /// Position in [`Tree::groups`].
     pub(crate) group: usize,
     /// The call it is in, if its exit matters.
@@ -75,11 +79,11 @@ pub(crate) struct Thread {
     /// What to restore of the call that started it, or of such a call that it is in.
     pub(crate) changed: Option<Changed>,
     /// Where the supervisor finds it.
-    slot: Option<Slot>,
+    slot: Option<RosterSlot>,
 }
 
 /// A traced process.
-pub(crate) struct Group {
+pub(crate) struct ThreadGroup {
     pub(crate) tgid: Tid,
     /// The image it runs; `None` before the command's own exec.
     pub(crate) image: Option<ProcId>,
@@ -91,16 +95,19 @@ pub(crate) struct Group {
     pub(crate) modules: Option<(Arc<Vec<Module>>, u64)>,
     /// What is needed to classify its calls without a path.
     pub(crate) arg_state: ArgState,
-    /// Whether a filter of the command has refused a call: no answer is assumed then.
-    pub(crate) refuses: bool,
+    /// Whether it has a seccomp filter besides ours, which may refuse calls before they stop at ours. So every
+    /// call stops, and no answer is assumed.
+    pub(crate) has_filter: bool,
     /// CPU time of earlier images of this process, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
+    /// Their page faults: without and with input.
+    pub(crate) earlier_faults: (u64, u64),
 }
 
 /// All threads and processes.
 pub(crate) struct Tree {
-    pub(crate) threads: HashMap<Tid, Thread, FixedState>,
-    groups: Vec<Option<Group>>,
+    pub(crate) threads: HashMap<Tid, TracedThread, FixedState>,
+    groups: Vec<Option<ThreadGroup>>,
     free: Vec<usize>,
     /// For the supervisor, if there is one.
     roster: Option<Roster>,
@@ -114,11 +121,11 @@ impl Tree {
     /// A new thread of the process at `group`.
     pub(crate) fn add_thread(&mut self, tid: Tid, group: usize) {
         let slot = self.roster.as_mut().map(|roster| roster.add(tid));
-        self.threads.insert(tid, Thread { group, in_flight: None, changed: None, slot });
+        self.threads.insert(tid, TracedThread { group, in_flight: None, changed: None, slot });
     }
 
     /// A thread has ended.
-    pub(crate) fn remove_thread(&mut self, tid: Tid) -> Option<Thread> {
+    pub(crate) fn remove_thread(&mut self, tid: Tid) -> Option<TracedThread> {
         let thread = self.threads.remove(&tid)?;
         if let (Some(roster), Some(slot)) = (&mut self.roster, thread.slot) {
             roster.remove(slot);
@@ -129,7 +136,7 @@ impl Tree {
     /// Thread `former` has taken the place of its process's first thread, `tid`.
     pub(crate) fn replace_thread(&mut self, tid: Tid, former: Tid) {
         let Some(thread) = self.remove_thread(former) else { return };
-        let Thread { group, in_flight, .. } = thread;
+        let TracedThread { group, in_flight, .. } = thread;
         self.remove_thread(tid);
         self.add_thread(tid, group);
         if let Some(thread) = self.threads.get_mut(&tid) {
@@ -137,8 +144,13 @@ impl Tree {
         }
     }
 
-    pub(crate) fn group(&mut self, at: usize) -> &mut Group {
+    pub(crate) fn group(&mut self, at: usize) -> &mut ThreadGroup {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
+    }
+
+    /// Whether the process at `group` has a seccomp filter besides ours.
+    pub(crate) fn has_filter(&self, group: usize) -> bool {
+        self.groups[group].as_ref().is_some_and(|group| group.has_filter)
     }
 
     /// A new process with its first thread.
@@ -149,15 +161,16 @@ impl Tree {
         parent: Option<usize>,
     ) -> usize {
         let from = parent.and_then(|at| self.groups[at].as_ref());
-        let group = Group {
+        let group = ThreadGroup {
             tgid,
             image,
             parent,
             directory: from.and_then(|p| p.directory.clone()),
             modules: from.and_then(|p| p.modules.clone()),
             arg_state: ArgState::default(),
-            refuses: from.is_some_and(|p| p.refuses),
+            has_filter: from.is_some_and(|p| p.has_filter),
             earlier: (0, 0),
+            earlier_faults: (0, 0),
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -174,7 +187,7 @@ impl Tree {
     }
 
     /// A process has ended; from now on its living children have no known parent.
-    pub(crate) fn remove_group(&mut self, at: usize) -> Option<Group> {
+    pub(crate) fn remove_group(&mut self, at: usize) -> Option<ThreadGroup> {
         let gone = self.groups[at].take()?;
         self.free.push(at);
         for group in self.groups.iter_mut().flatten() {

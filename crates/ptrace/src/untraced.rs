@@ -68,8 +68,14 @@ fn has_other_filter(tid: Tid, all: bool) -> bool {
     other_filter_in(&status, u32::from(!all))
 }
 
-/// The same by the text of proc_pid_status(5), where `ours` filters are ours. Before Linux 5.9 it has no number of them.
-fn other_filter_in(status: &str, ours: u32) -> bool {
+/// Whether this process has a seccomp filter, which the command then has, too.
+pub(crate) fn inherited_filter() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))
+}
+
+/// Whether another filter looks at a process, by the text of its proc_pid_status(5), where `ours` filters are ours. Before Linux 5.9 it has no number of them.
+pub(crate) fn other_filter_in(status: &str, ours: u32) -> bool {
     let field = |name: &str| -> Option<u32> {
         status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
     };

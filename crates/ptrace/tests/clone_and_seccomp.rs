@@ -25,7 +25,7 @@ fn twice(options: &[&str], program: &Path, how: &str) -> [(ExitStatus, String); 
 }
 
 /// How often `path` was asked for with this outcome.
-fn count(table: &Table, outcome: &str, path: &str) -> u64 {
+fn count(table: &CallCounts, outcome: &str, path: &str) -> u64 {
     let rows = table.iter().filter(|((_, o, p), _)| o == outcome && p == path);
     rows.map(|(_, count)| count).sum()
 }
@@ -77,6 +77,56 @@ fn what_a_filter_of_the_commands_own_wants_a_tracer_for_fails_as_without_us() {
                 assert_eq!(count(&table, outcome, "/missing/own_filter"), 30, "{name} {options:?}");
             }
         }
+    }
+}
+
+/// Its filter decides before ours (seccomp(2): a refusal goes before a tracer), so that what it refuses does not stop
+/// there.
+#[test]
+fn what_a_filter_of_the_commands_own_refuses_is_counted_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, how, counts) in [
+        ("own_filter", "errno", [60, 60]),
+        ("own_filter-i386", "errno", [60, 60]),
+        ("own_filter-static", "errno", [60, 60]),
+        ("own_filter", "notify", [60, 60]),
+        ("own_filter", "tsync", [60, 60]),
+        // The handler of the signal makes it fail; to the kernel the call has no error.
+        ("own_filter", "trap", [0, 30]),
+    ] {
+        let Some(program) = testee(name) else { continue };
+        for options in [&[][..], &["--all"]] {
+            let [without, with] = twice(options, &program, how);
+            assert_eq!(without, with, "{name} {how} {options:?}");
+            let argv = [program.as_os_str(), how.as_ref()];
+            let (table, comments) = ours(options, &argv, folder.path());
+            let found = ["EACCES", "ENOENT"].map(|o| count(&table, o, "/missing/own_filter"));
+            assert_eq!(found, counts, "{name} {how} {options:?}");
+            let noted = |text: &str| comments.iter().any(|c| c.contains(text));
+            assert_eq!(noted("has installed a seccomp filter, which"), options.is_empty());
+            let in_threads = how == "tsync" && options.is_empty();
+            assert_eq!(noted("filter in threads that ran"), in_threads, "{comments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_was_there_before_is_noted() {
+    let Some(program) = testee("own_filter") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (options, noted) in [(&[][..], true), (&["--all"], false)] {
+        let report = folder.path().join("report");
+        let mut words = vec![OsStr::new("under"), OsStr::new(RUN)];
+        words.extend(options.iter().map(OsStr::new));
+        words.extend([OsStr::new("-o"), report.as_os_str(), program.as_os_str()]);
+        words.push(OsStr::new("ask"));
+        let status = command(&program, folder.path()).args(words).status().unwrap();
+        assert!(status.success(), "{status:?}");
+        let text = std::fs::read_to_string(&report).unwrap();
+        let row = |outcome| format!("30\tfaccessat\t{outcome}\t/missing/own_filter");
+        assert!(text.contains(&row("ENOENT")), "{text}");
+        assert_eq!(text.contains(&row("EACCES")), !noted, "{text}");
+        assert_eq!(text.contains("was started under a seccomp filter"), noted, "{text}");
     }
 }
 

@@ -47,7 +47,9 @@ fn a_probe_gives_its_output_exit_and_environment() {
     assert_eq!(kept.iter().collect::<Vec<_>>(), [(&"NEEDLESS_TEST".into(), &"a=b".into())]);
     assert_eq!((command.secure, command.shares_root), (Some(false), true));
     assert_eq!((command.born, command.parent), (Spawn::Exec, None));
-    assert!(command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap() > 0);
+    let parts = command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap();
+    assert!(parts > 0 && command.cpu_ns == Some(parts));
+    assert!(command.minor_faults > Some(0) && command.major_faults.is_some());
     assert_eq!(traced.profile.backend, Backend::ptrace(Stops::Seccomp));
     assert!(!traced.profile.facts.has(Fact::AllCalls));
 }

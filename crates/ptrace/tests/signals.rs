@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 fn send(pid: u32, signal: i32) {
-    // SAFETY: integers only.
+    // SAFETY: kill(2) takes integers only.
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0, "signal {signal} to {pid}");
 }
 
@@ -20,7 +20,7 @@ fn send(pid: u32, signal: i32) {
 fn change(child: &Child) -> i32 {
     let mut status = 0;
     let flags = libc::WUNTRACED | libc::WCONTINUED;
-    // SAFETY: writes one integer.
+    // SAFETY: waitpid(2) writes one integer, and `status` is one.
     let pid = unsafe { libc::waitpid(child.id() as i32, &raw mut status, flags) };
     assert_eq!(pid, child.id() as i32);
     status
@@ -129,7 +129,8 @@ fn signals_sent_to_us_reach_the_command_once() {
 /// A terminal: the side that types and reads, and the side for the program.
 fn terminal() -> (fs::File, OwnedFd) {
     let (mut ours, mut theirs) = (0, 0);
-    // SAFETY: writes two integers; null for what is not wanted.
+    // SAFETY: openpty(3) writes two integers, `ours` and `theirs`; null pointers are allowed for the rest.
+    // Nothing else owns the two new descriptors.
     unsafe {
         let null = std::ptr::null_mut();
         let result = libc::openpty(&raw mut ours, &raw mut theirs, null, null.cast(), null.cast());
@@ -144,7 +145,7 @@ fn terminal() -> (fs::File, OwnedFd) {
 fn on_terminal(command: &mut Command, side: &OwnedFd) -> Child {
     let stream = || Stdio::from(side.try_clone().unwrap());
     command.stdin(stream()).stdout(stream()).stderr(stream());
-    // SAFETY: only system calls between fork and exec.
+    // SAFETY: between fork and exec the closure makes two system calls, and allocates nothing.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
@@ -317,7 +318,7 @@ fn killing_us_leaves_the_command_alive_and_its_calls_answered() {
         let (answered, failed, _) = counts(&file).unwrap();
         assert!(answered > 400);
         assert_eq!(failed, 0);
-        assert!(!folder.path().join("report").exists(), "there is nobody to report to");
+        assert!(!folder.path().join("report").exists(), "the user has ended needless: no report");
     }
 }
 

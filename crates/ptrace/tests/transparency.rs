@@ -101,7 +101,7 @@ fn a_reader_that_leaves_ends_the_command_by_sigpipe() {
 }
 
 #[test]
-fn a_writer_whose_reader_ended_is_told() {
+fn a_writer_whose_reader_ended_gets_sigpipe() {
     // `true` never reads: `yes` must get SIGPIPE although we still prepare the report.
     let Some(_) = needed(program("bash")) else { return };
     let folder = tempfile::tempdir().unwrap();

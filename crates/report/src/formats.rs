@@ -43,7 +43,7 @@ macro_rules! formats {
                     $(stringify!($file) => Ok($Format::$format),)+
                     _ => {
                         let names = [$(stringify!($file)),+];
-                        Err(format!("no such format; there are {}", text::list(&names, "and")))
+                        Err(format!("no such format; there are {}", text::list(&names)))
                     }
                 }
             }

@@ -8,26 +8,31 @@
 
 #[macro_use]
 mod formats;
+mod account;
+mod columns;
 mod difference;
-mod doctor;
+mod doctor_text;
 mod explain;
 mod json;
 mod markdown;
+mod overview;
 mod proof_text;
 mod saved;
 mod summary;
 mod text;
-mod window;
+mod time;
+mod window_text;
 
 use needless_model::{Profile, Proof, Provenance};
-use needless_rules::{Declared, Verdict};
+use needless_rules::{Declared, Scale, Verdict};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
-pub use doctor::{DoctorCheck, doctor};
+pub use doctor_text::{DoctorCheck, doctor};
 pub use explain::explain;
 pub use origin::json::{ORIGIN_SCHEMA, origin_schema};
 pub use proof::json::{PROOF_SCHEMA, proof_schema};
@@ -39,7 +44,7 @@ pub use text::{escape, number, wrap};
 formats! {
     /// How a report is written.
     ReportFormat {
-        /// For a person at a terminal: what, share, why, where from, fix, caveat.
+        /// For a person at a terminal: what it costs, why, where from, fix, caveat.
         Full: full, "txt";
         /// One line per finding.
         Concise: concise;
@@ -72,8 +77,10 @@ formats! {
 formats! {
     /// How the origin of a variable is written.
     OriginFormat {
-        /// For a person at a terminal.
+        /// For a person at a terminal, with every file that sets the variable.
         Full: full, "txt";
+        /// The same; the files that do not reach the process are one line.
+        Concise: concise;
         /// For other tools: see [`origin_schema`](origin_schema).
         Json: json, "json";
     }
@@ -104,13 +111,28 @@ pub struct Report<'a> {
     pub verdict: &'a Verdict,
     /// Where the profile comes from.
     pub source: Source,
-    /// How many services with findings to show, most expensive first; `None` or 0: all. Only for windows; formats
-    /// for other tools have all.
+    /// How many remedies to show, most expensive first; 0: all. Formats for other tools have all.
     pub top: Option<usize>,
+    /// What the user wants to see besides.
+    pub details: Details,
+    /// The command that was run, with its arguments, which may hold secrets: only for a report on the terminal of the
+    /// user who typed them. Empty otherwise.
+    pub command: &'a [OsString],
     /// The proof of the remedies, if the user asked for one.
     pub proof: Option<&'a Proof>,
     /// The version of needless that writes it.
     pub version: &'a str,
+}
+
+/// How much a report for people shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Every remedy and finding, with all that is known.
+    pub full: bool,
+    /// Every kind of call that no rule explains.
+    pub unexplained: bool,
+    /// The overview at the end, which is what a terminal then shows; otherwise it comes first.
+    pub end_first: bool,
 }
 
 /// Where a profile comes from.
@@ -127,6 +149,14 @@ pub enum Source {
 }
 
 impl Source {
+    /// What times of this observation are compared with.
+    pub fn scale(&self, profile: &Profile) -> Scale {
+        match window_text::is_window(self) {
+            true => Scale::of_window(profile),
+            false => Scale::of_run(profile),
+        }
+    }
+
     /// What was observed, in a word or two.
     pub(crate) fn name(&self) -> &str {
         match self {

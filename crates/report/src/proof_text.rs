@@ -1,7 +1,7 @@
 //! What several formats of a proof share.
 
 use crate::summary;
-use crate::text::{count, duration, escape, number, percent};
+use crate::text::{count, duration, escape, list, number, percent};
 use needless_model::{Counted, Measure, Outcome, Proof, Quantity, RowChange};
 
 /// With fewer pairs there is no statement about the quantities.
@@ -31,35 +31,29 @@ pub(crate) fn line(proof: &Proof) -> String {
 }
 
 /// The verdict in a word or two, and why.
-pub(crate) fn verdict(proof: &Proof) -> (String, String) {
-    let so = |text: &str| text.to_owned();
-    match &proof.outcome {
-        Outcome::Differs(how) => (
-            so("the program behaves differently: nothing is proven"),
-            format!(
-                "{how}. Output that always differs can be left out of the comparison with --ignore-output REGEX."
-            ),
-        ),
-        Outcome::Proven { calls: true, cpu: true } => (
-            so("proven"),
-            so(
-                "calls fell, counted, and CPU time fell, beyond chance; output and exit status are the same",
-            ),
-        ),
+pub(crate) fn verdict(proof: &Proof) -> (&'static str, String) {
+    let (word, why) = match &proof.outcome {
+        Outcome::Differs(how) => {
+            return (
+                "the program behaves differently: nothing is proven",
+                format!(
+                    "{how}. Output that always differs can be left out of the comparison with --ignore-output REGEX."
+                ),
+            );
+        }
+        Outcome::NotProven(why) => return ("not proven", why.clone()),
+        Outcome::Proven { calls: true, cpu: true } => {
+            ("proven", "calls fell, counted, and CPU time fell, beyond chance")
+        }
         Outcome::Proven { calls: true, cpu: false } => (
-            so("proven in calls; not proven in CPU time"),
-            so(
-                "calls fell, counted; CPU time shows no difference beyond chance; output and exit status are the same",
-            ),
+            "proven in calls; not proven in CPU time",
+            "calls fell, counted; CPU time shows no difference beyond chance",
         ),
-        Outcome::Proven { calls: false, .. } => (
-            so("proven in CPU time"),
-            so(
-                "CPU time fell, beyond chance, though calls did not; output and exit status are the same",
-            ),
-        ),
-        Outcome::NotProven(why) => (so("not proven"), why.clone()),
-    }
+        Outcome::Proven { calls: false, .. } => {
+            ("proven in CPU time", "CPU time fell, beyond chance, though calls did not")
+        }
+    };
+    (word, format!("{why}; output and exit status are the same"))
 }
 
 /// `TZ=UTC and unset LANG`.
@@ -68,7 +62,7 @@ pub(crate) fn changes(proof: &Proof) -> String {
         return "none".to_owned();
     }
     let all: Vec<String> = proof.changes.iter().map(summary::change).collect();
-    crate::text::list(&all.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+    list(&all)
 }
 
 /// `9 → 0  newfstatat("/etc/localtime") ok`.
@@ -126,7 +120,7 @@ pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
     let mut all = vec![format!(
         "{} fewer by {}; of the calls it is about, {} went: {}{others}",
         number(predicted),
-        crate::text::list(&rules, "and"),
+        list(&rules),
         signed(went),
         agreement(predicted, went)
     )];
@@ -199,6 +193,9 @@ fn figure(measure: &Measure, proof: &Proof) -> Figure {
     let relative = |value: f64| value / measure.before * 100.0;
     let known = measure.before > 0.0;
     let (low, high) = measure.interval;
+    // Within a tenth, since resident memory varies a little.
+    let hidden = measure.quantity == Quantity::Peak
+        && measure.before.max(measure.after) < proof.peak_floor_kib as f64 * 1.1;
     Figure {
         name,
         before: unit(measure.before),
@@ -209,17 +206,16 @@ fn figure(measure: &Measure, proof: &Proof) -> Figure {
         } else {
             format!("{low:+.0} to {high:+.0}")
         },
-        so: match () {
-            // Within a tenth, since resident memory varies a little.
-            () if measure.quantity == Quantity::Peak
-                && measure.before.max(measure.after) < proof.peak_floor_kib as f64 * 1.1 =>
-            {
-                "hidden by needless's own"
-            }
-            () if proof.pairs < LEAST_PAIRS => "too few pairs",
-            () if measure.fell() => "less",
-            () if measure.rose() => "more",
-            () => "no difference shown",
+        so: if hidden {
+            "hidden by needless's own"
+        } else if proof.pairs < LEAST_PAIRS {
+            "too few pairs"
+        } else if measure.fell() {
+            "less"
+        } else if measure.rose() {
+            "more"
+        } else {
+            "no difference shown"
         },
     }
 }

@@ -6,7 +6,7 @@ use crate::report::json::document::{
     SafetyLevel, SourceKind,
 };
 use crate::report::profile::{PROFILE_SCHEMA, ProfileDocument};
-use needless_model::{Backend, Change, Process, Snapshot, Spawn};
+use needless_model::{Backend, Change, Process, Snapshot, Spawn, parser_message, quote};
 use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -59,15 +59,19 @@ pub fn read_saved(text: &str) -> Result<Saved, String> {
         schema: String,
     }
     if !text.trim_start().starts_with('{') {
-        return Err("it is not a JSON report, as `needless run -o FILE.json` writes it".into());
+        return Err("not a JSON report; `needless run -o FILE.json` writes one".into());
     }
-    let not = |e: serde_json::Error| format!("it is not a JSON report of needless: {e}");
+    let not = |e: serde_json::Error| {
+        let (why, how) = (e.to_string(), "`needless run -o FILE.json` writes one");
+        format!("not a JSON report of needless: {}; {how}", parser_message(&why))
+    };
     let head: Head = serde_json::from_str(text).map_err(not)?;
     match head.schema.as_str() {
         crate::SCHEMA => Ok(serde_json::from_str::<ReportDocument>(text).map_err(not)?.into()),
         PROFILE_SCHEMA => Ok(serde_json::from_str::<ProfileDocument>(text).map_err(not)?.into()),
         other => Err(format!(
-            "its schema is {other:?}; {:?} and {PROFILE_SCHEMA:?} are understood",
+            "its schema is {}; {:?} and {PROFILE_SCHEMA:?} are understood",
+            quote(other),
             crate::SCHEMA
         )),
     }
@@ -161,6 +165,9 @@ fn change(remedy: &ReportRemedy) -> Change {
             Change::SetEnv { variable: variable.clone(), value: remedy.value.clone() }
         }
         (ChangeKind::UnsetEnv, Some(variable)) => Change::UnsetEnv { variable: variable.clone() },
+        (ChangeKind::WithoutEntries, Some(variable)) => {
+            Change::WithoutEntries { variable: variable.clone(), entries: remedy.entries.clone() }
+        }
         (ChangeKind::Preload, _) => Change::Preload,
         (ChangeKind::Option, _) => Change::Option(remedy.text.clone()),
         _ => Change::Manual(remedy.text.clone()),

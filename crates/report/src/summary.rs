@@ -1,7 +1,7 @@
 //! What several formats of a report share: who, how much, what was lost, what was not checked.
 
 use crate::text::{count, escape, list, number, shell_word};
-use crate::{Report, window};
+use crate::{Report, account, window_text};
 use needless_model::{Change, Fact, Finding, Loss, ProcId, Profile};
 use needless_rules::{Suppressed, Verdict};
 use std::collections::BTreeMap;
@@ -19,14 +19,6 @@ pub(crate) fn share(finding: &Finding, path_calls: u64) -> f64 {
         0 => 0.0,
         all => (finding.needless as f64 / all as f64).min(1.0),
     }
-}
-
-/// Whether all needless calls of a finding name a path. The reads of a file that is opened repeatedly do not;
-/// some backends do not count them.
-pub(crate) fn all_name_paths(finding: &Finding, profile: &Profile) -> bool {
-    let rows = finding.rows.iter().map(|at| &profile.rows[*at]);
-    let named: u64 = rows.filter(|row| row.query.names_path()).map(|row| row.count).sum();
-    finding.needless <= named
 }
 
 /// What was seen. The counts come first: they are added if the sentence of the rule does not begin with them.
@@ -48,6 +40,15 @@ pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
     match finding.processes.len() {
         1 => first,
         n => format!("{first} and {} more", number(n as u64 - 1)),
+    }
+}
+
+/// ` of dnsmasq.service`, where a service is known that is not just the program.
+pub(crate) fn in_service(finding: &Finding, profile: &Profile) -> String {
+    let program = finding.processes.first().map(|id| profile.process(*id).title());
+    match &finding.service {
+        Some(service) if Some(service) != program.as_ref() => format!(" of {}", escape(service)),
+        _ => String::new(),
     }
 }
 
@@ -90,6 +91,9 @@ pub(crate) fn programs<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Prog
     exes
 }
 
+/// Entries of a list that are named; `entries` of JSON and the `try:` line have all.
+const ENTRIES: usize = 4;
+
 /// What to do; if it can be typed, as one types it.
 pub(crate) fn change(change: &Change) -> String {
     match change {
@@ -100,6 +104,15 @@ pub(crate) fn change(change: &Change) -> String {
             format!("set {} (the right value is not known here)", escape(variable))
         }
         Change::UnsetEnv { variable } => format!("unset {}", escape(variable)),
+        Change::WithoutEntries { variable, entries } => {
+            let mut shown: Vec<_> =
+                entries.iter().take(ENTRIES).map(|entry| escape(entry)).collect();
+            if entries.len() > shown.len() {
+                let more = (entries.len() - shown.len()) as u64;
+                shown.push(format!("and {}", count(more, "other", "others")).into());
+            }
+            format!("take out of {}: {}", escape(variable), shown.join(" "))
+        }
         Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
         Change::Option(text) | Change::Manual(text) => escape(text).into_owned(),
     }
@@ -112,30 +125,6 @@ pub(crate) fn backend(profile: &Profile) -> String {
     format!("{}{variant}", escape(backend.name()))
 }
 
-/// How many calls were judged: all calls, if they were counted, else the calls that name a path, which every
-/// backend counts.
-pub(crate) fn judged(profile: &Profile) -> String {
-    if profile.facts.has(Fact::AllCalls) {
-        return count(profile.totals.calls, "call", "calls");
-    }
-    count(profile.totals.path_calls, "call that names a path", "calls that name a path")
-}
-
-/// `9 of 71 calls that name a path are needless`.
-pub(crate) fn needless_of_all(report: &Report<'_>) -> String {
-    let (profile, findings) = (report.profile, &report.verdict.findings);
-    let needless = needless(findings);
-    let are = if needless == 1 { "is" } else { "are" };
-    // Otherwise the needless calls are not a subset of the calls that were counted.
-    let comparable = profile.facts.has(Fact::AllCalls)
-        || findings.iter().all(|finding| all_name_paths(finding, profile));
-    if comparable {
-        format!("{} of {} {are} needless", number(needless), judged(profile))
-    } else {
-        format!("{} {are} needless", count(needless, "call", "calls"))
-    }
-}
-
 /// What was not seen, dropped or folded: `nothing`, `3 lines not understood and 1 call without its path`.
 pub(crate) fn lost(profile: &Profile) -> String {
     let lost: Vec<String> =
@@ -143,7 +132,7 @@ pub(crate) fn lost(profile: &Profile) -> String {
     if lost.is_empty() {
         return "nothing".to_owned();
     }
-    list(&lost.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+    list(&lost)
 }
 
 fn loss(what: Loss, n: u64) -> String {
@@ -190,7 +179,7 @@ pub(crate) fn not_checked(verdict: &Verdict) -> String {
         .map(|(missing, rules)| {
             let needs = if rules.len() == 1 { "needs" } else { "need" };
             let facts: Vec<&str> = missing.iter().map(|fact| fact.words()).collect();
-            format!("{} ({needs} {})", rules.join(", "), list(&facts, "and"))
+            format!("{} ({needs} {})", rules.join(", "), list(&facts))
         })
         .collect();
     groups.join("; ")
@@ -215,9 +204,10 @@ pub(crate) fn selection(verdict: &Verdict) -> Option<(&'static str, String)> {
 }
 
 /// `nothing needless found`, or that no rule was checked.
-pub(crate) fn nothing_found(verdict: &Verdict) -> &'static str {
-    match checked(verdict) {
+pub(crate) fn nothing_found(report: &Report<'_>) -> &'static str {
+    match checked(report.verdict) {
         Some((0, _)) => "none of the chosen rules could be checked",
+        _ if !account::unexplained(report).0.is_empty() => "no rule finds anything",
         _ => "nothing needless found",
     }
 }
@@ -262,11 +252,16 @@ fn tally(findings: usize, calls: u64) -> String {
 /// lost, what was not checked.
 pub(crate) fn summary(report: &Report<'_>) -> String {
     let (profile, verdict) = (report.profile, report.verdict);
-    let window = window::is_window(&report.source);
+    let window = window_text::is_window(&report.source);
     let found = match verdict.findings.len() as u64 {
-        _ if window => window::found(report),
-        0 => format!("{} in {}", nothing_found(verdict), judged(profile)),
-        n => format!("{}, {}", count(n, "finding", "findings"), needless_of_all(report)),
+        _ if window => window_text::found(report),
+        0 => format!(
+            "{} in {}{}",
+            nothing_found(report),
+            account::calls(report),
+            account::not_explained(report)
+        ),
+        n => format!("{}, {}", count(n, "finding", "findings"), account::in_short(report)),
     };
     let mut line = format!("needless: {found} ({}; lost: {}", backend(profile), lost(profile));
     if !(window && verdict.not_checked.is_empty()) {
@@ -274,9 +269,6 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     }
     if let Some((label, chosen)) = selection(verdict) {
         line = line + "; " + label + ": " + &chosen;
-    }
-    if let Some(left_out) = window::left_out(report) {
-        line = line + "; " + &left_out;
     }
     if let Some(below) = below(verdict) {
         line = line + "; " + &below;

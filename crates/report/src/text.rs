@@ -1,9 +1,13 @@
-//! Text and numbers for people: escaped, wrapped, counted.
+//! Text and numbers for people: escaped, and with units.
 
 use crate::Style;
 use anstyle::{AnsiColor, Style as Ansi};
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write;
+
+pub(crate) use needless_rules::text::{count, list};
+pub use needless_rules::text::{number, wrap};
 
 /// `text` without effect on a terminal: control characters, and characters that reorder or hide others, are
 /// written as escapes (`\x1b`, `\n`, `\u{202e}`).
@@ -63,22 +67,22 @@ pub(crate) fn shell_word(value: &str) -> String {
     word + "'"
 }
 
-/// `n` with a comma between thousands.
-pub fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+/// As [`shell_word`], for any bytes.
+pub(crate) fn shell_os_word(word: &OsStr) -> String {
+    if let Some(text) = word.to_str() {
+        return shell_word(text);
     }
-    text
-}
-
-/// `1 call`, `2 calls`, `1,000 calls`.
-pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", number(n), if n == 1 { one } else { many })
+    let mut quoted = "$'".to_owned();
+    for byte in word.as_encoded_bytes() {
+        match byte {
+            b'\'' | b'\\' => quoted.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => quoted.push(char::from(*byte)),
+            _ => {
+                let _ = write!(quoted, "\\{byte:03o}");
+            }
+        }
+    }
+    quoted + "'"
 }
 
 /// A fraction from 0 to 1 as a percentage that never rounds to nothing or to everything.
@@ -103,34 +107,29 @@ pub(crate) fn duration(ns: u64) -> String {
     if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
-/// `a`, `a and b`, `a, b and c`; `join` is the word before the last.
-pub(crate) fn list(items: &[&str], join: &str) -> String {
-    match items {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} {join} {last}", most.join(", ")),
+/// The beginning of `text` that fits into `columns`, with `…` if something is left out.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
     }
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    kept.trim_end().to_owned() + "…"
 }
 
-/// `text` broken between words into lines of at most `width` columns, at least one.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut columns = 0;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let wide = word.chars().count();
-        if columns > 0 && columns + 1 + wide > width {
-            lines.push(String::new());
-            columns = 0;
-        }
-        let line = lines.last_mut().expect("it began with one line");
-        if columns > 0 {
-            line.push(' ');
-            columns += 1;
-        }
-        line.push_str(word);
-        columns += wide;
-    }
-    lines
+/// A line of a table of five columns, of which the first two are aligned to the right; the last one,
+/// which gets what is left of `width`, is returned by itself.
+pub(crate) fn row(cells: &[String; 5], widths: &[usize], width: usize) -> (String, String) {
+    let [saves, calls, rule, who, fix] = cells;
+    let text = format!(
+        "{saves:>a$}  {calls:>b$}  {rule:<c$}  {who:<d$}  ",
+        a = widths[0],
+        b = widths[1],
+        c = widths[2],
+        d = widths[3]
+    );
+    let left = width.saturating_sub(text.chars().count());
+    // A short fix is never cut: on a narrow terminal the line is then longer.
+    (text, cut(fix, left.max(16)))
 }
 
 /// What a part of a report is, which selects its colour.
@@ -165,6 +164,7 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn nothing_harmful_stays() {
@@ -181,16 +181,9 @@ mod tests {
         assert_eq!(shell_word(""), "''");
         assert_eq!(shell_word("a b's"), r"'a b'\''s'");
         assert_eq!(shell_word("a\x1b'\u{85}"), r"$'a\033\'\302\205'");
-    }
-
-    #[test]
-    fn numbers() {
-        assert_eq!(number(0), "0");
-        assert_eq!(number(999), "999");
-        assert_eq!(number(1_000), "1,000");
-        assert_eq!(number(u64::MAX), "18,446,744,073,709,551,615");
-        assert_eq!(count(1, "call", "calls"), "1 call");
-        assert_eq!(count(0, "call", "calls"), "0 calls");
+        assert_eq!(shell_os_word(OsStr::new("a b")), "'a b'");
+        let no_text = OsStr::from_bytes(b"a\xff '\\\n");
+        assert_eq!(shell_os_word(no_text), r"$'a\377 \'\\\012'");
     }
 
     #[test]
@@ -210,19 +203,5 @@ mod tests {
         assert_eq!(duration(11_400_000), "11 ms");
         assert_eq!(duration(999_999), "1.0 ms");
         assert_eq!(duration(61_000_000_000), "61 s");
-    }
-
-    #[test]
-    fn lines_break_between_words_only() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("a /very/long/path b", 5), ["a", "/very/long/path", "b"]);
-        assert_eq!(wrap("", 5), [""]);
-    }
-
-    #[test]
-    fn lists() {
-        assert_eq!(list(&[], "and"), "");
-        assert_eq!(list(&["a"], "and"), "a");
-        assert_eq!(list(&["a", "b", "c"], "or"), "a, b or c");
     }
 }

@@ -3,18 +3,25 @@
 mod samples;
 
 use insta::assert_snapshot;
-use needless_model::Change;
+use needless_model::{Change, Errno, Query};
 use needless_report::{ReportFormat, Style};
+use needless_rules::{Amount, Unanswered, Unexplained};
 use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
+use std::ffi::OsString;
 
 #[test]
 fn full_for_one_finding() {
     assert_snapshot!(localtime().rendered(ReportFormat::Full), @r#"
-    needless: ptrace (seccomp-assisted); not known: a count of every call, the kernel time of calls
-    sample: 9 of 15 calls that name a path are needless, 1 finding
+    sample: 12 ms under ptrace; 15 calls that rules need (--all: every call), 0 failed
+      needed         6 calls
+      needless       9 calls, about 9.3 µs
+      not explained  0 calls
+
+    saves about  calls  rule      who     fix
+         9.3 µs      9  tz-unset  sample  TZ=Europe/Athens
 
     tz-unset: 9 of 10 time conversions stat /etc/localtime
-      share   60.0 % of the calls that name a path, about 9.3 µs in the kernel
+      saves   about 9.3 µs; 9 calls, 60.0 % of the calls that rules need
       who     sample[4711], /tmp/sample
       why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
               /etc/localtime is still the file it has loaded.
@@ -24,11 +31,14 @@ fn full_for_one_finding() {
       fix     TZ=Europe/Athens
       caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
               seen only at the next restart.
-      stage   explained: the cause was found too; the saving was not measured
-      more    needless explain tz-unset
+      stage   explained: the cause was found; the saving was not measured
 
+    observed:     by ptrace (seccomp-assisted); not known: a count of every call, the kernel time of
+                  calls
     lost:         nothing
     not checked:  nothing
+
+    more:         needless explain tz-unset
     try:          TZ=Europe/Athens needless run -- ./sample …
     "#);
 }
@@ -75,12 +85,19 @@ fn a_report_is_read_with_its_programs_also_one_without_scripts() {
 #[test]
 fn full_for_a_tree_of_processes() {
     assert_snapshot!(tree().rendered(ReportFormat::Full), @r#"
-    needless: ptrace; not known: the time of calls, the kernel time of calls, the arguments of calls
-    without a path, the answers of calls, call sites, the host's time zone files, the host's locales
-    make: 60,031 of 60,300 calls are needless, 2 findings
+    make: 3.0 s under ptrace; 60,300 calls, 0 failed
+      needed         269 calls
+      needless       60,031 calls, about 62 ms
+      not explained  0 calls
+
+    saves about   calls  rule      who            fix
+          62 ms  59,997  tz-unset  date, python3  TZ=Europe/Athens
+
+    small:
+      34 calls: locale-alias of date; fix: LANG=el_GR
 
     tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion
-      share   99.5 % of the calls that name a path, about 62 ms in the kernel
+      saves   about 62 ms; 59,997 calls, 99.5 % of all calls
       who     3 processes: 2 × /usr/bin/date, 1 × /usr/bin/python3; most calls by python3[100]
       why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
               /etc/localtime is still the file it has loaded.
@@ -93,28 +110,16 @@ fn full_for_a_tree_of_processes() {
       fix     TZ=Europe/Athens
       caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
               seen only at the next restart.
-      stage   explained: the cause was found too; the saving was not measured
-      more    needless explain tz-unset
+      stage   explained: the cause was found; the saving was not measured
 
-    locale-alias: 34 failed opens: the locale "greek" is looked for under other names
-      share   < 0.1 % of the calls that name a path
-      who     2 processes of /usr/bin/date, most calls by date[101]
-      why     LANG=greek is an alias.
-      from    LANG=greek
-      strace  24 × openat("/usr/lib/locale/el_GR.*/LC_*") ENOENT
-              10 × openat("/usr/share/locale/*/*.mo") ENOENT
-      fix     LANG=el_GR
-      caveat  The encoding stays ISO-8859-7.
-      or      unset LANG
-      manual  Messages are then in English.
-      stage   seen: the pattern matched; its cause was not looked up in this observation
-      more    needless explain locale-alias
-
+    observed:     by ptrace; not known: the time of calls, the kernel time of calls and 5 more
     lost:         1 call whose end was not seen and 40,000 calls folded into others
     not checked:  locale-spelling, locale-not-installed (need the host's locales); repeated-question
                   (needs the time of calls and the answers of calls)
     left out:     1 call below the threshold, --min-saving 0 shows them
     note:         A program tried to trace another one.
+
+    more:         needless explain tz-unset; --full shows all details
     try:          TZ=Europe/Athens LANG=el_GR needless run -- make …
     "#);
 }
@@ -122,13 +127,16 @@ fn full_for_a_tree_of_processes() {
 #[test]
 fn full_does_not_compare_with_calls_that_were_not_counted() {
     assert_snapshot!(reopened().rendered(ReportFormat::Full), @r#"
-    needless: ptrace; not known: a count of every call, the environment of the processes, the time of
-    calls, the arguments of calls without a path, the answers of calls, call sites, the host's time zone
-    files, the host's locales
-    app.log: 4,995 calls are needless, 1 finding
+    app.log: 4,995 calls in the log, 0 failed
+      needed         0 calls
+      needless       4,995 calls, 5.1 ms
+      not explained  0 calls
+
+      saves  calls  rule               who  fix
+     5.1 ms  4,995  zone-file-missing  app  set TZ (the right value is not known here)
 
     zone-file-missing: 4,995 of 4,996 needless: opens and reads a zone file that is empty
-      share   4,995 calls, some without a path, 5.1 ms in the kernel
+      saves   5.1 ms; 4,995 calls, 100 % of the calls in the log
       who     app[9], /srv/app
       why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
               /etc/localtime is still the file it has loaded.
@@ -138,31 +146,101 @@ fn full_does_not_compare_with_calls_that_were_not_counted() {
       fix     set TZ (the right value is not known here)
       caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
               seen only at the next restart.
-      stage   explained: the cause was found too; the saving was not measured
-      more    needless explain zone-file-missing
+      stage   explained: the cause was found; the saving was not measured
 
+    observed:     by ptrace; not known: a count of every call, the environment of the processes and 6
+                  more
     lost:         nothing
     not checked:  nothing
+
+    more:         needless explain zone-file-missing
     "#);
 }
 
 #[test]
 fn full_for_a_healthy_program_is_one_line() {
-    assert_snapshot!(healthy().rendered(ReportFormat::Full), @"needless: nothing needless found in 1,234 calls (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)");
-    assert_snapshot!(log().rendered(ReportFormat::Full), @"needless: nothing needless found in 1 call that names a path (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note in --format json)");
+    assert_snapshot!(healthy().rendered(ReportFormat::Full), @r#"
+    needless: nothing needless found in 1,234 calls (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)
+    "#);
+    assert_snapshot!(log().rendered(ReportFormat::Full), @r#"
+    needless: nothing needless found in 1 call in the log (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note in --format json)
+    "#);
     assert_eq!(log().rendered(ReportFormat::Full).lines().count(), 1);
+}
+
+#[test]
+fn on_a_terminal_the_command_can_be_pasted_and_nowhere_else() {
+    let mut sample = localtime();
+    sample.command = ["./sample", "a b", "it's", "$HOME"].map(OsString::from).to_vec();
+    sample.details.end_first = true;
+    let shown = sample.rendered(ReportFormat::Full);
+    let last = "try:          TZ=Europe/Athens needless run -- ./sample 'a b' 'it'\\''s' '$HOME'\n";
+    assert!(shown.ends_with(last), "{shown}");
+    for format in [ReportFormat::Concise, ReportFormat::Json, ReportFormat::Profile] {
+        assert!(!sample.rendered(format).contains("HOME"));
+    }
+}
+
+#[test]
+fn unexplained_calls_are_facts_and_never_beside_nothing_needless() {
+    let mut sample = healthy();
+    let line = |calls, reason| Unexplained {
+        program: "ruby".to_owned(),
+        processes: 1,
+        call: "openat".to_owned(),
+        query: Query::Open,
+        reason,
+        amount: Amount { calls, ns: Some(calls * 500) },
+        place: Some(("/usr/share/ruby/".to_owned(), calls - 1)),
+        site: None,
+    };
+    let enoent = Unanswered::Failed(Errno(2));
+    sample.verdict.account.unexplained = Amount { calls: 200, ns: Some(100_000) };
+    sample.verdict.account.lines = vec![line(200, enoent)];
+    let rendered = sample.rendered(ReportFormat::Full);
+    assert!(
+        rendered.contains("nothing needless found in 1,234 calls; 200 not explained ("),
+        "{rendered}"
+    );
+    sample.verdict.account.unexplained = Amount { calls: 4_010, ns: Some(2_000_000) };
+    sample.verdict.account.lines = vec![line(4_000, enoent), line(10, Unanswered::Again)];
+    assert_snapshot!(sample.rendered(ReportFormat::Full), @r#"
+    true: 1,234 calls, 0 failed
+      needed         0 calls
+      needless       0 calls
+      not explained  4,010 calls, 2.0 ms
+
+    not explained: no rule applies; these are facts, no advice
+      ruby: 4,000 failed opens (ENOENT), 3,999 of them below /usr/share/ruby/; 2.0 ms
+      1 other kind: --unexplained shows all
+
+    observed:     by ptrace (seccomp-assisted)
+    lost:         nothing
+    not checked:  nothing
+    "#);
+    let concise = sample.rendered(ReportFormat::Concise);
+    assert!(
+        concise.starts_with("needless: no rule finds anything in 1,234 calls; 4,010 not"),
+        "{concise}"
+    );
+    sample.details.unexplained = true;
+    let all = sample.rendered(ReportFormat::Full);
+    assert!(
+        all.contains("\n  ruby: 10 further opens of the same files, 9 of them below /usr"),
+        "{all}"
+    );
 }
 
 #[test]
 fn concise() {
     assert_snapshot!(localtime().rendered(ReportFormat::Concise), @r#"
-    sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
-    needless: 1 finding, 9 of 15 calls that name a path are needless (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)
+    about 9.3 µs: sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    needless: 1 finding, 9 of 15 calls that rules need are needless, about 9.3 µs (ptrace, seccomp-assisted; lost: nothing; not checked: nothing)
     "#);
     assert_snapshot!(tree().rendered(ReportFormat::Concise), @r#"
-    python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens
-    date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR
-    needless: 2 findings, 60,031 of 60,300 calls are needless (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format json)
+    about 62 ms: python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens
+    small: date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR
+    needless: 2 findings, 60,031 of 60,300 calls are needless, about 62 ms (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format json)
     "#);
     assert_eq!(healthy().rendered(ReportFormat::Concise), healthy().rendered(ReportFormat::Full));
 }
@@ -188,6 +266,25 @@ fn json() {
         "cpu_user_s": null,
         "cpu_sys_s": null
       },
+      "account": {
+        "calls": 15,
+        "failed": 0,
+        "needed": 6,
+        "needless": {
+          "calls": 9,
+          "kernel_us": 9.27
+        },
+        "unexplained": {
+          "calls": 0,
+          "kernel_us": null
+        },
+        "estimated": true,
+        "lines": []
+      },
+      "waiting": [],
+      "programs": [],
+      "started": 1,
+      "connections": 0,
       "processes": 2,
       "findings": [
         {
@@ -198,6 +295,7 @@ fn json() {
           "of": 10,
           "per_second": null,
           "share": 0.6,
+          "small": false,
           "kernel_us": 9.27,
           "estimated": true,
           "process": {
@@ -323,5 +421,7 @@ fn variables_without_a_remedy_are_not_shown() {
         assert!(!rendered.contains("hunter2") && !rendered.contains("PASSWORD"), "{rendered}");
     }
     // The variable of the remedy is shown.
-    assert!(tree().rendered(ReportFormat::Full).contains("LANG=greek\n"));
+    let mut sample = tree();
+    sample.details.full = true;
+    assert!(sample.rendered(ReportFormat::Full).contains("LANG=greek\n"));
 }

@@ -3,11 +3,11 @@
 mod samples;
 
 use insta::assert_snapshot;
-use needless_model::{Evidence, Fact, Loss, ProcId};
+use needless_model::{Fact, Loss, ProcId};
 use needless_report::{ReportFormat, Source, Style};
 use needless_rules::NotChecked;
 use samples::Sample;
-use samples::windows::{attached, healthy_host, host, hostile_services, no_time};
+use samples::windows::{attached, busy, healthy_host, host, hostile_services, no_time};
 use serde_json::Value;
 
 fn json(sample: &Sample) -> Value {
@@ -17,129 +17,104 @@ fn json(sample: &Sample) -> Value {
 #[test]
 fn full_for_a_host() {
     assert_snapshot!(host().rendered(ReportFormat::Full), @r#"
-    needless: eBPF; not known: the kernel time of calls
-    host: 30 s, 5 processes in 3 services, 51,305 calls that name a path (1,710 per second), 4 findings
+    host: 30 s, 5 processes in 3 services; 1,051,305 calls, 0 failed
+      needed         1,036,004 calls
+      needless       15,301 calls, about 150 ms, 0.5 % of a core
+      not explained  0 calls
 
-    dnsmasq.service: 14,924 needless calls, 497 per second, about 0.5 % of a core
-      tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime
-        rate    14,925 stats of /etc/localtime in 30 s, 497 per second
-        share   > 99.9 % of this service's calls that name a path, about 149 ms in the kernel
-        who     dnsmasq[812], /usr/sbin/dnsmasq
-        why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
-                /etc/localtime is still the file it has loaded.
-        from    main+0xc3: call localtime@plt
-                TZ is unset
-        strace  14,925 × newfstatat("/etc/localtime") ok
-        fix     TZ=Europe/Athens
-        caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
-                seen only at the next restart.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain tz-unset
+    saves about, core   calls  rule      who                 fix
+      150 ms    0.5 %  15,267  tz-unset  dnsmasq and 2 more  TZ=Europe/Athens
 
-    container 3f2a9c1b7d4e (docker): 333 needless calls, 11 per second, less than 0.1 % of a core as
-        far as known
-      tz-unset: 299 of 300 time conversions stat /etc/localtime
-        rate    300 stats of /etc/localtime in 30 s, 10 per second
-        share   89.5 % of this service's calls that name a path, about 299 µs in the kernel
-        who     app[2001], /srv/app
-        why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
-                /etc/localtime is still the file it has loaded.
-        from    main+0xc3: call localtime@plt
-                TZ is unset
-        strace  300 × newfstatat("/etc/localtime") ok
-        fix     TZ=Europe/Athens
-        caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
-                seen only at the next restart.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain tz-unset
+    small:
+      34 calls: locale-alias of container 3f2a9c1b7d4e (docker); fix: LANG=el_GR
 
-      locale-alias: 34 failed opens: the locale "greek" is looked for under other names
-        rate    24 failed opens of /usr/lib/locale/el_GR.*/LC_* in 30 s, 0.8 per second
-        share   10.2 % of this service's calls that name a path
-        who     app[2002], /srv/app
-        why     LANG=greek is an alias.
-        from    LANG=greek
-        strace  10 × openat("/usr/share/locale/*/*.mo") ENOENT
-                24 × openat("/usr/lib/locale/el_GR.*/LC_*") ENOENT
-        fix     LANG=el_GR
-        caveat  The encoding stays ISO-8859-7.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain locale-alias
+    tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime
+      saves   about 149 ms, 0.5 % of a core; 14,924 calls, 497 per second
+      who     dnsmasq[812], /usr/sbin/dnsmasq of dnsmasq.service
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+              TZ is unset
+      strace  14,925 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found; the saving was not measured
+      also    app[2001] of container 3f2a9c1b7d4e (docker): tz-unset, about 299 µs, < 0.1 % of a core;
+              299 calls, 9.9 per second
+              x[99]: tz-unset, about 44 µs, < 0.1 % of a core; 44 calls, 1.4 per second
 
-    processes of no known service: 44 needless calls, 1.4 per second, less than 0.1 % of a core
-      tz-unset: 44 of 45 time conversions stat /etc/localtime
-        rate    45 stats of /etc/localtime in 30 s, 1.5 per second
-        share   95.7 % of these processes' calls that name a path, about 44 µs in the kernel
-        who     x[99], /opt/x
-        why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
-                /etc/localtime is still the file it has loaded.
-        from    main+0xc3: call localtime@plt
-                TZ is unset
-        strace  45 × newfstatat("/etc/localtime") ok
-        fix     TZ=Europe/Athens
-        caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
-                seen only at the next restart.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain tz-unset
-
+    observed:     by eBPF; not known: the kernel time of calls
     lost:         nothing
     not checked:  nothing
+
+    more:         needless explain tz-unset; --full shows all details
     "#);
 }
 
 #[test]
 fn full_for_a_daemon_attached_to() {
     assert_snapshot!(attached().rendered(ReportFormat::Full), @r#"
-    needless: eBPF; not known: the kernel time of calls
-    dnsmasq.service: 30 s, 1 process in 1 service, 14,925 calls that name a path (497 per second), 1
-    finding
+    dnsmasq.service: 30 s, 1 process in 1 service; 14,925 calls, 0 failed
+      needed         1 call
+      needless       14,924 calls, about 149 ms, 0.5 % of a core
+      not explained  0 calls
 
-    dnsmasq.service: 14,924 needless calls, 497 per second, about 0.5 % of a core
-      tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime
-        rate    14,925 stats of /etc/localtime in 30 s, 497 per second
-        share   > 99.9 % of this service's calls that name a path, about 149 ms in the kernel
-        who     dnsmasq[812], /usr/sbin/dnsmasq
-        why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
-                /etc/localtime is still the file it has loaded.
-        from    main+0xc3: call localtime@plt
-        strace  14,925 × newfstatat("/etc/localtime") ok
-        fix     TZ=Europe/Athens
-        caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
-                seen only at the next restart.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain tz-unset
+    saves about, core   calls  rule      who      fix
+      149 ms    0.5 %  14,924  tz-unset  dnsmasq  TZ=Europe/Athens
 
+    tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime
+      saves   about 149 ms, 0.5 % of a core; 14,924 calls, 497 per second
+      who     dnsmasq[812], /usr/sbin/dnsmasq of dnsmasq.service
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+      strace  14,925 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found; the saving was not measured
+
+    observed:     by eBPF; not known: the kernel time of calls
     lost:         nothing
     not checked:  nothing
+
+    more:         needless explain tz-unset
     "#);
 }
 
 #[test]
 fn without_time_there_are_no_rates_and_without_services_no_names() {
     assert_snapshot!(no_time().rendered(ReportFormat::Full), @r#"
-    needless: eBPF; not known: the kernel time of calls
-    5 and 6: 2 processes, 90 calls that name a path, 1 finding
+    5 and 6: 2 processes; 90 calls, 0 failed
+      needed         46 calls
+      needless       44 calls, about 44 µs
+      not explained  0 calls
 
-    all processes: 44 needless calls, about 44 µs in the kernel
-      tz-unset: 44 of 45 time conversions stat /etc/localtime
-        share   48.9 % of these processes' calls that name a path, about 44 µs in the kernel
-        who     app[5], /srv/app
-        why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
-                /etc/localtime is still the file it has loaded.
-        from    main+0xc3: call localtime@plt
-        strace  45 × newfstatat("/etc/localtime") ok
-        fix     TZ=Europe/Athens
-        caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
-                seen only at the next restart.
-        stage   explained: the cause was found too; the saving was not measured
-        more    needless explain tz-unset
+    saves about  calls  rule      who  fix
+          44 µs     44  tz-unset  app  TZ=Europe/Athens
 
+    tz-unset: 44 of 45 time conversions stat /etc/localtime
+      saves   about 44 µs; 44 calls, 48.9 % of all calls
+      who     app[5], /srv/app
+      why     TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether
+              /etc/localtime is still the file it has loaded.
+      from    main+0xc3: call localtime@plt
+      strace  45 × newfstatat("/etc/localtime") ok
+      fix     TZ=Europe/Athens
+      caveat  Takes effect when the program is restarted; a later change of the zone or of tzdata is
+              seen only at the next restart.
+      stage   explained: the cause was found; the saving was not measured
+
+    observed:     by eBPF; not known: the kernel time of calls
     lost:         nothing
     not checked:  nothing
+
+    more:         needless explain tz-unset
     "#);
     assert_snapshot!(no_time().rendered(ReportFormat::Concise), @r#"
-    app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
-    needless: 1 finding in 2 processes, 90 calls that name a path, 44 needless (eBPF; lost: nothing)
+    about 44 µs: app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    needless: 1 finding in 2 processes, 44 of 90 calls are needless, about 44 µs (eBPF; lost: nothing)
     "#);
     let mut unknown = no_time();
     unknown.profile.window.length_ns = None;
@@ -154,7 +129,7 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
 
 #[test]
 fn a_healthy_host_is_one_line() {
-    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls that name a path (eBPF; lost: nothing)");
+    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls (eBPF; lost: nothing)");
     assert_eq!(healthy_host().rendered(ReportFormat::Full).lines().count(), 1);
     assert_eq!(
         healthy_host().rendered(ReportFormat::Concise),
@@ -176,13 +151,13 @@ fn what_was_lost_and_not_checked_is_said_of_a_healthy_host_too() {
 }
 
 #[test]
-fn concise_has_the_service_in_front_and_the_rate() {
+fn concise_begins_with_the_time_and_names_the_service_and_the_rate() {
     assert_snapshot!(host().rendered(ReportFormat::Concise), @r#"
-    dnsmasq.service: dnsmasq[812]: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens
-    container 3f2a9c1b7d4e (docker): app[2001]: tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens
-    container 3f2a9c1b7d4e (docker): app[2002]: locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR
-    x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens
-    needless: 4 findings in 30 s: 5 processes, 51,305 calls that name a path, 15,301 needless (eBPF; lost: nothing)
+    about 149 ms, 0.5 % of a core: dnsmasq[812] of dnsmasq.service: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens
+    about 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens
+    about 44 µs, < 0.1 % of a core: x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens
+    small: app[2002] of container 3f2a9c1b7d4e (docker): locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR
+    needless: 4 findings in 30 s: 5 processes, 15,301 of 1,051,305 calls are needless, about 150 ms, 0.5 % of a core (eBPF; lost: nothing)
     "#);
 }
 
@@ -212,10 +187,7 @@ fn what_is_no_window_has_no_rates() {
         sample.profile.window.length_ns = Some(30_000_000_000);
         for format in [ReportFormat::Full, ReportFormat::Concise] {
             let rendered = sample.rendered(format);
-            assert!(
-                !rendered.contains("per second") && !rendered.contains("\n  rate "),
-                "{rendered}"
-            );
+            assert!(!rendered.contains("per second"), "{rendered}");
         }
         for finding in json(&sample)["findings"].as_array().unwrap() {
             assert_eq!(finding["per_second"], Value::Null);
@@ -235,77 +207,124 @@ fn no_command_is_advised_that_would_run_it_again() {
     }
 }
 
+/// The rules in the table of a report, from top to bottom.
+fn table(report: &str) -> Vec<&str> {
+    let rows = report.lines().skip_while(|line| !line.contains("  rule  ")).skip(1);
+    rows.take_while(|line| !line.is_empty()).collect()
+}
+
 #[test]
-fn the_most_expensive_services_are_shown_and_the_others_counted() {
-    let mut sample = host();
-    sample.top = Some(1);
-    let full = sample.rendered(ReportFormat::Full);
-    assert!(full.contains("\n\n2 more services with findings: --top 0 shows all\n\n"), "{full}");
-    assert!(full.contains("dnsmasq.service: ") && !full.contains("docker"), "{full}");
-    assert!(full.contains(", 4 findings\n"), "what is not shown is counted: {full}");
-    let concise = sample.rendered(ReportFormat::Concise);
-    assert_eq!(concise.lines().count(), 2);
-    assert!(concise.contains("; 2 more services with findings: --top 0 shows all)"), "{concise}");
-    assert_eq!(json(&sample), json(&host()));
-    sample.top = Some(2);
-    let rendered = sample.rendered(ReportFormat::Full);
-    assert!(rendered.contains("\n1 more service with findings: --top 0 shows all\n"), "{rendered}");
-    for all in [Some(0), Some(3), Some(usize::MAX)] {
-        sample.top = all;
-        assert_eq!(sample.rendered(ReportFormat::Full), host().rendered(ReportFormat::Full));
-        assert_eq!(sample.rendered(ReportFormat::Concise), host().rendered(ReportFormat::Concise));
-    }
-    // One command is one program.
-    let mut run = samples::tree();
-    run.top = Some(1);
-    assert_eq!(run.rendered(ReportFormat::Full), samples::tree().rendered(ReportFormat::Full));
-    assert_eq!(
-        run.rendered(ReportFormat::Concise),
-        samples::tree().rendered(ReportFormat::Concise)
+fn the_end_of_a_busy_report_fits_on_a_small_terminal() {
+    let mut sample = busy();
+    sample.details.end_first = true;
+    let report = sample.styled(ReportFormat::Full, Style { colour: false, width: 80 });
+    assert!(report.lines().count() > 60, "{report}");
+    let lines: Vec<&str> = report.lines().collect();
+    // One line is for the prompt.
+    assert_snapshot!(lines[lines.len() - 23..].join("\n"), @r#"
+    not checked:  nothing
+    notice:       notice 0
+    notice:       notice 1
+    notice:       notice 2
+    notice:       4 more: --full shows all
+
+    host: 30 s, 23 processes in 22 services; 390,484 calls, 0 failed
+      needed         30,022 calls
+      needless       329,978 calls, about 3.0 s, 10.1 % of a core
+      not explained  30,484 calls, about 210 ms, 0.7 % of a core
+
+    saves about, core    calls  rule         who                    fix
+       1.4 s    4.6 %  134,991  tz-unset     a9, a8, a7 and 6 more  TZ=Europe/Athens
+      168 ms    0.6 %   14,999  python-path  other10                PYTHONPATH=/srv…
+      167 ms    0.6 %   14,999  python-path  other9                 PYTHONPATH=/srv…
+      166 ms    0.6 %   14,999  python-path  other8                 PYTHONPATH=/srv…
+      165 ms    0.5 %   14,999  python-path  other7                 PYTHONPATH=/srv…
+      164 ms    0.5 %   14,999  python-path  other6                 PYTHONPATH=/srv…
+      163 ms    0.5 %   14,999  python-path  other5                 PYTHONPATH=/srv…
+      162 ms    0.5 %   14,999  python-path  other4                 PYTHONPATH=/srv…
+    and 3 more remedies, 44,997 calls, about 480 ms: --full shows all
+
+    more:         needless explain tz-unset; --full shows all details
+    "#);
+    let shown = table(&report);
+    assert!(
+        shown[0].trim_start().starts_with("1.4 s "),
+        "the most expensive one is on it: {report}"
     );
 }
 
 #[test]
-fn services_are_ranked_by_the_time_their_needless_calls_cost() {
-    let names = |sample: &Sample| -> Vec<String> {
-        let rendered = sample.rendered(ReportFormat::Full);
-        let headings = rendered.lines().filter(|line| line.contains(" needless calls, "));
-        headings.map(|line| line.split(':').next().unwrap().to_owned()).collect()
-    };
-    let docker = "container 3f2a9c1b7d4e (docker)";
-    assert_eq!(names(&host()), ["dnsmasq.service", docker, "processes of no known service"]);
-    let mut sample = host();
-    // Two findings of one service cost more than one of another.
-    sample.verdict.findings[0].kernel_ns = Some(1_000);
-    sample.verdict.findings[1].kernel_ns = Some(600);
-    sample.verdict.findings[3].kernel_ns = Some(600);
-    assert_eq!(names(&sample), ["processes of no known service", docker, "dnsmasq.service"]);
-    // If no time is known, the one with most calls is first.
-    sample.verdict.findings.iter_mut().for_each(|finding| finding.kernel_ns = None);
-    assert_eq!(names(&sample), ["dnsmasq.service", docker, "processes of no known service"]);
-}
-
-/// The heading of the one service in a window of a second.
-fn heading(needless: u64, kernel_ns: Option<u64>, estimated: bool) -> String {
-    let mut sample = attached();
-    sample.profile.window.length_ns = Some(1_000_000_000);
-    let finding = &mut sample.verdict.findings[0];
-    (finding.needless, finding.kernel_ns, finding.estimated) = (needless, kernel_ns, estimated);
-    let rendered = sample.rendered(ReportFormat::Full);
-    let mut headings = rendered.lines().filter(|line| line.starts_with("dnsmasq.service: "));
-    headings.nth(1).unwrap()["dnsmasq.service: ".len()..].to_owned()
+fn one_remedy_for_nine_services_is_one_line() {
+    let report = busy().rendered(ReportFormat::Full);
+    let clocks: Vec<&str> =
+        table(&report).into_iter().filter(|line| line.contains("TZ=")).collect();
+    assert_eq!(clocks.len(), 1, "{report}");
+    assert!(clocks[0].contains("  a9, a8, a7 and 6 more  "), "{report}");
 }
 
 #[test]
-fn time_is_shown_as_a_part_of_a_core_or_in_cores() {
-    let cost = |ns, estimated| heading(1, Some(ns), estimated);
-    assert_eq!(cost(999_999, true), "1 needless call, 1.0 per second, less than 0.1 % of a core");
-    assert!(cost(5_000_000, true).ends_with(", about 0.5 % of a core"));
-    assert!(cost(5_000_000, false).ends_with("second, 0.5 % of a core"));
-    assert!(cost(999_400_000, false).ends_with(", 99.9 % of a core"));
-    assert!(cost(1_000_000_000, false).ends_with(", 1 core"));
-    assert!(cost(2_460_000_000, true).ends_with(", about 2.5 cores"));
-    assert!(heading(7, None, true).ends_with("7 needless calls, 7.0 per second"));
+fn the_most_expensive_remedies_are_shown_and_the_others_counted() {
+    let mut sample = busy();
+    sample.top = Some(2);
+    let full = sample.rendered(ReportFormat::Full);
+    assert_eq!(table(&full).len(), 3, "{full}");
+    assert!(table(&full)[2].starts_with("and 9 more remedies, "), "{full}");
+    let concise = sample.rendered(ReportFormat::Concise);
+    assert!(concise.contains("\nand findings of 9 more remedies: --full shows all\n"), "{concise}");
+    assert_eq!(json(&sample), json(&busy()));
+    sample.details.full = true;
+    let all = sample.rendered(ReportFormat::Full);
+    for all in [Some(0), Some(usize::MAX)]
+        .map(|top| (sample.top = top, sample.rendered(ReportFormat::Full)).1)
+        .iter()
+        .chain([&all])
+    {
+        assert_eq!(table(all).len(), 11, "{all}");
+    }
+    assert_eq!(all.matches("\n  saves   ").count(), 14, "each remedy has its details");
+}
+
+#[test]
+fn remedies_are_ranked_by_the_time_that_they_save() {
+    let mut sample = host();
+    let ranked = |sample: &Sample| -> Vec<bool> {
+        let report = sample.rendered(ReportFormat::Full);
+        table(&report).iter().map(|line| line.contains("LANG=el_GR")).collect()
+    };
+    let second = |share: u64| Some(30_000_000_000 * share / 1000);
+    sample.verdict.findings[3].kernel_ns = second(2);
+    sample.verdict.findings[0].kernel_ns = second(1);
+    sample.verdict.findings[1].kernel_ns = second(4);
+    assert_eq!(ranked(&sample), [false, true], "two findings with one remedy cost more");
+    sample.verdict.findings[1].kernel_ns = None;
+    assert_eq!(ranked(&sample), [true, false]);
+    // What costs less than a thousandth of a core is not in the table.
+    sample.verdict.findings[3].kernel_ns = Some(29_999_999);
+    assert_eq!(ranked(&sample), [false]);
+    let report = sample.rendered(ReportFormat::Full);
+    assert!(
+        report.contains("small:\n  about 30 ms, 34 calls: locale-alias of container"),
+        "{report}"
+    );
+    let small = |at: usize| json(&sample)["findings"][at]["small"].as_bool().unwrap();
+    assert_eq!([small(0), small(1), small(2), small(3)], [false, false, false, true]);
+}
+
+#[test]
+fn time_is_shown_as_a_part_of_a_core() {
+    let cost = |ns, estimated| {
+        let mut sample = attached();
+        sample.profile.window.length_ns = Some(1_000_000_000);
+        let finding = &mut sample.verdict.findings[0];
+        (finding.kernel_ns, finding.estimated) = (Some(ns), estimated);
+        let rendered = sample.rendered(ReportFormat::Full);
+        let saves = rendered.lines().find_map(|line| line.strip_prefix("  saves   ")).unwrap();
+        saves.split_once("; ").unwrap().0.to_owned()
+    };
+    assert_eq!(cost(5_000_000, true), "about 5.0 ms, 0.5 % of a core");
+    assert_eq!(cost(5_000_000, false), "5.0 ms, 0.5 % of a core");
+    assert_eq!(cost(999_400_000, false), "999 ms, 99.9 % of a core");
+    assert_eq!(cost(2_460_000_000, true), "about 2.5 s, 246 % of a core");
 }
 
 #[test]
@@ -330,51 +349,18 @@ fn rates_are_at_least_what_they_say() {
 }
 
 #[test]
-fn the_most_frequent_call_is_shown_in_words() {
-    let sentence = |evidence: &[(&str, &str, &str, u64)]| {
-        let mut sample = attached();
-        let seen = |&(call, path, outcome, count): &(&str, &str, &str, u64)| Evidence {
-            call: call.to_owned(),
-            path: path.to_owned(),
-            outcome: outcome.to_owned(),
-            count,
-        };
-        sample.verdict.findings[0].evidence = evidence.iter().map(seen).collect();
-        let rendered = sample.rendered(ReportFormat::Full);
-        rendered.lines().find_map(|line| line.strip_prefix("    rate    ")).map(str::to_owned)
-    };
-    let one = |call, path, outcome, count| sentence(&[(call, path, outcome, count)]).unwrap();
-    let stats = one("newfstatat", "/etc/localtime", "ok", 14_925);
-    assert_eq!(stats, "14,925 stats of /etc/localtime in 30 s, 497 per second");
-    assert_eq!(one("statx", "/x", "ok", 1), "1 stat of /x in 30 s, less than 0.1 per second");
-    assert_eq!(one("openat", "/x", "ENOENT", 60), "60 failed opens of /x in 30 s, 2.0 per second");
-    assert_eq!(one("creat", "/x", "ok", 60), "60 opens of /x in 30 s, 2.0 per second");
-    assert_eq!(one("readlink", "/x", "ok", 60), "60 readlinks of /x in 30 s, 2.0 per second");
-    assert_eq!(one("access", "/x", "not seen", 60), "60 accesses of /x in 30 s, 2.0 per second");
-    assert_eq!(one("lstat", "/x", "ok", 60), "60 lstats of /x in 30 s, 2.0 per second");
-    assert_eq!(one("execve", "/x", "ok", 60), "60 execs of /x in 30 s, 2.0 per second");
-    assert_eq!(one("fstat", "", "ok", 60), "60 fstat calls in 30 s, 2.0 per second");
-    assert_eq!(one("chdir", "/x", "ok", 60), "60 chdir calls of /x in 30 s, 2.0 per second");
-    let two = sentence(&[("stat", "/a", "ok", 60), ("stat", "/b", "ok", 90)]).unwrap();
-    assert_eq!(two, "90 stats of /b in 30 s, 3.0 per second");
-    let same = sentence(&[("stat", "/a", "ok", 60), ("stat", "/b", "ok", 60)]).unwrap();
-    assert_eq!(same, "60 stats of /a in 30 s, 2.0 per second");
-    assert_eq!(sentence(&[]), None);
-}
-
-#[test]
 fn a_process_that_execs_is_one_and_nobody_is_none() {
     let sample = host();
     assert_eq!(sample.profile.processes.len(), 7);
     let pids: Vec<u32> = sample.profile.processes.iter().map(|p| p.pid).collect();
     assert_eq!(pids, [812, 2001, 2002, 99, 70, 70, 0]);
     assert!(
-        sample.rendered(ReportFormat::Full).contains("host: 30 s, 5 processes in 3 services, ")
+        sample.rendered(ReportFormat::Full).contains("host: 30 s, 5 processes in 3 services; ")
     );
     // The same id without an exec is another process, which reused it.
     let mut again = host();
     again.profile.processes[5].parent = Some(ProcId(0));
-    assert!(again.rendered(ReportFormat::Full).contains("host: 30 s, 6 processes in 3 services, "));
+    assert!(again.rendered(ReportFormat::Full).contains("host: 30 s, 6 processes in 3 services; "));
 }
 
 #[test]
@@ -408,6 +394,6 @@ fn colour_adds_escape_sequences_and_nothing_else() {
     for part in parts {
         stripped.push_str(part.split_once('m').expect("a colour ends with m").1);
     }
-    assert!(coloured.contains("\x1b[1mdnsmasq.service\x1b[0m: 14,924 needless calls"));
+    assert!(coloured.contains("\x1b[1mtz-unset\x1b[0m: 14,924 of"), "{coloured}");
     assert_eq!(stripped, plain);
 }

@@ -16,6 +16,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
         let verdict = judge(&part.profile, options);
+        all.account.add(verdict.account);
         let whole = |finding| of_the_whole(finding, service, &part);
         all.findings.extend(verdict.findings.into_iter().map(whole));
         all.below.extend(verdict.below.into_iter().map(whole));

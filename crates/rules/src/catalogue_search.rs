@@ -15,6 +15,8 @@
 //! ```trace
 //! env LANG=en_US.UTF-8 LANGUAGE=pt_BR:es:en
 //! execve("/usr/bin/ls", ["ls", "-z"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/en_US.UTF-8/LC_MESSAGES", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/en_US.UTF-8/LC_MESSAGES/SYS_LC_MESSAGES", O_RDONLY|O_CLOEXEC) = 3
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/share/locale/pt_BR/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
@@ -24,6 +26,7 @@
 //! ```
 //! ```finding
 //! catalogue-search: 6 of 6
+//! besides 7
 //! stage explained
 //! set LC_MESSAGES=C
 //! ```
@@ -83,15 +86,13 @@ use crate::locale;
 use crate::select::{Case, Merged, PathPattern, Threshold, merge_by};
 use crate::text::{count, list, number};
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Finding, Process, Remedy, Row, Safety, Stage};
+use needless_model::{Change, Env, Finding, ProcId, Process, Query, Remedy, Row, Safety, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RULE: Rule = Rule {
     name: "catalogue-search",
     summary: "Message catalogues are searched for under many names at each program start",
     variables: locale::VARIABLES,
-    page: include_str!("catalogue_search.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -104,9 +105,9 @@ enum Cause<'p> {
     Unknown(&'p str),
 }
 
-struct Catalogue<'p> {
+pub(crate) struct Catalogue<'p> {
     domain: &'p str,
-    name: &'p str,
+    pub(crate) name: &'p str,
 }
 
 #[derive(Default)]
@@ -122,7 +123,7 @@ struct CatalogueGroup<'p> {
     foreign: bool,
 }
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<Cause<'_>, CatalogueGroup<'_>> = BTreeMap::new();
     let opens = view.opens_where(|path| catalogue(path).is_some(), |row| row.outcome.is_some());
     for (id, opens) in opens {
@@ -163,7 +164,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
 const FEWEST_ENGLISH: u64 = 100;
 
 /// `DIRECTORY/NAME/LC_MESSAGES/DOMAIN.mo` in parts.
-fn catalogue(path: &str) -> Option<Catalogue<'_>> {
+pub(crate) fn catalogue(path: &str) -> Option<Catalogue<'_>> {
     let (rest, file) = path.rsplit_once('/')?;
     let (rest, category) = rest.rsplit_once('/')?;
     let (_, name) = rest.rsplit_once('/')?;
@@ -223,9 +224,23 @@ fn finding(view: &View<'_>, cause: &Cause<'_>, group: CatalogueGroup<'_>) -> Fin
             "{request} makes gettext try each language with and without encoding and territory, \
              for each text domain of each program.{none}"
         ),
+        besides: if found.is_empty() && !lc_all { own_texts(view, &merged.processes) } else { 0 },
         remedies: vec![remedy(&found, lc_all, known)],
         ..merged.finding(RULE.name)
     }
+}
+
+/// Calls with which these processes load the category LC_MESSAGES of their locale, which they do not for C.
+fn own_texts(view: &View<'_>, processes: &[ProcId]) -> i64 {
+    // Its directory: open, fstat and close. The file in it: open, fstat, mmap and close.
+    let calls = |path: &str| match path {
+        path if path.ends_with("/LC_MESSAGES") => 3,
+        path if path.ends_with("/LC_MESSAGES/SYS_LC_MESSAGES") => 4,
+        _ => 0,
+    };
+    let rows = processes.iter().flat_map(|id| view.rows_of(*id));
+    let loads = rows.filter(|(_, row)| row.query == Query::Open && row.ok());
+    loads.map(|(_, row)| row.count as i64 * calls(view.profile.path(row))).sum()
 }
 
 pub(crate) fn remedy(found: &BTreeSet<&str>, lc_all: bool, known: bool) -> Remedy {

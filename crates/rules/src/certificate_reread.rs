@@ -47,15 +47,13 @@
 //! * <https://github.com/psf/requests/pull/6667>
 
 use crate::helpers;
-use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::Stage;
 
 pub(crate) const RULE: Rule = Rule {
     name: "certificate-reread",
     summary: "The list of trusted certificates is read again for each connection",
-    page: include_str!("certificate_reread.rs"),
-    check,
+    mentions: &[".crt", ".pem"],
     ..Rule::PLAIN
 };
 
@@ -67,10 +65,7 @@ const FEWEST: u64 = 6;
 /// its own pid four times.
 const CALLS: u64 = 66;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".crt") && !view.may_mention(".pem") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let bundle = |path: &str| {
         ["ca-certificates.crt", "ca-bundle.crt", "cacert.pem", "tls-ca-bundle.pem"]
             .contains(&helpers::file_name(path))
@@ -81,11 +76,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     cases.retain(|case| case.needless >= FEWEST);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} of {} reads of the list of certificates repeat an earlier one",
-            number(merged.needless),
-            number(merged.of)
-        );
+        let what =
+            format!("{} reads of the list of certificates repeat an earlier one", merged.counts());
         let why = format!(
             "{program} makes a new TLS context for each connection; each reads and parses all \
              trusted certificates."

@@ -5,7 +5,7 @@
 //!
 //! ## Why it happens
 //!
-//! Scripts that start Java build CLASSPATH from lists that nobody cleans up. Each entry that does
+//! Scripts that start Java build CLASSPATH from lists that are never cleaned up. Each entry that does
 //! not exist costs four to ten calls, depending on the version of Java.
 //!
 //! ## Example
@@ -28,7 +28,7 @@
 //!
 //! ## Not a finding
 //!
-//! A few optional ones:
+//! A few optional archives:
 //!
 //! ```trace
 //! execve("/usr/bin/java", ["java"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
@@ -60,23 +60,18 @@ use std::collections::BTreeSet;
 pub(crate) const RULE: Rule = Rule {
     name: "class-path",
     summary: "The class path of Java names archives that do not exist",
-    page: include_str!("class_path.rs"),
-    check,
+    mentions: &[".jar"],
     ..Rule::PLAIN
 };
 
 /// A few optional archives are usual.
 const FEWEST_ARCHIVES: usize = 5;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".jar") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let archive = |path: &str| path.ends_with(".jar") && !path.contains("/jvm/");
-    let class = |row: &Row, path: &str| {
-        if archive(path) && helpers::absent(row) { RowClass::Needless } else { RowClass::Unrelated }
-    };
+    let class =
+        |row: &Row, path: &str| RowClass::Needless.when(archive(path) && helpers::absent(row));
     // Java checks whether each directory above it is a link, and then again without the last name.
     let calls = |row: &Row, path: &str| match row.query {
         Query::Readlink => (2 * path.matches('/').count() as u64).saturating_sub(1),

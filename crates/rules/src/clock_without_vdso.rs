@@ -82,15 +82,13 @@ pub(crate) const RULE: Rule = Rule {
     name: "clock-without-vdso",
     summary: "Programs ask the kernel for the time although the vDSO could give it without a call",
     needs: &[Fact::Details, Fact::Outcomes],
-    page: include_str!("clock_without_vdso.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// The loader makes a few, and programs do so before the vDSO is ready.
 const FEWEST: u64 = 1000;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let rows = details::rows_of(view, id, ArgClass::Clock);

@@ -208,8 +208,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "close-storm",
     summary: "Descriptors that were never open are closed one by one",
     needs: &[Fact::Details, Fact::Outcomes],
-    page: include_str!("close_storm.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -292,7 +290,7 @@ impl Limit {
     }
 }
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases: BTreeMap<Limit, Vec<Case>> = BTreeMap::new();
     for id in view.ids() {
         let rows = details::rows_of(view, id, ArgClass::HighDescriptor);

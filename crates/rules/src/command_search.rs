@@ -127,6 +127,7 @@
 
 use crate::helpers;
 use crate::search::{self, Infer, Search, SearchedList, Searcher};
+use crate::select::Threshold;
 use crate::{Rule, Sink, View};
 use needless_model::{ProcId, Query};
 use std::collections::{HashMap, HashSet};
@@ -135,8 +136,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "command-search",
     summary: "PATH lists directories before the right one that hold none of the programs that are started",
     variables: &["PATH"],
-    page: include_str!("command_search.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -154,10 +153,10 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     for found in search::searches(view, sink, &SEARCH) {
-        if worth_it(&found) {
-            sink.find(search::finding(&SEARCH, found));
+        if let Some(threshold) = threshold(&found) {
+            sink.find_beyond(threshold, search::finding(&SEARCH, found));
         }
     }
 }
@@ -165,12 +164,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
 /// If PATH is not known, fewer directories do not prove that there is a list.
 const FEWEST_DIRS: usize = 3;
 /// Most programs are found after one or two directories of the user's own. If PATH is known, these
-/// are reported from this number of misses on.
+/// are shown from this number of misses on.
 const FEWEST_OF_FEW: u64 = 100;
 /// Fewer misses than this in each directory come from a shell that remembers what it found.
 const FEWEST_EACH: u64 = 10;
 
-fn worth_it(found: &SearchedList<'_>) -> bool {
+/// From when on the misses are worth a change of PATH; `None` if no empty directory is searched
+/// before the right one. Fewer are counted among the small things.
+fn threshold(found: &SearchedList<'_>) -> Option<Threshold> {
     let entries = |value| search::entries(value, Searcher::Program);
     let listed: Vec<&str> = found.value.into_iter().flat_map(entries).collect();
     let empty = |dir: &&str| found.empty.contains(dir);
@@ -181,11 +182,9 @@ fn worth_it(found: &SearchedList<'_>) -> bool {
         None => found.empty.len(),
     };
     let needless = found.merged.needless;
-    let many = match found.value {
-        Some(_) if before < FEWEST_DIRS => before > 0 && needless >= FEWEST_OF_FEW,
-        _ => before >= FEWEST_DIRS,
-    };
-    many && needless >= FEWEST_EACH * found.empty.len() as u64
+    let many = before >= FEWEST_DIRS || needless >= FEWEST_OF_FEW;
+    let again = needless >= FEWEST_EACH * found.empty.len() as u64;
+    (before > 0).then_some(if many && again { Threshold::Usual } else { Threshold::OnDemand })
 }
 
 fn usual(dir: &str) -> bool {
@@ -206,7 +205,7 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
             } else if helpers::absent(row)
                 && !name.contains('.')
                 && !dir.is_empty()
-                // Nobody writes that into PATH: a compiler makes it from the place of its own files.
+                // Users do not write that into PATH: a compiler makes it from the location of its own files.
                 && !dir.contains("/../")
             {
                 tried.entry(name).or_default().insert(dir);

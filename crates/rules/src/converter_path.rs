@@ -21,6 +21,7 @@
 //! ```
 //! ```finding
 //! converter-path: 6 of 6
+//! besides 61
 //! unset GCONV_PATH
 //! ```
 //!
@@ -73,8 +74,7 @@ pub(crate) const RULE: Rule = Rule {
     name: "converter-path",
     summary: "GCONV_PATH is set, so each program reads the list of character sets as text",
     variables: &["GCONV_PATH"],
-    page: include_str!("converter_path.rs"),
-    check,
+    mentions: &["gconv-modules"],
     ..Rule::PLAIN
 };
 
@@ -83,10 +83,12 @@ const CALLS: u64 = 5;
 /// glibc's long list is 54 KB long, read in blocks of 4 KiB.
 const CALLS_LONG: u64 = 18;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("gconv-modules") {
-        return;
-    }
+/// What glibc calls once to have the list in memory, relative directories made absolute: getcwd and brk.
+const ELSE: i64 = 2;
+/// The cache, which is read instead: open, fstat, mmap and close.
+const CACHE: i64 = 4;
+
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     if view.ids().any(|id| view.env_unknown(id)) {
         sink.lack(RULE.name, Fact::Environment);
     }
@@ -97,7 +99,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     };
     let class = |row: &Row, path: &str| {
         let list = path.ends_with("/gconv-modules") || path.contains("/gconv-modules.d");
-        if list && row.query == Query::Open { RowClass::Needless } else { RowClass::Unrelated }
+        RowClass::Needless.when(list && row.query == Query::Open)
     };
     let calls = |row: &Row, path: &str| match path.ends_with(".conf") {
         _ if !row.ok() => 1,
@@ -107,15 +109,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let cases = helpers::cases(view, sink, set, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} opens of lists of character sets instead of one cache",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} opens of lists of character sets instead of one cache");
         let why = format!(
             "GCONV_PATH is set, so {program} reads the lists as text and does not use glibc's cache."
         );
         let remedies = vec![remedy()];
-        let besides = helpers::accompanying(view, &merged, calls);
+        let starts = merged.processes.len() as i64;
+        let besides = helpers::accompanying(view, &merged, calls) + starts * (ELSE - CACHE);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -68,8 +68,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "data-directories",
     summary: "XDG_DATA_DIRS lists directories that hold nothing of what desktop programs look for",
     variables: &["XDG_DATA_DIRS"],
-    page: include_str!("data_directories.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -83,6 +81,6 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     search::check(view, sink, &SEARCH);
 }

@@ -1,8 +1,8 @@
 //! Examples: a trace, and what has to be found in it.
 //!
 //! A finding is written as `RULE: N of M`. Further lines, each optional, say what else has to hold:
-//! `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `manual` (no other remedy), `below` (the
-//! threshold). `nothing` means that nothing may be found.
+//! `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `without VARIABLE ENTRY…`, `manual` (no other remedy), `besides N`
+//! (calls that go with these), `below` (the threshold). `nothing` means that nothing may be found.
 
 use crate::Verdict;
 use needless_model::{Change, Finding};
@@ -51,13 +51,14 @@ fn summary(finding: &Finding, below: bool, wanted_lines: &[&str]) -> Result<Stri
         let kind = line.split_whitespace().next().unwrap_or("");
         let said = match kind {
             "stage" => Some(format!("stage {}", finding.stage.word())),
+            "besides" => Some(format!("besides {}", finding.besides)),
             "below" => below.then(|| "below".to_owned()),
             "manual" => finding
                 .remedies
                 .iter()
                 .all(|r| matches!(r.change, Change::Manual(_)))
                 .then(|| "manual".to_owned()),
-            "set" | "unset" => finding
+            "set" | "unset" | "without" => finding
                 .remedies
                 .iter()
                 .map(|r| match &r.change {
@@ -66,6 +67,9 @@ fn summary(finding: &Finding, below: bool, wanted_lines: &[&str]) -> Result<Stri
                     }
                     Change::SetEnv { variable, value: None } => format!("set {variable}"),
                     Change::UnsetEnv { variable } => format!("unset {variable}"),
+                    Change::WithoutEntries { variable, entries } => {
+                        format!("without {variable} {}", entries.join(" "))
+                    }
                     other => other.kind().to_owned(),
                 })
                 .find(|said| said.starts_with(&format!("{kind} "))),

@@ -101,8 +101,7 @@ use std::collections::HashSet;
 pub(crate) const RULE: Rule = Rule {
     name: "font-cache",
     summary: "Fonts are opened and read at each start, because there is no cache",
-    page: include_str!("font_cache.rs"),
-    check,
+    mentions: &["fontconfig"],
     ..Rule::PLAIN
 };
 
@@ -114,10 +113,7 @@ const CALLS: u64 = 6;
 /// open, fstat, two reads and close of a directory.
 const CALLS_DIRECTORY: u64 = 5;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("fontconfig") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
     let without = |id: ProcId| {
         let caches = || {
@@ -129,11 +125,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         caches().any(helpers::absent) && !caches().any(|row| has(row) || wrote(row))
     };
     let class = |row: &Row, path: &str| {
-        if row.query == Query::Open && row.ok() && is_font(path) {
-            RowClass::Needless
-        } else {
-            RowClass::Unrelated
-        }
+        RowClass::Needless.when(row.query == Query::Open && row.ok() && is_font(path))
     };
     let cases = helpers::cases(view, sink, without, class);
     let fonts = view.rows_where(is_font).into_iter().map(|(_, row)| view.profile.path(row));
@@ -155,7 +147,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let more: u64 = cases.iter().flat_map(|case| view.rows_of(case.process)).map(more).sum();
         let merged = helpers::merged(view, cases);
-        let what = format!("{} opens of font files at the start", number(merged.needless));
+        let needless = number(merged.needless);
+        let what = format!("{needless} opens of font files at the start");
         let why = format!(
             "fontconfig, which {program} uses, found no cache of the fonts and wrote none: it has \
              no directory that it may write to."

@@ -74,19 +74,17 @@ use std::collections::BTreeSet;
 pub(crate) const RULE: Rule = Rule {
     name: "git-discovery",
     summary: "git looks for a repository in many directories above the one it runs in",
-    page: include_str!("git_discovery.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// Most repositories are nearer.
 const FEWEST_DIRS: usize = 6;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let git = |id: ProcId| view.process(id).name() == "git";
     let class = |row: &Row, path: &str| {
         let asked = ["/.git", "/HEAD", "/.git/HEAD"].iter().any(|end| path.ends_with(end));
-        if asked && helpers::absent(row) { RowClass::Needless } else { RowClass::Unrelated }
+        RowClass::Needless.when(asked && helpers::absent(row))
     };
     let mut cases = helpers::cases(view, sink, git, class);
     cases.retain(|case| {
@@ -95,10 +93,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     });
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} calls look for a repository in directory after directory",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} calls look for a repository in directory after directory");
         let why = format!(
             "{program} was started outside of any repository, or far below one, and looks in each \
              directory up to the root."

@@ -129,8 +129,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "header-search",
     summary: "CPATH and similar variables list directories that hold none of the included headers",
     variables: &["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"],
-    page: include_str!("header_search.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -169,7 +167,7 @@ pub(crate) const LISTS: [Search; 3] = [
     },
 ];
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut shared = Vec::new();
     for search in &LISTS {
         for found in search::searches(view, sink, search) {

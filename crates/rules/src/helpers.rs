@@ -20,6 +20,13 @@ pub(crate) enum RowClass {
     Unrelated,
 }
 
+impl RowClass {
+    /// This class under a condition; otherwise the rule is not about the row.
+    pub(crate) fn when(self, condition: bool) -> RowClass {
+        if condition { self } else { RowClass::Unrelated }
+    }
+}
+
 /// The rows of each process that is `whose`, classified by `class`; a process with nothing needless has
 /// no case.
 pub(crate) fn cases(
@@ -64,11 +71,7 @@ pub(crate) fn rereads(
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<Case> {
     let class = |row: &Row, path: &str| {
-        if row.query == Query::Open && row.ok() && wanted(path) {
-            RowClass::AllButOne
-        } else {
-            RowClass::Unrelated
-        }
+        RowClass::AllButOne.when(row.query == Query::Open && row.ok() && wanted(path))
     };
     cases(view, sink, whose, class)
 }
@@ -171,4 +174,12 @@ pub(crate) fn absent(row: &Row) -> bool {
 /// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether the row is about the file `at`, which may be relative to the working directory.
+pub(crate) fn is_at(view: &View<'_>, row: &Row, at: &str) -> bool {
+    let path = view.profile.path(row);
+    let relative = !at.is_empty() && !at.starts_with('/');
+    let below = |path: &str| path.strip_suffix(at).is_some_and(|dir| dir.ends_with('/'));
+    path == at && row.target != Target::None || relative && below(path)
 }

@@ -34,6 +34,32 @@
 //! unset HOSTALIASES
 //! ```
 //!
+//! A name that starts in the working directory, and an empty one, which no file has:
+//!
+//! ```trace
+//! env HOSTALIASES=aliases
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "aliases", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! host-aliases: 20 of 20
+//! unset HOSTALIASES
+//! ```
+//!
+//! ```trace
+//! env HOSTALIASES=
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! openat(AT_FDCWD, "", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! host-aliases: 20 of 20
+//! unset HOSTALIASES
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A program that looks up a few names:
@@ -56,8 +82,9 @@
 //!
 //! * `man 7 hostname`, HOSTALIASES
 
-use crate::helpers::{self, RowClass};
+use crate::helpers;
 use crate::search;
+use crate::select::Case;
 use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{Fact, Query, Remedy, Row, Stage};
@@ -66,8 +93,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "host-aliases",
     summary: "HOSTALIASES names a file that each look-up of a name opens",
     variables: &["HOSTALIASES"],
-    page: include_str!("host_aliases.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -77,7 +102,7 @@ const FEWEST: u64 = 10;
 /// open, fstat, read and close.
 const CALLS: u64 = 4;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let process = view.process(id);
@@ -86,22 +111,19 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             sink.lack(RULE.name, Fact::Environment);
         }
         let value = process.env.value("HOSTALIASES").filter(|_| search::heeds_variables(process));
-        let Some(file) = value.filter(|value| value.starts_with('/')) else { continue };
-        let class = |row: &Row, path: &str| {
-            if path == file && row.query == Query::Open {
-                RowClass::Needless
-            } else {
-                RowClass::Unrelated
-            }
-        };
-        cases.extend(helpers::cases(view, sink, |other| other == id, class));
+        let Some(file) = value else { continue };
+        let named = |row: &Row| row.query == Query::Open && helpers::is_at(view, row, file);
+        let rows = view.rows_of(id).filter(|(at, row)| !sink.taken(*at) && named(row));
+        let (rows, counts): (Vec<usize>, Vec<u64>) = rows.map(|(at, row)| (at, row.count)).unzip();
+        let needless = counts.iter().sum();
+        if needless > 0 {
+            cases.push(Case { process: id, needless, of: needless, rows });
+        }
     }
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} opens of the file that HOSTALIASES names, one per query",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} opens of the file that HOSTALIASES names, one per query");
         let why = format!(
             "HOSTALIASES is set, and {program} reads the file each time it looks up a name."
         );

@@ -58,8 +58,7 @@ pub(crate) const RULE: Rule = Rule {
     name: "hosts-reread",
     summary: "Each name that is looked up opens and reads /etc/hosts",
     pedantic: true,
-    page: include_str!("hosts_reread.rs"),
-    check,
+    mentions: &["/etc/hosts"],
     ..Rule::PLAIN
 };
 
@@ -69,24 +68,19 @@ const FEWEST: u64 = 100;
 /// open, fstat, lseek, two reads and close.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/etc/hosts") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let hosts =
         |row: &Row, path: &str| row.query == Query::Open && row.ok() && path == "/etc/hosts";
     let reads = |id: ProcId| view.rows_of(id).any(|(_, row)| hosts(row, view.profile.path(row)));
     let class = |row: &Row, path: &str| {
         let switch = row.query == Query::Stat && path == "/etc/nsswitch.conf";
-        if hosts(row, path) || switch { RowClass::AllButOne } else { RowClass::Unrelated }
+        RowClass::AllButOne.when(hosts(row, path) || switch)
     };
     let cases = helpers::cases(view, sink, reads, class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} calls read /etc/hosts again, one look-up after the other",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} calls read /etc/hosts again, one look-up after the other");
         let why = format!(
             "{program} calls getaddrinfo() many times. Each call opens and reads /etc/hosts, and \
              checks whether /etc/nsswitch.conf has changed."

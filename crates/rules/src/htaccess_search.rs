@@ -59,18 +59,14 @@ use needless_model::{ProcId, Row, Stage};
 pub(crate) const RULE: Rule = Rule {
     name: "htaccess-search",
     summary: "Apache looks for .htaccess in each directory on the way to each file that it serves",
-    page: include_str!("htaccess_search.rs"),
-    check,
+    mentions: &[".htaccess"],
     ..Rule::PLAIN
 };
 
 /// A few requests are not worth a change of configuration.
 const FEWEST: u64 = 100;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".htaccess") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
     let class = |row: &Row, path: &str| match helpers::file_name(path) == ".htaccess" {
         true if helpers::absent(row) => RowClass::Needless,

@@ -20,14 +20,14 @@ pub struct Ignore {
     /// Why. Never empty.
     pub reason: String,
     /// The last day on which it holds.
-    pub until: Option<Date>,
+    pub until: Option<LastDay>,
     /// Where it stands ("needless.toml:7").
     pub place: String,
 }
 
 /// A day of the Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Date {
+pub struct LastDay {
     /// Year.
     pub year: i32,
     /// Month, 1 to 12.
@@ -36,7 +36,7 @@ pub struct Date {
     pub day: u8,
 }
 
-impl fmt::Display for Date {
+impl fmt::Display for LastDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
@@ -97,7 +97,7 @@ pub fn suppress(
     profile: &Profile,
     ignores: &[Ignore],
     options: &CheckOptions,
-    today: Date,
+    today: LastDay,
 ) {
     let mut used = vec![false; ignores.len()];
     let mut partly = vec![false; ignores.len()];

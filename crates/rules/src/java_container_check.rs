@@ -59,31 +59,26 @@ pub(crate) const RULE: Rule = Rule {
     name: "java-container-check",
     summary: "Java reads the limits of its control group, at its start and while it runs",
     pedantic: true,
-    page: include_str!("java_container_check.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// open, fstat, read and close.
 const CALLS: u64 = 4;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
     let of_groups = |path: &str| {
         path.starts_with("/sys/fs/cgroup/")
             || ["/proc/cgroups", "/proc/self/cgroup", "/proc/self/mountinfo"].contains(&path)
     };
     let class = |row: &Row, path: &str| {
-        if of_groups(path) && row.query == Query::Open {
-            RowClass::Needless
-        } else {
-            RowClass::Unrelated
-        }
+        RowClass::Needless.when(of_groups(path) && row.query == Query::Open)
     };
     let cases = helpers::cases(view, sink, java, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
-        let what = format!("{} opens of files of control groups", number(merged.needless));
+        let needless = number(merged.needless);
+        let what = format!("{needless} opens of files of control groups");
         let why = format!(
             "{program} reads the limits of the container that it may run in: at its start, and again and \
              again while it runs."

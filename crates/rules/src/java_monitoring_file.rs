@@ -59,8 +59,7 @@ pub(crate) const RULE: Rule = Rule {
     summary: "Each start of Java makes, maps and removes a file for monitoring",
     variables: &["JAVA_TOOL_OPTIONS"],
     pedantic: true,
-    page: include_str!("java_monitoring_file.rs"),
-    check,
+    mentions: &["/hsperfdata_"],
     ..Rule::PLAIN
 };
 
@@ -68,14 +67,9 @@ pub(crate) const RULE: Rule = Rule {
 /// file there, locks it, extends it and fills it with zeros, page by page.
 const CALLS: u64 = 15;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/hsperfdata_") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let java = |id: ProcId| view.process(id).runtime == Runtime::Java;
-    let class = |_: &Row, path: &str| {
-        if path.contains("/hsperfdata_") { RowClass::Needless } else { RowClass::Unrelated }
-    };
+    let class = |_: &Row, path: &str| RowClass::Needless.when(path.contains("/hsperfdata_"));
     let cases = helpers::cases(view, sink, java, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let first = view.process(cases[0].process);

@@ -70,15 +70,11 @@ pub(crate) const RULE: Rule = Rule {
     name: "kerberos-probing",
     summary: "PostgreSQL's client looks for Kerberos at each connection",
     variables: &["PGGSSENCMODE"],
-    page: include_str!("kerberos_probing.rs"),
-    check,
+    mentions: &["libpq.so"],
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("libpq.so") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let kerberos = |path: &str| {
         path.contains("/krb5") || path.contains("/gss/mech") || path.ends_with(".keytab")
     };
@@ -91,13 +87,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
                 .any(|(_, row)| helpers::file_name(view.profile.path(row)).starts_with("libpq.so"))
             && !opened().any(|(_, row)| configured.contains(&&*path(row)))
     };
-    let class = |row: &Row, path: &str| {
-        if kerberos(path) && helpers::absent(row) {
-            RowClass::Needless
-        } else {
-            RowClass::Unrelated
-        }
-    };
+    let class =
+        |row: &Row, path: &str| RowClass::Needless.when(kerberos(path) && helpers::absent(row));
     // For the configuration and the key table it makes one more call each, for the user's id.
     let calls = |_: &Row, path: &str| {
         if path.ends_with("krb5.conf") || path.ends_with(".keytab") { 2 } else { 1 }

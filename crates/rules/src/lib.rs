@@ -14,7 +14,8 @@
 //!
 //! * at least 6 calls could go;
 //! * they are at least [`CheckOptions::min_saving_percent`] percent (1 by default) of the calls that
-//!   name a path; not of all calls, so that every backend judges alike;
+//!   name a path; not of all calls, so that every backend judges alike. Where CPU time is known,
+//!   calls that take 1 ms and 0.5 % of it need no such share;
 //! * where CPU time is known and the kernel time of the calls is measured or calibrated: that time
 //!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
 //!   that computes for an hour is not made faster by saving ten calls.
@@ -33,7 +34,19 @@
 //!
 //! A percentage of 0 shows everything. Rules that warn of wrong results (times in the wrong zone)
 //! are shown however few calls they are about.
+//!
+//! # What is small
+//!
+//! The threshold above is about calls, so that the same findings come from every backend and every
+//! run: other tools, baselines and gates rely on that. Whether a person needs to read about a
+//! finding is a question of time, and is answered afterwards, in one place ([`Scale`]): a remedy
+//! is small if all that it saves ([`by_remedy`]) is less than 1 ms and less than 0.5 % of the CPU
+//! time of a command, or less than 0.1 % of a core in a window. Where CPU time is not known (ptrace
+//! distorts it, a log has none), one tenth of the calls that name a path stands for 0.5 % of it.
+//! Small findings stay findings; a report gives them a line each at its end. A remedy against wrong
+//! results is never small. Unexplained calls are measured on the same scale.
 
+mod account;
 mod again;
 mod baseline;
 mod by_service;
@@ -44,6 +57,9 @@ mod example;
 mod glob;
 mod helpers;
 mod ignore;
+mod list_entries;
+mod list_variable;
+mod load_path;
 mod loader;
 mod locale;
 mod locale_advice;
@@ -55,8 +71,11 @@ mod rederive;
 mod search;
 mod search_advice;
 mod select;
-mod text;
+mod size;
+mod spent;
+pub mod text;
 mod verdict;
+mod waiting;
 mod zone;
 
 #[cfg(test)]
@@ -65,17 +84,21 @@ mod tests;
 use needless_model::{Fact, WatchList};
 use std::collections::BTreeSet;
 
+pub use account::{Account, Amount, Unanswered, Unexplained};
 pub use baseline::{Known, leave_out_known};
 pub use by_service::check_by_service;
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};
 pub use example::{Block, compare, examples};
 pub use glob::Glob;
-pub use ignore::{Date, Ignore, UNUSED_IGNORE, suppress};
-pub use measured::{Measured, measured};
-pub use page::{Page, SECTIONS, Section, page};
+pub use ignore::{Ignore, LastDay, UNUSED_IGNORE, suppress};
+pub use measured::{MeasuredCase, measured};
+pub use page::{Page, PageSection, SECTIONS, page};
 pub use rederive::{can_advise, rederive};
 pub use select::{Sink, View};
+pub use size::{Scale, by_remedy};
+pub use spent::{Many, ProgramCpu, connections, cpu_by_program, started};
 pub use verdict::{CheckOptions, NotChecked, Selection, Suppressed, Verdict, check};
+pub use waiting::{SlowMount, WaitKind, Waits, slow_mount, waits};
 
 /// One kind of needless work, and how to recognise it.
 #[derive(Debug)]
@@ -93,10 +116,13 @@ pub struct Rule {
     /// Whether what it finds cannot be changed, or only in code that is not the user's: shown only
     /// on demand ([`CheckOptions::pedantic`]).
     pub pedantic: bool,
+    /// Texts of which at least one stands in a path or an argument where there is something to find. Every
+    /// rule checks every profile: without them it need not look at the rows.
+    mentions: &'static [&'static str],
     /// Its source; [`page()`] takes the page from it.
-    pub page: &'static str,
-    /// Looks for it, and adds to the sink what it found or can explain.
-    pub check: fn(&View<'_>, &mut Sink),
+    page: &'static str,
+    /// What [`Rule::check`] calls.
+    check: fn(&View<'_>, &mut Sink),
 }
 
 impl Rule {
@@ -109,22 +135,34 @@ impl Rule {
         variables: &[],
         correctness: false,
         pedantic: false,
+        mentions: &[],
         page: "",
         check: |_, _| {},
     };
+
+    /// Looks for what the rule is about, and adds to the sink what it found or can explain.
+    pub fn check(&self, view: &View<'_>, sink: &mut Sink) {
+        if self.mentions.is_empty() || self.mentions.iter().any(|part| view.may_mention(part)) {
+            (self.check)(view, sink);
+        }
+    }
 }
 
-/// Declares the rules in the order in which they are checked. A rule whose page has no example of
-/// what is *not* a finding does not compile.
+/// Declares the rules in the order in which they are checked: of each file its `RULE`, its `check` and, as the
+/// page, its text. A rule whose page has no example of what is *not* a finding does not compile.
 macro_rules! rules {
     ($($file:ident),+ $(,)?) => {
         $(mod $file;)+
 
         /// Every rule, in the order of checking.
-        pub static RULES: &[&Rule] = &[$(&$file::RULE),+];
+        pub static RULES: &[&Rule] = &[$(&Rule {
+            page: include_str!(concat!(stringify!($file), ".rs")),
+            check: $file::check,
+            ..$file::RULE
+        }),+];
 
         $(const _: () = assert!(
-            page::has_counterexample($file::RULE.page),
+            page::has_counterexample(include_str!(concat!(stringify!($file), ".rs"))),
             concat!(
                 "the page of ",
                 stringify!($file),
@@ -139,6 +177,7 @@ rules![
     tz_unset,
     zone_file_missing,
     tz_rule_missing,
+    tz_misread,
     tz_not_found,
     preload_missing,
     library_search,
@@ -167,6 +206,7 @@ rules![
     class_path,
     git_discovery,
     htaccess_search,
+    apache_links,
     kerberos_probing,
     certificate_reread,
     header_search,
@@ -186,6 +226,8 @@ rules![
     locale_spelling,
     locale_not_installed,
     catalogue_search,
+    bash_env,
+    search_list,
     repeated_question,
 ];
 

@@ -176,8 +176,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(crate) const RULE: Rule = Rule {
     name: "library-runpath",
     summary: "The loader searches many directories of a RUNPATH, or of an unknown list, for each library",
-    page: include_str!("library_runpath.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -186,7 +184,7 @@ const FEWEST_DIRS: usize = 4;
 /// So is a program in which fewer opens fail.
 const FEWEST_MISSES: u64 = 10;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<Option<&str>, (Vec<Case>, BTreeSet<String>)> = BTreeMap::new();
     let mut shared = HashMap::new();
     for id in view.ids() {

@@ -192,6 +192,21 @@
 //! unset LD_LIBRARY_PATH
 //! ```
 //!
+//! A 32-bit program, whose loader checks a directory with another call:
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/a/lib
+//! execve("/opt/app/bin/app", ["app"], 0xffd5e8b8 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/a/lib/libm.so.6", O_RDONLY|O_LARGEFILE|O_CLOEXEC) = -1 ENOENT (No such file or directory) x6
+//! statx(AT_FDCWD, "/opt/a/lib", AT_STATX_SYNC_AS_STAT|AT_NO_AUTOMOUNT, STATX_BASIC_STATS, 0xffc0a3e0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_LARGEFILE|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/lib/i386-linux-gnu/libc.so.6", O_RDONLY|O_LARGEFILE|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! library-search: 7 of 7
+//! unset LD_LIBRARY_PATH
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The one directory that holds the library that the program came with:
@@ -296,8 +311,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "library-search",
     summary: "LD_LIBRARY_PATH lists directories that hold none of the libraries that programs load",
     variables: &["LD_LIBRARY_PATH"],
-    page: include_str!("library_search.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -318,7 +331,7 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     for found in search::searches(view, sink, &SEARCH) {
         let shared = found.shared.clone();
         let current = found.empty.iter().chain(&found.kept).any(|entry| search::is_current(entry));

@@ -9,7 +9,7 @@
 use crate::View;
 use crate::helpers::{absent, file_name};
 use crate::search::{CURRENT, Searcher, entries, raw_entries};
-use needless_model::{ProcId, Query, Row, Target};
+use needless_model::{ProcId, Query, Row, Spawn, Target};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What the loader did in one process.
@@ -33,13 +33,18 @@ impl<'p> Loader<'p> {
         let mut loader = Loader::default();
         let mut opens: Vec<(&Row, &'p str)> = Vec::new();
         let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
+        // Until the C library is loaded, all calls are the loader's.
+        let mut loading = view.process(id).born == Spawn::Exec;
+        let mut by_statx = false;
         for (at, row) in view.rows_of(id) {
             let path = view.profile.path(row);
             match row.query {
                 Query::Stat => {
                     let path = path.trim_end_matches('/');
-                    // On 64-bit machines the loader uses an older call than this one.
-                    if view.profile.call(row) != "statx" {
+                    // The loader uses this call in 32-bit programs, and an older one in others.
+                    let statx = view.profile.call(row) == "statx";
+                    by_statx |= statx && loading;
+                    if by_statx || !statx {
                         loader.first_look.entry(path).or_insert(at);
                     }
                     match base(path) {
@@ -47,7 +52,10 @@ impl<'p> Loader<'p> {
                         dir => looked_below.insert(dir),
                     };
                 }
-                Query::Open if is_library(path) => opens.push((row, path)),
+                Query::Open if is_library(path) => {
+                    loading &= !(row.ok() && is_libc(path));
+                    opens.push((row, path));
+                }
                 Query::Open => {
                     let stem = path.strip_suffix(".rb").or(path.strip_suffix(".a"));
                     loader.others.extend(stem);
@@ -189,6 +197,12 @@ pub(crate) fn is_library(path: &str) -> bool {
     // This runs for every path: a general search for so short a text would take longer to set up
     // than this.
     file_name(path).as_bytes().windows(3).any(|part| part == b".so")
+}
+
+/// Whether this is the C library, the last of the libraries of a program to be loaded, but for those that it needs.
+pub(crate) fn is_libc(path: &str) -> bool {
+    let name = file_name(path);
+    name == "libc.so.6" || name.starts_with("libc.musl-")
 }
 
 pub(crate) fn parent(path: &str) -> &str {

@@ -76,18 +76,14 @@ use std::collections::HashSet;
 pub(crate) const RULE: Rule = Rule {
     name: "loader-cache",
     summary: "The cache of libraries is missing, so each program searches the directories of the system",
-    page: include_str!("loader_cache.rs"),
-    check,
+    mentions: &["/etc/ld.so.cache"],
     ..Rule::PLAIN
 };
 
 /// What a start costs with the cache: open, fstat, mmap, close and munmap.
 const CALLS_WITH: u64 = 5;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/etc/ld.so.cache") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let cache = |path: &str| path == "/etc/ld.so.cache";
     let without = |id: ProcId| -> bool {
         let mut rows = view.rows_of(id).filter(|(_, row)| cache(view.profile.path(row)));
@@ -116,10 +112,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let cases = helpers::cases(view, sink, without, class);
     for (_, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} calls search for libraries: there is no cache of them",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} calls search for libraries: there is no cache of them");
         let why =
             "/etc/ld.so.cache does not exist, so the loader tries each directory of the system \
                    for each library."

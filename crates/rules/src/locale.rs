@@ -5,7 +5,10 @@
 //! encoding, then all that without the territory. The first that exists ends the search.
 
 use crate::View;
+use crate::search::of_the_system;
+use crate::zone::sum;
 use needless_model::{Env, ProcId, Process, Row};
+use std::collections::BTreeSet;
 
 const CATEGORIES: [&str; 12] = [
     "LC_IDENTIFICATION",
@@ -110,6 +113,7 @@ pub(crate) fn normal_codeset(codeset: &str) -> String {
 pub(crate) fn locale_file(path: &str) -> Option<(&str, &str, &str)> {
     let (rest, category) = path.rsplit_once('/')?;
     let (directory, name) = rest.rsplit_once('/')?;
+    let directory = directory.trim_end_matches('/');
     (CATEGORIES.contains(&category) && !name.is_empty()).then_some((directory, name, category))
 }
 
@@ -137,23 +141,29 @@ pub(crate) struct LocaleSearch<'p> {
     pub(crate) archive: Vec<(usize, &'p Row)>,
     /// Whether the process read the list of aliases.
     pub(crate) aliases: bool,
-    /// A directory that lacks the locale, other than the one in which it was found: LOCPATH, or the
-    /// system's after it.
-    pub(crate) elsewhere: Option<&'p str>,
+    /// A directory of LOCPATH that lacks the locale. In a log without the environment: one that is not
+    /// the system's, if the locale was found in another.
+    pub(crate) locpath: Option<&'p str>,
+    /// Failed opens in such directories. They end with LOCPATH, and are not in `misses`.
+    pub(crate) by_locpath: Vec<(usize, &'p Row)>,
+    /// Whether another directory of LOCPATH holds a locale of the process.
+    pub(crate) keeps_locpath: bool,
 }
 
-impl LocaleSearch<'_> {
+impl<'p> LocaleSearch<'p> {
     /// Whether the locale was found, but not under the first name.
     pub(crate) fn found_late(&self) -> bool {
         self.found.is_some() && !self.misses.is_empty()
     }
 
-    pub(crate) fn missed(&self) -> u64 {
-        self.misses.iter().chain(&self.archive).map(|(_, row)| row.count).sum()
+    /// Failed opens that another name would end.
+    pub(crate) fn missed(&self) -> Vec<(usize, &'p Row)> {
+        self.misses.iter().chain(&self.archive).copied().collect()
     }
 
-    pub(crate) fn rows(&self) -> Vec<usize> {
-        self.misses.iter().chain(&self.archive).map(|(at, _)| *at).collect()
+    /// All opens of the search.
+    pub(crate) fn opens(&self) -> u64 {
+        self.hits + sum(&self.missed()) + sum(&self.by_locpath)
     }
 }
 
@@ -170,6 +180,8 @@ fn searches_of<'p>(
     rows: &[(usize, &'p Row)],
 ) -> Vec<LocaleSearch<'p>> {
     let mut found: Vec<LocaleSearch<'p>> = Vec::new();
+    // The directories in which each of them was found.
+    let mut hits: BTreeSet<(&str, &str)> = BTreeSet::new();
     let (mut archive, mut aliases) = (Vec::new(), false);
     for &(at, row) in rows {
         let path = view.profile.path(row);
@@ -195,7 +207,9 @@ fn searches_of<'p>(
                     hits: 0,
                     archive: Vec::new(),
                     aliases: false,
-                    elsewhere: None,
+                    locpath: None,
+                    by_locpath: Vec::new(),
+                    keeps_locpath: false,
                 });
                 found.last_mut().expect("just pushed")
             }
@@ -203,15 +217,32 @@ fn searches_of<'p>(
         if row.ok() {
             search.found.get_or_insert(name);
             search.hits += row.count;
-            search.elsewhere = search.elsewhere.filter(|missed| *missed != directory);
+            hits.insert((search.first, directory));
         } else {
             search.misses.push((at, row));
-            search.elsewhere.get_or_insert(directory);
         }
     }
+    let process = view.process(process);
+    let named = |directory: &str| match &process.env {
+        Env::Unknown => !of_the_system(directory),
+        Env::Known(_) => entries_of_locpath(process).any(|entry| entry == directory),
+    };
+    let known = process.env != Env::Unknown;
+    let directory = |row: &'p Row| locale_file(view.profile.path(row)).map(|file| file.0);
     for search in &mut found {
         search.aliases = aliases;
-        search.elsewhere = search.elsewhere.filter(|_| search.found.is_some());
+        if !known && search.found.is_none() {
+            continue;
+        }
+        let lacks = |directory| !hits.contains(&(search.first, directory)) && named(directory);
+        let all = std::mem::take(&mut search.misses).into_iter();
+        (search.by_locpath, search.misses) =
+            all.partition(|(_, row)| directory(row).is_some_and(lacks));
+        // A directory that holds another locale has to be searched for this one as well.
+        let holds = |directory| hits.iter().any(|(_, held)| *held == directory);
+        search.by_locpath.retain(|(_, row)| !directory(row).is_some_and(holds));
+        search.locpath = search.by_locpath.first().and_then(|(_, row)| directory(row));
+        search.keeps_locpath = known && hits.iter().any(|(_, held)| named(held));
     }
     if let Some(missing) = found.iter_mut().find(|search| search.found.is_none()) {
         missing.archive = archive;
@@ -297,6 +328,12 @@ pub(crate) fn is_encoding(name: &str) -> bool {
 pub(crate) fn locpath(process: &Process) -> Option<&str> {
     let value = process.env.value("LOCPATH").filter(|value| !value.is_empty())?;
     (process.secure != Some(true)).then_some(value)
+}
+
+/// The directories of LOCPATH, without a slash at the end.
+fn entries_of_locpath(process: &Process) -> impl Iterator<Item = &str> {
+    let entries = locpath(process).into_iter().flat_map(|path| path.split(':'));
+    entries.map(|entry| entry.trim_end_matches('/')).filter(|entry| !entry.is_empty())
 }
 
 /// The locale that is built in.

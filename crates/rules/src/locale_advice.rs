@@ -1,10 +1,14 @@
 //! Which name of a locale to advise: the one that the host finds with the fewest failed opens.
 
-use crate::View;
+use crate::helpers::by_hand;
 use crate::locale::{self, Cause, LocaleSearch, Name, is_c, normal_codeset};
 use crate::select::{Case, Merged, PathPattern, merge_by};
 use crate::text::{count, number};
-use needless_model::{Change, LocaleProbe, Remedy, Safety, Spelling};
+use crate::zone::{positions, sum};
+use crate::{Sink, View};
+use needless_model::{
+    Change, Finding, LocaleProbe, ProcId, Query, Remedy, Row, Safety, Spelling, Stage,
+};
 use std::collections::BTreeMap;
 
 /// Searches of many processes with the same cause and the same end: one finding.
@@ -13,12 +17,11 @@ pub(crate) struct LocaleGroup<'p> {
     pub(crate) cause: Cause<'p>,
     pub(crate) first: &'p str,
     pub(crate) found: Option<&'p str>,
-    pub(crate) elsewhere: Option<&'p str>,
     pub(crate) merged: Merged,
 }
 
 /// What distinguishes one group from another.
-type GroupKey<'p> = (Cause<'p>, &'p str, Option<&'p str>, Option<&'p str>);
+type GroupKey<'p> = (Cause<'p>, &'p str, Option<&'p str>);
 
 /// The searches of a profile that a rule is about.
 pub(crate) fn groups<'p>(
@@ -28,27 +31,88 @@ pub(crate) fn groups<'p>(
     let mut cases: BTreeMap<GroupKey<'p>, Vec<Case>> = BTreeMap::new();
     for search in locale::searches(view) {
         let cause = locale::cause(view.process(search.process), &search);
-        if !wanted(&search, &cause) {
+        if search.missed().is_empty() || !wanted(&search, &cause) {
             continue;
         }
-        let needless = search.missed();
-        let case = Case {
-            process: search.process,
-            needless,
-            of: needless + search.hits,
-            rows: search.rows(),
-        };
-        let key = (cause, search.first, search.found, search.elsewhere);
-        cases.entry(key).or_default().push(case);
+        let key = (cause, search.first, search.found);
+        cases.entry(key).or_default().push(case(&search, &search.missed()));
     }
-    let group = |((cause, first, found, elsewhere), cases)| LocaleGroup {
+    let group = |((cause, first, found), cases)| LocaleGroup {
         cause,
         first,
         found,
-        elsewhere,
         merged: merge_by(view.profile, cases, pattern),
     };
     cases.into_iter().map(group).collect()
+}
+
+/// The failed opens `rows` of a search.
+fn case(search: &LocaleSearch<'_>, rows: &[(usize, &Row)]) -> Case {
+    Case { process: search.process, needless: sum(rows), of: search.opens(), rows: positions(rows) }
+}
+
+/// Reports, for the rule `rule`, the failed opens in directories of LOCPATH that lack a locale;
+/// `wanted` says of which searches, and `caveat` when to leave LOCPATH set.
+pub(crate) fn find_by_locpath(
+    view: &View<'_>,
+    sink: &mut Sink,
+    rule: &'static str,
+    wanted: impl Fn(&LocaleSearch<'_>) -> bool,
+    caveat: impl Fn(&str) -> String,
+) {
+    let mut groups: BTreeMap<(&str, &str, bool), Vec<Case>> = BTreeMap::new();
+    for search in locale::searches(view) {
+        let Some(directory) = search.locpath.filter(|_| wanted(&search)) else { continue };
+        let cases = groups.entry((directory, search.first, search.keeps_locpath)).or_default();
+        cases.push(case(&search, &search.by_locpath));
+    }
+    for ((directory, first, keeps), cases) in groups {
+        let merged = merge_by(view.profile, cases, pattern);
+        let known = !view.env_unknown(merged.processes[0]);
+        let (remedy, besides) = if keeps {
+            let caveat = "Right if no locale should come from it; other directories of LOCPATH hold locales.";
+            (by_hand(&format!("Take {directory} out of LOCPATH"), caveat), 0)
+        } else {
+            // Without LOCPATH each process opens the archive, or tries to.
+            (unset_locpath(&caveat(directory)), -(merged.processes.len() as i64))
+        };
+        let finding = Finding {
+            stage: if known { Stage::Explained } else { Stage::Seen },
+            what: format!("{}: LOCPATH names {directory}, which lacks {first}", per_start(&merged)),
+            why: format!(
+                "LOCPATH makes glibc search {directory} before the system's locales, in each category, \
+                 and never look into the locale archive."
+            ),
+            remedies: vec![remedy],
+            besides,
+            ..merged.finding(rule)
+        };
+        sink.find(finding);
+    }
+}
+
+/// Calls with which these processes read the aliases of locales, as they do for each name but C.
+pub(crate) fn alias_reads(view: &View<'_>, processes: &[ProcId]) -> i64 {
+    /// open, fstat, two reads and close.
+    const EACH: u64 = 5;
+    let reads = |row: &Row| {
+        row.query == Query::Open && row.ok() && view.profile.path(row).ends_with("/locale.alias")
+    };
+    let rows = processes.iter().flat_map(|id| view.rows_of(*id)).filter(|(_, row)| reads(row));
+    (EACH * rows.map(|(_, row)| row.count).sum::<u64>()) as i64
+}
+
+/// `12 failed opens`, or `12 failed opens at each of 20 program starts`.
+fn per_start(merged: &Merged) -> String {
+    let (starts, needless) = (merged.processes.len() as u64, merged.needless);
+    let opens = |n| count(n, "failed open", "failed opens");
+    match starts {
+        1 => opens(needless),
+        n if needless.is_multiple_of(n) => {
+            format!("{} at each of {} program starts", opens(needless / n), number(n))
+        }
+        n => format!("{} in {} program starts", opens(needless), number(n)),
+    }
 }
 
 /// One line of evidence per name, not per category.
@@ -94,16 +158,7 @@ impl<'p> LocaleGroup<'p> {
 
     /// `12 failed opens`, or `12 failed opens at each of 20 program starts`.
     pub(crate) fn per_start(&self) -> String {
-        let starts = self.merged.processes.len() as u64;
-        let needless = self.merged.needless;
-        let opens = |n| count(n, "failed open", "failed opens");
-        match starts {
-            1 => opens(needless),
-            n if needless.is_multiple_of(n) => {
-                format!("{} at each of {} program starts", opens(needless / n), number(n))
-            }
-            n => format!("{} in {} program starts", opens(needless), number(n)),
-        }
+        per_start(&self.merged)
     }
 
     /// Sets the variable that causes the search to `value`; `sentence` is the caveat.

@@ -68,12 +68,10 @@ pub(crate) const RULE: Rule = Rule {
     summary: "A locale is requested by an alias: failed opens at each program start",
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Environment],
     variables: locale::VARIABLES,
-    page: include_str!("locale_alias.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let late = groups(view, |s, cause| s.found_late() && matches!(cause, Cause::Alias(..)));
     for group in late {
         sink.find(finding(view, group));

@@ -28,6 +28,7 @@
 //! ```
 //! ```finding
 //! locale-not-installed: 7 of 7
+//! besides 5
 //! stage explained
 //! set LC_ALL=C
 //! ```
@@ -64,7 +65,7 @@
 
 use crate::helpers;
 use crate::locale::{self, Cause, Name};
-use crate::locale_advice::{self as advice, LocaleGroup, encoding, groups, unset_locpath};
+use crate::locale_advice::{self as advice, LocaleGroup, encoding, find_by_locpath, groups};
 use crate::select::Threshold;
 use crate::{Rule, Sink, View};
 use needless_model::{Change, Finding, Remedy, Stage};
@@ -73,12 +74,10 @@ pub(crate) const RULE: Rule = Rule {
     name: "locale-not-installed",
     summary: "A requested locale is not installed: a failed search at each program start",
     variables: locale::VARIABLES,
-    page: include_str!("locale_not_installed.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     for group in groups(view, |search, _| search.found.is_none()) {
         // A program that asks for a locale by itself, as tmux does to have UTF-8, does so at each
         // start. If the environment is not known, English may be such a request.
@@ -89,6 +88,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         };
         sink.find_beyond(threshold, finding(view, group));
     }
+    let caveat = |_: &str| WITHOUT_LOCPATH.to_owned();
+    find_by_locpath(view, sink, RULE.name, |search| search.found.is_none(), caveat);
 }
 
 fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
@@ -110,8 +111,12 @@ fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
     } else {
         String::new()
     };
-    // Another locale is loaded instead, with no fewer calls.
-    let instead = besides(view, &group).map_or(0, |_| -(group.merged.needless as i64));
+    let instead = match besides(view, &group) {
+        // Another locale is loaded instead, with no fewer calls.
+        Some(_) => -(group.merged.needless as i64),
+        None if variable(&group).is_some() => advice::alias_reads(view, &group.merged.processes),
+        None => 0,
+    };
     Finding {
         besides: instead,
         stage: match group.cause {
@@ -164,10 +169,6 @@ pub(crate) fn encoded(view: &View<'_>, value: &str, wanted: &str) -> Option<Enco
 
 fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
-    let first = view.process(group.merged.processes[0]);
-    if locale::locpath(first).is_some() {
-        remedies.push(unset_locpath(WITHOUT_LOCPATH));
-    }
     let other = besides(view, group);
     if variable(group).is_none_or(locale::has_encoding) {
         remedies.push(for_encoding(view, group, other.is_some()));

@@ -33,10 +33,13 @@
 //! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_NAME", O_RDONLY|O_CLOEXEC) = 3
 //! openat(AT_FDCWD, "/usr/lib/locale/C.UTF-8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/usr/lib/locale/C.utf8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/locale/C.UTF-8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/C.utf8/LC_MESSAGES/coreutils.mo", O_RDONLY) = -1 ENOENT (No such file or directory)
 //! end
 //! ```
 //! ```finding
 //! locale-spelling: 120 of 240
+//! besides 20
 //! stage explained
 //! set LANG=C.utf8
 //! ```
@@ -71,30 +74,48 @@
 //! * glibc, `locale/findlocale.c`, `intl/l10nflist.c`
 //! * <https://sourceware.org/bugzilla/show_bug.cgi?id=17318>: how C.UTF-8 came to glibc
 
-use crate::locale::{self, Cause};
-use crate::locale_advice::{LocaleGroup, groups, unset_locpath};
+use crate::catalogue_search::catalogue;
+use crate::helpers::{absent, beside};
+use crate::locale::{self, Cause, Name};
+use crate::locale_advice::{LocaleGroup, find_by_locpath, groups};
 use crate::select::Threshold;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Finding, Remedy, Safety, Stage};
+use needless_model::{Change, Finding, Query, Remedy, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-spelling",
     summary: "A locale is installed under another spelling: failed opens at each program start",
     variables: locale::VARIABLES,
-    page: include_str!("locale_spelling.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let late = groups(view, |s, cause| s.found_late() && !matches!(cause, Cause::Alias(..)));
     for group in late {
-        // Debian and most images set C.UTF-8, which costs a few failed opens at each start. Nobody
-        // has to set LOCPATH.
-        let ordinary = group.elsewhere.is_none() && locale::is_english(group.first);
+        // Debian and most images set C.UTF-8, which costs a few failed opens at each start.
+        let ordinary = locale::is_english(group.first);
         let threshold = if ordinary { Threshold::Hundreds } else { Threshold::Usual };
-        sink.find_beyond(threshold, finding(view, group));
+        let texts = catalogues(view, &group);
+        texts.iter().for_each(|(row, calls)| sink.claim(*row, *calls));
+        let besides = texts.iter().map(|(_, calls)| *calls as i64).sum();
+        sink.find_beyond(threshold, beside(finding(view, group), besides));
     }
+    find_by_locpath(view, sink, RULE.name, |search| search.found.is_some(), without_locpath);
+}
+
+/// Failed opens of message catalogues under the encoding as it is written, which gettext tries besides the normalised
+/// one.
+fn catalogues(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<(usize, u64)> {
+    let codeset = |name| Name::parse(name).codeset;
+    let (new, _) = group.better(view);
+    let written = codeset(group.first).filter(|written| codeset(&new) != Some(written));
+    if written.is_none() || !matches!(group.cause, Cause::Variable(..)) {
+        return Vec::new();
+    }
+    let rows = group.merged.processes.iter().flat_map(|id| view.rows_of(*id));
+    let missed = rows.filter(|(_, row)| row.query == Query::Open && absent(row));
+    let named = |row| catalogue(view.profile.path(row)).and_then(|texts| codeset(texts.name));
+    missed.filter(|(_, row)| named(row) == written).map(|(at, row)| (at, row.count)).collect()
 }
 
 fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
@@ -104,38 +125,19 @@ fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
         Cause::Unknown => " The name may also be what an alias stands for.",
         _ => "",
     };
-    let what = match group.elsewhere {
-        Some(directory) => format!("{per_start}: {request} is searched for in {directory} first"),
-        None => format!("{per_start}: {request} is installed as {installed}"),
-    };
-    let mut why = format!(
-        "glibc tries {} in each category before it comes to the installed {installed}.{not_seen}",
-        group.first
-    );
-    if let Some(directory) = by_locpath(view, &group) {
-        why += &format!(
-            " LOCPATH makes it search {directory} before the system's locales, and never look into \
-             the locale archive."
-        );
-    }
     Finding {
         stage: match group.cause {
             Cause::Variable(..) => Stage::Explained,
             _ => Stage::Seen,
         },
-        what,
-        why,
+        what: format!("{per_start}: {request} is installed as {installed}"),
+        why: format!(
+            "glibc tries {} in each category before it comes to the installed {installed}.{not_seen}",
+            group.first
+        ),
         remedies: remedies(view, &group),
         ..group.merged.finding(RULE.name)
     }
-}
-
-/// The directory that lacks the locale, if LOCPATH names it or may name it.
-fn by_locpath<'p>(view: &View<'_>, group: &LocaleGroup<'p>) -> Option<&'p str> {
-    let directory = group.elsewhere?;
-    let process = view.process(group.merged.processes[0]);
-    let named = || locale::locpath(process)?.split(':').find(|part| *part == directory);
-    (process.env == Env::Unknown || named().is_some()).then_some(directory)
 }
 
 /// The caveat of another spelling, with the `figures` measured here.
@@ -146,18 +148,15 @@ pub(crate) fn caveat(figures: &str) -> String {
     )
 }
 
-/// Ends the search in `directory`, which LOCPATH names.
-pub(crate) fn without_locpath(directory: &str) -> Remedy {
-    unset_locpath(&format!(
+/// The caveat of unsetting LOCPATH, which names `directory`.
+pub(crate) fn without_locpath(directory: &str) -> String {
+    format!(
         "Right if no locale should come from {directory}; the locale that was found came from elsewhere."
-    ))
+    )
 }
 
 fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
-    if let Some(directory) = by_locpath(view, group) {
-        remedies.push(without_locpath(directory));
-    }
     let (name, figures) = group.better(view);
     if name != group.value() {
         remedies.push(group.set(Some(&name), &caveat(&figures)));

@@ -14,7 +14,7 @@
 //! connect(3, {sa_family=AF_UNIX, sun_path="/dev/log"}, 110) = -1 ENOENT (No such file or directory) x100
 //! ```
 //! ```finding
-//! log-socket-missing: 300 of 300
+//! log-socket-missing: 100 of 100
 //! manual
 //! ```
 //!
@@ -53,33 +53,29 @@ pub(crate) const RULE: Rule = Rule {
     name: "log-socket-missing",
     summary: "Each message to the system log makes the program look for a socket that does not exist",
     needs: &[Fact::Details, Fact::Outcomes],
-    page: include_str!("log_socket_missing.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// A few messages are lost without harm.
 const FEWEST: u64 = 50;
-/// socket, connect and close.
-const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let rows = details::rows_of(view, id, ArgClass::SystemLog);
         let of: u64 = rows.iter().map(|(_, row)| row.count).sum();
         let failed = rows.iter().filter(|(_, row)| matches!(row.outcome, Some(Err(_))));
         let unheard: Vec<(usize, u64)> = failed.map(|(at, row)| (*at, row.count)).collect();
-        let needless = unheard.iter().map(|(_, count)| CALLS * count).sum();
+        let needless = unheard.iter().map(|(_, count)| count).sum();
         if needless > 0 {
             let rows = unheard.into_iter().map(|(at, _)| at).collect();
-            cases.push(Case { process: id, needless, of: CALLS * of, rows });
+            cases.push(Case { process: id, needless, of, rows });
         }
     }
-    for (program, cases) in helpers::by_program(view, cases, CALLS * FEWEST) {
+    for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} calls for messages to /dev/log, where nobody listens",
+            "{} messages to /dev/log, where no process listens: three calls each",
             number(merged.needless)
         );
         let why = format!(
@@ -89,8 +85,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             "Let the program log to its standard error, or give it a /dev/log with a logger",
             "With a logger, messages that were lost are kept; they may be many.",
         )];
-        // With a logger, each message is sent: one more call.
-        let besides = -((merged.needless / CALLS) as i64);
+        // A socket is made and closed for each. With a logger, each message is sent: one more call.
+        let besides = merged.needless as i64;
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

@@ -1,13 +1,13 @@
 //! What the remedies of the rules saved in real programs: the table `tools/cases/measured.tsv`, which
 //! `cargo xtask cases --write` makes, and the proof on each rule's page.
 
-use crate::text::{list, number, wrapped};
+use crate::text::{list, number, wrap};
 use std::fmt::Write as _;
 
 /// A program run as it is and with the remedy, under strace both times, and what needless
 /// predicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredCase {
     /// The rule's name.
     pub rule: String,
     /// What ran, Markdown: "`ls /` with `LD_PRELOAD=libgone.so.0`".
@@ -28,16 +28,16 @@ pub struct Measured {
 }
 
 /// The table that is checked in, in its order.
-pub fn measured() -> Vec<Measured> {
+pub fn measured() -> Vec<MeasuredCase> {
     include_str!("../../../tools/cases/measured.tsv")
         .lines()
-        .filter_map(Measured::from_line)
+        .filter_map(MeasuredCase::from_line)
         .collect()
 }
 
-impl Measured {
+impl MeasuredCase {
     /// The row in a line of the table; `None` for a comment, or a line that is not a row.
-    pub fn from_line(line: &str) -> Option<Measured> {
+    pub fn from_line(line: &str) -> Option<MeasuredCase> {
         if line.starts_with('#') {
             return None;
         }
@@ -47,7 +47,7 @@ impl Measured {
             return None;
         };
         let count = |cell: &str| cell.parse::<u64>().ok();
-        Some(Measured {
+        Some(MeasuredCase {
             rule: rule.to_owned(),
             program: program.to_owned(),
             fixed: fixed.to_owned(),
@@ -61,7 +61,7 @@ impl Measured {
 
     /// The row as a line of the table.
     pub fn line(&self) -> String {
-        let Measured { rule, program, fixed, before, after, predicted, beside, machine } = self;
+        let MeasuredCase { rule, program, fixed, before, after, predicted, beside, machine } = self;
         let [ptrace, ebpf, log] = predicted;
         format!(
             "{rule}\t{program}\t{fixed}\t{before}\t{after}\t{ptrace}\t{ebpf}\t{log}\t{}\t{machine}",
@@ -69,7 +69,7 @@ impl Measured {
         )
     }
 
-    /// The row in one to three sentences.
+    /// The row in one to three sentences, of which the first begins with the program.
     fn sentences(&self) -> String {
         let saved = match self.before.checked_sub(self.after) {
             Some(0) => "none saved".to_owned(),
@@ -94,8 +94,7 @@ impl Measured {
             }
         };
         if !self.beside.is_empty() {
-            let names: Vec<&str> = self.beside.iter().map(String::as_str).collect();
-            let _ = write!(out, ", including those of {}", list(&names));
+            let _ = write!(out, ", including those of {}", list(&self.beside));
         }
         out + "."
     }
@@ -120,26 +119,26 @@ const COLUMNS: usize = 96;
 
 /// The proof on the page of this rule; `None` if no program was measured for it.
 pub(crate) fn proof(rule: &str) -> Option<String> {
-    let rows: Vec<Measured> = measured().into_iter().filter(|row| row.rule == rule).collect();
+    let rows: Vec<MeasuredCase> = measured().into_iter().filter(|row| row.rule == rule).collect();
     let first = rows.first()?;
     let mut out = String::new();
     for row in &rows {
-        let _ = writeln!(out, "{}\n", wrapped(&row.sentences(), COLUMNS));
+        let _ = writeln!(out, "{}\n", wrap(&row.sentences(), COLUMNS).join("\n"));
     }
     let end = format!(
-        "`cargo xtask cases {rule}`, in a checkout of needless, measures it again. These figures are \
-         of {}.",
+        "`cargo xtask cases {rule}`, in a checkout of needless, measures it again. The figures are \
+         for {}.",
         first.machine
     );
-    Some(out + &wrapped(&end, COLUMNS))
+    Some(out + &wrap(&end, COLUMNS).join("\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row() -> Measured {
-        Measured {
+    fn row() -> MeasuredCase {
+        MeasuredCase {
             rule: "tz-unset".to_owned(),
             program: "`date`".to_owned(),
             fixed: "with `TZ=UTC`".to_owned(),
@@ -153,12 +152,12 @@ mod tests {
 
     #[test]
     fn a_row_survives_the_table() {
-        let with_others = Measured { beside: vec!["a".to_owned(), "b".to_owned()], ..row() };
+        let with_others = MeasuredCase { beside: vec!["a".to_owned(), "b".to_owned()], ..row() };
         for row in [row(), with_others] {
-            assert_eq!(Measured::from_line(&row.line()), Some(row));
+            assert_eq!(MeasuredCase::from_line(&row.line()), Some(row));
         }
-        assert_eq!(Measured::from_line("# a comment"), None);
-        assert_eq!(Measured::from_line(&row().line().replace("213", "few")), None);
+        assert_eq!(MeasuredCase::from_line("# a comment"), None);
+        assert_eq!(MeasuredCase::from_line(&row().line().replace("213", "few")), None);
     }
 
     #[test]
@@ -174,12 +173,12 @@ mod tests {
             "`date`: strace counts 2,212 calls, and 213 with `TZ=UTC`: 1,999 fewer. needless had \
              predicted 1,999."
         );
-        let more = Measured { after: 2213, predicted: [1, 1, 3], ..row() };
+        let more = MeasuredCase { after: 2213, predicted: [1, 1, 3], ..row() };
         let end = "1 more. needless had predicted that 1 live, 3 from strace's log would go; it \
                    does not count the calls that replace them.";
         assert!(more.sentences().ends_with(end), "{}", more.sentences());
         let beside = vec!["a".to_owned(), "b".to_owned()];
-        let three = Measured { predicted: [1, 2, 3], beside, ..row() };
+        let three = MeasuredCase { predicted: [1, 2, 3], beside, ..row() };
         let end =
             "1 under ptrace, 2 under eBPF and 3 from strace's log, including those of a and b.";
         assert!(three.sentences().ends_with(end), "{}", three.sentences());

@@ -1,5 +1,6 @@
 //! What a rule found in several processes, put together: the sums, the evidence, the call sites.
 
+use crate::text::number;
 use needless_model::{CallId, Errno, Evidence, Finding, ProcId, Profile, RuleName, Stage, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,6 +25,11 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
+    /// `9 of 10`, the counts that a sentence begins with.
+    pub(crate) fn counts(&self) -> String {
+        format!("{} of {}", number(self.needless), number(self.of))
+    }
+
     /// A finding of `rule` with all that follows from its cases. What it says (`stage`, `what`,
     /// `why`, `remedies`) is for the rule to write.
     pub(crate) fn finding(self, rule: impl Into<RuleName>) -> Finding {

@@ -40,6 +40,22 @@
 //! unset NLSPATH
 //! ```
 //!
+//! A template may name files of any ending:
+//!
+//! ```trace
+//! env NLSPATH=/opt/a/%L/%N:/opt/b/%l_%t/%N.cat LANG=en_US.UTF-8
+//! execve("/usr/bin/oldapp", ["oldapp"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 3
+//! openat(AT_FDCWD, "/opt/a/en_US.UTF-8/oldapp", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/en_US/oldapp.cat", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/en_US/other", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! message-path: 6 of 6
+//! unset NLSPATH
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A catalogue that is found:
@@ -66,6 +82,7 @@
 //! * `man 3 catopen`
 
 use crate::helpers::{self, RowClass};
+use crate::search;
 use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{Fact, ProcId, Remedy, Row, Stage};
@@ -74,32 +91,25 @@ pub(crate) const RULE: Rule = Rule {
     name: "message-path",
     summary: "NLSPATH makes programs look for message catalogues that do not exist",
     variables: &["NLSPATH"],
-    page: include_str!("message_path.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".cat") {
-        return;
-    }
-    if view.ids().any(|id| view.env_unknown(id)) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
+    if view.may_mention(".cat") && view.ids().any(|id| view.env_unknown(id)) {
         sink.lack(RULE.name, Fact::Environment);
     }
     // libc has templates of its own, after those of the variable.
     let listed = |id: ProcId, path: &str| {
-        let value = view.process(id).env.value("NLSPATH").unwrap_or("");
-        let starts = value.split(':').filter_map(|template| template.split('%').next());
-        path.ends_with(".cat")
-            && starts.filter(|start| start.len() > 1).any(|start| path.starts_with(start))
+        let process = view.process(id);
+        let value = process.env.value("NLSPATH").filter(|_| search::heeds_variables(process));
+        let mut templates = value.unwrap_or("").split(':').filter(|text| text.starts_with('/'));
+        templates.any(|template| fits(template, path))
     };
     let finds_none = |id: ProcId| {
         let mut rows = view.rows_of(id).filter(|(_, row)| listed(id, view.profile.path(row)));
         rows.all(|(_, row)| helpers::absent(row))
     };
-    let class = |row: &Row, path: &str| {
-        if listed(row.process, path) { RowClass::Needless } else { RowClass::Unrelated }
-    };
+    let class = |row: &Row, path: &str| RowClass::Needless.when(listed(row.process, path));
     let cases = helpers::cases(view, sink, finds_none, class);
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
@@ -109,6 +119,17 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let remedies = vec![remedy()];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
+}
+
+/// Whether the template stands for this path: each of its placeholders for a part of a name.
+fn fits(template: &str, path: &str) -> bool {
+    let Some((start, rest)) = template.split_once('%') else { return template == path };
+    let (Some(path), Some(placeholder)) = (path.strip_prefix(start), rest.chars().next()) else {
+        return false;
+    };
+    let rest = &rest[placeholder.len_utf8()..];
+    let part = path.find('/').unwrap_or(path.len());
+    (0..=part).filter(|at| path.is_char_boundary(*at)).any(|at| fits(rest, &path[at..]))
 }
 
 /// Unsets the variable.

@@ -80,15 +80,13 @@ use std::collections::BTreeSet;
 pub(crate) const RULE: Rule = Rule {
     name: "module-walk",
     summary: "Node looks for node_modules and package.json in many directories above the program",
-    page: include_str!("module_walk.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// Most programs lie a few directories below their packages.
 const FEWEST_DIRS: usize = 6;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let node = |id: ProcId| view.process(id).name().starts_with("node");
     // Only the author of a package can say where its own files should lie.
     let walked = |row: &Row, path: &str| {
@@ -97,9 +95,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             && !dir.contains("/node_modules")
             && (name == "node_modules" || name == "package.json")
     };
-    let class = |row: &Row, path: &str| {
-        if walked(row, path) { RowClass::Needless } else { RowClass::Unrelated }
-    };
+    let class = |row: &Row, path: &str| RowClass::Needless.when(walked(row, path));
     let cases = helpers::cases(view, sink, node, class);
     let mut deep = Vec::new();
     for case in cases {

@@ -25,7 +25,7 @@
 //! end
 //! ```
 //! ```finding
-//! name-search-list: 800 of 1000
+//! name-search-list: 80 of 100
 //! stage explained
 //! set RES_OPTIONS=ndots:1
 //! ```
@@ -69,20 +69,17 @@ pub(crate) const RULE: Rule = Rule {
     summary: "Names are first looked up with each domain of a search list added, and not found",
     needs: &[Fact::Details, Fact::Paths, Fact::Outcomes],
     variables: &["RES_OPTIONS"],
-    page: include_str!("name_search_list.rs"),
-    check,
     ..Rule::PLAIN
 };
 
 /// A few look-ups are not worth a change.
 const FEWEST_QUERIES: u64 = 20;
-/// What glibc does for each query: a socket, its address, and, for both kinds of address, a message
-/// sent, three waits, two lengths asked for and two answers.
-const CALLS_PER_QUERY: u64 = 10;
-/// In addition, it sets an option and closes the socket.
-const MORE_PER_QUERY: u64 = 2;
+/// What glibc does for each query besides the connection: it makes a socket, sets an option and closes
+/// it, and, for both kinds of address, sends a message, waits three times, asks for two lengths and
+/// reads two answers.
+const MORE_PER_QUERY: u64 = 11;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let rows = details::rows_of(view, id, ArgClass::NameServer);
@@ -94,12 +91,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         // asked in turn make two.
         if names > 0 && queries >= FEWEST_QUERIES && queries >= 3 * names {
             let rows = rows.into_iter().map(|(at, _)| at).collect();
-            cases.push(Case {
-                process: id,
-                needless: (queries - names) * CALLS_PER_QUERY,
-                of: queries * CALLS_PER_QUERY,
-                rows,
-            });
+            cases.push(Case { process: id, needless: queries - names, of: queries, rows });
         }
     }
     for (program, cases) in helpers::by_program(view, cases, 1) {
@@ -107,18 +99,18 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let glibc = matches!(view.libc(cases[0].process), Libc::Glibc(_));
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} calls ask name servers for names that do not exist",
+            "{} queries ask name servers for names that do not exist",
             number(merged.needless)
         );
         let why = format!(
             "{program} looks up full names, and the resolver tries them with each domain of its search \
              list first ({} queries for {} names).",
-            number(merged.of / CALLS_PER_QUERY),
-            number((merged.of - merged.needless) / CALLS_PER_QUERY),
+            number(merged.of),
+            number(merged.of - merged.needless),
         );
         let remedies = vec![remedy(first)];
         let stage = if glibc { Stage::Explained } else { Stage::Seen };
-        let besides = (merged.needless / CALLS_PER_QUERY * MORE_PER_QUERY) as i64;
+        let besides = (merged.needless * MORE_PER_QUERY) as i64;
         let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
     }

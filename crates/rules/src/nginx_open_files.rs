@@ -46,15 +46,12 @@
 //! * <https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>
 
 use crate::helpers::{self, RowClass};
-use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "nginx-open-files",
     summary: "nginx opens the same file again for each request",
-    page: include_str!("nginx_open_files.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -64,7 +61,7 @@ const FEWEST_EACH: u64 = 100;
 /// open, fstat and close.
 const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let nginx = |id: ProcId| view.process(id).name() == "nginx";
     let class = |row: &Row, path: &str| match row.query {
         _ if path.starts_with("/proc/") || path.starts_with("/sys/") => RowClass::Unrelated,
@@ -76,11 +73,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     cases.retain(|case| case.needless >= FEWEST_EACH);
     for (_, cases) in helpers::by_program(view, cases, FEWEST_EACH) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} of {} opens and stats of files served before",
-            number(merged.needless),
-            number(merged.of)
-        );
+        let what = format!("{} opens and stats of files served before", merged.counts());
         let why =
             "nginx has no open_file_cache, so each request opens its file again, and looks again \
              for those of try_files."

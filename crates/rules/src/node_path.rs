@@ -89,8 +89,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "node-path",
     summary: "NODE_PATH lists directories that hold none of the packages that Node programs require",
     variables: &["NODE_PATH"],
-    page: include_str!("node_path.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -106,7 +104,7 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     search::check(view, sink, &SEARCH);
 }
 

@@ -24,12 +24,12 @@ pub struct Page {
     /// The rule in one line.
     pub summary: &'static str,
     /// The sections, in the order of the page.
-    pub sections: Vec<Section>,
+    pub sections: Vec<PageSection>,
 }
 
 /// A section of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct PageSection {
     /// Its heading ("What it finds").
     pub title: String,
     /// Its text, Markdown.
@@ -40,7 +40,7 @@ impl Page {
     /// The page as Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("# {}\n\n{}\n", self.name, self.summary);
-        for Section { title, text } in &self.sections {
+        for PageSection { title, text } in &self.sections {
             out.push_str(&format!("\n## {title}\n\n{text}\n"));
         }
         out
@@ -54,11 +54,11 @@ impl Page {
 
 /// The page of `rule`: taken from its source, and the proof from what was measured.
 pub fn page(rule: &Rule) -> Page {
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<PageSection> = Vec::new();
     for line in rule.page.lines().map_while(|line| line.strip_prefix("//!")) {
         let line = line.strip_prefix(' ').unwrap_or(line);
         if let Some(title) = line.strip_prefix("## ") {
-            sections.push(Section { title: title.to_owned(), text: String::new() });
+            sections.push(PageSection { title: title.to_owned(), text: String::new() });
         } else if let Some(section) = sections.last_mut() {
             section.text.push_str(line);
             section.text.push('\n');
@@ -69,7 +69,7 @@ pub fn page(rule: &Rule) -> Page {
     }
     if let Some(text) = measured::proof(rule.name) {
         let end = sections.len().saturating_sub(1);
-        sections.insert(end, Section { title: PROOF.to_owned(), text });
+        sections.insert(end, PageSection { title: PROOF.to_owned(), text });
     }
     Page { name: rule.name, summary: rule.summary, sections }
 }

@@ -1,12 +1,14 @@
 //! ## What it finds
 //!
-//! Directories of PERL5LIB in which Perl looks for each module and finds none.
+//! Directories of PERL5LIB, or of the older PERLLIB, in which Perl looks for each module and finds
+//! none.
 //!
 //! ## Why it happens
 //!
 //! Perl searches them before its own directories. At each start it looks in each for the
 //! subdirectories of its version and architecture; then it looks for each module twice: for the
-//! compiled form (`.pmc`) and for the module.
+//! compiled form (`.pmc`) and for the module. PERLLIB is read where PERL5LIB is not set; Perl looks
+//! for no subdirectories there.
 //!
 //! ## Example
 //!
@@ -24,6 +26,24 @@
 //! ```finding
 //! perl-path: 6 of 6
 //! unset PERL5LIB
+//! ```
+//!
+//! The older variable:
+//!
+//! ```trace
+//! env PERLLIB=/opt/a/lib/perl5:/opt/b/lib/perl5
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 2
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a/lib/perl5/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/lib/perl5/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! openat(AT_FDCWD, "/usr/share/perl/5.36/strict.pm", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! perl-path: 8 of 8
+//! unset PERLLIB
 //! ```
 //!
 //! In a log without the environment:
@@ -65,6 +85,21 @@
 //! unset PERL5LIB
 //! ```
 //!
+//! Perl ignores PERLLIB as long as PERL5LIB is set, if only to nothing. With PERL5LIB unset it would search the
+//! directories of PERLLIB instead:
+//!
+//! ```trace
+//! env PERL5LIB=/opt/a PERLLIB=/opt/b
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x4
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x4
+//! openat(AT_FDCWD, "/usr/share/perl/5.36/strict.pm", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! perl-path: 8 of 8
+//! set PERL5LIB=
+//! ```
+//!
 //! ## Not a finding
 //!
 //! Perl's own directories, and one that holds a module:
@@ -89,53 +124,100 @@
 //! nothing
 //! ```
 //!
+//! PERLLIB beside PERL5LIB, which makes Perl ignore it: these directories come from elsewhere.
+//!
+//! ```trace
+//! env PERL5LIB= PERLLIB=/opt/a
+//! execve("/usr/bin/perl", ["perl", "-I/opt/a"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pmc", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x4
+//! newfstatat(AT_FDCWD, "/opt/a/strict.pm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory) x4
+//! openat(AT_FDCWD, "/usr/share/perl/5.36/strict.pm", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
-//! Unset PERL5LIB, or leave only the directories that hold modules. Do not do this if a program
-//! that was not observed loads modules from them: write `use lib` in that program first.
+//! Unset the variable, or leave only the directories that hold modules. Do not do this if a program
+//! that was not observed loads modules from them: write `use lib` in that program first. If both
+//! variables are set, Perl uses PERLLIB as soon as PERL5LIB is unset: set PERL5LIB to nothing, or unset both.
 //!
 //! ## References
 //!
-//! * `man 1 perlrun`, PERL5LIB
+//! * `man 1 perlrun`, PERL5LIB and PERLLIB
 
 use crate::again::Again;
+use crate::helpers;
 use crate::search::{self, Infer, Search, named};
 use crate::{Rule, Sink, View};
-use needless_model::ProcId;
+use needless_model::{Change, ProcId, Process, Remedy, Safety};
 
 pub(crate) const RULE: Rule = Rule {
     name: "perl-path",
-    summary: "PERL5LIB lists directories that hold none of the modules that Perl programs load",
-    variables: &["PERL5LIB"],
-    page: include_str!("perl_path.rs"),
-    check,
+    summary: "PERL5LIB or PERLLIB lists directories that hold none of the modules that Perl programs load",
+    variables: &["PERL5LIB", "PERLLIB"],
+    mentions: &[".pm"],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
+/// What the two lists share.
+const LIST: Search = Search {
     rule: RULE.name,
-    variable: "PERL5LIB",
-    who: |view, id| view.process(id).env.value("PERL5LIB").is_none() || perl(view, id),
     file: |path| {
         [".pm", ".pmc", ".pl", ".pod"].iter().any(|end| path.ends_with(end))
             || !path.contains('.')
             || path.contains("5.")
     },
-    infer: Infer::Chains,
     again: Again::Names,
     things: "Perl modules",
     why: "Perl searches the list before its own directories, and looks for each module twice in \
           each directory.",
-    manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
     caveat: "A program that was not observed may load modules from these directories.",
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".pm") {
-        return;
+/// Perl reads the second only where the first is not set, not even to an empty text.
+pub(crate) const LISTS: [Search; 2] = [
+    Search {
+        variable: FIRST,
+        who: |view, id| view.process(id).env.value(FIRST).is_none() || perl(view, id),
+        infer: Infer::Chains,
+        manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
+        ..LIST
+    },
+    Search {
+        variable: "PERLLIB",
+        who: |view, id| view.process(id).env.is_unset(FIRST) && perl(view, id),
+        ..LIST
+    },
+];
+const FIRST: &str = "PERL5LIB";
+
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
+    for list in &LISTS {
+        for found in search::searches(view, sink, list) {
+            let mut finding = search::finding(list, found);
+            let process = view.process(finding.processes[0]);
+            for remedy in &mut finding.remedies {
+                keep_second_unused(remedy, process);
+            }
+            sink.find(finding);
+        }
     }
-    search::check(view, sink, &SEARCH);
+}
+
+/// Sets the first list to nothing where Perl would use the second one if the first were unset.
+pub(crate) fn keep_second_unused(remedy: &mut Remedy, process: &Process) {
+    let second = process.env.value(LISTS[1].variable).is_some_and(|value| !value.is_empty());
+    if second && matches!(&remedy.change, Change::UnsetEnv { variable } if variable == FIRST) {
+        let price = format!(
+            "The variable stays set, to nothing: if it were unset, Perl would search the directories \
+             of PERLLIB. {}",
+            LIST.caveat
+        );
+        *remedy = helpers::set(FIRST, "", Safety::Caveat(price));
+    }
 }
 
 fn perl(view: &View<'_>, id: ProcId) -> bool {

@@ -65,8 +65,7 @@ use crate::{Rule, Sink, View};
 pub(crate) const RULE: Rule = Rule {
     name: "php-include-path",
     summary: "PHP looks for included files in directories of its include_path that do not hold them",
-    page: include_str!("php_include_path.rs"),
-    check,
+    mentions: &[".php"],
     ..Rule::PLAIN
 };
 
@@ -83,9 +82,6 @@ const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".php") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     search::check(view, sink, &SEARCH);
 }

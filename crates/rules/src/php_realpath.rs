@@ -59,15 +59,13 @@
 //! * <https://bugs.php.net/bug.php?id=48677>
 
 use crate::helpers::{self, RowClass};
-use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{ProcId, Query, Row, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "php-realpath",
     summary: "PHP checks each part of the path of each file that it includes",
-    page: include_str!("php_realpath.rs"),
-    check,
+    mentions: &[".php"],
     ..Rule::PLAIN
 };
 
@@ -76,10 +74,7 @@ const FEWEST: u64 = 500;
 /// If nothing is remembered, a path is checked at least this often.
 const FEWEST_EACH: u64 = 10;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".php") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let php = |id: ProcId| {
         let name = view.process(id).name();
         name.starts_with("php") || name.starts_with("apache2") || name == "httpd"
@@ -94,11 +89,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let cases = helpers::cases(view, sink, |id| php(id) && script(id), class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} of {} lstats check a part of a path that was checked before",
-            number(merged.needless),
-            number(merged.of)
-        );
+        let what =
+            format!("{} lstats check a part of a path that was checked before", merged.counts());
         let why = format!(
             "{program} resolves the paths of included files again each time: open_basedir is set, \
              which turns the realpath cache off, or that cache is too small."

@@ -25,8 +25,9 @@ const INTERPRETERS: [&str; 20] = [
 
 /// Compiled programs that set a variable because their user says so: in their arguments, in a
 /// configuration or in the code that they run.
-const SET_ON_REQUEST: [&str; 32] = [
+const SET_ON_REQUEST: [&str; 33] = [
     "env",
+    "stdbuf",
     "sudo",
     "doas",
     "su",
@@ -68,6 +69,25 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) -> Option<String> 
     let mut sealed: Option<String> = None;
     let mut open = false;
     for remedy in remedies {
+        if let Change::WithoutEntries { variable, entries } = &remedy.change {
+            let (variable, entries) = (variable.clone(), entries.clone());
+            let by = |id: &ProcId| profile.listed_by(*id, &variable, &entries);
+            let links: Vec<Link<'_>> = processes.iter().filter_map(by).collect();
+            match links.is_empty() {
+                true => open = true,
+                false => {
+                    let who = names(profile, links.iter().copied());
+                    let within = links.len() == processes.len();
+                    if within && links.iter().all(|link| is_sealed(profile, *link)) {
+                        sealed = Some(only_inside(&variable, &who));
+                    } else {
+                        open = true;
+                    }
+                    *remedy = within_a_program(remedy, &variable, &who);
+                }
+            }
+            continue;
+        }
         open |= variable(&remedy.change).is_none();
         let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
         let all: Vec<Inheritance<'_>> =
@@ -253,10 +273,28 @@ fn may_not_pass_on(variable: &str, who: &str) -> String {
     )
 }
 
+/// The same change, in the program that makes the list.
+fn within_a_program(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
+    let change = match &remedy.change {
+        Change::WithoutEntries { entries, .. } => format!("take out {}", entries.join(" ")),
+        _ => "make the change".to_owned(),
+    };
+    let price = remedy.safety.sentence();
+    Remedy {
+        change: Change::Manual(format!("in {who}, which sets {variable}: {change}")),
+        safety: Safety::Manual(format!(
+            "A change in front of the command does not reach the program. {price}"
+        )),
+    }
+}
+
 fn variable(change: &Change) -> Option<&str> {
     match change {
         Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
-        Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+        // Judged by entries, not by values.
+        Change::WithoutEntries { .. } | Change::Preload | Change::Option(_) | Change::Manual(_) => {
+            None
+        }
     }
 }
 
@@ -316,9 +354,14 @@ fn also(remedy: &mut Remedy, sentence: &str) {
 
 /// The programs that made the changes, each once, in words.
 fn programs(profile: &Profile, turns: &[LastChange<'_>]) -> String {
+    names(profile, turns.iter().map(|turn| turn.by))
+}
+
+/// These programs, each once, in words.
+fn names<'p>(profile: &'p Profile, links: impl Iterator<Item = Link<'p>>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for turn in turns.iter().take(LOOKED_UP) {
-        let name = program(profile, turn.by);
+    for link in links.take(LOOKED_UP) {
+        let name = program(profile, link);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -326,7 +369,7 @@ fn programs(profile: &Profile, turns: &[LastChange<'_>]) -> String {
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     names.extend((more > 0).then(|| "others".to_owned()));
-    list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    list(&names)
 }
 
 /// The program in words, and where it got the change from: the caller of env(1), make's makefile,
@@ -345,6 +388,7 @@ fn program(profile: &Profile, link: Link<'_>) -> String {
             Some(file) => format!("{file} or the command line of {name}"),
             None => format!("a makefile or the command line of {name}"),
         },
+        "stdbuf" => format!("the command line of {name}"),
         shell if SHELLS.contains(&shell) && link.process.script().is_none_or(is_a_shell) => {
             format!("a command line of {name}")
         }

@@ -43,17 +43,17 @@
 //! * `man 3 get_nprocs`
 
 use crate::helpers;
-use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::Stage;
 
 pub(crate) const RULE: Rule = Rule {
     name: "processor-count",
     summary: "The number of processors is read from /sys again and again",
-    page: include_str!("processor_count.rs"),
-    check,
+    mentions: &[ONLINE],
     ..Rule::PLAIN
 };
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Each of a few libraries may ask.
 const FEWEST: u64 = 100;
@@ -61,20 +61,13 @@ const FEWEST: u64 = 100;
 /// open, read and close.
 const CALLS: u64 = 3;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    let online = "/sys/devices/system/cpu/online";
-    if !view.may_mention(online) {
-        return;
-    }
-    let mut cases = helpers::rereads(view, sink, |_| true, |path| path == online);
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
+    let mut cases = helpers::rereads(view, sink, |_| true, |path| path == ONLINE);
     cases.retain(|case| case.needless >= FEWEST);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} of {} reads of the number of processors repeat an earlier one",
-            number(merged.needless),
-            number(merged.of)
-        );
+        let what =
+            format!("{} reads of the number of processors repeat an earlier one", merged.counts());
         let why = format!(
             "{program} calls get_nprocs() or sysconf() where it could remember the number."
         );

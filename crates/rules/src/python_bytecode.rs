@@ -106,18 +106,14 @@ pub(crate) const RULE: Rule = Rule {
     name: "python-bytecode",
     summary: "Python compiles the same modules at each start, because no bytecode is cached",
     variables: &["PYTHONDONTWRITEBYTECODE"],
-    page: include_str!("python_bytecode.rs"),
-    check,
+    mentions: &[".pyc"],
     ..Rule::PLAIN
 };
 
 /// Compiling fewer modules takes no noticeable time.
 const FEWEST: u64 = 10;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".pyc") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = Vec::new();
     for id in view.ids() {
         let mut missed: HashMap<String, usize> = HashMap::new();

@@ -46,6 +46,31 @@
 //! manual
 //! ```
 //!
+//! Directories that exist, in such a log. Python asks for them before its first module, `encodings`; the
+//! working directory of `python3 -c`, which it asks for later, has nothing to do with PYTHONPATH:
+//!
+//! ```trace
+//! execve("/usr/bin/python3", ["python3", "-c", "import json"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x3
+//! openat(AT_FDCWD, "/opt/a", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/opt/b", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x3
+//! openat(AT_FDCWD, "/opt/b", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/opt/c", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x3
+//! openat(AT_FDCWD, "/opt/c", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! openat(AT_FDCWD, "/usr/lib/python3.11/encodings/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! getcwd("/srv/work", 1024) = 10
+//! newfstatat(AT_FDCWD, "/srv/work", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x12
+//! openat(AT_FDCWD, "/srv/work", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x10
+//! newfstatat(AT_FDCWD, "/opt/b", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x10
+//! newfstatat(AT_FDCWD, "/opt/c", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0 x10
+//! openat(AT_FDCWD, "/usr/lib/python3.11/json/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! python-path: 42 of 42
+//! manual
+//! ```
+//!
 //! Python checks each entry of sys.path. If a program adds the directory there once more, only one
 //! check for each import is saved without the variable, as many as the standard library gets. The
 //! checks with which Python first meets a directory stay.
@@ -122,8 +147,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "python-path",
     summary: "PYTHONPATH lists directories that hold none of the modules that Python imports",
     variables: &["PYTHONPATH"],
-    page: include_str!("python_path.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -141,7 +164,7 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     search::check(view, sink, &SEARCH);
 }
 
@@ -153,8 +176,9 @@ fn own(dir: &str) -> bool {
     dir.contains("/lib/python") || dir.contains("/lib64/python") || dir.ends_with(".zip")
 }
 
-/// Directories that are asked about again and again and listed, but of which nothing is opened; and
-/// those that are missing, if Python asks for them before its first module.
+/// Directories that Python asks for before its first module, which it finds in its own: those that it
+/// asks about again and again and lists, but of which nothing is opened; and those that are missing.
+/// The program's own directory, or the working directory, it asks for later.
 fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
     let mut listed = HashSet::new();
     let mut asked = HashSet::new();
@@ -168,10 +192,16 @@ fn dirs<'p>(view: &View<'p>, id: ProcId) -> HashSet<&'p str> {
         }
         match row.query {
             Query::Open if row.ok() => drop(listed.insert(path)),
-            Query::Stat if row.ok() && row.count >= FEWEST_ASKED => drop(asked.insert(path)),
+            Query::Stat if starting && row.ok() && row.count >= FEWEST_ASKED => {
+                asked.insert(path);
+            }
             Query::Stat if starting && helpers::absent(row) => drop(missing.insert(path)),
             _ => {}
         }
+    }
+    // A child that was forked is not at its start.
+    if starting {
+        return HashSet::new();
     }
     // Python also looks for the directory of the program itself, and for those above the missing
     // ones.

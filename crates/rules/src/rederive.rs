@@ -5,16 +5,17 @@
 //! entries, a locale is a spelling that was tried here, a zone is this machine's.
 
 use crate::locale::{self, Name};
-use crate::search::{self, Search, Searcher};
+use crate::search::{self, Search};
 use crate::{
-    View, by_name, catalogue_search, command_search, converter_path, data_directories,
+    View, bash_env, by_name, catalogue_search, command_search, converter_path, data_directories,
     header_search, heap_trim_churn, host_aliases, java_monitoring_file, kerberos_probing,
-    library_search, locale_advice, locale_alias, locale_not_installed, locale_spelling,
-    message_path, name_search_list, node_path, perl_path, preload_missing, python_bytecode,
-    python_path, resolver_reread, ruby_path, terminal_search, terminal_unknown, tz_unset,
-    unbuffered_output, zone, zone_file_missing,
+    library_search, list_variable, locale_advice, locale_alias, locale_not_installed,
+    locale_spelling, message_path, name_search_list, node_path, perl_path, preload_missing,
+    python_bytecode, python_path, resolver_reread, ruby_path, search_list, terminal_search,
+    terminal_unknown, tz_misread, tz_not_found, tz_unset, unbuffered_output, zone,
+    zone_file_missing,
 };
-use needless_model::{Change, Env, ProcId, Profile, Remedy, ZoneFile};
+use needless_model::{Change, Env, ProcId, Profile, Remedy, ZoneFile, brief, without_entries};
 use std::collections::{BTreeSet, HashSet};
 
 /// Whether the built-in rule `rule` ever advises a change of this kind, of this variable.
@@ -23,16 +24,20 @@ use std::collections::{BTreeSet, HashSet};
 /// A sentence, where it does not.
 pub fn can_advise(rule: &str, said: &Change) -> Result<(), String> {
     let (what, advised) = match said {
+        Change::WithoutEntries { variable, .. } => {
+            let advised = rule == search_list::RULE.name && !search_list::has_own_rule(variable);
+            (format!("a change of {variable}"), advised)
+        }
         Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => {
             let reads = |known: &crate::Rule| known.variables.contains(&variable.as_str());
-            (format!("a change of {variable}"), by_name(rule).is_some_and(reads))
+            (format!("a change of {}", brief(variable)), by_name(rule).is_some_and(reads))
         }
         Change::Preload => ("a preload library".to_owned(), rule == tz_unset::RULE.name),
         Change::Option(_) | Change::Manual(_) => {
             ("a change that a tool could make".to_owned(), false)
         }
     };
-    if advised { Ok(()) } else { Err(format!("the rule {rule} does not advise {what}")) }
+    if advised { Ok(()) } else { Err(format!("the rule {} does not advise {what}", brief(rule))) }
 }
 
 /// What the built-in rule `rule` advises instead of the change `said` of a report, for the first
@@ -47,6 +52,9 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
     let (variable, value) = match said {
         Change::SetEnv { variable, value } => (variable.as_str(), value.as_deref()),
         Change::UnsetEnv { variable } => (variable.as_str(), None),
+        Change::WithoutEntries { variable, entries } => {
+            return fewer_entries(variable, entries, process.env.get(variable));
+        }
         _ => {
             let remedy = tz_unset::preload(&view, &[ProcId(0)], false);
             return remedy.ok_or_else(|| {
@@ -79,6 +87,9 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
             if let Some(set) = heap_trim_churn::tunable(process) {
                 return Err(format!("{set} in GLIBC_TUNABLES overrides it there"));
             }
+            if variable == "GLIBC_TUNABLES" {
+                return Ok(heap_trim_churn::block_remedy(process));
+            }
             let mut all = heap_trim_churn::remedies().into_iter();
             all.find(|remedy| names(&remedy.change) == Some(variable)).ok_or_else(never)
         }
@@ -92,8 +103,20 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         },
         "python-bytecode" => was_set(python_bytecode::remedy()),
         "unbuffered-output" => was_set(unbuffered_output::remedy(variable)),
+        "tz-not-found" if variable == "TZDIR" && value.is_none() => match now.flatten() {
+            Some(dir) => Ok(tz_not_found::without_tzdir(dir)),
+            None => Err("TZDIR is not set there".into()),
+        },
+        "tz-misread" => match now.flatten() {
+            Some(value) if variable == "TZ" => Ok(tz_misread::remedy(&view, ProcId(0), value)),
+            Some(_) => Err(never()),
+            None => Err(format!("{variable} is not set there")),
+        },
+        "bash-env" if value.is_none() => was_set(bash_env::remedy()),
         "converter-path" => was_set(converter_path::remedy()),
         "message-path" => was_set(message_path::remedy()),
+        // An empty name is opened, too.
+        "host-aliases" if process.env.value(variable).is_some() => Ok(host_aliases::remedy()),
         "host-aliases" => was_set(host_aliases::remedy()),
         // Whatever remained in it would be code that is loaded because a file names it.
         "preload-missing" => match value {
@@ -105,7 +128,13 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "library-search" => list(&library_search::SEARCH),
         "command-search" => list(&command_search::SEARCH),
         "python-path" => list(&python_path::SEARCH),
-        "perl-path" => list(&perl_path::SEARCH),
+        "perl-path" => match variable {
+            "PERLLIB" => list(&perl_path::LISTS[1]),
+            _ => list(&perl_path::LISTS[0]).map(|mut remedy| {
+                perl_path::keep_second_unused(&mut remedy, process);
+                remedy
+            }),
+        },
         "ruby-path" => list(&ruby_path::SEARCH),
         "node-path" => list(&node_path::SEARCH),
         "terminal-search" => list(&terminal_search::SEARCH),
@@ -143,15 +172,36 @@ fn shorter(
     let entries = |value| search::raw_entries(value, searcher);
     let keeps: HashSet<&str> = keeps.into_iter().flat_map(entries).collect();
     let all: Vec<&str> = entries(now).collect();
-    // The rule writes an empty entry of the loader's list as `.`.
+    // The rule may write an empty entry as `.`.
     let current =
-        |entry: &str| entry.is_empty() && searcher == Searcher::Loader && keeps.contains(".");
+        |entry: &str| entry.is_empty() && search.empty_is_current() && keeps.contains(".");
     let stays = |entry: &&str| keeps.contains(entry) || current(entry);
     let kept: Vec<&str> = all.iter().copied().filter(stays).collect();
     if kept.len() == all.len() {
         return Err(format!("{variable} lists none of these directories there"));
     }
     Ok(search::remedy(search, variable, &kept))
+}
+
+/// Those of `entries` that the process has in its list.
+fn fewer_entries(
+    variable: &str,
+    entries: &[String],
+    now: Option<Option<&str>>,
+) -> Result<Remedy, String> {
+    let now = now.ok_or_else(|| format!("the value of {variable} there is not known"))?;
+    let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
+    let listed = |entry: &&String| {
+        without_entries(variable, now, std::slice::from_ref(*entry)).as_deref() != Some(now)
+    };
+    let listed: Vec<String> = entries.iter().filter(listed).cloned().collect();
+    if listed.is_empty() {
+        return Err(format!("{variable} lists none of these directories there"));
+    }
+    let rest = without_entries(variable, now, &listed);
+    let empty = now.split([':', ';']).any(str::is_empty);
+    let left = list_variable::Left { others: rest.is_some(), empty };
+    Ok(list_variable::remedy(variable, listed, false, left))
 }
 
 /// A remedy that adds an option to those of the process, which have to be known.
@@ -186,10 +236,11 @@ fn another_locale(
     };
     let not_installed = rule == locale_not_installed::RULE.name;
     if variable == "LOCPATH" {
-        let remedy = match rule {
-            "locale-spelling" => locale_spelling::without_locpath(now),
-            _ => locale_advice::unset_locpath(locale_not_installed::WITHOUT_LOCPATH),
+        let caveat = match rule {
+            "locale-spelling" => &locale_spelling::without_locpath(now),
+            _ => locale_not_installed::WITHOUT_LOCPATH,
         };
+        let remedy = locale_advice::unset_locpath(caveat);
         return (value.is_none() && rule != locale_alias::RULE.name).then_some(Ok(remedy));
     }
     if variable == "LANGUAGE" || value.is_none() {

@@ -110,7 +110,7 @@
 
 use crate::search::named;
 use crate::select::{Case, merge};
-use crate::text::{count, number};
+use crate::text::count;
 use crate::{Rule, Sink, View};
 use needless_model::{Change, Fact, Finding, ProcId, Query, Remedy, Row, Safety, Stage, Target};
 use std::collections::BTreeMap;
@@ -119,8 +119,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "repeated-question",
     summary: "The same question about the same path, with the same answer, and nothing changed in between",
     needs: &[Fact::Paths, Fact::Outcomes, Fact::Answers],
-    page: include_str!("repeated_question.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -131,7 +129,7 @@ const FEWEST_SEEN: u64 = 10;
 /// One question's least share of the image's calls that name a path: one part in this many.
 const SHARE: u64 = 20;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut path_calls: BTreeMap<ProcId, u64> = BTreeMap::new();
     for row in view.profile.rows.iter().filter(|row| row.query.names_path()) {
         *path_calls.entry(view.image(row.process)).or_default() += row.count;
@@ -207,9 +205,8 @@ fn finding(view: &View<'_>, mut cases: Vec<Case>) -> Finding {
     Finding {
         stage: Stage::Seen,
         what: format!(
-            "{} of {} calls repeat a question answered before: {verb} {path}{others}",
-            number(merged.needless),
-            number(merged.of)
+            "{} calls repeat a question answered before: {verb} {path}{others}",
+            merged.counts()
         ),
         why: "The program asks again although it changed nothing, did not wait and started no \
               process since the last answer, which was the same."

@@ -65,18 +65,14 @@ pub(crate) const RULE: Rule = Rule {
     name: "resolver-reread",
     summary: "Each look-up of a name checks whether /etc/resolv.conf has changed",
     variables: &["RES_OPTIONS"],
-    page: include_str!("resolver_reread.rs"),
-    check,
+    mentions: &["/etc/resolv.conf"],
     ..Rule::PLAIN
 };
 
 /// Fewer look-ups are not worth a change.
 const FEWEST: u64 = 50;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/etc/resolv.conf") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let looks_up = |id: ProcId| {
         // A program that looks up names reads these files as well; a watcher does not.
         let names = |path: &str| path == "/etc/hosts" || path == "/etc/nsswitch.conf";
@@ -87,11 +83,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
             && view.rows_of(id).any(|(_, row)| names(view.profile.path(row)))
     };
     let class = |row: &Row, path: &str| {
-        if row.query == Query::Stat && path == "/etc/resolv.conf" {
-            RowClass::AllButOne
-        } else {
-            RowClass::Unrelated
-        }
+        RowClass::AllButOne.when(row.query == Query::Stat && path == "/etc/resolv.conf")
     };
     let cases = helpers::cases(view, sink, looks_up, class);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {

@@ -84,8 +84,7 @@ pub(crate) const RULE: Rule = Rule {
     name: "ruby-path",
     summary: "RUBYLIB lists directories that hold none of the files that Ruby programs require",
     variables: &["RUBYLIB"],
-    page: include_str!("ruby_path.rs"),
-    check,
+    mentions: &[".rb"],
     ..Rule::PLAIN
 };
 
@@ -102,10 +101,7 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention(".rb") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     search::check(view, sink, &SEARCH);
 }
 

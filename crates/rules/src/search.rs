@@ -48,6 +48,13 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// Whether an empty entry of the list is the working directory. For other programs it means nothing.
+    pub(crate) fn empty_is_current(&self) -> bool {
+        self.searcher == Searcher::Loader
+            || ["PATH", "PYTHONPATH"].contains(&self.variable)
+            || matches!(self.again, Again::Compiler { .. })
+    }
+
     /// What most searches share: a program looks for files of any name in directories that are not the
     /// system's own.
     pub(crate) const BY_PROGRAM: Search = Search {
@@ -118,6 +125,11 @@ pub(crate) struct SearchedList<'p> {
     pub(crate) shared: Vec<usize>,
     /// How many directories were opened, to be listed.
     pub(crate) listed: u64,
+    /// How many calls asked whether a directory above one of them is a link: realpath(3) asks for each
+    /// part of a path.
+    pub(crate) above: u64,
+    /// The rows of these calls, and how many of each.
+    above_rows: Vec<(usize, u64)>,
 }
 
 /// What is counted of one directory of one list.
@@ -242,7 +254,12 @@ pub(crate) fn searches<'p>(
             }));
         }
     }
-    lists.into_values().filter_map(|list| found(view, search, list)).collect()
+    let found: Vec<SearchedList<'p>> =
+        lists.into_values().filter_map(|list| found(view, search, list)).collect();
+    for (row, calls) in found.iter().flat_map(|list| &list.above_rows) {
+        sink.claim(*row, *calls);
+    }
+    found
 }
 
 /// Whether the process may have searched without finding.
@@ -264,8 +281,9 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
         return None;
     }
     let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
-    let (mut shared, mut listed) = (HashMap::new(), 0);
-    for tried in list.dirs.values().filter(|tried| !tried.hit) {
+    let (mut shared, mut listed, mut above) = (HashMap::new(), 0, 0);
+    let mut links: HashMap<(ProcId, &str), u64> = HashMap::new();
+    for (dir, tried) in list.dirs.iter().filter(|(_, tried)| !tried.hit) {
         for rows in tried.rows.chunk_by(|one, other| one.process == other.process) {
             let process = rows[0].process;
             let of = || list.of.get(&process).copied().unwrap_or(0);
@@ -277,8 +295,24 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
             let open = |row: &&Asked| view.profile.rows[row.at].query == Query::Open;
             let opened = rows.iter().filter(open).filter(|row| view.profile.rows[row.at].ok());
             listed += opened.map(|row| row.count).sum::<u64>();
+            let link = |row: &&Asked| {
+                let asked = &view.profile.rows[row.at];
+                asked.query == Query::Readlink && view.profile.path(asked) == *dir
+            };
+            let times: u64 = rows.iter().filter(link).map(|row| row.count).sum();
+            for (at, _) in dir.match_indices('/').skip(1).filter(|_| times > 0) {
+                *links.entry((process, &dir[..at])).or_default() += times;
+                above += times;
+            }
         }
     }
+    let asked = cases.keys().filter(|_| !links.is_empty()).flat_map(|id| view.rows_of(*id));
+    let asked = asked.filter(|(_, row)| row.query == Query::Readlink);
+    let above_rows = asked.filter_map(|(at, row)| {
+        let times = links.get(&(row.process, view.profile.path(row)))?;
+        Some((at, row.count.min(*times)))
+    });
+    let above_rows: Vec<(usize, u64)> = above_rows.collect();
     let cases: Vec<Case> = cases.into_values().collect();
     // All calls in them are made for another reason.
     if cases.is_empty() {
@@ -304,7 +338,18 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
     let merged = merge_shared(view.profile, cases, &shared, base);
     debug_assert!(merged.needless > 0, "{}", search.rule);
     let shared = shared.into_keys().collect();
-    Some(SearchedList { value: list.value, merged, empty, kept, programs, twice, shared, listed })
+    Some(SearchedList {
+        value: list.value,
+        merged,
+        empty,
+        kept,
+        programs,
+        twice,
+        shared,
+        listed,
+        above,
+        above_rows,
+    })
 }
 
 /// The absolute directories of a list, without a slash at the end.

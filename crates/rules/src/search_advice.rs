@@ -1,7 +1,7 @@
 //! What is reported about a list of directories: the finding, and the shorter list that it advises.
 
 use crate::helpers;
-use crate::search::{Search, SearchedList, Searcher};
+use crate::search::{Search, SearchedList};
 use crate::text::{count, list, number};
 use needless_model::{Change, Finding, Remedy, Safety, Stage};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ const LISTING: u64 = 4;
 
 /// The finding of a list.
 pub(crate) fn finding(search: &Search, found: SearchedList<'_>) -> Finding {
-    let SearchedList { value, merged, empty, kept, programs, twice, listed, .. } = found;
+    let SearchedList { value, merged, empty, kept, programs, twice, listed, above, .. } = found;
     let variable = search.variable;
     let dirs = count(empty.len() as u64, "directory", "directories");
     let who: Vec<&str> = programs.into_iter().take(3).collect();
@@ -41,7 +41,7 @@ pub(crate) fn finding(search: &Search, found: SearchedList<'_>) -> Finding {
             named_twice(variable, &twice)
         ),
         remedies: vec![remedy],
-        besides: (listed * LISTING) as i64,
+        besides: (listed * LISTING + above) as i64,
         ..merged.finding(search.rule)
     }
 }
@@ -63,8 +63,7 @@ fn named_twice(variable: &str, twice: &BTreeSet<&str>) -> String {
 /// A list that has only the entries in `kept` left.
 pub(crate) fn remedy(search: &Search, variable: &str, kept: &[&str]) -> Remedy {
     let variable = variable.to_owned();
-    // For the loader an empty entry is the current directory; for programs it means nothing.
-    let nothing = kept.iter().all(|entry| entry.is_empty() && search.searcher == Searcher::Program);
+    let nothing = kept.iter().all(|entry| entry.is_empty() && !search.empty_is_current());
     let change = if nothing {
         Change::UnsetEnv { variable }
     } else {

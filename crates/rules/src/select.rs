@@ -182,8 +182,8 @@ pub(crate) enum Threshold {
     /// Hundreds of calls, and a noticeable share of the run: for advice that is right for a loop
     /// and pedantic for an ordinary start.
     Hundreds,
-    /// Nobody can change it, or only in code that is not the user's: shown on demand, like findings
-    /// of a [`pedantic`](crate::Rule) rule.
+    /// It cannot be changed, or only in code that is not the user's, or nearly every program does it a
+    /// few times: shown on demand, like findings of a [`pedantic`](crate::Rule) rule.
     OnDemand,
 }
 
@@ -193,12 +193,19 @@ pub struct Sink {
     found: Vec<(Finding, Threshold)>,
     lacked: Lacks,
     taken: Vec<bool>,
+    /// Calls of rows that are not taken, which go with those of a finding.
+    claimed: HashMap<usize, u64>,
 }
 
 impl Sink {
     /// An empty sink for a profile with this many rows.
     pub fn new(rows: usize) -> Sink {
-        Sink { found: Vec::new(), lacked: BTreeMap::new(), taken: vec![false; rows] }
+        Sink {
+            found: Vec::new(),
+            lacked: BTreeMap::new(),
+            taken: vec![false; rows],
+            claimed: HashMap::new(),
+        }
     }
 
     /// Adds a finding. Its rows are then explained.
@@ -225,6 +232,17 @@ impl Sink {
         for row in rows {
             self.taken[*row] = false;
         }
+    }
+
+    /// Counts calls of a row as some that go with a finding ([`Finding::besides`]): these are explained, and the row's
+    /// others are not.
+    pub(crate) fn claim(&mut self, row: usize, calls: u64) {
+        *self.claimed.entry(row).or_default() += calls;
+    }
+
+    /// How many calls of this row are [claimed](Sink::claim).
+    pub(crate) fn claimed(&self, row: usize) -> u64 {
+        self.claimed.get(&row).copied().unwrap_or(0)
     }
 
     /// Whether a rule found or explained this row.

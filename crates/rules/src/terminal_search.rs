@@ -48,6 +48,23 @@
 //! unset TERMINFO_DIRS
 //! ```
 //!
+//! One directory is enough if the variable names it:
+//!
+//! ```trace
+//! env TERMINFO_DIRS=/opt/a:
+//! repeat 6
+//! execve("/usr/bin/tput", ["tput"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/root/.terminfo", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/a", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! access("/lib/terminfo/x/xterm", R_OK) = 0
+//! openat(AT_FDCWD, "/lib/terminfo/x/xterm", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! terminal-search: 6 of 6
+//! unset TERMINFO_DIRS
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The usual search, with one check of the home directory:
@@ -84,12 +101,11 @@ pub(crate) const RULE: Rule = Rule {
     name: "terminal-search",
     summary: "Terminal descriptions are searched for in directories that do not hold them",
     variables: &["TERMINFO_DIRS"],
-    page: include_str!("terminal_search.rs"),
-    check,
+    mentions: &["terminfo"],
     ..Rule::PLAIN
 };
 
-/// One or two directories are part of any search.
+/// If the list is not known: one or two directories are part of any search.
 const FEWEST_DIRS: usize = 3;
 
 pub(crate) const SEARCH: Search = Search {
@@ -106,12 +122,9 @@ pub(crate) const SEARCH: Search = Search {
     ..Search::BY_PROGRAM
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("terminfo") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     for found in search::searches(view, sink, &SEARCH) {
-        if found.empty.len() >= FEWEST_DIRS {
+        if found.value.is_some() || found.empty.len() >= FEWEST_DIRS {
             sink.find(search::finding(&SEARCH, found));
         }
     }

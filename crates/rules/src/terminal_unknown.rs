@@ -66,15 +66,11 @@ pub(crate) const RULE: Rule = Rule {
     name: "terminal-unknown",
     summary: "TERM names a terminal without a description, which is searched for at each start",
     variables: &["TERM"],
-    page: include_str!("terminal_unknown.rs"),
-    check,
+    mentions: &["terminfo"],
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("terminfo") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
     for id in view.ids() {
         let mut case = Case { process: id, needless: 0, of: 0, rows: Vec::new() };

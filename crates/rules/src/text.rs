@@ -1,7 +1,9 @@
 //! Numbers and lists in sentences, and lines of text.
 
+use std::borrow::Borrow;
+
 /// `1,234,567`.
-pub(crate) fn number(n: u64) -> String {
+pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -14,37 +16,38 @@ pub(crate) fn number(n: u64) -> String {
 }
 
 /// `1 program start`, `41 program starts`.
-pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(items: &[&str]) -> String {
+pub fn list<S: Borrow<str>>(items: &[S]) -> String {
     match items {
         [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [one] => one.borrow().to_owned(),
+        [most @ .., last] => format!("{} and {}", most.join(", "), last.borrow()),
     }
 }
 
-/// The words in lines of at most so many characters; a word that is longer has a line of its own.
-pub(crate) fn wrapped(text: &str, columns: usize) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > columns {
-            out.push('\n');
-            used = 0;
+/// `text` broken between words into lines of at most `width` columns, at least one.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut columns = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let wide = word.chars().count();
+        if columns > 0 && columns + 1 + wide > width {
+            lines.push(String::new());
+            columns = 0;
         }
-        if used > 0 {
-            out.push(' ');
-            used += 1;
+        let line = lines.last_mut().expect("it began with one line");
+        if columns > 0 {
+            line.push(' ');
+            columns += 1;
         }
-        out.push_str(word);
-        used += length;
+        line.push_str(word);
+        columns += wide;
     }
-    out
+    lines
 }
 
 #[cfg(test)]
@@ -55,14 +58,18 @@ mod tests {
     fn numbers_are_grouped() {
         let all = [0, 12, 999, 1000, 123_456, 1_234_567].map(number);
         assert_eq!(all, ["0", "12", "999", "1,000", "123,456", "1,234,567"]);
+        assert_eq!(number(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(count(1, "call", "calls"), "1 call");
+        assert_eq!(count(0, "call", "calls"), "0 calls");
+        assert_eq!(list::<&str>(&[]), "");
+        assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]
     fn lines_end_between_words() {
-        assert_eq!(wrapped("aa bb cc", 5), "aa bb\ncc");
-        assert_eq!(wrapped("much-too-long aé é", 4), "much-too-long\naé é");
-        assert_eq!(wrapped("", 4), "");
+        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("a /very/long/path é b", 4), ["a", "/very/long/path", "é b"]);
+        assert_eq!(wrap("", 5), [""]);
     }
 }

@@ -6,8 +6,10 @@
 //! ## Why it happens
 //!
 //! The name is misspelt, or the tz database is not installed (slim images), or the zone is not in
-//! the program's own root. POSIX has no way to report it: glibc tries the file once and goes on in
-//! UTC. It costs one failed open; it is reported because the times are wrong.
+//! the program's own root, or TZDIR names another directory, which does not exist or lacks the zone:
+//! glibc then looks nowhere else. Or TZ names a directory (`Europe`) or a file that is no zone
+//! (`zone.tab`). POSIX has no way to report it: glibc tries the file once and goes
+//! on in UTC. It costs one failed open; it is reported because the times are wrong.
 //!
 //! ## Example
 //!
@@ -21,6 +23,64 @@
 //! tz-not-found: 1 of 1
 //! stage explained
 //! set TZ
+//! ```
+//!
+//! A directory of zones that has not been installed:
+//!
+//! ```trace
+//! env TZ=Europe/Berlin TZDIR=/opt/app/tz
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 22 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/app/tz/Europe/Berlin", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! tz-not-found: 1 of 1
+//! stage explained
+//! unset TZDIR
+//! ```
+//!
+//! If the zone is not below /usr/share/zoneinfo either, another directory does not help alone:
+//!
+//! ```trace
+//! env TZ=Europe/Nowhere TZDIR=/opt/app/tz
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 22 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/app/tz/Europe/Nowhere", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! zonefile /usr/share/zoneinfo/Europe/Nowhere no
+//! ```
+//! ```finding
+//! tz-not-found: 1 of 1
+//! stage explained
+//! manual
+//! ```
+//!
+//! A directory of zones, or another file, is no zone:
+//!
+//! ```trace
+//! env TZ=Europe
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Europe", O_RDONLY|O_CLOEXEC) = 3
+//! zonefile /usr/share/zoneinfo/Europe no
+//! ```
+//! ```finding
+//! tz-not-found: 1 of 1
+//! stage explained
+//! set TZ
+//! ```
+//!
+//! TZDIR may start in the working directory:
+//!
+//! ```trace
+//! env TZ=Europe/Berlin TZDIR=tz
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 22 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "tz/Europe/Berlin", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! tz-not-found: 1 of 1
+//! stage explained
+//! unset TZDIR
 //! ```
 //!
 //! Without tzdata, and from a log. The environment is not known, but only glibc looks for one name in
@@ -59,6 +119,52 @@
 //! nothing
 //! ```
 //!
+//! A string with a mistake, of which glibc understands enough: the times are those of New York, and
+//! in Japan they are not UTC either.
+//!
+//! ```trace
+//! env TZ=EST5EDT,M3.2.0
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/EST5EDT,M3.2.0", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ```trace
+//! env TZ=JST-9JDT,M99
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/JST-9JDT,M99", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A directory of its own that holds the zone:
+//!
+//! ```trace
+//! env TZ=Europe/Berlin TZDIR=/opt/app/tz
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 22 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/opt/app/tz/Europe/Berlin", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A zone that is found:
+//!
+//! ```trace
+//! env TZ=Europe/Berlin
+//! execve("/usr/bin/date", ["date"], 0x7ffd5e8b9d58 /* 21 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/share/zoneinfo/Europe/Berlin", O_RDONLY|O_CLOEXEC) = 3
+//! zonefile /usr/share/zoneinfo/Europe/Berlin yes
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A library that looks for its zone in several directories, and finds it in one:
 //!
 //! ```trace
@@ -74,88 +180,160 @@
 //! ## Fix and caveat
 //!
 //! Correct the name (`ls /usr/share/zoneinfo` where the program runs), or install tzdata there. The
-//! program's times change from UTC to that zone: check first whether anybody relies on UTC.
+//! program's times change from UTC to that zone: check first whether anybody relies on UTC. Where
+//! TZDIR is set, unset it (if the zone is below /usr/share/zoneinfo), or put the zones where it points to; programs for which it was set may
+//! need zones that only that directory has.
 //!
 //! ## References
 //!
 //! * `man 3 tzset`
 //! * glibc, `time/tzset.c`
 
+use crate::helpers;
+use crate::search::heeds_variables;
 use crate::select::{Case, merge};
 use crate::zone::{self, LOCALTIME, positions, sum, zone_name};
 use crate::{Rule, Sink, View};
 use needless_model::{
-    Change, Errno, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage, posix_tz,
+    Change, Errno, Fact, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "tz-not-found",
     summary: "TZ names a zone that does not exist, so the times are UTC",
-    variables: &["TZ"],
+    variables: &["TZ", "TZDIR"],
     correctness: true,
-    page: include_str!("tz_not_found.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+/// A zone that was not found, and the directory that TZDIR names for it.
+type Wanted<'p> = (String, Option<&'p str>);
+
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut opens = view.opens_where(|path| zone_name(path).is_some(), |_| true);
-    // TZ may also be the path of a file.
-    let paths: BTreeSet<&str> = view.profile.processes.iter().filter_map(tz_path).collect();
-    for path in paths {
-        for (process, rows) in view.rows_at(path) {
-            if tz_path(view.process(process)) == Some(path) {
-                let own = opens.entry(process).or_default();
-                own.extend(rows.into_iter().filter(|(_, row)| row.query == Query::Open));
-            }
+    for id in view.ids() {
+        let Some(path) = elsewhere(view.process(id)) else { continue };
+        let named = |row: &Row| row.query == Query::Open && helpers::is_at(view, row, &path);
+        let rows = view.rows_of(id).filter(|(_, row)| named(row));
+        let rows = rows.filter(|(_, row)| zone_name(view.profile.path(row)).is_none());
+        let mut rows = rows.peekable();
+        if rows.peek().is_some() {
+            opens.entry(id).or_default().extend(rows);
         }
     }
-    let mut groups: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+    let mut groups: BTreeMap<Wanted<'_>, Vec<Case>> = BTreeMap::new();
     let reads_localtime = view.rows_at(LOCALTIME);
-    for (process, opens) in opens {
-        let name = match view.process(process).env.get("TZ") {
+    for (id, opens) in opens {
+        let process = view.process(id);
+        let name = match process.env.get("TZ") {
             Some(None) => continue,
-            Some(Some(value)) => by_value(view, value, &opens),
-            None if reads_localtime.contains_key(&process) => continue,
-            None => by_pattern(view, process, &opens),
+            Some(Some(value)) => by_value(view, process, value, &opens),
+            None if reads_localtime.contains_key(&id) => continue,
+            None => by_pattern(view, id, &opens),
         };
         let Some(name) = name else { continue };
         let failed: Vec<(usize, &Row)> = opens
             .iter()
             .copied()
-            .filter(|(_, row)| row.failed(Errno::ENOENT) && named(view, row, &name))
+            .filter(|(_, row)| is_none(view, process, row) && named(view, process, row, &name))
             .collect();
         let needless = sum(&failed);
-        let case = Case { process, needless, of: needless, rows: positions(&failed) };
-        groups.entry(name).or_default().push(case);
+        let case = Case { process: id, needless, of: needless, rows: positions(&failed) };
+        groups.entry((name, tzdir(process))).or_default().push(case);
     }
-    for (name, cases) in groups {
-        sink.find(finding(view, &name, cases));
+    let unsure = |row: &Row| {
+        let path = view.profile.path(row);
+        row.query == Query::Open
+            && match row.ok() {
+                true => zone_name(path).is_some_and(|name| AREAS.contains(&name)),
+                false => row.failed(Errno::ENOENT) && may_be_zone(path),
+            }
+    };
+    let unknown = |id: &ProcId| view.env_unknown(*id);
+    if view.ids().filter(unknown).any(|id| view.rows_of(id).any(|(_, row)| unsure(row))) {
+        sink.lack(RULE.name, Fact::Environment);
+    }
+    for ((name, dir), cases) in groups {
+        sink.find(finding(view, &name, dir, cases));
     }
 }
 
-/// The value of TZ if it is an absolute path outside of the zone database.
-fn tz_path(process: &Process) -> Option<&str> {
-    let value = process.env.value("TZ")?;
-    let path = value.strip_prefix(':').unwrap_or(value);
-    (path.starts_with('/') && zone_name(path).is_none()).then_some(path)
+/// Whether this may be a zone in a directory that TZDIR names.
+fn may_be_zone(path: &str) -> bool {
+    zone_name(path).is_none() && path.split('/').any(|part| AREAS.contains(&part))
 }
 
-fn named(view: &View<'_>, row: &Row, name: &str) -> bool {
+/// The directories of the tz database.
+const AREAS: [&str; 10] = [
+    "Africa",
+    "America",
+    "Antarctica",
+    "Asia",
+    "Atlantic",
+    "Australia",
+    "Etc",
+    "Europe",
+    "Indian",
+    "Pacific",
+];
+
+/// The directory in which the C library looks for the zone in TZ, if it is not the usual one.
+/// Set-user-ID programs ignore the variable.
+fn tzdir(process: &Process) -> Option<&str> {
+    let dir = process.env.value("TZDIR").filter(|dir| !dir.is_empty())?;
+    let usual = dir.trim_end_matches('/') == "/usr/share/zoneinfo";
+    let relative = !tz(process)?.starts_with('/');
+    (relative && !usual && heeds_variables(process)).then_some(dir)
+}
+
+/// TZ without the colon that it may start with.
+fn tz(process: &Process) -> Option<&str> {
+    let value = process.env.value("TZ").filter(|value| !value.is_empty())?;
+    Some(value.strip_prefix(':').unwrap_or(value))
+}
+
+/// The file that TZ names, if its path does not show that it is a zone's: TZ is an absolute path, or
+/// TZDIR names the directory.
+fn elsewhere(process: &Process) -> Option<String> {
+    let name = tz(process)?;
+    let path = match tzdir(process) {
+        Some(dir) => format!("{dir}/{name}"),
+        None if name.starts_with('/') => name.to_owned(),
+        None => return None,
+    };
+    zone_name(&path).is_none().then_some(path)
+}
+
+/// Whether the row is about the zone `name`.
+fn named(view: &View<'_>, process: &Process, row: &Row, name: &str) -> bool {
     let path = view.profile.path(row);
-    path == name || zone_name(path) == Some(name)
+    let elsewhere = || elsewhere(process).is_some_and(|at| helpers::is_at(view, row, &at));
+    path == name || zone_name(path) == Some(name) || elsewhere()
+}
+
+/// Whether there is no zone: no file, or one that is known to be something else.
+fn is_none(view: &View<'_>, process: &Process, row: &Row) -> bool {
+    row.failed(Errno::ENOENT)
+        || row.ok()
+            && process.shares_root
+            && view.profile.host.zone_files.get(view.profile.path(row)) == Some(&false)
 }
 
 /// The name in TZ, if it was looked for as a file and not found.
-fn by_value(view: &View<'_>, value: &str, opens: &[(usize, &Row)]) -> Option<String> {
+fn by_value(
+    view: &View<'_>,
+    process: &Process,
+    value: &str,
+    opens: &[(usize, &Row)],
+) -> Option<String> {
     let value = value.strip_prefix(':').unwrap_or(value);
     let value = zone_name(value).unwrap_or(value);
-    let mut found = opens.iter().filter(|(_, row)| named(view, row, value)).peekable();
+    let mut found = opens.iter().filter(|(_, row)| named(view, process, row, value)).peekable();
     found.peek()?;
-    (posix_tz(value).is_none()
+    (zone::is_utc_by_mistake(value)
         && !means_utc(value)
-        && found.all(|(_, row)| row.failed(Errno::ENOENT)))
+        && found.all(|(_, row)| is_none(view, process, row)))
     .then(|| value.to_owned())
 }
 
@@ -173,7 +351,7 @@ fn by_pattern(view: &View<'_>, process: ProcId, opens: &[(usize, &Row)]) -> Opti
         && !is_file
         && !means_utc(name)
         && only.failed(Errno::ENOENT)
-        && posix_tz(name).is_none())
+        && zone::is_utc_by_mistake(name))
     .then(|| name.to_owned())
 }
 
@@ -186,8 +364,10 @@ fn means_utc(name: &str) -> bool {
 
 /// Calls for a zone that is found: open, two fstats, two reads with a seek between them, close.
 const READ: i64 = 7;
+/// Calls that follow the open of a file that is no zone: two fstats, read, close.
+const REFUSED: i64 = 4;
 
-fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
+fn finding(view: &View<'_>, name: &str, dir: Option<&str>, cases: Vec<Case>) -> Finding {
     let merged = merge(view.profile, cases);
     let first = merged.processes[0];
     let known = view.process(first).env.value("TZ").is_some();
@@ -205,18 +385,62 @@ fn finding(view: &View<'_>, name: &str, cases: Vec<Case>) -> Finding {
         change: Change::Manual("Install tzdata where the program runs".to_owned()),
         safety: Safety::Manual("Times change from UTC to the zone in TZ.".to_owned()),
     };
+    let opened: u64 = merged
+        .rows
+        .iter()
+        .map(|at| &view.profile.rows[*at])
+        .filter(|row| row.ok())
+        .map(|row| row.count)
+        .sum();
+    // TZDIR alone is not the cause if the zone is not in the usual directory either.
+    let usual = format!("/usr/share/zoneinfo/{name}");
+    let nowhere =
+        view.process(first).shares_root && view.profile.host.zone_files.get(&usual) == Some(&false);
+    let both = Remedy {
+        change: Change::Manual(
+            "Unset TZDIR, and set TZ to a zone that exists below /usr/share/zoneinfo: without TZDIR alone the times stay UTC"
+                .to_owned(),
+        ),
+        safety: Safety::Manual("Times change from UTC to the zone that is meant.".to_owned()),
+    };
+    let (place, where_to) = match dir {
+        Some(dir) => (
+            format!(" in {dir}"),
+            format!(" in {dir}, the only directory in which TZDIR lets glibc look"),
+        ),
+        None if no_tzdata => (String::new(), ", because tzdata is not installed here".to_owned()),
+        None => (String::new(), String::new()),
+    };
+    let remedies = match dir {
+        Some(_) if nowhere => vec![both],
+        Some(dir) => vec![without_tzdir(dir), set],
+        None if no_tzdata => vec![install, set],
+        None if opened > 0 => vec![set],
+        None => vec![set, install],
+    };
     Finding {
         stage: if known { Stage::Explained } else { Stage::Seen },
-        what: format!("no zone {name}: the times of this program are UTC"),
+        what: format!("no zone {name}{place}: the times of this program are UTC"),
         why: format!(
-            "{} names {name}, and there is no such file{}. glibc then uses UTC and reports no \
-             error.",
+            "{} names {name}, and {}{where_to}. glibc then uses UTC and reports no error.",
             if known { "TZ" } else { "TZ (known from the file that was looked for)" },
-            if no_tzdata { ", because tzdata is not installed here" } else { "" },
+            if opened > 0 { "the file of this name is no zone" } else { "there is no such file" },
         ),
-        remedies: if no_tzdata { vec![install, set] } else { vec![set, install] },
+        remedies,
         // The right times matter here, not the calls: a zone that is found is read.
-        besides: -READ * merged.needless as i64,
+        besides: REFUSED * opened as i64 - READ * merged.needless as i64,
         ..merged.finding(RULE.name)
+    }
+}
+
+/// Lets glibc look in its own directory.
+pub(crate) fn without_tzdir(dir: &str) -> Remedy {
+    Remedy {
+        change: Change::UnsetEnv { variable: "TZDIR".to_owned() },
+        safety: Safety::Caveat(format!(
+            "Times change from UTC to the zone that is meant, if it exists below /usr/share/zoneinfo; \
+             the number of calls does not fall, because its file is then read. Programs that need \
+             zones which only {dir} should have no longer find them."
+        )),
     }
 }

@@ -24,7 +24,7 @@
 //! newfstatat(AT_FDCWD, "/usr/share/zoneinfo/CET-1CEST", 0x7ffefaf06180, 0) = -1 ENOENT (No such file or directory) x3
 //! ```
 //! ```finding
-//! tz-rule-missing: 27 of 36
+//! tz-rule-missing: 9 of 11
 //! stage explained
 //! set TZ
 //! ```
@@ -71,9 +71,8 @@ use crate::select::{Case, merge};
 use crate::text::count;
 use crate::zone::{self, positions, sum};
 use crate::{Rule, Sink, View};
-use needless_model::{
-    Change, Errno, Finding, PosixTz, ProcId, Query, Remedy, Row, Safety, Stage, posix_tz,
-};
+use needless_localtime::{PosixTz, posix_tz};
+use needless_model::{Change, Errno, Finding, ProcId, Query, Remedy, Row, Safety, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -81,13 +80,13 @@ pub(crate) const RULE: Rule = Rule {
     summary: "TZ has daylight saving without its dates: nine calls per conversion, and US dates",
     variables: &["TZ"],
     correctness: true,
-    page: include_str!("tz_rule_missing.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-/// stat, open, open, fstat, fstat, read, lseek, read, close.
-const CALLS: u64 = 9;
+/// The calls that a conversion makes besides stat, open and open: fstat, fstat, read, lseek, read, close.
+const MORE_PER_CONVERSION: u64 = 6;
+/// The first conversion's calls that name a path, which are needed: it opens both files.
+const FIRST: u64 = 2;
 
 /// Zones that such strings usually mean, by their two abbreviations.
 const MEANT: [(&str, &str, &str); 7] = [
@@ -100,8 +99,9 @@ const MEANT: [(&str, &str, &str); 7] = [
     ("AEST", "AEDT", "Australia/Sydney"),
 ];
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    let mut groups: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
+    // With the number of conversions.
+    let mut groups: BTreeMap<&str, (u64, Vec<Case>)> = BTreeMap::new();
     let rules = view.opens_where(|path| zone::zone_name(path) == Some("posixrules"), Row::ok);
     for (process, rules) in rules {
         let missing: Vec<(usize, &Row)> =
@@ -113,15 +113,16 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         let Some(value) = value.filter(|value| posix_tz(value) == Some(PosixTz::NoRule)) else {
             continue;
         };
-        let conversions = sum(&rules);
+        let of = sum(&rules) + sum(&missing);
         let mut rows = positions(&rules);
         rows.extend(positions(&missing));
-        let needless = CALLS * (conversions - 1);
-        let case = Case { process, needless, of: CALLS * conversions, rows };
-        groups.entry(value).or_default().push(case);
+        let case = Case { process, needless: of.saturating_sub(FIRST), of, rows };
+        let (conversions, cases) = groups.entry(value).or_default();
+        *conversions += sum(&rules);
+        cases.push(case);
     }
-    for (value, cases) in groups {
-        sink.find(finding(view, value, cases));
+    for (value, (conversions, cases)) in groups {
+        sink.find(finding(view, value, conversions, cases));
     }
 }
 
@@ -133,15 +134,17 @@ fn asks_for_string(view: &View<'_>, row: &Row) -> bool {
             .is_some_and(|name| posix_tz(name) == Some(PosixTz::NoRule))
 }
 
-fn finding(view: &View<'_>, value: &str, cases: Vec<Case>) -> Finding {
+fn finding(view: &View<'_>, value: &str, conversions: u64, cases: Vec<Case>) -> Finding {
     let merged = merge(view.profile, cases);
     let first = merged.processes[0];
-    let conversions = merged.of / CALLS;
+    // Each process needs one.
+    let again = conversions.saturating_sub(merged.processes.len() as u64);
     let known = view.process(first).env.value("TZ").is_some();
     Finding {
         stage: if known { Stage::Explained } else { Stage::Seen },
-        kernel_ns: kernel_ns(view, merged.needless / CALLS),
+        kernel_ns: kernel_ns(view, again),
         estimated: true,
+        besides: (again * MORE_PER_CONVERSION) as i64,
         what: format!(
             "{} at nine calls each under TZ={value}, with the US dates of daylight saving",
             count(conversions, "time conversion", "time conversions")
@@ -163,6 +166,8 @@ fn kernel_ns(view: &View<'_>, conversions: u64) -> Option<u64> {
 }
 
 fn remedies(view: &View<'_>, process: ProcId, value: &str) -> Vec<Remedy> {
+    // glibc takes an empty rule for January 1.
+    let value = value.trim_end_matches(',');
     let warning = "Times will change on the days on which they are wrong now";
     // Only the author of the value knows which zone is meant: the host's own may be another.
     let meant = MEANT.iter().find(|(std, dst, _)| {

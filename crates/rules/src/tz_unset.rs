@@ -171,8 +171,6 @@ pub(crate) const RULE: Rule = Rule {
     name: "tz-unset",
     summary: "TZ is not set, so each time conversion asks whether /etc/localtime has changed",
     variables: &["TZ"],
-    page: include_str!("tz_unset.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -190,7 +188,7 @@ type Rows<'p> = Vec<(usize, &'p Row)>;
 /// What makes one finding: the program, whether GLib makes the checks, and the zone to advise.
 type GroupKey<'p> = (Option<&'p str>, bool, Option<&'p str>);
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let zoneinfo = view.rows_at(ZONEINFO);
     let localtime = view.rows_at(LOCALTIME);
     let reads = |id| localtime.get(&id).is_some_and(|rows| opens_ok(rows) > 0);

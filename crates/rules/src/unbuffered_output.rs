@@ -75,6 +75,8 @@
 //! env -_STDBUF_O
 //! execve("/usr/bin/col", ["col"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! write(1, "line\n", 5) = 5 x3000
+//! execve("/usr/bin/rev", ["rev"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1, "line\n", 5) = 5 x3000
 //! ```
 //! ```finding
 //! nothing
@@ -139,7 +141,7 @@
 //! Tcl script write `fconfigure stdout -buffering full`; and flush if a line must be seen at once
 //! (`print(..., flush=True)`). Do not do this if somebody reads the output as it comes or waits for
 //! an answer, or if the last lines before a crash matter, as in a log: what is in the buffer when a
-//! program is killed is lost. Some programs (`bc`, `col`, `unzip`) write like this by themselves,
+//! program is killed is lost. Some programs (`bc`, `col`, `rev`, `unzip`) write like this by themselves,
 //! and only their code could change it: that is shown only with `--pedantic`.
 //!
 //! ## References
@@ -161,8 +163,6 @@ pub(crate) const RULE: Rule = Rule {
     summary: "Standard output is written in small pieces, one call for each",
     needs: &[Fact::Details, Fact::Outcomes],
     variables: &["PYTHONUNBUFFERED", "_STDBUF_O"],
-    page: include_str!("unbuffered_output.rs"),
-    check,
     ..Rule::PLAIN
 };
 
@@ -237,8 +237,11 @@ const SWITCHES: [(&str, &str); 13] = [
     ("tcpdump", "Drop -l or -U"),
 ];
 
-/// Programs that have none.
-const WITHOUT: [&str; 8] = ["bc", "dc", "col", "cut", "sbcl", "unzip", "fold", "expand"];
+/// Programs that have none. What of util-linux writes wide characters has a buffer of a few bytes.
+const WITHOUT: [&str; 13] = [
+    "bc", "dc", "col", "colcrt", "colrm", "column", "cut", "expand", "fold", "rev", "sbcl", "ul",
+    "unzip",
+];
 
 /// What can be done about a program that writes like this by itself, or because an option asks for
 /// it.
@@ -273,7 +276,7 @@ fn is_shell(process: &Process) -> bool {
         || (process.name() == "busybox" && SHELLS.contains(&started_as))
 }
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let cause = |case: &Case| Cause::of(view.process(case.process));
     let command = |case: &Case| view.process(case.process).command.as_deref();
     let relays = |case: &Case| command(case).is_some_and(|name| RELAYS.contains(&name));

@@ -4,9 +4,9 @@
 //!
 //! ## Why it happens
 //!
-//! getpwuid(), getpwnam() and their like keep nothing from one call to the next. A program that
-//! lists many files, or checks the owner of each request, reads the whole file each time, in six
-//! calls. If nsswitch.conf names `systemd` after `files`, an unknown user costs about 60 calls.
+//! getpwuid(), getpwnam() and similar functions keep nothing from one call to the next. A program that lists
+//! many files, or checks the owner of each request, reads the whole file each time, in six calls. If
+//! nsswitch.conf names `systemd` after `files`, an unknown user costs about 60 calls.
 //!
 //! ## Example
 //!
@@ -49,15 +49,13 @@
 //! * glibc, `nss/nss_database.c`
 
 use crate::helpers;
-use crate::text::number;
 use crate::{Rule, Sink, View};
 use needless_model::{Query, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "user-lookup",
     summary: "Each user or group that is looked up opens and reads /etc/passwd or /etc/group",
-    page: include_str!("user_lookup.rs"),
-    check,
+    mentions: &["/etc/"],
     ..Rule::PLAIN
 };
 
@@ -67,10 +65,7 @@ const FEWEST: u64 = 200;
 /// stat of the list of sources; open, fstat, lseek, read and close.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/etc/") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let wanted = |path: &str| path == "/etc/passwd" || path == "/etc/group";
     let cases = helpers::rereads(view, sink, |_| true, wanted);
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
@@ -81,9 +76,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         }
         let merged = helpers::merged(view, cases);
         let what = format!(
-            "{} of {} reads of the list of users or groups repeat an earlier one",
-            number(merged.needless),
-            number(merged.of)
+            "{} reads of the list of users or groups repeat an earlier one",
+            merged.counts()
         );
         let why = format!(
             "{program} looks up users or groups one by one; libc keeps nothing from one look-up to \

@@ -2,9 +2,11 @@
 
 use crate::select::Threshold;
 use crate::text::count;
-use crate::{Date, Declared, RULES, Sink, View, by_name, details, placement};
+use crate::waiting::only_waits;
+use crate::{Account, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement};
 use needless_model::{Costs, Fact, Finding, Profile, Query, RuleName};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What to check and what to show.
@@ -39,6 +41,8 @@ impl Default for CheckOptions {
 /// What is needless in a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
+    /// Every call: needed, needless or not explained.
+    pub account: Account,
     /// The findings worth a change, those that would save most kernel time first, then most calls.
     pub findings: Vec<Finding>,
     /// Findings below the threshold, ranked alike.
@@ -76,7 +80,7 @@ pub struct Suppressed {
     /// Why.
     pub reason: String,
     /// The last day on which it is suppressed.
-    pub until: Option<Date>,
+    pub until: Option<LastDay>,
     /// Where that is written ("needless.toml:7").
     pub place: String,
 }
@@ -109,16 +113,20 @@ impl Verdict {
             placement::place(profile, finding);
         }
         let Verdict { findings, notices, .. } = self;
+        let mut sealed_calls: BTreeMap<(RuleName, String), u64> = BTreeMap::new();
         findings.retain_mut(|finding| {
             let sealed = placement::place(profile, finding);
-            let Some(why) = sealed.filter(|_| !options.shows_what_nobody_can_change(&finding.rule))
-            else {
+            let Some(why) = sealed.filter(|_| !options.shows_unchangeable(&finding.rule)) else {
                 return true;
             };
-            let calls = count(finding.needless, "call is", "calls are");
-            notices.push(format!("{}: {calls} left out: {why}; --pedantic shows it", finding.rule));
+            *sealed_calls.entry((finding.rule.clone(), why.to_string())).or_default() +=
+                finding.needless;
             false
         });
+        notices.extend(sealed_calls.into_iter().map(|((rule, why), calls)| {
+            let calls = count(calls, "call is", "calls are");
+            format!("{rule}: {calls} left out: {why}; --pedantic shows it")
+        }));
     }
 }
 
@@ -140,12 +148,28 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {
-            (rule.check)(&view, &mut sink);
+            rule.check(&view, &mut sink);
         } else if options.wants(rule.name) {
             verdict.not_checked.push(NotChecked { rule: rule.name.into(), missing });
         }
     }
-    let (found, lacked) = sink.into_parts();
+    let explained = |row| (sink.taken(row), sink.claimed(row));
+    let explained: Vec<(bool, u64)> = (0..profile.rows.len()).map(explained).collect();
+    let (mut found, lacked) = sink.into_parts();
+    for (finding, _) in &mut found {
+        if finding.kernel_ns.is_none() {
+            (finding.kernel_ns, finding.estimated) = kernel_time(profile, finding);
+        }
+        // The estimate is from another moment: nothing costs more than its processes spent.
+        let spent = finding.processes.iter().map(|id| profile.process(*id).cpu_ns);
+        if finding.estimated
+            && let Some(spent) = spent.sum::<Option<u64>>().filter(|spent| *spent > 0)
+        {
+            finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(spent));
+        }
+    }
+    let all = found.iter().map(|(finding, _)| finding);
+    verdict.account = Account::of(&view, |row| explained[row], all);
     // A rule that found something was checked, even if it lacked a fact.
     let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
     for (rule, missing) in lacked {
@@ -153,12 +177,9 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
             verdict.not_checked.push(NotChecked { rule: rule.into(), missing });
         }
     }
-    for (mut finding, threshold) in found {
+    for (finding, threshold) in found {
         if !options.wants(&finding.rule) {
             continue;
-        }
-        if finding.kernel_ns.is_none() {
-            (finding.kernel_ns, finding.estimated) = kernel_time(profile, &finding);
         }
         let worth = options.worth(profile, &finding, threshold);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
@@ -173,13 +194,13 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
 /// decides if it is known, otherwise the share of the calls: a log has all of them, or at least
 /// those with a path.
 fn hundreds(profile: &Profile, finding: &Finding) -> bool {
-    /// Nobody notices fewer.
+    /// Fewer are not noticed.
     const FEWEST: u64 = 100;
     /// Of the CPU time.
     const CPU: f64 = 0.001;
     /// Of the calls.
     const CALLS: f64 = 0.02;
-    let enough = match (cpu_ns(profile), finding.kernel_ns) {
+    let enough = match (profile.totals.cpu_ns(), finding.kernel_ns) {
         (Some(cpu), Some(kernel)) => kernel as f64 >= CPU * cpu as f64,
         _ => finding.needless as f64 >= CALLS * profile.totals.calls as f64,
     };
@@ -219,7 +240,7 @@ impl CheckOptions {
     }
 
     /// Whether findings of this rule are wanted even where their only remedy is out of the user's reach.
-    fn shows_what_nobody_can_change(&self, rule: &str) -> bool {
+    fn shows_unchangeable(&self, rule: &str) -> bool {
         let warns = by_name(rule).is_some_and(|rule| rule.correctness);
         let named = self.only.iter().any(|name| name == rule);
         self.pedantic || named || warns || self.min_saving_percent <= 0.0
@@ -239,11 +260,13 @@ impl CheckOptions {
         }
         let share = self.min_saving_percent / 100.0;
         // Calls without a path have no share among those with one; their rules have thresholds of
-        // their own.
+        // their own. What takes time is worth it however many calls there are beside it.
+        let felt = || finding.kernel_ns.is_some_and(|ns| Scale::of_run(profile).is_felt(ns));
         let enough_calls = finding.needless >= Self::FEWEST_CALLS
             && (details::about(&profile.rows, finding)
+                || felt()
                 || finding.needless as f64 >= share * profile.totals.path_calls as f64);
-        let enough_time = match (cpu_ns(profile), finding.kernel_ns) {
+        let enough_time = match (profile.totals.cpu_ns(), finding.kernel_ns) {
             (Some(cpu), Some(kernel)) => kernel as f64 >= share / 100.0 * cpu as f64,
             _ => true,
         };
@@ -251,20 +274,17 @@ impl CheckOptions {
     }
 }
 
-fn cpu_ns(profile: &Profile) -> Option<u64> {
-    Some(profile.totals.cpu_user_ns? + profile.totals.cpu_sys_ns?)
-}
-
 /// Kernel time of a finding's needless calls, and whether it is estimated: the mean of its rows,
 /// as measured or, where nothing was, as calibrated on the host.
-fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
+pub(crate) fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>, bool) {
     let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
-    let timed: u64 = rows().map(|row| row.timed).sum();
+    let measured = || rows().filter(|row| !only_waits(profile, row));
+    let timed: u64 = measured().map(|row| row.timed).sum();
     // The calls that accompany others (fstat, read, close) cost no more than a stat.
     let stat_ns = profile.host.costs.map_or(0, |costs| costs.stat_ns);
     let others_ns = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(stat_ns);
     if timed > 0 {
-        let sum: u64 = rows().map(|row| row.kernel_ns).sum();
+        let sum: u64 = measured().map(|row| row.kernel_ns).sum();
         return (
             Some(scale(sum, finding.needless, timed).saturating_add(others_ns)),
             others_ns > 0,
@@ -284,10 +304,11 @@ pub(crate) fn call_cost(costs: &Costs, query: Query, ok: bool) -> u64 {
     match query {
         Query::Open | Query::OpenWrite if ok => costs.open_ns,
         Query::Open | Query::OpenWrite => costs.failed_open_ns,
+        Query::NoPath if !ok => costs.refused_ns,
         _ => costs.stat_ns,
     }
 }
 
-fn scale(sum: u64, part: u64, whole: u64) -> u64 {
+pub(crate) fn scale(sum: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(sum) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
 }

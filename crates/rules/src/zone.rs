@@ -2,6 +2,7 @@
 //! advise.
 
 use crate::View;
+use needless_localtime::{Zone as GlibcZone, posix_tz};
 use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, Zone};
 
 /// The file that glibc reads where TZ is not set (`TZDEFAULT`).
@@ -41,6 +42,22 @@ pub(crate) fn zone_name(path: &str) -> Option<&str> {
     path.rsplit_once("/zoneinfo/").map(|(_, name)| name.trim_start_matches('/'))
 }
 
+/// Whether a TZ for which there is no file makes the times UTC, though its text does not say so. glibc
+/// applies what it understands of a string with a mistake.
+pub(crate) fn is_utc_by_mistake(value: &str) -> bool {
+    if posix_tz(value).is_some() {
+        return false;
+    }
+    let zone = GlibcZone::from_posix(value.as_bytes());
+    // A day of each month: daylight saving of a string with a mistake may last nearly all year.
+    (0..12).all(|month| zone.local(A_DAY + month * MONTH).is_some_and(|local| local.gmtoff == 0))
+}
+
+/// Noon of 15 January 2025.
+pub(crate) const A_DAY: i64 = 1_736_942_400;
+/// Seconds between a day of one month and a day of the next.
+pub(crate) const MONTH: i64 = 30 * 86_400;
+
 /// The change that ends the checks: TZ set to what /etc/localtime means now.
 pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
     let program = view.process(process).name();
@@ -62,6 +79,17 @@ pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
             )),
         };
     };
+    // Names are looked up there.
+    if let Some(elsewhere) = view.process(process).env.value("TZDIR").filter(|dir| !dir.is_empty())
+    {
+        return Remedy {
+            change: set(None),
+            safety: Safety::Manual(format!(
+                "TZDIR={elsewhere} says where zones are looked up: unset it first, or make sure that the zone of \
+                 this machine is there. {price}."
+            )),
+        };
+    }
     if let Some(name) = &zone.name {
         let change = set(Some(name));
         if PASS_ON.contains(&program) {

@@ -25,7 +25,7 @@
 //! set TZ=UTC
 //! ```
 //!
-//! An empty file, five calls each time:
+//! An empty file, five calls each time, of which the opens are counted:
 //!
 //! ```trace
 //! env -TZ
@@ -40,7 +40,7 @@
 //! end
 //! ```
 //! ```finding
-//! zone-file-missing: 4995 of 5000
+//! zone-file-missing: 999 of 1000
 //! stage explained
 //! set TZ=UTC
 //! ```
@@ -100,17 +100,15 @@ pub(crate) const RULE: Rule = Rule {
     name: "zone-file-missing",
     summary: "/etc/localtime is missing or holds no zone, so each time conversion tries to read it again",
     variables: &["TZ"],
-    page: include_str!("zone_file_missing.rs"),
-    check,
     ..Rule::PLAIN
 };
 
-/// What one try on an empty file costs: openat, fstat, fstat, read, close.
-const CALLS_PER_TRY: u64 = 5;
+/// What follows the open of an empty file: fstat, fstat, read, close.
+const CALLS_AFTER_OPEN: u64 = 4;
 /// If nothing is known about the file, fewer reads are taken for the program's own.
 const FEWEST_READS: u64 = 10;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let localtime = view.rows_at(LOCALTIME);
     let tried = |id| localtime.get(&id).is_some_and(|rows| rows.iter().any(|(_, r)| is_open(r)));
     let mut groups: BTreeMap<(Option<&str>, bool), Vec<Case>> = BTreeMap::new();
@@ -125,14 +123,14 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         // A forked child goes on where its parent, which made the first try, left off.
         let first = u64::from(!view.lineage(process).skip(1).any(tried));
         let failed: Vec<(usize, &Row)> = of(rows, |row| is_open(row) && row.failed(Errno::ENOENT));
-        let case = |rows: &[(usize, &Row)], calls: u64| Case {
+        let case = |rows: &[(usize, &Row)]| Case {
             process,
-            needless: calls * sum(rows).saturating_sub(first),
-            of: calls * sum(rows),
+            needless: sum(rows).saturating_sub(first),
+            of: sum(rows),
             rows: positions(rows),
         };
         if sum(&failed) > first {
-            groups.entry((exe, false)).or_default().push(case(&failed, 1));
+            groups.entry((exe, false)).or_default().push(case(&failed));
         }
         if zone::zone_of(view, process).is_none()
             && sum(&of(rows, |row| is_open(row) && row.ok())) > first
@@ -142,7 +140,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
         if let Some(reads) = reads_nothing(view, process, rows)
             && sum(&reads) > first
         {
-            groups.entry((exe, true)).or_default().push(case(&reads, CALLS_PER_TRY));
+            groups.entry((exe, true)).or_default().push(case(&reads));
         }
     }
     for ((_, broken), cases) in groups {
@@ -202,8 +200,8 @@ fn finding(view: &View<'_>, cases: Vec<Case>, broken: bool) -> Finding {
     let first = merged.processes[0];
     let explained = merged.processes.iter().all(|p| zone::tz_known_unset(view, *p))
         && zone::zone_of(view, first).is_some();
-    let tries = if broken { merged.of / CALLS_PER_TRY } else { merged.of };
-    let (what, mut why) = if broken {
+    let tries = merged.of;
+    let (what, why) = if broken {
         (
             format!("{} time conversions read /etc/localtime and find no zone", number(tries)),
             "TZ is not set and /etc/localtime holds no zone (empty, or a directory), so glibc \
@@ -221,16 +219,14 @@ fn finding(view: &View<'_>, cases: Vec<Case>, broken: bool) -> Finding {
                 .to_owned(),
         )
     };
-    if broken && !view.profile.facts.has(Fact::AllCalls) {
-        why += " Only the opens were counted; the four calls after each follow from that.";
-    }
     Finding {
         stage: if explained { Stage::Explained } else { Stage::Seen },
-        kernel_ns: broken.then(|| tries_ns(view, merged.needless / CALLS_PER_TRY)).flatten(),
+        kernel_ns: broken.then(|| tries_ns(view, merged.needless)).flatten(),
         estimated: broken,
         what,
         why,
         remedies: remedies(zone::zone_of(view, first)),
+        besides: if broken { (CALLS_AFTER_OPEN * merged.needless) as i64 } else { 0 },
         ..merged.finding(RULE.name)
     }
 }

@@ -76,7 +76,6 @@
 //! * <https://github.com/golang/go/issues/26106>: why it keeps nothing
 
 use crate::helpers;
-use crate::text::number;
 use crate::zone;
 use crate::{Rule, Sink, View};
 use needless_model::{ProcId, Runtime, Stage};
@@ -84,8 +83,7 @@ use needless_model::{ProcId, Runtime, Stage};
 pub(crate) const RULE: Rule = Rule {
     name: "zone-reload",
     summary: "A Go program reads the same time zone from the database again and again",
-    page: include_str!("zone_reload.rs"),
-    check,
+    mentions: &["/zoneinfo"],
     ..Rule::PLAIN
 };
 
@@ -96,10 +94,7 @@ const CALLS: u64 = 4;
 /// What the runtime of Go reads at each start, and hardly any other program.
 const OF_GO: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/zoneinfo") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     // A log does not say in which language a program is written.
     let marked = view.rows_at(OF_GO);
     let go = |id: ProcId| {
@@ -109,11 +104,7 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     let cases = helpers::rereads(view, sink, go, |path| zone::zone_name(path).is_some());
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} of {} reads of a time zone repeat an earlier one",
-            number(merged.needless),
-            number(merged.of)
-        );
+        let what = format!("{} reads of a time zone repeat an earlier one", merged.counts());
         let why = format!("{program} calls time.LoadLocation each time, which keeps nothing.");
         let remedies = vec![helpers::by_hand(
             "Load each zone once, and keep the *time.Location",

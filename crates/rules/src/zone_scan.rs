@@ -88,8 +88,7 @@ pub(crate) const RULE: Rule = Rule {
     name: "zone-scan",
     summary: "/etc/localtime is a copy, so a runtime reads the whole zone database to find its name",
     variables: &["TZ"],
-    page: include_str!("zone_scan.rs"),
-    check,
+    mentions: &["/zoneinfo"],
     ..Rule::PLAIN
 };
 
@@ -99,10 +98,7 @@ const FEWEST: u64 = 100;
 /// What Node does with each file: open, two fstats, lseek, read and close.
 const CALLS: u64 = 6;
 
-fn check(view: &View<'_>, sink: &mut Sink) {
-    if !view.may_mention("/zoneinfo") {
-        return;
-    }
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let in_database = |path: &str| zone::zone_name(path).is_some() || path.ends_with("/zoneinfo");
     let class = |row: &Row, path: &str| match in_database(path) && asks(row) {
         true => RowClass::Needless,
@@ -123,10 +119,8 @@ fn check(view: &View<'_>, sink: &mut Sink) {
     for (program, cases) in helpers::by_program(view, cases, FEWEST) {
         let first = cases[0].process;
         let merged = helpers::merged(view, cases);
-        let what = format!(
-            "{} calls search the zone database for the zone's name",
-            number(merged.needless)
-        );
+        let needless = number(merged.needless);
+        let what = format!("{needless} calls search the zone database for the zone's name");
         let why = format!(
             "{program} needs the name of the zone. /etc/localtime is not a symbolic link, which \
              would show it, so the program compares the file with those of the database one by one."

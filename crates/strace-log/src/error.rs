@@ -77,7 +77,7 @@ impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const RECORD: &str = "record one with: strace -f -tt -T -y -o FILE COMMAND";
         match self {
-            LogError::Unreadable { name, why } => write!(f, "{name}: cannot be read: {why}"),
+            LogError::Unreadable { name, why } => write!(f, "cannot read {name}: {why}"),
             LogError::Directory { name } => {
                 write!(
                     f,

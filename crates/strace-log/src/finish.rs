@@ -1,6 +1,6 @@
 //! The profile at the end of a log, with notes on what the log does not show.
 
-use crate::calls::Role;
+use crate::call_names::Role;
 use crate::reader::Reader;
 use needless_model::{
     Answer, Backend, Errno, Fact, Facts, Loss, ProcId, Process, Profile, Spawn, Window,
@@ -36,8 +36,10 @@ impl Reader<'_> {
 
     fn facts(&self) -> Facts {
         let seen = &self.seen;
-        let mut facts = Facts::default().with(Fact::Outcomes);
+        let mut facts = Facts::default();
         for (is, fact) in [
+            // strace -Z: that something failed means little where what succeeded is not shown.
+            (seen.ok > 0, Fact::Outcomes),
             // -e raw prints pointers.
             (seen.paths > 0 || seen.pointers == 0, Fact::Paths),
             (seen.stats > 0, Fact::Answers),

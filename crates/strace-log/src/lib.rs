@@ -7,8 +7,8 @@
 //! Memory is bounded by the distinct rows of the profile ([`needless_model::Limits`]), not by the
 //! length of the log; a line longer than 1 MiB loses its middle.
 
-mod arg_class;
-mod calls;
+mod call_names;
+mod classify;
 mod clock;
 mod error;
 mod fast;

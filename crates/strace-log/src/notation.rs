@@ -14,6 +14,7 @@
 //! zone link Europe/Athens                 /etc/localtime is a link, and this is its name
 //! zone file Europe/Athens | file -        a regular file with this name, or with none
 //! zone missing | broken                   it does not exist | it is empty or a directory
+//! zonefile PATH yes | no                  whether a file that TZ names is a zone
 //! locales WANTED NAME=FAILED/TOTAL/CHARMAP … NAME=FAILED/TOTAL/-
 //!                                         cost of spellings on the host; `-`: not accepted
 //! clocksource tsc                         the kernel's source of time
@@ -24,8 +25,8 @@
 
 use crate::{LogError, ReadOptions};
 use needless_model::{
-    CallSite, Costs, Env, Fact, Libc, LocaleProbe, Loss, Profile, Runtime, Spelling, WatchList,
-    Zone, ZoneFile,
+    CallSite, Costs, Env, Fact, Libc, ListsInEnvironments, LocaleProbe, Loss, ProcId, Profile,
+    Runtime, Spelling, WatchList, Zone, ZoneFile, quote,
 };
 use std::collections::BTreeMap;
 
@@ -50,10 +51,11 @@ fn profile_of(text: &str, watch: &WatchList) -> Result<Profile, String> {
         return Err(format!("strace does not print a line like one of the example: {why}"));
     }
     // A log of a few lines looks filtered; examples leave out only calls that do not matter.
-    profile.facts = profile.facts.with(Fact::Details);
+    profile.facts = profile.facts.with(Fact::Details).with(Fact::Outcomes);
     for (directive, line_before) in directives {
-        apply(&mut profile, &directive, &line_before)
-            .ok_or_else(|| format!("{:?} is not understood in an example", directive.trim()))?;
+        apply(&mut profile, &directive, &line_before).ok_or_else(|| {
+            format!("{} is not understood in an example", quote(directive.trim()))
+        })?;
     }
     Ok(profile)
 }
@@ -77,7 +79,8 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
         match word {
             "repeat" => {
                 let times = line["repeat".len()..].trim().parse();
-                let times = times.map_err(|_| format!("{line:?}: `repeat` wants a number"))?;
+                let times =
+                    times.map_err(|_| format!("{}: `repeat` wants a number", quote(line)))?;
                 repeat = Some((times, String::new()));
             }
             "end" => {
@@ -85,8 +88,8 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
                 room(times.saturating_mul(block.lines().count()))?;
                 log.push_str(&block.repeat(times));
             }
-            "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "locales"
-            | "clocksource" | "cpu" | "costs" | "facts" => {
+            "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "zonefile"
+            | "locales" | "clocksource" | "cpu" | "costs" | "facts" => {
                 directives.push((line.to_owned(), line_before.clone()))
             }
             _ => {
@@ -126,6 +129,11 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
                 set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             profile.facts = profile.facts.with(Fact::Environment);
             profile.processes.iter_mut().for_each(|p| p.env = Env::Known(env.clone()));
+            let mut lists = ListsInEnvironments::default();
+            for id in (0..profile.processes.len() as u32).map(ProcId) {
+                lists.add(id, env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            }
+            lists.fill(profile);
         }
         "libc" => {
             let libc = match words[..] {
@@ -152,6 +160,10 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
             profile.facts = profile.facts.with(Fact::HostZone);
             profile.host.zone = Some(zone(&words)?);
         }
+        "zonefile" => {
+            let [path, known @ ("yes" | "no")] = words[..] else { return None };
+            profile.host.zone_files.insert(path.to_owned(), known == "yes");
+        }
         "locales" => {
             profile.facts = profile.facts.with(Fact::HostLocales);
             profile.host.locales.push(locales(&words)?);
@@ -163,7 +175,8 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
         }
         "costs" => {
             let ns = words.first()?.parse().ok()?;
-            let costs = Costs { stat_ns: ns, failed_open_ns: ns, open_ns: ns };
+            let costs =
+                Costs { stat_ns: ns, failed_open_ns: ns, open_ns: ns, refused_ns: ns, page_ns: ns };
             profile.host.costs = Some(costs);
         }
         "facts" => words.iter().try_for_each(|word| fact(profile, word))?,
@@ -271,6 +284,8 @@ mod tests {
             "libc",
             "libc x",
             "zone",
+            "zonefile /x",
+            "zonefile /x maybe",
             "cpu",
             "cpu x",
             "facts paths",

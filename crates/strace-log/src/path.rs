@@ -1,6 +1,6 @@
 //! The path in the arguments of a call, and the file that it names.
 
-use crate::calls::{PathAt, Role};
+use crate::call_names::{PathAt, Role};
 use crate::text::{closing_quote, number, unescape};
 use memchr::{memchr, memchr3, memmem, memrchr};
 use needless_model::{Query, WatchList};
@@ -151,7 +151,7 @@ fn at_flags(role: Role, rest: &[u8]) -> &[u8] {
 }
 
 /// Whether an empty path means the descriptor itself.
-fn empty_path(role: Role, rest: &[u8]) -> bool {
+pub(crate) fn empty_path(role: Role, rest: &[u8]) -> bool {
     if rest.ends_with(b", AT_EMPTY_PATH") {
         return true;
     }
@@ -224,29 +224,33 @@ pub(crate) fn decoration(fd: &[u8]) -> Option<&[u8]> {
 }
 
 /// The variables of `watch` in the environment that `strace -v` prints as the second array of an
-/// execve's arguments; `rest` follows the path.
-pub(crate) fn environment<'a>(rest: &'a [u8], watch: &WatchList) -> Option<Vec<Variable<'a>>> {
+/// execve's arguments, and all texts of it that were not cut; `rest` follows the path.
+pub(crate) fn environment(rest: &[u8], watch: &WatchList) -> Option<(Vec<Variable>, Vec<String>)> {
     let mut at = array(rest, |_, _| {})?;
     at = rest[at..].strip_prefix(b", ").map(|_| at + 2)?;
-    let mut found = Vec::new();
-    array(&rest[at..], |text, cut| {
-        let name = &text[..memchr(b'=', text).unwrap_or(text.len())];
+    let (mut found, mut whole) = (Vec::new(), Vec::new());
+    array(&rest[at..], |raw, cut| {
+        // -xx: the name is all escapes.
+        let mut text = Vec::new();
+        unescape(raw, &mut text);
+        let name = &text[..memchr(b'=', &text).unwrap_or(text.len())];
         // `-s 3` leaves "LC_"...: it may be one of the variables.
         let unsure = cut && name.len() == text.len();
         let is = |w: &&str| w.as_bytes() == name || (unsure && w.as_bytes().starts_with(name));
         if let Some(name) = watch.iter().find(is) {
             let value = text.get(name.len() + 1..).unwrap_or_default();
+            let value = String::from_utf8_lossy(value).into_owned();
             found.push(Variable { name: name.to_owned(), value, cut });
         }
+        whole.extend(Some(text).filter(|_| !cut).and_then(|text| String::from_utf8(text).ok()));
     })?;
-    Some(found)
+    Some((found, whole))
 }
 
-/// A variable as printed.
-pub(crate) struct Variable<'a> {
+/// A variable, without the escapes with which it is printed.
+pub(crate) struct Variable {
     pub name: String,
-    /// With its escapes.
-    pub value: &'a [u8],
+    pub value: String,
     /// Whether `-s` cut it.
     pub cut: bool,
 }

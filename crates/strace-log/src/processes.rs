@@ -2,7 +2,7 @@
 
 mod forks;
 
-use crate::arg_class::Streams;
+use crate::classify::Streams;
 use crate::limit::Limit;
 use needless_model::{Builder, Exit, ProcId, Process, Runtime, Spawn};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,7 +21,7 @@ const PIDS: usize = 4 << 20;
 
 /// A thread that has not ended.
 #[derive(Debug)]
-pub(crate) struct Thread {
+pub(crate) struct LoggedThread {
     pub tid: u32,
     pub process: ProcId,
     /// Its unfinished call.
@@ -54,7 +54,7 @@ pub(crate) struct State {
     replaced: bool,
     /// It was seen from its exec or fork on.
     pub whole: bool,
-    /// A call of [`Role::Startup`](crate::calls::Role) was seen.
+    /// A call of [`Role::Startup`](crate::call_names::Role) was seen.
     pub startup: bool,
     /// A call of exit or exit_group was seen.
     pub exit_call: bool,
@@ -76,12 +76,13 @@ struct Expected {
 }
 
 /// All threads and processes of a log.
+#[derive(Default)]
 pub(crate) struct Processes {
-    threads: Vec<Thread>,
+    threads: Vec<LoggedThread>,
     free: Vec<u32>,
     by_tid: HashMap<u32, u32, foldhash::fast::FixedState>,
     /// Where threads were found last, by their tid.
-    recent: [(u32, u32); RECENT],
+    recent: RecentThreads,
     states: Vec<State>,
     expected: HashMap<u32, Expected>,
     /// Children that strace reported as attached.
@@ -109,28 +110,12 @@ pub(crate) struct Processes {
     in_crowd: Vec<u64>,
 }
 
-impl Default for Processes {
-    fn default() -> Processes {
-        Processes {
-            threads: Vec::new(),
-            free: Vec::new(),
-            by_tid: HashMap::default(),
-            recent: [(0, 0); RECENT],
-            states: Vec::new(),
-            expected: HashMap::new(),
-            announced: HashSet::new(),
-            forking: Vec::new(),
-            alive: 0,
-            unnamed: None,
-            attached: None,
-            held: 0,
-            returning: None,
-            abandoned: BTreeMap::new(),
-            seen: 0,
-            misplaced: 0,
-            crowd: None,
-            in_crowd: Vec::new(),
-        }
+/// Of a thread that was seen lately, its number and its index, at its number modulo the length.
+struct RecentThreads([(u32, u32); RECENT]);
+
+impl Default for RecentThreads {
+    fn default() -> RecentThreads {
+        RecentThreads([(0, 0); RECENT])
     }
 }
 
@@ -144,7 +129,7 @@ impl Processes {
         builder: &mut Builder,
         makes_thread: impl Fn(&[u8]) -> bool,
     ) -> u32 {
-        let (known, at) = self.recent[tid as usize % RECENT];
+        let (known, at) = self.recent.0[tid as usize % RECENT];
         // Places that are unused, or whose thread has ended, fail the second test.
         if known == tid && self.threads.get(at as usize).is_some_and(|t| t.alive && t.tid == tid) {
             return at;
@@ -153,7 +138,7 @@ impl Processes {
             Some(at) => *at,
             None => self.adopt(tid, builder, makes_thread),
         };
-        self.recent[tid as usize % RECENT] = (tid, at);
+        self.recent.0[tid as usize % RECENT] = (tid, at);
         at
     }
 
@@ -162,13 +147,13 @@ impl Processes {
     #[inline]
     pub(crate) fn known_thread(&self, tid: Option<u32>) -> Option<u32> {
         let tid = tid.or(self.unnamed)?;
-        let (known, at) = self.recent[tid as usize % RECENT];
+        let (known, at) = self.recent.0[tid as usize % RECENT];
         let thread = self.threads.get(at as usize).filter(|_| known == tid)?;
         (thread.alive && thread.tid == tid).then_some(at)
     }
 
     /// A thread by its number.
-    pub(crate) fn get(&self, at: u32) -> &Thread {
+    pub(crate) fn get(&self, at: u32) -> &LoggedThread {
         &self.threads[at as usize]
     }
 
@@ -347,7 +332,7 @@ impl Processes {
     fn add(&mut self, tid: u32, process: ProcId) -> u32 {
         self.state(process).threads += 1;
         self.alive += 1;
-        let thread = Thread { tid, process, pending: None, text: Vec::new(), alive: true };
+        let thread = LoggedThread { tid, process, pending: None, text: Vec::new(), alive: true };
         let at = match self.free.pop() {
             Some(at) => {
                 self.threads[at as usize] = thread;

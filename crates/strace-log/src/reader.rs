@@ -5,16 +5,16 @@ mod again;
 mod marks;
 mod split;
 
-use crate::calls::{Calls, Role};
+use crate::call_names::{CallNames, Role};
 use crate::clock::Clock;
-use crate::fast::cache::{self, Cache, Rows};
+use crate::fast::cache::{self, Cache, RecentRows};
 use crate::fast::tails::Tails;
 use crate::lines::Line;
 use crate::payload::{self, Ending};
 use crate::prefix::{Prefix, Recent};
 use crate::processes::Processes;
 use crate::site::Below;
-use crate::table::Table;
+use crate::table::CountTable;
 use crate::text;
 use memchr::{memchr, memmem};
 use needless_model::Builder;
@@ -24,12 +24,12 @@ use split::{SPLIT, Split};
 pub(crate) struct Reader<'o> {
     pub(crate) options: &'o ReadOptions,
     pub(crate) builder: Builder,
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallNames,
     pub(crate) processes: Processes,
     pub(crate) cache: Cache,
-    pub(crate) rows: Rows,
+    pub(crate) rows: RecentRows,
     pub(crate) clock: Clock,
-    pub(crate) table: Table,
+    pub(crate) table: CountTable,
     pub(crate) seen: LogFacts,
     split: Option<Split>,
     split_text: Vec<u8>,
@@ -86,12 +86,12 @@ impl<'o> Reader<'o> {
         Reader {
             options,
             builder: Builder::new(options.limits),
-            calls: Calls::default(),
+            calls: CallNames::default(),
             processes: Processes::default(),
             cache: Cache::new(cache::PAIRS),
-            rows: Rows::new(),
+            rows: RecentRows::new(),
             clock: Clock::default(),
-            table: Table::default(),
+            table: CountTable::default(),
             seen: LogFacts::default(),
             split: None,
             split_text: Vec::new(),
@@ -339,7 +339,7 @@ impl<'o> Reader<'o> {
         if !self.processes.is_stranger(tid) {
             return false;
         }
-        self.exec_of_nobody(tid, call, end, at_ns);
+        self.count_first_exec(tid, call, end, at_ns);
         true
     }
 }

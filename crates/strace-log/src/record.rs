@@ -2,8 +2,8 @@
 
 mod image;
 
-use crate::arg_class::ClassifiedBy;
-use crate::calls::{PathAt, Role, does_not_wait};
+use crate::call_names::{PathAt, Role, does_not_wait};
+use crate::classify::ClassifiedBy;
 use crate::fast::cache::{self, Asker, CachedCall};
 use crate::path::{self, Base, Path, PathArg};
 use crate::payload::{self, Returned};
@@ -99,7 +99,7 @@ impl Reader<'_> {
 
     /// Counts the exec that a log starts with.
     #[cold]
-    pub(crate) fn exec_of_nobody(
+    pub(crate) fn count_first_exec(
         &mut self,
         tid: u32,
         call: u16,
@@ -183,7 +183,7 @@ impl Reader<'_> {
             }
         };
         let query = path::ask(role, query, &found);
-        let more = self.tells_more(role, ok, found.raw);
+        let more = self.has_more_to_record(role, ok, found.raw);
         if query == Query::NoPath {
             self.count(process, ended_call.call, answer);
             if !more {
@@ -315,7 +315,7 @@ impl Reader<'_> {
 
     /// Whether a call shows more than its question and answer: the program of a process, its directory,
     /// or its C library.
-    fn tells_more(&mut self, role: Role, ok: bool, raw: &[u8]) -> bool {
+    fn has_more_to_record(&mut self, role: Role, ok: bool, raw: &[u8]) -> bool {
         match role {
             Role::Exec | Role::Chdir => ok,
             Role::Open => ok && self.libc_of(raw).is_some(),
@@ -338,11 +338,11 @@ pub(crate) fn has_empty_path(args: &[u8]) -> bool {
 }
 
 /// Whether these arguments of newfstatat mean fstat, which has no path:
-/// `3, "", {…}, AT_EMPTY_PATH`.
+/// `3, "", {…}, AT_EMPTY_PATH`, or `0x1000` with `-X raw`.
 #[inline]
 fn is_fstat(args: &[u8]) -> bool {
     let digits = args.iter().take_while(|b| b.is_ascii_digit()).count();
-    args[digits..].starts_with(b", \"\", ") && args.ends_with(b", AT_EMPTY_PATH")
+    args[digits..].starts_with(b", \"\", ") && path::empty_path(Role::Status, args)
 }
 
 /// Whether a path is absolute; -xx escapes its first byte too.

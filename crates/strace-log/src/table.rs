@@ -11,7 +11,7 @@ pub(crate) struct Counts {
 
 /// The tables of a log, summed.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct CountTable {
     columns: Vec<Column>,
     /// Dashed lines seen since the header: rows are between the first and the second.
     rules: u32,
@@ -26,7 +26,7 @@ enum Column {
     Other,
 }
 
-impl Table {
+impl CountTable {
     /// Names beyond this limit are not kept: no kernel has as many calls.
     const MOST: usize = 4096;
 
@@ -78,7 +78,7 @@ impl Table {
             }
         }
         let Some(name) = name else { return false };
-        if self.rules == 1 && (self.rows.len() < Table::MOST || self.rows.contains_key(name)) {
+        if self.rules == 1 && (self.rows.len() < CountTable::MOST || self.rows.contains_key(name)) {
             let sum = self.rows.entry(name.to_owned()).or_default();
             sum.calls = sum.calls.saturating_add(counts.calls);
             sum.errors = sum.errors.saturating_add(counts.errors);
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (BTreeMap<String, Counts>, usize) {
-        let mut table = Table::default();
+        let mut table = CountTable::default();
         let strange = text.lines().filter(|l| !table.line(l.as_bytes())).count();
         (table.rows, strange)
     }

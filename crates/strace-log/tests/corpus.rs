@@ -148,6 +148,7 @@ fn facts_are_those_of_the_options() {
         ] {
             assert_eq!(profile.facts.has(fact), want, "{name}: {fact:?}");
         }
+        assert_eq!(profile.facts.has(Fact::Outcomes), name != "only-failed", "{name}");
         assert_eq!(profile.lost.contains_key(&Loss::Filtered), !all, "{name}");
         assert_eq!(profile.window.length_ns.is_some(), clock, "{name}");
         let counts_only = profile.notes.iter().any(|note| note.contains("counts only"));

@@ -87,7 +87,7 @@ fn a_call_resumed_without_its_start_is_counted_without_its_path() {
 }
 
 #[test]
-fn relative_paths_are_completed_where_the_log_tells() {
+fn relative_paths_are_completed_where_the_log_names_the_directory() {
     let profile = profile(
         "1 openat(AT_FDCWD</tmp/a b>, \"x\", O_RDONLY) = 3</tmp/a b/x>\n\
          1 openat(3</tmp/dir>, \"y\", O_RDONLY) = -1 ENOENT (No such file or directory)\n\
@@ -227,6 +227,23 @@ fn a_pid_used_again_is_another_process() {
          1 clone(flags=SIGCHLD) = 2\n2 stat(\"/b\", 0x7) = -1 ENOENT (x)\n",
     );
     assert_ne!(row(&profile, "/a").process, row(&profile, "/b").process);
+}
+
+/// Reading on from a process to its parent would never end.
+#[test]
+fn no_process_is_its_own_ancestor() {
+    for log in [
+        "1 fork() = 1\n1 getpid() = 1\n",
+        "1 fork() = 2\n2 getpid() = 2\n2 fork() = 1\n1 getpid() = 1\n2 fork() = 1\n1 getpid() = 1\n",
+        "3 getpid() = 3\n1 fork() = 2\n2 fork() = 3\n3 fork() = 1\n3 fork() = 2\n2 fork() = 3\n",
+    ] {
+        let profile = profile(log);
+        for id in (0..profile.processes.len() as u32).map(needless_model::ProcId) {
+            let above = |id: &needless_model::ProcId| profile.process(*id).parent;
+            let ancestors = std::iter::successors(Some(id), above);
+            assert!(ancestors.take(9).count() < 9, "{log}");
+        }
+    }
 }
 
 #[test]

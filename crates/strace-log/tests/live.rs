@@ -6,7 +6,7 @@ mod common;
 
 use common::{counts, read_options, table};
 use needless_fixtures::{needed, referee, skipped};
-use needless_model::{Fact, Loss};
+use needless_model::{ArgClass, Fact, Loss, Target};
 use needless_strace_log::{read, read_files};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -210,5 +210,26 @@ fn a_link_is_asked_for_by_its_own_name() {
         assert_eq!(paths("symlink"), [&link], "{options:?}");
         assert_eq!(paths("link"), [&file], "{options:?}");
         assert_eq!(paths("rename"), [&file], "{options:?}");
+    }
+}
+
+/// What a log shows of a standard stream does not depend on how strace writes constants.
+#[test]
+fn output_to_dev_null_is_recognized_in_each_style_of_constants() {
+    if no_strace() {
+        return;
+    }
+    for style in ["abbrev", "verbose", "raw"] {
+        for options in [&["-X", style][..], &["-X", style, "-v"], &["-X", style, "-xx"]] {
+            let log = trace(options, &["cat", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+            let profile = read(log.as_slice(), "log", &read_options()).unwrap();
+            let classes: Vec<Target> = profile
+                .rows
+                .iter()
+                .filter(|r| profile.call(r) == "write")
+                .map(|r| r.target)
+                .collect();
+            assert_eq!(classes, [Target::ArgClass(ArgClass::DiscardedOutput)], "{options:?}");
+        }
     }
 }

@@ -212,12 +212,58 @@ fn tally(profile: &Profile) -> Tally {
     tally
 }
 
+/// Parts of values of variables.
+const VALUES: [&str; 12] = [
+    "/lists/one",
+    "/lists/two",
+    "/hidden/entry",
+    "hidden",
+    "https://user:hidden@host/hidden",
+    "~/hidden",
+    "/hidden/?.lua",
+    "name=/hidden",
+    "",
+    "-Dhidden=/lists",
+    "/lists/hidden",
+    "!!/hidden//",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_are_read_without_panic(bytes in vec(any::<u8>(), 0..2000)) {
         outcome(bytes.as_slice());
+    }
+
+    /// Of an environment only entries of lists enter a profile below which something was looked for; nothing else
+    /// of the same value, and no other value.
+    #[test]
+    fn no_value_that_is_no_list_of_directories_enters_a_profile(
+        values in vec(vec(0..VALUES.len(), 1..6), 1..8),
+        separator in 0..4usize,
+    ) {
+        let separator = [":", ";", " ", ""][separator];
+        let text = |pieces: &Vec<usize>| -> String {
+            pieces.iter().map(|at| VALUES[*at]).collect::<Vec<_>>().join(separator)
+        };
+        let names = ["A", "A_PATH", "TOKEN", "X_DIRS", "R_LIBS", "URL", "HOME", "TCLLIBPATH"];
+        let variables = names.iter().zip(&values);
+        let block: Vec<String> =
+            variables.map(|(name, pieces)| format!("\"{name}={}\"", text(pieces))).collect();
+        let log = format!(
+            "7 execve(\"/bin/app\", [\"app\"], [{}]) = 0\n\
+             7 openat(AT_FDCWD, \"/lists/one/f\", O_RDONLY) = -1 ENOENT (No such file or directory)\n\
+             7 openat(AT_FDCWD, \"/lists/two/f\", O_RDONLY) = 3\n",
+            block.join(", ")
+        );
+        let profile = read(log.as_bytes(), "log", &read_options()).unwrap();
+        prop_assert_eq!(profile.totals.calls, 3);
+        prop_assert!(!format!("{profile:?}").contains("hidden"), "{}", log);
+        let lists = profile.processes[0].lists.as_deref().unwrap_or_default();
+        for entry in lists.iter().flat_map(|list| &list.entries) {
+            prop_assert_eq!(&*entry.dir, "/lists/one", "{}", log);
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The system calls: what each asks, and where in its arguments. By number for the backends that read
 //! the kernel's registers ([`abis`]), by name for the one that reads a log ([`kind`]).
 
-use needless_model::{ArgClass, HIGH_DESCRIPTOR, Query, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
+use needless_model::{
+    ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, Query, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
+};
 
 /// Which arguments of a call hold its path and what belongs to it. Numbers are argument positions,
 /// from 0. Of two paths it is the one that the call creates or mounts on, or, where both exist or are
@@ -100,6 +102,12 @@ impl Condition {
     }
 }
 
+/// The protection and the flags of a block that malloc maps: PROT_READ and PROT_WRITE, MAP_PRIVATE and MAP_ANONYMOUS.
+/// Stacks of threads and what other runtimes map have more flags.
+pub const BLOCK_PROTECTION: u64 = 3;
+/// See [`BLOCK_PROTECTION`].
+pub const BLOCK_FLAGS: u64 = 0x22;
+
 /// How the [`ArgClass`](needless_model::ArgClass) of a call is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classifier {
@@ -107,6 +115,10 @@ pub enum Classifier {
     Output,
     /// By the end of the heap, its first argument.
     Heap,
+    /// Memory that is mapped: by the protection and the flags, its third and fourth argument.
+    Mapped,
+    /// Memory that is given back, as much as its second argument says.
+    Unmapped,
     /// It is this one.
     Just(ArgClass),
     /// By the peer, whose address its second argument points to.
@@ -132,8 +144,8 @@ pub enum CallKind {
     Uring,
     /// Starts a process or thread, which is not traced if its flags have [`CLONE_UNTRACED`].
     Clone(Flags),
-    /// Asks for the strict mode of seccomp, if the condition and [`is_strict_mode`] hold.
-    StrictMode(Condition),
+    /// Changes the seccomp mode of its caller, if the condition holds, to what [`seccomp_mode`] says.
+    Seccomp(Condition),
 }
 
 /// Where a call that starts a process has its flags.
@@ -148,16 +160,32 @@ pub enum Flags {
 /// The flag of clone(2) with which a child is not traced although its parent is (linux/sched.h).
 pub const CLONE_UNTRACED: u64 = 0x0080_0000;
 
-const PR_SET_SECCOMP: u64 = 22;
+/// The option of prctl(2) that changes the seccomp mode.
+pub const PR_SET_SECCOMP: u64 = 22;
 
-/// Whether a call of [`CallKind::StrictMode`] whose condition holds asks for the strict mode: prctl(2)
-/// and seccomp(2) use different arguments for it.
-pub fn is_strict_mode(args: &[u64; 6]) -> bool {
+/// What a process asks of seccomp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeccompMode {
+    /// The strict mode.
+    Strict,
+    /// One more filter.
+    Filter,
+}
+
+/// What a call of [`CallKind::Seccomp`] whose condition holds asks for: prctl(2) and seccomp(2) use different
+/// arguments for it.
+pub fn seccomp_mode(args: &[u64; 6]) -> Option<SeccompMode> {
     const SECCOMP_MODE_STRICT: u64 = 1;
+    const SECCOMP_MODE_FILTER: u64 = 2;
     const SECCOMP_SET_MODE_STRICT: u64 = 0;
-    match u64::from(args[0] as u32) {
-        PR_SET_SECCOMP => args[1] == SECCOMP_MODE_STRICT,
-        operation => operation == SECCOMP_SET_MODE_STRICT,
+    const SECCOMP_SET_MODE_FILTER: u64 = 1;
+    match (u64::from(args[0] as u32), args[1]) {
+        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) => Some(SeccompMode::Strict),
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => Some(SeccompMode::Filter),
+        (PR_SET_SECCOMP, _) => None,
+        (SECCOMP_SET_MODE_STRICT, _) => Some(SeccompMode::Strict),
+        (SECCOMP_SET_MODE_FILTER, _) => Some(SeccompMode::Filter),
+        _ => None,
     }
 }
 
@@ -166,7 +194,7 @@ impl CallKind {
     pub fn stops(self) -> Option<Condition> {
         match self {
             CallKind::Plain => None,
-            CallKind::Wait(when) | CallKind::Classify(when, _) | CallKind::StrictMode(when) => {
+            CallKind::Wait(when) | CallKind::Classify(when, _) | CallKind::Seccomp(when) => {
                 Some(when)
             }
             CallKind::Clone(Flags::Argument) => Some(Condition::With(0, CLONE_UNTRACED as u32)),
@@ -210,7 +238,7 @@ pub fn abis() -> Vec<Abi> {
         let mut calls: Vec<Option<Call>> =
             (0..600).map(|nr| name(nr).map(|n| call(n, is_64bit))).collect();
         if audit == AUDIT_ARCH_X86_64 {
-            for (nr, name) in (512..).zip(X32_CALLS) {
+            for (nr, name) in (512..).zip(X32_CALLS.split(' ')) {
                 calls[nr] = Some(call(name, is_64bit));
             }
         }
@@ -244,44 +272,12 @@ pub fn abis() -> Vec<Abi> {
 }
 
 /// The calls whose x32 numbers differ from those of x86-64: from 512 on.
-const X32_CALLS: [&str; 36] = [
-    "rt_sigaction",
-    "rt_sigreturn",
-    "ioctl",
-    "readv",
-    "writev",
-    "recvfrom",
-    "sendmsg",
-    "recvmsg",
-    "execve",
-    "ptrace",
-    "rt_sigpending",
-    "rt_sigtimedwait",
-    "rt_sigqueueinfo",
-    "sigaltstack",
-    "timer_create",
-    "mq_notify",
-    "kexec_load",
-    "waitid",
-    "set_robust_list",
-    "get_robust_list",
-    "vmsplice",
-    "move_pages",
-    "preadv",
-    "pwritev",
-    "rt_tgsigqueueinfo",
-    "recvmmsg",
-    "sendmmsg",
-    "process_vm_readv",
-    "process_vm_writev",
-    "setsockopt",
-    "getsockopt",
-    "io_setup",
-    "io_submit",
-    "execveat",
-    "preadv2",
-    "pwritev2",
-];
+const X32_CALLS: &str = "\
+    rt_sigaction rt_sigreturn ioctl readv writev recvfrom sendmsg recvmsg execve ptrace rt_sigpending \
+    rt_sigtimedwait rt_sigqueueinfo sigaltstack timer_create mq_notify kexec_load waitid set_robust_list \
+    get_robust_list vmsplice move_pages preadv pwritev rt_tgsigqueueinfo recvmmsg sendmmsg \
+    process_vm_readv process_vm_writev setsockopt getsockopt io_setup io_submit execveat preadv2 \
+    pwritev2";
 
 fn call(name: &'static str, is_64bit: bool) -> Call {
     // The crate names `break` by its Rust identifier.
@@ -320,6 +316,11 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
             Classifier::Just(ArgClass::TinyInput),
         ),
         "brk" => CallKind::Classify(Condition::NonZero(0), Classifier::Heap),
+        // On 32-bit ABIs mmap has its arguments in memory, or there is mmap2; blocks are smaller there.
+        "mmap" if is_64bit => {
+            CallKind::Classify(Condition::AtLeast(1, LARGE_BLOCK), Classifier::Mapped)
+        }
+        "munmap" => CallKind::Classify(Condition::AtLeast(1, LARGE_BLOCK), Classifier::Unmapped),
         "close" => CallKind::Classify(
             Condition::AtLeast(0, HIGH_DESCRIPTOR),
             Classifier::Just(ArgClass::HighDescriptor),
@@ -335,8 +336,8 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
         "io_uring_setup" => CallKind::Uring,
         "clone" => CallKind::Clone(Flags::Argument),
         "clone3" => CallKind::Clone(Flags::Structure),
-        "prctl" => CallKind::StrictMode(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
-        "seccomp" => CallKind::StrictMode(Condition::OneOf(0, 1 << 0)),
+        "prctl" => CallKind::Seccomp(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
+        "seccomp" => CallKind::Seccomp(Condition::OneOf(0, 1 << 0 | 1 << 1)),
         _ if Query::of(name).names_path() => CallKind::Path(shape(name, is_64bit)),
         _ => CallKind::Plain,
     }

@@ -67,16 +67,20 @@ fn known_numbers_have_their_names() {
 }
 
 #[test]
-fn strict_mode_is_asked_for_in_two_ways() {
-    for (name, args, strict) in [
-        ("prctl", [22, 1, 0, 0, 0, 0], true),
-        ("prctl", [22, 2, 0, 0, 0, 0], false),
-        ("prctl", [38, 1, 0, 0, 0, 0], false),
-        ("seccomp", [0; 6], true),
-        ("seccomp", [1, 0, 0, 0, 0, 0], false),
+fn each_seccomp_mode_is_asked_for_in_two_ways() {
+    let (strict, filter) = (Some(SeccompMode::Strict), Some(SeccompMode::Filter));
+    for (name, args, mode) in [
+        ("prctl", [22, 1, 0, 0, 0, 0], strict),
+        ("prctl", [22, 2, 0, 0, 0, 0], filter),
+        ("prctl", [22, 3, 0, 0, 0, 0], None),
+        ("prctl", [38, 1, 0, 0, 0, 0], None),
+        ("seccomp", [0; 6], strict),
+        ("seccomp", [1, 0, 0, 0, 0, 0], filter),
+        ("seccomp", [2, 0, 0, 0, 0, 0], None),
     ] {
-        let CallKind::StrictMode(when) = kind(name, true) else { panic!("{name}") };
-        assert_eq!(when.holds(&args) && is_strict_mode(&args), strict, "{name} {args:?}");
+        let CallKind::Seccomp(when) = kind(name, true) else { panic!("{name}") };
+        let found = Some(args).filter(|args| when.holds(args)).as_ref().and_then(seccomp_mode);
+        assert_eq!(found, mode, "{name} {args:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Nanoseconds per call beside the C library's, in one run on the same inputs:
 //! `cargo run --release -p needless-localtime --example bench`. Only the ratios travel.
 #![allow(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "glibc is asked in zones of its TZ, by one thread")]
 
 use needless_localtime::{Civil, Zone};
 use std::ffi::CString;

@@ -23,5 +23,6 @@ mod zone;
 pub use civil::{Civil, day_and_second, day_of, gmtime, overflow_fields, timegm};
 pub use local_time_type::LocalTimeType;
 pub use mktime::LocalMoment;
+pub use posix::{PosixTz, posix_tz};
 pub use tzif::Malformed;
 pub use zone::{Globals, Local, Zone};

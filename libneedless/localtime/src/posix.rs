@@ -49,8 +49,26 @@ pub(crate) struct TzString {
     pub(crate) offsets: [i32; 2],
     /// The transitions to daylight saving time and back.
     pub(crate) rules: [TransitionRule; 2],
-    /// Whether the string names a daylight saving time but has no rules (`CET-1CEST`).
-    pub(crate) lacks_rules: bool,
+    /// The kind of a string that was read to its end; `None` where a mistake stopped it.
+    pub(crate) kind: Option<PosixTz>,
+}
+
+/// The kind of a TZ string without a mistake, as glibc reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PosixTz {
+    /// `JST-9`, `<+03>-3`: a fixed offset.
+    Fixed,
+    /// `CET-1CEST`: daylight saving time without its dates.
+    NoRule,
+    /// `CET-1CEST,M3.5.0,M10.5.0/3`; of two rules the second may be missing.
+    WithRule,
+}
+
+/// The kind of `text`, a TZ without a leading colon. `None` where glibc does not read all of it: it is the name of
+/// a file, or has a mistake. Then [`Zone::from_posix`](crate::Zone::from_posix) knows what glibc makes of the part
+/// before the mistake.
+pub fn posix_tz(text: &str) -> Option<PosixTz> {
+    TzString::parse(text.as_bytes()).kind
 }
 
 impl TzString {
@@ -60,36 +78,39 @@ impl TzString {
             names: [Vec::new(), Vec::new()],
             offsets: [0; 2],
             rules: [UNSET; 2],
-            lacks_rules: false,
+            kind: None,
         };
         let mut rest = Rest(text.split(|&b| b == 0).next().unwrap_or_default());
-        zone.read(&mut rest);
+        zone.kind = zone.read(&mut rest);
         zone
     }
 
-    fn read(&mut self, rest: &mut Rest<'_>) {
-        let Some(name) = rest.name() else { return };
+    /// `None` after a mistake: what was read before it stays.
+    fn read(&mut self, rest: &mut Rest<'_>) -> Option<PosixTz> {
+        let name = rest.name()?;
         self.names[0] = name.to_vec();
         if !matches!(rest.peek(), b'+' | b'-' | b'0'..=b'9') {
-            return;
+            return None;
         }
-        let Some(offset) = rest.offset() else { return };
+        let offset = rest.offset()?;
         self.offsets[0] = offset;
         if rest.0.is_empty() {
             self.names[1] = self.names[0].clone();
             self.offsets[1] = offset;
-            return;
+            return Some(PosixTz::Fixed);
         }
+        let mut kind = None;
         if let Some(name) = rest.name() {
             self.names[1] = name.to_vec();
             self.offsets[1] = rest.offset().unwrap_or(offset + 3600);
-            self.lacks_rules = matches!(rest.0, b"" | b",");
+            let lacks_rules = matches!(rest.0, b"" | b",");
+            kind = Some(if lacks_rules { PosixTz::NoRule } else { PosixTz::WithRule });
         }
+        // Rules are read even where no daylight saving time is named.
         for (rule, default) in self.rules.iter_mut().zip(DEFAULT) {
-            if rest.rule(rule, default).is_none() {
-                break;
-            }
+            rest.rule(rule, default)?;
         }
+        kind.filter(|_| rest.0.is_empty())
     }
 }
 
@@ -264,7 +285,7 @@ mod tests {
         assert_eq!(zone.rules[0], TransitionRule { on: RuleDay::Julian(79), seconds: 86_400 });
         let last_sunday = RuleDay::Month { month: 9, week: 5, weekday: 0 };
         assert_eq!(zone.rules[1], TransitionRule { on: last_sunday, seconds: -5_400 });
-        assert!(!zone.lacks_rules);
+        assert_eq!(zone.kind, Some(PosixTz::WithRule));
     }
 
     #[test]
@@ -278,10 +299,43 @@ mod tests {
 
     #[test]
     fn a_string_of_names_lacks_rules() {
-        assert!(TzString::parse(b"CET-1CEST").lacks_rules);
-        assert!(TzString::parse(b"CET-1CEST,").lacks_rules);
+        for text in ["CET-1CEST", "CET-1CEST,", "GMT0BST", "<+02>-2<+03>", "AAA3BBB2:30"] {
+            assert_eq!(posix_tz(text), Some(PosixTz::NoRule), "{text}");
+        }
         assert_eq!(TzString::parse(b"CET-1CEST").rules, DEFAULT);
-        assert!(!TzString::parse(b"CET-1").lacks_rules);
+    }
+
+    #[test]
+    fn what_is_read_to_its_end_has_a_kind() {
+        for fixed in ["JST-9", "UTC0", "GMT+0", "<+03>-3", "<-0330>+3:30", "AAA+12:34:56", "JST-25"]
+        {
+            assert_eq!(posix_tz(fixed), Some(PosixTz::Fixed), "{fixed}");
+        }
+        for rules in ["AEST-10AEDT,J274,J90/2", "XXX3YYY,0/0,364/24:30", "CET-1CEST,M3.5.0"] {
+            assert_eq!(posix_tz(rules), Some(PosixTz::WithRule), "{rules}");
+        }
+        let none = [
+            "",
+            "UTC",
+            "Foo/Bar",
+            "EU1",
+            "JST-",
+            "JST-9x",
+            "JST-9:",
+            "<+03-3",
+            "<+>-3",
+            "Etc/GMT+5",
+            "/etc/localtime",
+            "EST5,M3.2.0,M11.1.0",
+            "CET-1CEST,M13.5.0,M10.5.0",
+            "CET-1CEST,M3.5.0,M10.5.0,",
+            "CET-1CEST,M3.5.0/2x,M10.5.0",
+            "Ä-1",
+            "JST-٣",
+        ];
+        for text in none {
+            assert_eq!(posix_tz(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::civil::{self, Civil};
 use crate::local_time_type::LocalTimeType;
 use crate::mktime::Lead;
-use crate::posix::TzString;
+use crate::posix::{PosixTz, TzString};
 use crate::transitions::Transitions;
 use crate::tzif::{LeapRecord, Malformed, Tables};
 use crate::yearly_rules::YearlyRules;
@@ -124,7 +124,7 @@ impl Zone {
     pub fn with_posixrules(text: &[u8], posixrules: &[u8]) -> Option<Zone> {
         let posix = TzString::parse(text);
         let mut tables = Tables::parse(posixrules).ok()?;
-        if !posix.lacks_rules || tables.types.len() < 2 {
+        if posix.kind != Some(PosixTz::NoRule) || tables.types.len() < 2 {
             return None;
         }
         crate::posixrules::apply(&mut tables, &posix);

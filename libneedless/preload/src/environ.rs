@@ -8,11 +8,11 @@ use core::ffi::{CStr, c_char};
 
 /// The value of a variable: a pointer into an entry of `environ`, hence to a string that ends with a NUL. The memory is
 /// the program's, which may change or free it later: use it at once, and never store it.
-pub(crate) struct Value(*const c_char);
+pub(crate) struct EnvValue(*const c_char);
 
 /// The value of a variable; `None` if it is unset.
 #[inline(always)]
-fn find(name: &[u8]) -> Option<Value> {
+fn find(name: &[u8]) -> Option<EnvValue> {
     let mut env = environ();
     if env.is_null() {
         return None;
@@ -27,7 +27,7 @@ fn find(name: &[u8]) -> Option<Value> {
                 return None;
             }
             if let Some(value) = value_at(entry, name) {
-                return Some(Value(value));
+                return Some(EnvValue(value));
             }
             env = env.add(1);
         }
@@ -53,13 +53,13 @@ unsafe fn value_at(entry: *const c_char, name: &[u8]) -> Option<*const c_char> {
 
 /// The value of `TZ`; `None` if it is unset.
 #[inline(always)]
-pub(crate) fn tz() -> Option<Value> {
+pub(crate) fn tz() -> Option<EnvValue> {
     find(b"TZ")
 }
 
-/// The value of any variable; as with [`Value`], use it at once.
+/// The value of any variable; as with [`EnvValue`], use it at once.
 pub(crate) fn get<'e>(name: &[u8]) -> Option<&'e [u8]> {
-    find(name).map(Value::bytes)
+    find(name).map(EnvValue::bytes)
 }
 
 /// The value, if `entry` is `name=value`.
@@ -77,7 +77,7 @@ pub(crate) const DEFAULT_FILE: &CStr = c"/etc/localtime";
 const EMPTY: &[u8] = b"Universal";
 
 /// The name or TZ string that tzset(3) works with: it skips one leading colon.
-pub(crate) fn text<'e>(tz: Option<Value>) -> &'e [u8] {
+pub(crate) fn text<'e>(tz: Option<EnvValue>) -> &'e [u8] {
     let Some(value) = tz else { return DEFAULT_FILE.to_bytes() };
     match value.bytes() {
         b"" => EMPTY,
@@ -86,9 +86,9 @@ pub(crate) fn text<'e>(tz: Option<Value>) -> &'e [u8] {
     }
 }
 
-impl Value {
+impl EnvValue {
     fn bytes<'e>(self) -> &'e [u8] {
-        // SAFETY: the pointer is to a string that ends with a NUL, by the definition of `Value`.
+        // SAFETY: the pointer is to a string that ends with a NUL, by the definition of `EnvValue`.
         unsafe { CStr::from_ptr(self.0) }.to_bytes()
     }
 
@@ -96,7 +96,7 @@ impl Value {
     #[inline(always)]
     pub(crate) fn is(self, text: &[u8]) -> bool {
         let mut value = self.0.cast::<u8>();
-        // SAFETY: the pointer is to a string that ends with a NUL, by the definition of `Value`. A byte is read only
+        // SAFETY: the pointer is to a string that ends with a NUL, by the definition of `EnvValue`. A byte is read only
         // after those before it were found equal to bytes of `text`, or to the colon: none of them was the NUL.
         unsafe {
             match *value {

@@ -34,10 +34,10 @@ extern crate alloc;
 
 mod clock;
 mod convert;
+mod current;
 mod elf;
 mod environ;
-
-mod current;
+mod fields;
 mod imports;
 mod libc_sync;
 #[cfg_attr(

@@ -202,143 +202,48 @@ fn digits(value: i64, buffer: &mut [u8; 20]) -> &[u8] {
     &buffer[at..]
 }
 
-/// strftime(3).
-///
-/// # Safety
-/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn strftime(
-    at: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    tm: *const Tm,
-) -> usize {
-    let call = |format, tm| {
-        call_next!(
-            c"strftime",
-            fn(*mut c_char, usize, *const u8, *const Tm) -> usize,
-            0,
-            at,
-            room,
-            format,
-            tm
-        )
-    };
-    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
-    unsafe { substituted(format.cast::<u8>(), tm, call) }
+/// Declares the functions of one family: its name, the name under which the C library has it, its characters, and
+/// the locale if it takes one.
+macro_rules! formatting {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($next:literal, $char:ty as $unit:ty $(, $locale:ident: $of_locale:ty)?);
+    )+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// `at` must be writable for `room` characters, `format` end with a NUL, `tm` be readable, and a locale be
+        /// from newlocale(3).
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            at: *mut $char,
+            room: usize,
+            format: *const $char,
+            tm: *const Tm
+            $(, $locale: $of_locale)?
+        ) -> usize {
+            let call = |format, tm| {
+                call_next!(
+                    $next,
+                    fn(*mut $char, usize, *const $unit, *const Tm $(, $of_locale)?) -> usize,
+                    0, at, room, format, tm $(, $locale)?
+                )
+            };
+            // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
+            unsafe { substituted(format.cast::<$unit>(), tm, call) }
+        }
+    )+};
 }
 
-/// # Safety
-/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be from newlocale(3).
-#[inline(always)]
-unsafe fn in_locale(
-    at: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    tm: *const Tm,
-    locale: *mut c_void,
-) -> usize {
-    let call = |format, tm| {
-        call_next!(
-            c"strftime_l",
-            fn(*mut c_char, usize, *const u8, *const Tm, *mut c_void) -> usize,
-            0,
-            at,
-            room,
-            format,
-            tm,
-            locale
-        )
-    };
-    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
-    unsafe { substituted(format.cast::<u8>(), tm, call) }
-}
-
-/// strftime_l(3).
-///
-/// # Safety
-/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be from newlocale(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn strftime_l(
-    at: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    tm: *const Tm,
-    locale: *mut c_void,
-) -> usize {
-    // SAFETY: `at` has `room` bytes, the format ends with a NUL, `tm` is readable and `locale` is from newlocale(3), by
-    // `# Safety`.
-    unsafe { in_locale(at, room, format, tm, locale) }
-}
-
-/// glibc's other name of [`strftime_l`], which libstdc++ calls.
-///
-/// # Safety
-/// `at` must be writable for `room` bytes, `format` end with a NUL, `tm` be readable, `locale` be from newlocale(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __strftime_l(
-    at: *mut c_char,
-    room: usize,
-    format: *const c_char,
-    tm: *const Tm,
-    locale: *mut c_void,
-) -> usize {
-    // SAFETY: `at` has `room` bytes, the format ends with a NUL, `tm` is readable and `locale` is from newlocale(3), by
-    // `# Safety`.
-    unsafe { in_locale(at, room, format, tm, locale) }
-}
-
-/// wcsftime(3).
-///
-/// # Safety
-/// `at` must be writable for `room` wide characters, `format` end with a NUL, `tm` be readable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wcsftime(
-    at: *mut u32,
-    room: usize,
-    format: *const u32,
-    tm: *const Tm,
-) -> usize {
-    let call = |format, tm| {
-        call_next!(
-            c"wcsftime",
-            fn(*mut u32, usize, *const u32, *const Tm) -> usize,
-            0,
-            at,
-            room,
-            format,
-            tm
-        )
-    };
-    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
-    unsafe { substituted(format, tm, call) }
-}
-
-/// `wcsftime_l`, likewise.
-///
-/// # Safety
-/// `at` must be writable for `room` wide characters, `format` end with a NUL, `tm` be readable, `locale` be from
-/// newlocale(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wcsftime_l(
-    at: *mut u32,
-    room: usize,
-    format: *const u32,
-    tm: *const Tm,
-    locale: *mut c_void,
-) -> usize {
-    let call = |format, tm| {
-        call_next!(
-            c"wcsftime_l",
-            fn(*mut u32, usize, *const u32, *const Tm, *mut c_void) -> usize,
-            0,
-            at,
-            room,
-            format,
-            tm,
-            locale
-        )
-    };
-    // SAFETY: the format ends with a NUL and `tm` is readable, by `# Safety`.
-    unsafe { substituted(format, tm, call) }
+formatting! {
+    /// strftime(3).
+    strftime(c"strftime", c_char as u8);
+    /// strftime_l(3).
+    strftime_l(c"strftime_l", c_char as u8, locale: *mut c_void);
+    /// glibc's other name of [`strftime_l`], which libstdc++ calls.
+    __strftime_l(c"strftime_l", c_char as u8, locale: *mut c_void);
+    /// wcsftime(3).
+    wcsftime(c"wcsftime", u32 as u32);
+    /// `wcsftime_l`, likewise.
+    wcsftime_l(c"wcsftime_l", u32 as u32, locale: *mut c_void);
 }

@@ -21,7 +21,7 @@ use needless_localtime::Civil;
 
 /// A day, or the part of a day with one local time type.
 #[repr(C)]
-pub(crate) struct Slot {
+pub(crate) struct SavedTime {
     changes: AtomicU32,
     /// Its length; 0 for an empty slot.
     seconds: AtomicU32,
@@ -73,7 +73,7 @@ const HAS_SLOTS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"
 
 pub(crate) const SECONDS_PER_DAY: i64 = 86_400;
 
-impl Slot {
+impl SavedTime {
     /// Writes the fields of `t` to `tm`, except hour, minute and second, if the slot holds its day.
     ///
     /// # Safety
@@ -212,8 +212,8 @@ impl Slot {
 /// alignment is no greater than that of the program's own block, which may be 16 on aarch64.
 #[repr(C, align(16))]
 struct Slots {
-    local: Slot,
-    universal: Slot,
+    local: SavedTime,
+    universal: SavedTime,
 }
 
 // Zeros are an empty slot. The initial-exec model needs no call of the dynamic linker, which could allocate.
@@ -279,7 +279,7 @@ fn slots() -> *mut Slots {
 
 /// This thread's slot for local time.
 #[inline(always)]
-pub(crate) fn local() -> &'static Slot {
+pub(crate) fn local() -> &'static SavedTime {
     // SAFETY: the slots live as long as the thread, and callers use the reference only in the same thread. The fields
     // are atomic, and zero bytes, which they start with, are valid for them.
     unsafe { &(*slots()).local }
@@ -287,7 +287,7 @@ pub(crate) fn local() -> &'static Slot {
 
 /// This thread's slot for UTC.
 #[inline(always)]
-pub(crate) fn universal() -> &'static Slot {
+pub(crate) fn universal() -> &'static SavedTime {
     // SAFETY: the slots live as long as the thread, and callers use the reference only in the same thread. The fields
     // are atomic, and zero bytes, which they start with, are valid for them.
     unsafe { &(*slots()).universal }

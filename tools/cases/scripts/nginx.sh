@@ -1,8 +1,13 @@
 #!/bin/sh
-# nginx with a log and a cache of open files. Its directories for bodies exist only where it is installed.
+# nginx without a cache of open files (bad), with one (good), and with one and a log (logged). Its directories for
+# bodies exist only where it is installed.
+chmod 755 .
 mkdir -p www/a/b/c
 seq 100 >www/a/b/c/f.html
-cat >good.conf <<'END'
+for arm in bad good logged; do
+    if [ $arm = bad ]; then cache=; else cache='open_file_cache max=100;'; fi
+    if [ $arm = logged ]; then log=@/access.log; else log=off; fi
+    cat >$arm.conf <<END
 daemon off;
 master_process off;
 pid @/server.pid;
@@ -14,9 +19,12 @@ http {
     fastcgi_temp_path @/t;
     uwsgi_temp_path @/t;
     scgi_temp_path @/t;
-    access_log @/access.log;
+    access_log $log;
     root @/www;
-    open_file_cache max=100;
-    server { listen 127.0.0.1:8099; }
+    server {
+        listen 127.0.0.1:8099;
+        $cache
+    }
 }
 END
+done

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use files::Files;
 use runs::Runs;
-use setting::{Arm, Setting};
+use setting::{Arm, LocaleSetting};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "locale",
@@ -45,10 +45,10 @@ pub(crate) const COMMAND: [&str; 2] = ["ls", "-z"];
 pub(crate) fn locale(options: &LocaleOptions) -> Result<Results, String> {
     let setting = if options.as_in_2001 {
         step("compiling Greek and Spanish locales");
-        Setting::of_2001()?
+        LocaleSetting::of_2001()?
     } else {
         step("trying the spellings of this machine's locale");
-        Setting::of_host(&options.names)
+        LocaleSetting::of_host(&options.names)
     };
     let mut results = Results { skipped: setting.skipped.clone(), ..Results::of(EXPERIMENT) };
     step("tracing ls -z");
@@ -64,7 +64,7 @@ pub(crate) fn locale(options: &LocaleOptions) -> Result<Results, String> {
 }
 
 /// What the tables show.
-fn notes(setting: &Setting, files: &[Files], runs: &[Runs]) -> Vec<String> {
+fn notes(setting: &LocaleSetting, files: &[Files], runs: &[Runs]) -> Vec<String> {
     let mut notes = setting.notes.clone();
     for (at, arm) in setting.arms.iter().enumerate().filter(|(_, arm)| arm.can_be_advised()) {
         let Some(better) = better(at, &setting.arms, files) else {

@@ -53,7 +53,7 @@ enum Experiment {
     },
     /// What an experiment measures; not for people.
     #[command(name = subject::COMMAND, hide = true)]
-    Subject {
+    SubjectRun {
         function: String,
         calls: u64,
         #[arg(value_parser = subject::ETC_LOCALTIME)]
@@ -89,7 +89,7 @@ fn run(experiment: Option<Experiment>) -> Result<()> {
             output.write(|| tz::tz(&TzOptions { calls, engine }))
         }
         Some(Experiment::Locale { options, output }) => output.write(|| locale::locale(&options)),
-        Some(Experiment::Subject { function, calls, etc_localtime }) => {
+        Some(Experiment::SubjectRun { function, calls, etc_localtime }) => {
             let done = subject::subject(&function, calls, etc_localtime.as_deref());
             done.map_err(|why| anyhow!(why))
         }

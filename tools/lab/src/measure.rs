@@ -62,7 +62,7 @@ pub(crate) fn usage(who: UsageWho) -> Usage {
 
 /// How to start a subject.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct SubjectRun<'a> {
     /// What it calls.
     pub(crate) function: &'a str,
     /// How often.
@@ -83,7 +83,7 @@ pub(crate) struct Measured {
     pub(crate) library: String,
 }
 
-impl Subject<'_> {
+impl SubjectRun<'_> {
     /// Its program and arguments.
     pub(crate) fn words(&self) -> Result<(PathBuf, Vec<OsString>), String> {
         let program = std::env::current_exe()

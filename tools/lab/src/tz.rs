@@ -5,7 +5,7 @@ mod riddle;
 mod sample;
 mod why;
 
-use crate::measure::{Measured, Subject, least};
+use crate::measure::{Measured, SubjectRun, least};
 use crate::report::{Experiment, Results};
 use crate::step;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(crate) struct TzOptions {
 /// How often each row is measured. The least CPU time is reported: other work of the machine only adds to it.
 const ROUNDS: usize = 5;
 
-/// Makes the experiment.
+/// Runs the experiment.
 ///
 /// # Errors
 /// When our own program cannot run as a subject.
@@ -65,7 +65,7 @@ fn loads(engine: &Result<PathBuf, String>) -> Result<PathBuf, String> {
         );
     }
     let library = engine.clone()?;
-    Subject { function: "time", calls: 1, engine: Some(&library), ..Subject::default() }
+    SubjectRun { function: "time", calls: 1, engine: Some(&library), ..SubjectRun::default() }
         .measure()?;
     Ok(library)
 }
@@ -73,7 +73,7 @@ fn loads(engine: &Result<PathBuf, String>) -> Result<PathBuf, String> {
 /// What the subjects cost with the C library's own functions and with the engine's, the least of [`ROUNDS`].
 /// They take turns: if the machine becomes slower, it does so for all of them.
 fn in_turn(
-    subjects: &[Subject<'_>],
+    subjects: &[SubjectRun<'_>],
     engine: Option<&std::path::Path>,
 ) -> Result<Vec<(Measured, Option<Measured>)>, String> {
     let mut own = vec![Vec::new(); subjects.len()];
@@ -82,7 +82,7 @@ fn in_turn(
         for (at, subject) in subjects.iter().enumerate() {
             own[at].push(subject.measure()?);
             if let Some(library) = engine {
-                engines[at].push(Subject { engine: Some(library), ..*subject }.measure()?);
+                engines[at].push(SubjectRun { engine: Some(library), ..*subject }.measure()?);
             }
         }
     }
@@ -92,10 +92,10 @@ fn in_turn(
 
 /// System calls of one more call of the function, after the zone has been read: those of 200 calls minus
 /// those of 100. `None` where they cannot be counted.
-fn asks(subject: &Subject<'_>) -> Option<f64> {
+fn asks(subject: &SubjectRun<'_>) -> Option<f64> {
     const STEP: u64 = 100;
     let count = |calls| {
-        let subject = Subject { calls, ..*subject };
+        let subject = SubjectRun { calls, ..*subject };
         let (program, words) = subject.words().ok()?;
         let counted = needless_observe::count_command(
             &program,

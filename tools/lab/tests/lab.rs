@@ -21,10 +21,10 @@ fn lab(args: &[&str]) -> Value {
 }
 
 /// The rows of the table whose title has `words`, by the names of their columns (with their group).
-fn table<'a>(told: &'a Value, words: &str) -> Vec<Vec<(String, &'a Value)>> {
-    let tables = told["tables"].as_array().unwrap();
+fn table<'a>(reported: &'a Value, words: &str) -> Vec<Vec<(String, &'a Value)>> {
+    let tables = reported["tables"].as_array().unwrap();
     let one = tables.iter().find(|table| table["title"].as_str().unwrap().contains(words));
-    let one = one.unwrap_or_else(|| panic!("no table of {words} in {told:#}"));
+    let one = one.unwrap_or_else(|| panic!("no table of {words} in {reported:#}"));
     let names = one["columns"].as_array().unwrap().iter().map(|column| {
         let [group, name] = ["group", "name"].map(|of| column[of].as_str().unwrap());
         format!("{group} {name}").trim().to_owned()
@@ -43,8 +43,8 @@ fn cell<'a>(row: &[(String, &'a Value)], name: &str) -> &'a Value {
     row.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name}: {row:?}")).1
 }
 
-fn texts(told: &Value, of: &str) -> String {
-    let all = told[of].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+fn texts(reported: &Value, of: &str) -> String {
+    let all = reported[of].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
     all.collect::<Vec<_>>().join("\n")
 }
 
@@ -80,16 +80,16 @@ fn experiments_are_listed_with_their_sources() {
 }
 
 /// The sample of packagecloud: nine of ten conversions ask again, and none with TZ as advised.
-fn the_sample(told: &Value) {
+fn the_sample(reported: &Value) {
     let calls = |words: &str, path: &str| -> u64 {
-        let rows = table(told, words);
+        let rows = table(reported, words);
         let of =
             rows.iter().filter(|row| cell(row, "path") == path && cell(row, "call") != "openat");
         of.map(|row| cell(row, "count").as_u64().unwrap()).sum()
     };
-    assert_eq!(calls("TZ unset", "/etc/localtime"), 9, "{told:#}");
-    assert_eq!(calls("as advised", "/etc/localtime"), 0, "{told:#}");
-    assert!(texts(told, "says").contains("9 of 10 conversions"), "{told:#}");
+    assert_eq!(calls("TZ unset", "/etc/localtime"), 9, "{reported:#}");
+    assert_eq!(calls("as advised", "/etc/localtime"), 0, "{reported:#}");
+    assert!(texts(reported, "says").contains("9 of 10 conversions"), "{reported:#}");
 }
 
 #[test]
@@ -98,19 +98,19 @@ fn tz_has_the_rows_of_its_sources_and_leaves_the_machine_alone() {
         return skipped("no /etc/localtime");
     }
     let before = machine();
-    let told = lab(&["tz", "--calls", "2000"]);
+    let reported = lab(&["tz", "--calls", "2000"]);
     assert_eq!(machine(), before);
-    the_sample(&told);
-    let rows = table(&told, "2015");
+    the_sample(&reported);
+    let rows = table(&reported, "2015");
     let private = own_mounts().is_some();
-    assert_eq!(rows.len(), if private { 12 } else { 6 }, "{}", texts(&told, "skipped"));
+    assert_eq!(rows.len(), if private { 12 } else { 6 }, "{}", texts(&reported, "skipped"));
     for row in &rows {
         let [zone, function] = ["TZ", "function"].map(|name| cell(row, name).as_str().unwrap());
         let asks = if zone.starts_with("unset") && function == "localtime" { 1.0 } else { 0.0 };
         assert_eq!(cell(row, "here asks"), asks, "{zone} {function}");
         assert!(cell(row, "here ns/call").is_number() && cell(row, "2015 ns/call").is_number());
     }
-    let dates = table(&told, "Date functions");
+    let dates = table(&reported, "Date functions");
     for row in &dates {
         let function = cell(row, "calls of").as_str().unwrap();
         let asks = ["time and localtime", "tzset", "mktime", "ctime"].contains(&function);
@@ -176,13 +176,13 @@ fn rows_that_need_rights_are_skipped_by_name() {
     let Some(words) = without_mounts() else { return };
     let run =
         |args: &[&str]| command(words[0]).args(&words[1..]).arg(LAB).args(args).output().unwrap();
-    let told = json(&run(&["tz", "--calls", "500", "--format", "json"]));
-    let skipped = texts(&told, "skipped");
+    let reported = json(&run(&["tz", "--calls", "500", "--format", "json"]));
+    let skipped = texts(&reported, "skipped");
     for row in ["\"unset, symlink\"", "\"unset, file\"", "not allowed here"] {
         assert!(skipped.contains(row), "{row}: {skipped}");
     }
-    assert_eq!(table(&told, "2015").len(), 6, "{told:#}");
-    the_sample(&told);
+    assert_eq!(table(&reported, "2015").len(), 6, "{reported:#}");
+    the_sample(&reported);
     let mail = run(&["locale", "--as-in-2001", "--runs", "1"]);
     assert_eq!(mail.status.code(), Some(2));
     let said = assert_one_line(&mail);
@@ -200,9 +200,9 @@ fn an_ordinary_user_gets_the_rows_or_reads_which_are_skipped() {
     let run = |words: &[&str]| command_of(&[user, words].concat()).output();
     let before = machine();
     let done = run(&[ours.to_str().unwrap(), "tz", "--calls", "500", "--format", "json"]);
-    let told = json(&done.unwrap());
+    let reported = json(&done.unwrap());
     let may = run(&["unshare", "-r", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]);
-    let (rows, skipped) = (table(&told, "2015").len(), texts(&told, "skipped"));
+    let (rows, skipped) = (table(&reported, "2015").len(), texts(&reported, "skipped"));
     match may.unwrap().status.success() {
         true => assert_eq!(rows, 12, "{skipped}"),
         false => assert!(rows == 6 && skipped.contains("unset, symlink"), "{skipped}"),
@@ -219,9 +219,9 @@ fn the_mail_of_2001() {
     };
     let (Some(_), Some(_)) = (needed(source), own_mounts()) else { return };
     let before = machine();
-    let told = lab(&["locale", "--as-in-2001", "--runs", "10"]);
+    let reported = lab(&["locale", "--as-in-2001", "--runs", "10"]);
     assert_eq!(machine(), before);
-    let rows = table(&told, "Appendix A");
+    let rows = table(&reported, "Appendix A");
     let number = |row: &[(String, &Value)], name: &str| cell(row, name).as_u64().unwrap();
     let failed = |at: usize| {
         let parts = ["locale", ".mo", "other"]
@@ -230,18 +230,22 @@ fn the_mail_of_2001() {
     };
     let lang: Vec<&str> = rows.iter().map(|row| cell(row, "LANG").as_str().unwrap()).collect();
     assert_eq!(lang, ["greek", "el_GR", "greek", "spanish", "unset"]);
-    assert_eq!((failed(0).0, failed(1).0, failed(2).0, failed(4)), (24, 0, 0, (0, 0)), "{told:#}");
+    assert_eq!(
+        (failed(0).0, failed(1).0, failed(2).0, failed(4)),
+        (24, 0, 0, (0, 0)),
+        "{reported:#}"
+    );
     assert_eq!(number(&rows[0], "opened locale"), 12);
     // Ubuntu's C library also looks for catalogues in a second directory; small images have no catalogues.
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let has = |name: &str| Path::new("/usr/share/locale/el/LC_MESSAGES").join(name).exists();
     let debian = release.lines().any(|line| line == "ID=debian");
     if debian && has("libc.mo") && has("coreutils.mo") {
-        assert_eq!((failed(0), failed(1)), ((24, 10), (0, 2)), "{told:#}");
+        assert_eq!((failed(0), failed(1)), ((24, 10), (0, 2)), "{reported:#}");
         assert_eq!(number(&rows[0], "2001 failed"), 34);
         assert_eq!(number(&rows[1], "2001 failed"), 2);
     }
-    let places = table(&told, "Where each file");
+    let places = table(&reported, "Where each file");
     let of = |lang: &str, file: &str| {
         let row = places.iter().find(|row| {
             cell(row, "LANG") == lang && cell(row, "files").as_str().unwrap().starts_with(file)
@@ -253,7 +257,7 @@ fn the_mail_of_2001() {
     assert_eq!(cell(greek, "found in"), "/usr/lib/locale/el_GR");
     assert_eq!(cell(of("greek, with links", "LC_"), "not in"), "-");
     assert_eq!(cell(of("spanish", "LC_"), "found in"), "/usr/lib/locale/es_ES");
-    let runs = table(&told, "Appendix B");
+    let runs = table(&reported, "Appendix B");
     assert_eq!(runs.len(), 5);
     for row in &runs {
         assert!(
@@ -269,14 +273,14 @@ fn spellings_of_this_machine() {
     }
     let mut done = command(LAB);
     done.env("LANG", "C.UTF-8").args(["locale", "--runs", "10", "--format", "json"]);
-    let told = json(&done.output().unwrap());
-    let rows = table(&told, "Appendix A");
+    let reported = json(&done.output().unwrap());
+    let rows = table(&reported, "Appendix A");
     let failed = |name: &str| {
         let row = rows.iter().find(|row| cell(row, "LANG") == name).unwrap();
         cell(row, "failed opens locale").as_u64().unwrap()
     };
-    assert_eq!((failed("C.UTF-8"), failed("C.utf8"), failed("unset")), (12, 0, 0), "{told:#}");
-    let says = texts(&told, "says");
+    assert_eq!((failed("C.UTF-8"), failed("C.utf8"), failed("unset")), (12, 0, 0), "{reported:#}");
+    let says = texts(&reported, "says");
     assert!(says.contains("Advice for this machine: LANG=C.utf8 gives the same"), "{says}");
     let missing = lab(&["locale", "--runs", "1", "xx_XX.UTF-8"]);
     assert!(texts(&missing, "says").contains("xx_XX.UTF-8 is not installed"), "{missing:#}");
@@ -310,8 +314,8 @@ fn the_ending_of_a_file_chooses_the_format() {
         assert!(done.status.success(), "{}", stderr(&done));
         std::fs::read_to_string(path).unwrap()
     };
-    let told: Value = serde_json::from_str(&file("x.json")).unwrap();
-    assert_eq!(told["schema"], "needless.lab/1");
+    let reported: Value = serde_json::from_str(&file("x.json")).unwrap();
+    assert_eq!(reported["schema"], "needless.lab/1");
     assert!(file("x.md").contains("|---"));
     assert!(file("x.txt").starts_with("needless-lab locale"));
 }

@@ -5,7 +5,6 @@ use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,11 +32,17 @@ struct Cost {
     peak_kib: i64,
 }
 
-/// All of it, or only the workloads whose name contains `part`.
+/// All of it, or only what has `part` in its name: a workload, `start`, `host`.
 pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
     std::env::set_current_dir(root)?;
-    build()?;
-    let needless = Path::new("target/release/needless");
+    // A build that is named is measured as it is.
+    let needless = if std::env::var_os("NEEDLESS").is_some() {
+        crate::cases::needless(root)?
+    } else {
+        build("needless", &[])?;
+        root.join("target/release/needless")
+    };
+    let needless = &*needless;
     println!(
         "CPU time (user + system, of tool and command together) divided by that of the command alone;"
     );
@@ -59,15 +64,22 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
             overhead(&arms, &workload)?;
         }
     }
+    let wanted = |what: &str| part.is_none_or(|part| what.contains(part));
+    if part.is_none() {
+        println!(
+            "targets, eBPF: localtime and find x1.25, python3 x1.06, 4 threads x1.35, sh loop x1.03; \
+         ptrace: localtime x9, gzip and dd x1.1\n"
+        );
+    }
+    if wanted("start") {
+        start_up(needless)?;
+    }
+    if wanted("host") {
+        host(needless)?;
+    }
     if part.is_some() {
         return Ok(());
     }
-    println!(
-        "targets, eBPF: localtime and find x1.25, python3 x1.06, 4 threads x1.35, sh loop x1.03; \
-         ptrace: localtime x9, gzip and dd x1.1\n"
-    );
-    start_up(needless)?;
-    host(needless)?;
     println!();
     throughput(needless)?;
     crate::time_bench::bench()
@@ -103,14 +115,12 @@ pub(crate) fn measure(processors: &str, out: &Path, words: &[&str]) -> Result<()
     Ok(())
 }
 
-fn build() -> Result<()> {
-    for what in [
-        &["build", "--release", "--locked", "--package", "needless"][..],
-        &["build", "--release", "--locked", "--package", "needless-strace-log", "--examples"][..],
-    ] {
-        let done = Command::new(env!("CARGO")).args(what).status()?;
-        ensure!(done.success(), "cargo {} failed", what.join(" "));
-    }
+fn build(package: &str, what: &[&str]) -> Result<()> {
+    let done = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--locked", "--package", package])
+        .args(what)
+        .status()?;
+    ensure!(done.success(), "cargo build of {package} failed");
     Ok(())
 }
 
@@ -166,9 +176,7 @@ struct Arm {
 
 fn arms(needless: &Path) -> Vec<Arm> {
     let ours = |name, options: &str, long| {
-        let mut before = vec![needless.to_string_lossy().into_owned(), "run".into()];
-        before.extend(words(options));
-        before.extend(words("-o /dev/null --"));
+        let before = words(&format!("{} run {options} -o /dev/null --", needless.display()));
         Arm { name, before, long }
     };
     let mut arms = Vec::new();
@@ -178,7 +186,6 @@ fn arms(needless: &Path) -> Vec<Arm> {
         .status();
     if ebpf.is_ok_and(|status| status.success()) {
         arms.push(ours("eBPF", "--backend ebpf", true));
-        arms.push(ours("eBPF --all", "--backend ebpf --all", true));
         arms.push(ours("e. --latency", "--backend ebpf --latency", true));
     } else {
         println!("eBPF is not allowed here: not measured (see needless doctor)");
@@ -225,11 +232,9 @@ fn overhead(arms: &[Arm], workload: &Workload) -> Result<()> {
 }
 
 fn start_up(needless: &Path) -> Result<()> {
-    let needless = needless.to_string_lossy().into_owned();
     let ours = |backend: &str| {
-        let mut all = vec![needless.clone()];
-        all.extend(words(&format!("run --backend {backend} -o /dev/null -- true")));
-        all
+        let needless = needless.display();
+        words(&format!("{needless} run --backend {backend} -o /dev/null -- true"))
     };
     let strace = words("strace -f -c -o /dev/null true");
     let arms = [("ptrace", ours("ptrace")), ("ebpf", ours("ebpf")), ("strace", strace)];
@@ -287,6 +292,7 @@ fn cpu_and_memory(pid: u32) -> Option<(f64, f64)> {
 }
 
 fn throughput(needless: &Path) -> Result<()> {
+    build("needless-strace-log", &["--examples"])?;
     let log = PathBuf::from("target/bench.strace");
     if !log.metadata().is_ok_and(|m| m.len() > LOG_MB * 900_000) {
         let made = Command::new("target/release/examples/generate")
@@ -296,14 +302,7 @@ fn throughput(needless: &Path) -> Result<()> {
         ensure!(made.success(), "the log generator failed");
     }
     let bytes = log.metadata()?.len() as f64;
-    let words = [
-        needless.as_os_str(),
-        "read".as_ref(),
-        "-o".as_ref(),
-        "/dev/null".as_ref(),
-        log.as_os_str(),
-    ]
-    .map(|w: &OsStr| w.to_string_lossy().into_owned());
+    let words = words(&format!("{} read -o /dev/null {}", needless.display(), log.display()));
     let runs = (0..ROUNDS).map(|_| once(&words, "one")).collect::<Result<Vec<_>>>()?;
     let cpu = median(runs.iter().map(|r| r.cpu.as_secs_f64()).collect());
     let peak = runs.iter().map(|r| r.peak_kib).max().unwrap_or(0);
@@ -345,7 +344,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

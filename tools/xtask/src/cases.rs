@@ -7,15 +7,16 @@
 //! Programs that are not installed are reported as skipped; with CI set that is a failure, because
 //! `scripts/install cases` installs all of them.
 
+pub(crate) mod ordinary;
 mod remedies;
 mod stage;
 mod written;
 
 use anyhow::{Result, ensure};
-use needless_rules::{Measured, RULES};
-use stage::{Backend, Stage, Told};
+use needless_rules::{MeasuredCase, RULES};
+use stage::{CaseBackend, CaseStage, Reported};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A program in two environments, one with something needless and one without.
 ///
@@ -25,7 +26,8 @@ struct Case {
     /// The rule, or several of which one must find something: a plain log, which has no environment, may lead to
     /// another rule than the program itself.
     rule: &'static str,
-    /// Words `NAME=VALUE`: the environment, besides PATH and HOME, in which the rule must find something.
+    /// Words `NAME=VALUE`: the environment, besides PATH and HOME, in which the rule must find something; `␣` is a
+    /// blank in a value.
     bad: &'static str,
     /// The environment in which it must find nothing.
     good: &'static str,
@@ -67,8 +69,8 @@ const PLAIN: Case = Case {
 };
 
 /// A program in which nothing may be found. For its texts see [`Case`].
-struct Healthy {
-    command: &'static str,
+pub(crate) struct Healthy {
+    pub(crate) command: &'static str,
     prepare: &'static str,
     around: &'static str,
     needs: &'static str,
@@ -84,7 +86,7 @@ include!("../../cases/healthy.rs");
 include!("../../cases/under_load.rs");
 
 /// All programs in which nothing may be found.
-fn all_healthy() -> impl Iterator<Item = &'static Healthy> {
+pub(crate) fn all_healthy() -> impl Iterator<Item = &'static Healthy> {
     HEALTHY.iter().chain(UNDER_LOAD)
 }
 
@@ -106,20 +108,14 @@ struct Sums {
     proven: u32,
     not_proven: u32,
     worst: f64,
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredCase>,
 }
 
 /// Runs the table, or the part of it whose rules or programs contain `part`. With `write`, what the
 /// cases measured replaces their rows in `tools/cases/measured.tsv`, from which pages of rules take their
 /// proof. With `prove`, every variable that a finding advises is tried.
 pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> Result<()> {
-    let needless = match std::env::var_os("NEEDLESS") {
-        // Each case runs in another directory.
-        Some(path) => std::path::absolute(path)?,
-        None => root.join("target/release/needless"),
-    };
-    ensure!(needless.exists(), "{} is not there: cargo build --release", needless.display());
-    let stage = Stage::new(needless, root);
+    let stage = CaseStage::new(needless(root)?, root);
     let wanted = |text: &str| part.is_none_or(|part| text.contains(part));
     let mut sums = Sums::default();
     println!(
@@ -164,8 +160,19 @@ pub(crate) fn run(root: &Path, part: Option<&str>, write: bool, prove: bool) -> 
     Ok(())
 }
 
+/// The build of needless that is tried: `NEEDLESS`, or that of `cargo build --release`.
+pub(crate) fn needless(root: &Path) -> Result<PathBuf> {
+    let needless = match std::env::var_os("NEEDLESS") {
+        // Each case runs in another directory.
+        Some(path) => std::path::absolute(path)?,
+        None => root.join("target/release/needless"),
+    };
+    ensure!(needless.exists(), "{} is not there: cargo build --release", needless.display());
+    Ok(needless)
+}
+
 impl Case {
-    fn judge(&self, stage: &Stage, prove: bool, sums: &mut Sums) -> Result<()> {
+    fn judge(&self, stage: &CaseStage, prove: bool, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{:21} skipped: {why}", self.rule);
             sums.skipped += 1;
@@ -178,19 +185,20 @@ impl Case {
         let before = stage.count(&bad)?;
         let after = stage.count(&good)?;
         let saved = before.saturating_sub(after);
-        let mut advised: Vec<Told> = Vec::new();
+        let mut advised: Vec<Reported> = Vec::new();
         let mut all_predicted = Vec::new();
         let mut beside = BTreeSet::new();
-        for backend in [Backend::Ptrace, Backend::Ebpf, Backend::Log(self.environment)] {
+        for backend in [CaseBackend::Ptrace, CaseBackend::Ebpf, CaseBackend::Log(self.environment)]
+        {
             let bad = stage.judge(&bad, backend, self.pedantic)?;
             let good = stage.judge(&good, backend, self.pedantic)?;
-            let of_this = |one: &&Told| any(self.rule, &one.rule);
-            let told: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
+            let of_this = |one: &&Reported| any(self.rule, &one.rule);
+            let reported: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
             // The findings of several rules about one environment belong together.
-            let all = |told: &[Told]| told.iter().map(|one| one.saved).sum::<i64>();
+            let all = |reported: &[Reported]| reported.iter().map(|one| one.saved).sum::<i64>();
             let predicted = (all(&bad) - all(&good)).max(0) as u64;
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
-            let finds = |found: &[Told]| found.iter().any(|one| any(self.rule, &one.rule));
+            let finds = |found: &[Reported]| found.iter().any(|one| any(self.rule, &one.rule));
             let ok = finds(&bad) && !finds(&good);
             all_predicted.push(predicted);
             let others = || bad.iter().chain(&good).filter(|one| !any(self.rule, &one.rule));
@@ -200,7 +208,7 @@ impl Case {
                 .map(|one| format!("{}:{}", one.rule, one.saved))
                 .collect();
             println!(
-                "{:21} {:7} {before:8} {saved:8} {told:8} {error:6.1}%{}{}",
+                "{:21} {:7} {before:8} {saved:8} {reported:8} {error:6.1}%{}{}",
                 self.name(),
                 backend.name(),
                 if ok { "" } else { "  MISSED" },
@@ -215,7 +223,7 @@ impl Case {
             sums.wrong += u32::from(!wrong.is_empty());
             sums.worst = sums.worst.max(error);
             // The command of a log does not run again; the other backends advise the same.
-            if !matches!(backend, Backend::Log(_)) {
+            if !matches!(backend, CaseBackend::Log(_)) {
                 advised.extend(bad);
             }
         }
@@ -223,7 +231,7 @@ impl Case {
             self.prove(stage, &advised, sums);
         }
         if let [ptrace, ebpf, log] = all_predicted[..] {
-            sums.measured.push(Measured {
+            sums.measured.push(MeasuredCase {
                 rule: self.name().to_owned(),
                 program: self.program(),
                 fixed: self.fixed(),
@@ -238,7 +246,7 @@ impl Case {
     }
 
     /// Tries each advised change in the bad environment, in a new folder: a program may leave files behind.
-    fn prove(&self, stage: &Stage, advised: &[Told], sums: &mut Sums) {
+    fn prove(&self, stage: &CaseStage, advised: &[Reported], sums: &mut Sums) {
         let folders = std::cell::RefCell::new(Vec::new());
         let run = || {
             let folder = tempfile::tempdir()?;
@@ -281,13 +289,13 @@ impl Case {
 impl Healthy {
     /// Judges number `at` of all. It runs without a locale under every backend, and in each of [`LOCALES`] under one:
     /// the backends take turns, so that over the list each locale meets each backend.
-    fn judge(&self, stage: &Stage, at: usize, sums: &mut Sums) -> Result<()> {
+    fn judge(&self, stage: &CaseStage, at: usize, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{}: skipped: {why}", self.command);
             sums.skipped += 1;
             return Ok(());
         }
-        let backends = [Backend::Ptrace, Backend::Ebpf, Backend::Log(false)];
+        let backends = [CaseBackend::Ptrace, CaseBackend::Ebpf, CaseBackend::Log(false)];
         let mut wrong = Vec::new();
         for backend in backends {
             wrong.extend(self.found(stage, backend, "", "", sums)?);
@@ -309,9 +317,10 @@ impl Healthy {
             };
             wrong.extend(self.found(stage, backend, locale, around, sums)?);
         }
-        let said = match wrong.is_empty() {
-            true => "nothing found".to_owned(),
-            false => format!("WRONG: {}", wrong.join(" ")),
+        let said = if wrong.is_empty() {
+            "nothing found".to_owned()
+        } else {
+            format!("WRONG: {}", wrong.join(" "))
         };
         println!("{said} in {}", self.command);
         Ok(())
@@ -320,8 +329,8 @@ impl Healthy {
     /// What is found in one run, in `locale` unless that is empty.
     fn found(
         &self,
-        stage: &Stage,
-        backend: Backend,
+        stage: &CaseStage,
+        backend: CaseBackend,
         locale: &str,
         around: &str,
         sums: &mut Sums,
@@ -339,10 +348,10 @@ impl Healthy {
         let mut run = stage.run_of(folder.path(), "good", &variables, self.command, &around);
         // A program that fails at once makes few calls. The status of one that runs inside a script is unknown.
         run.succeeds = run.around.is_empty();
-        let told = stage.judge(&run, backend, false)?;
+        let reported = stage.judge(&run, backend, false)?;
         sums.healthy += 1;
-        sums.wrong += u32::from(!told.is_empty());
-        Ok(told.iter().map(|one| format!("{}:{} ({how})", one.rule, one.saved)).collect())
+        sums.wrong += u32::from(!reported.is_empty());
+        Ok(reported.iter().map(|one| format!("{}:{} ({how})", one.rule, one.saved)).collect())
     }
 }
 

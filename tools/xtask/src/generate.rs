@@ -14,6 +14,7 @@ fn generated() -> Vec<(String, String)> {
         ("schema/needless.origin-1.json".to_owned(), needless_report::origin_schema()),
         ("book/src/SUMMARY.md".to_owned(), summary()),
         ("book/src/places.md".to_owned(), needless_environment::book_page()),
+        ("book/src/cases.md".to_owned(), cases()),
     ];
     for rule in needless_rules::RULES {
         let page = needless_rules::page(rule).markdown();
@@ -30,6 +31,40 @@ fn summary() -> String {
         text += &format!("- [{0}](rules/{0}.md)\n", rule.name);
     }
     text
+}
+
+/// The page of real programs: its text (`book/cases.md`), the measured cases, and the healthy programs.
+fn cases() -> String {
+    let measured = needless_rules::measured();
+    let mut table = "| rule | program | fixed | calls | saved | predicted | error |\n".to_owned();
+    table += "| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
+    for case in &measured {
+        let saved = case.before as i64 - case.after as i64;
+        let predicted = match case.predicted {
+            [one, two, three] if one == two && two == three => one.to_string(),
+            all => all.map(|one| one.to_string()).join(", "),
+        };
+        let off = |predicted: u64| saved.max(0).abs_diff(predicted as i64);
+        let error = case.predicted.into_iter().map(off).max().unwrap_or(0);
+        table += &format!(
+            "| [{0}](rules/{0}.md) | {1} | {2} | {3} | {saved} | {predicted} | {4:.1} % |\n",
+            case.rule,
+            case.program.replace('|', "\\|"),
+            case.fixed.replace('|', "\\|"),
+            case.before,
+            100.0 * error as f64 / case.before.max(1) as f64
+        );
+    }
+    let mut machines: Vec<&str> = measured.iter().map(|case| &*case.machine).collect();
+    machines.sort_unstable();
+    machines.dedup();
+    let healthy: Vec<&str> = crate::cases::all_healthy().map(|one| one.command).collect();
+    include_str!("../../../book/cases.md")
+        .replacen("RULES", &needless_rules::RULES.len().to_string(), 1)
+        .replacen("CASES", &measured.len().to_string(), 1)
+        .replacen("MACHINES", &machines.join("; "), 1)
+        .replacen("TABLE\n", &table, 1)
+        .replacen("HEALTHY", &healthy.join("\n"), 1)
 }
 
 /// Writes every generated file that is stale or missing; says which.

@@ -16,15 +16,7 @@ pub(crate) fn lab(root: &Path, words: &[&str]) -> Result<()> {
         Command::new(&build).arg(target.join("release")).args(["--quiet", "--locked"]).status();
     ensure!(built.context("cannot run build-so")?.success(), "{} failed", build.display());
     let mut lab = Command::new(env!("CARGO"));
-    lab.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--locked",
-        "--package",
-        "needless-lab",
-        "--manifest-path",
-    ]);
+    lab.args("run --quiet --release --locked --package needless-lab --manifest-path".split(' '));
     let error = lab.arg(root.join("Cargo.toml")).arg("--").args(words).exec();
     Err(error).context("cannot run cargo")
 }

@@ -12,7 +12,13 @@ mod generate;
 mod lab;
 mod new;
 #[cfg(feature = "all")]
+mod predictions;
+#[cfg(feature = "all")]
+mod table;
+#[cfg(feature = "all")]
 mod time_bench;
+#[cfg(feature = "all")]
+mod workloads;
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -26,13 +32,19 @@ usage: cargo xtask new-rule NAME    begin a rule: a file from a template, and it
        cargo xtask gen --check     fail if one of them is stale
        cargo xtask bench           what observing costs, beside strace, and what converting a time costs
        cargo xtask bench time      only what converting a time costs
-       cargo xtask bench WORD      only what observing costs, for the programs whose name contains WORD
+       cargo xtask bench WORD      only what observing costs, for the programs whose name contains WORD,
+                                   for the start (start) or of the host (host); NEEDLESS=FILE: of that build
        cargo xtask bench-rules     what judging 100,000 rows costs
        cargo xtask lab [tz|locale] [OPTIONS]
                                    published measurements, made again on this machine; alone: their list
        cargo xtask cases [PART] [--no-prove] [--write]
                                    real programs, healthy and not, beside strace; remedies proven;
-                                   written into the table from which the pages take their proof";
+                                   written into the table from which the pages take their proof
+       cargo xtask predictions [WORD] [--write]
+                                   seconds that findings predict, beside those that needless prove measures
+       cargo xtask ordinary [WORD] ordinary commands in four locales: each finding that is not small
+       cargo xtask workloads [WORD] [--write]
+                                   ordinary jobs: what is avoidable in them, and what their account shows";
 
 fn main() -> ExitCode {
     match run() {
@@ -84,6 +96,15 @@ fn other_chore(root: &Path, args: &[&str]) -> Result<()> {
             cases::run(root, part, is("--write"), !is("--no-prove"))?;
         }
         ["lab", ref words @ ..] => lab::lab(root, words)?,
+        ["predictions", ref words @ ..] => {
+            let word = words.iter().find(|word| !word.starts_with("--")).copied();
+            predictions::run(root, word, words.contains(&"--write"))?;
+        }
+        ["ordinary", ref word @ ..] => cases::ordinary::run(root, word.first().copied())?,
+        ["workloads", ref words @ ..] => {
+            let word = words.iter().find(|word| !word.starts_with("--")).copied();
+            workloads::run(root, word, words.contains(&"--write"))?;
+        }
         ["bench-rules"] => evaluate::bench()?,
         ["measure", processors, out, ref words @ ..] => {
             bench::measure(processors, out.as_ref(), words)?;
@@ -98,4 +119,11 @@ fn root() -> Result<PathBuf> {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
     let here = PathBuf::from(here);
     Ok(here.ancestors().nth(2).context("xtask lies in the checkout")?.to_owned())
+}
+
+/// The directory of `program` on the PATH of the user who runs the cases.
+#[cfg(feature = "all")]
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).find(|bin| bin.is_absolute() && bin.join(program).is_file())
 }

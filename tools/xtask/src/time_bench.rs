@@ -74,10 +74,7 @@ fn first(zone: Option<&str>) -> Result<()> {
             times.push(text(&run(command.arg("first"))?).trim().parse::<f64>()?);
         }
     }
-    let [theirs, ours] = ns.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
+    let [theirs, ours] = ns.map(crate::bench::median);
     println!("  {:32} {theirs:>9.1} {ours:>9.1} {:>8.1}", "localtime, the first", theirs / ours);
     Ok(())
 }
@@ -191,9 +188,7 @@ fn peers() -> Result<()> {
 
 /// Whether a program is installed; prints a line if not.
 fn here(program: &str, package: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    });
+    let found = crate::on_path(program).is_some();
     if !found {
         println!("not installed: {program} (package {package})");
     }

@@ -88,7 +88,8 @@ fn what_is_begun_builds_and_passes() {
         let target = target.unwrap_or(checkout().join("target")).join("begun");
         command.env("CARGO_TARGET_DIR", target);
         let done = command.output().unwrap();
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stdout));
+        let printed = [done.stdout, done.stderr].concat();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&printed));
     };
     cargo(&["fmt", "--all", "--check"]);
     cargo(&["test", "--offline", "--locked", "-p", "needless-rules", "--lib", "tests::"]);

@@ -16,13 +16,20 @@
 #define S_IFSOCK 0140000
 #define NULL_DEVICE (1 << 20 | 3)
 
+static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd);
+	struct file *file = NULL;
+	if (fd >= BPF_CORE_READ(table, max_fds) || !files || bpf_probe_read_kernel(&file, sizeof(file), &files[fd]))
+		return NULL;
+	return file;
+}
+
 static __always_inline struct inode *stream(struct task_struct *task, __u32 fd)
 {
-	struct file **files = BPF_CORE_READ(task, files, fdt, fd);
-	struct file *file = NULL;
-	if (!files || bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
-		return NULL;
-	return BPF_CORE_READ(file, f_inode);
+	struct file *file = file_of(task, fd);
+	return file ? BPF_CORE_READ(file, f_inode) : NULL;
 }
 
 static __always_inline __u32 streams(struct task_struct *task)
@@ -64,7 +71,7 @@ static __always_inline __u8 peer(__u64 address)
 static __always_inline __u8 class_of(const volatile struct call *call, const struct text_scratch *s,
 				     struct proc *proc, struct task_struct *task, __u64 *epoch)
 {
-	__u64 before;
+	__u64 before, now;
 	*epoch = 1;
 	switch (call->decider) {
 	case DECIDER_OUTPUT:
@@ -77,8 +84,18 @@ static __always_inline __u8 class_of(const volatile struct call *call, const str
 		return proc->stdio & DISCARDED ? ARG_CLASS_DISCARDED_OUTPUT : ARG_CLASS_SMALL_OUTPUT;
 	case DECIDER_HEAP:
 		before = proc->heap;
-		proc->heap = argument(s, 0);
-		return proc->heap < before ? ARG_CLASS_HEAP_SHRINKS : ARG_CLASS_HEAP_GROWS;
+		now = argument(s, 0);
+		proc->heap = now;
+		if (now >= before)
+			return ARG_CLASS_HEAP_GROWS;
+		__sync_fetch_and_add(&proc->given_back, before - now);
+		return ARG_CLASS_HEAP_SHRINKS;
+	case DECIDER_MAPPED:
+		return argument(s, 2) == 3 /* PROT_READ | PROT_WRITE */ &&
+		       argument(s, 3) == 0x22 /* MAP_PRIVATE | MAP_ANONYMOUS */ ? ARG_CLASS_BLOCK_MAPPED : NONE;
+	case DECIDER_UNMAPPED:
+		__sync_fetch_and_add(&proc->given_back, argument(s, 1));
+		return ARG_CLASS_BLOCK_UNMAPPED;
 	case DECIDER_PEER:
 		return peer(argument(s, 1));
 	}

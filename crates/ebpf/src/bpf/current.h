@@ -17,6 +17,22 @@ static __always_inline bool has_threads(struct task_struct *current)
 	return (TYPED ? current->signal->nr_threads : BPF_CORE_READ(current, signal, nr_threads)) > 1;
 }
 
+/* How often the thread has waited. */
+static __always_inline __u64 waits_of(struct task_struct *current)
+{
+	return TYPED ? current->nvcsw : BPF_CORE_READ(current, nvcsw);
+}
+/* Counts the execs of the process: another number is another image. */
+static __always_inline __u32 execs_of(struct task_struct *current)
+{
+	return TYPED ? current->self_exec_id : BPF_CORE_READ(current, self_exec_id);
+}
+/* With its id, it distinguishes a process from a later one. */
+static __always_inline __u64 start_of(struct task_struct *current)
+{
+	return TYPED ? current->group_leader->start_time : BPF_CORE_READ(current, group_leader, start_time);
+}
+
 #if defined(__TARGET_ARCH_x86)
 #define TS_COMPAT 0x0002	/* asm/thread_info.h: a 32-bit call is under way */
 static __always_inline bool is_compat(struct task_struct *current)
@@ -45,6 +61,24 @@ static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool
 	to[4] = regs->r8;
 	to[5] = regs->r9;
 }
+/* The low half of one of the first four arguments: conditions look at no other. */
+static __always_inline __u32 argument_at(struct pt_regs *regs, bool compat, __u32 at)
+{
+	switch (at) {
+	case 0:
+		return compat ? regs->bx : regs->di;
+	case 1:
+		return compat ? regs->cx : regs->si;
+	case 2:
+		return regs->dx;
+	default:
+		return compat ? regs->si : regs->r10;
+	}
+}
+static __always_inline __u64 first_argument(struct pt_regs *regs, bool compat)
+{
+	return compat ? (__u32)regs->bx : regs->di;
+}
 #define PC(regs) ((regs)->ip)
 #define SP(regs) ((regs)->sp)
 #define FP(regs) ((regs)->bp)
@@ -71,6 +105,23 @@ static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool
 	to[4] = regs->regs[4];
 	to[5] = regs->regs[5];
 }
+static __always_inline __u32 argument_at(struct pt_regs *regs, bool compat, __u32 at)
+{
+	switch (at) {
+	case 0:
+		return regs->orig_x0;
+	case 1:
+		return regs->regs[1];
+	case 2:
+		return regs->regs[2];
+	default:
+		return regs->regs[3];
+	}
+}
+static __always_inline __u64 first_argument(struct pt_regs *regs, bool compat)
+{
+	return compat ? (__u32)regs->orig_x0 : regs->orig_x0;
+}
 #define PC(regs) ((regs)->pc)
 #define SP(regs) ((regs)->sp)
 #define FP(regs) ((regs)->regs[29])
@@ -78,6 +129,20 @@ static __always_inline void take_arguments(__u64 *to, struct pt_regs *regs, bool
 #define X32_BIT 0
 #define RT_SIGRETURN 139
 #endif
+
+/* The caller and the outcome of a call. */
+struct call_ctx {
+	struct task_struct *task;
+	__u64 first;	/* its first argument, where calls are timed */
+	__u16 nr;
+	__u16 err;	/* 0: it succeeded */
+	bool compat;
+};
+
+static __always_inline __u32 outcome(__u16 nr, __u16 err)
+{
+	return nr | (__u32)err << 16;
+}
 
 /* sigreturn of i386 and arm; at the exit of the call it looks the same as rt_sigreturn. */
 #define SIGRETURN_COMPAT 119

@@ -106,6 +106,17 @@ struct path {
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
+	void *private_data;
+};
+struct sock_common {
+	__be16 skc_dport;
+	unsigned short skc_family;
+};
+struct sock {
+	struct sock_common __sk_common;
+};
+struct socket {
+	struct sock *sk;
 };
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
@@ -132,6 +143,7 @@ struct signal_struct {
 	unsigned long long sum_sched_runtime;
 };
 struct fdtable {
+	unsigned int max_fds;
 	struct file **fd;
 };
 struct files_struct {
@@ -150,12 +162,21 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	__u64 utime, stime;
+	unsigned long nvcsw;	/* how often it gave up the CPU by itself: it waited */
+	unsigned long min_flt, maj_flt;
+	__u64 self_exec_id;	/* counts its execs */
+	__u64 start_time;
+	unsigned int __state;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	char comm[16];
+};
+/* Before Linux 5.14. */
+struct task_struct___old {
+	long state;
 };
 struct linux_binprm {
 	unsigned int secureexec : 1;

@@ -32,6 +32,14 @@ struct {
 	__type(value, struct percpu_row);
 } percpu_rows SEC(".maps");
 HASH(counters, 32768, struct counter_key, struct counter);
+/* What each CPU has counted of calls without a path and not yet added to the counters. */
+#define PERCPU_COUNTERS 512
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PERCPU_COUNTERS);
+	__type(key, __u32);
+	__type(value, struct percpu_counter);
+} percpu_counters SEC(".maps");
 /* For rows that find no room: one counter per call and outcome, without a process. */
 HASH(folded, 2048, struct counter_key, struct counter);
 /* Processes to observe, by their id in the pid namespace of needless, if that is not the machine's own. The value is
@@ -39,8 +47,12 @@ HASH(folded, 2048, struct counter_key, struct counter);
 HASH(chosen_pids, 4096, __u32, __u32);
 /* Hashes of paths whose text was sent. */
 HASH(sent_paths, 65536, __u64, __u8);
-/* When a thread entered its current call. */
-HASH(entry_times, 16384, __u32, __u64);
+/* Of each thread that is in a call: when it entered it. */
+HASH(entries, 16384, __u32, struct entry);
+/* Calls that waited, where calls are timed. */
+HASH(waits, 16384, struct wait_key, struct wait);
+/* Threads that end: what the scheduler still adds to their CPU time is sent once they have left their CPU. */
+HASH(endings, 16384, __u32, struct ending);
 
 /* How many images were numbered on this CPU. */
 struct {

@@ -84,13 +84,19 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid, tid = task->pid;
 	if (settings.latency)
-		bpf_map_delete_elem(&entry_times, &tid);	/* exit does not return */
+		bpf_map_delete_elem(&entries, &tid);	/* exit does not return */
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc)
 		return 0;
 	__sync_fetch_and_add(&proc->utime, task->utime);
 	__sync_fetch_and_add(&proc->stime, task->stime);
 	__sync_fetch_and_add(&proc->runtime, task->se.sum_exec_runtime);
+	__sync_fetch_and_add(&proc->minor_faults, task->min_flt);
+	__sync_fetch_and_add(&proc->major_faults, task->maj_flt);
+	if (proc->image) {
+		struct ending ending = { .image = proc->image, .runtime = task->se.sum_exec_runtime };
+		bpf_map_update_elem(&endings, &tid, &ending, BPF_ANY);
+	}
 	if (!proc->threads) {
 		if (task->signal->live.counter != 0)
 			return 0;	/* other threads go on */
@@ -106,10 +112,43 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	event.utime = proc->utime;
 	event.stime = proc->stime;
 	event.runtime = proc->runtime;
+	event.minor_faults = proc->minor_faults;
+	event.major_faults = proc->major_faults;
+	event.given_back = proc->given_back;
 	event.exit_code = task->signal->group_exit_code ?: task->exit_code;
 	if (bpf_map_delete_elem(&procs, &tgid))
 		return 0;	/* another thread sends it */
 	if (!send(&event, sizeof(event)))
+		bump(&shared.events_lost);
+	return 0;
+}
+
+#define TASK_DEAD 0x80	/* linux/sched.h */
+
+static __always_inline bool is_dead(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state & TASK_DEAD;
+	return BPF_CORE_READ((struct task_struct___old *)task, state) & TASK_DEAD;
+}
+
+/* The scheduler adds to the CPU time of a thread at its ticks and when it leaves its CPU. For most threads the end is
+ * the first of these. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (!is_dead(prev))
+		return 0;
+	__u32 tid = prev->pid;
+	struct ending *ending = bpf_map_lookup_elem(&endings, &tid);
+	if (!ending)
+		return 0;
+	struct spent spent = {
+		.head = { .kind = MESSAGE_KIND_SPENT, .image = ending->image },
+		.runtime = prev->se.sum_exec_runtime - ending->runtime,
+	};
+	bpf_map_delete_elem(&endings, &tid);
+	if (!send(&spent, sizeof(spent)))
 		bump(&shared.events_lost);
 	return 0;
 }

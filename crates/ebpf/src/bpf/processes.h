@@ -25,12 +25,15 @@ static __always_inline __u32 tgid_here(struct task_struct *task)
 	return number_here(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
-/* CPU time of a process whose only thread is `task`. */
+/* CPU time and page faults of a process whose only thread is `task`. */
 static __always_inline void times(struct process_message *event, struct proc *proc, struct task_struct *task)
 {
 	event->utime = proc->utime + task->utime;
 	event->stime = proc->stime + task->stime;
 	event->runtime = proc->runtime + task->se.sum_exec_runtime;
+	event->minor_faults = proc->minor_faults + task->min_flt;
+	event->major_faults = proc->major_faults + task->maj_flt;
+	event->given_back = proc->given_back;
 }
 
 static __always_inline bool shares_root(struct task_struct *task)

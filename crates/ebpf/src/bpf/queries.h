@@ -187,23 +187,24 @@ static __always_inline __u8 decide(const volatile struct call *call, const struc
 }
 
 /* Whether the condition on its arguments holds. */
-static __always_inline bool holds(const volatile struct call *call, const struct text_scratch *s)
+static __always_inline bool holds(const volatile struct call *call, struct pt_regs *regs, bool compat)
 {
+	__u32 bits = call->when_bits;
+	if (call->when == WHEN_STREAM)
+		return argument_at(regs, compat, 0) == call->when_at && argument_at(regs, compat, 2) < bits;
+	if (call->when == WHEN_ALWAYS)
+		return true;
+	__u32 value = argument_at(regs, compat, call->when_at);
 	switch (call->when) {
 	case WHEN_NON_ZERO:
-		return (__u32)argument(s, call->when_at) != 0;
+		return value != 0;
 	case WHEN_WITH:
-		return (__u32)argument(s, call->when_at) & call->when_bits;
+		return value & bits;
 	case WHEN_WITHOUT:
-		return !((__u32)argument(s, call->when_at) & call->when_bits);
+		return !(value & bits);
 	case WHEN_AT_LEAST:
-		return (__u32)argument(s, call->when_at) >= call->when_bits;
-	case WHEN_STREAM:
-		return (__u32)argument(s, 0) == call->when_at && (__u32)argument(s, 2) < call->when_bits;
-	case WHEN_ONE_OF: {
-		__u32 value = argument(s, call->when_at);
-		return value < 32 && call->when_bits >> value & 1;
+		return value >= bits;
+	default: /* WHEN_ONE_OF */
+		return value < 32 && bits >> value & 1;
 	}
-	}
-	return true;
 }

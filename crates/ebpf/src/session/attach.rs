@@ -26,6 +26,9 @@ fn listen(level: PrintLevel, text: String) {
     }
 }
 
+/// Room for the calls without a path of all processes of a machine: about fifty kinds each.
+const COUNTERS_OF_A_HOST: u32 = 1 << 17;
+
 /// The programs at work.
 pub(crate) struct Attached {
     /// Dropped first: then nothing is counted any more.
@@ -63,13 +66,15 @@ fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
         } else if name == "rows" || name == "sent_paths" {
             let rows = u32::try_from(options.limits.rows).unwrap_or(u32::MAX);
             map.set_max_entries(rows.clamp(1, 65_536))?;
-        } else if (name == "entry_times" && !options.latency)
+        } else if (matches!(&*name, "entries" | "waits") && !options.latency)
             || (name == "counters" && !options.all)
         {
             map.set_max_entries(1)?;
+        } else if name == "counters" && *target == Scope::Everyone {
+            map.set_max_entries(COUNTERS_OF_A_HOST)?;
         } else if name == "procs" {
             map.set_max_entries(options.room.processes)?;
-        } else if name == "entry_times" {
+        } else if name == "entries" {
             map.set_max_entries(options.room.threads)?;
         }
     }

@@ -1,24 +1,22 @@
 //! The messages of the programs in the kernel: processes, paths, stacks.
 
 mod finish;
+mod samples;
 
+use self::samples::Samples;
 use crate::SessionOptions;
-use crate::session::layout::{MappingMessage, ProcessMessage, RowKey, StackMessage};
-use crate::session::rows::Rows;
-use crate::session::wire::{Message, ProcessEvent};
+use crate::session::layout::StackMessage;
+use crate::session::rows::KernelRows;
+use crate::session::wire::{KernelMessage, ProcessEvent, Used};
 use foldhash::fast::FixedState;
-use needless_host::{MappedFiles, Module, RootId, Stack};
+use needless_host::RootId;
 use needless_model::{Builder, Env, Exit, Loss, ProcId, Process, Spawn, WatchList};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Most descriptors of other root directories.
 const MAX_ROOTS: usize = 256;
-/// Most snapshots kept.
-const MAX_STACKS: usize = 4096;
-
 pub(crate) type Map<K, V> = HashMap<K, V, FixedState>;
 
 /// A process between two execs, as the kernel numbers them.
@@ -30,8 +28,12 @@ struct Image {
     directory: Option<Rc<str>>,
     /// Whether its working directory may differ.
     moved: bool,
-    /// CPU time of earlier images of this process: user mode, kernel.
-    earlier: (u64, u64),
+    /// What earlier images of this process used.
+    earlier: Used,
+    /// What it and they used, once that is known.
+    used: Option<Used>,
+    /// CPU time in addition to that, of threads that have ended.
+    rest_ns: u64,
     /// The look at which it had ended.
     ended: Option<u64>,
     /// It ran before the observation: its CPU time is read from /proc at the end.
@@ -50,7 +52,7 @@ struct Exec {
 pub(crate) struct Events {
     pub(crate) builder: Builder,
     /// The rows taken from the kernel: of ended processes, and of all at the end.
-    pub(crate) rows: Rows,
+    pub(crate) rows: KernelRows,
     started_ns: u64,
     /// How often [`look`](Events::look) was called.
     looks: u64,
@@ -65,22 +67,13 @@ pub(crate) struct Events {
     live: Map<u32, u32>,
     texts: Map<u64, Rc<str>>,
     execs: Vec<Exec>,
-    samples: Vec<Sampled>,
+    samples: Samples,
     /// Images not yet looked up in /proc.
     new: Vec<u32>,
-    files: MappedFiles,
-    /// The mapped files of images, as sent right before a snapshot.
-    mapped: Map<u32, Arc<Vec<Module>>>,
     /// Names of programs as given to exec, with their resolved paths.
     resolved: HashMap<String, Option<String>>,
     roots: Vec<(ProcId, OwnedFd)>,
     cgroups: Vec<(ProcId, u64)>,
-}
-
-/// A snapshot, with the files that were mapped.
-struct Sampled {
-    key: RowKey,
-    stack: Stack,
 }
 
 impl Events {
@@ -88,7 +81,7 @@ impl Events {
         let directory = std::env::current_dir().ok();
         Events {
             builder: Builder::new(options.limits),
-            rows: Rows::default(),
+            rows: KernelRows::default(),
             started_ns,
             looks: 0,
             settling: Vec::new(),
@@ -100,10 +93,8 @@ impl Events {
             live: Map::default(),
             texts: Map::default(),
             execs: Vec::new(),
-            samples: Vec::new(),
+            samples: Samples::default(),
             new: Vec::new(),
-            files: MappedFiles::default(),
-            mapped: Map::default(),
             resolved: HashMap::new(),
             roots: Vec::new(),
             cgroups: Vec::new(),
@@ -136,29 +127,35 @@ impl Events {
 
     /// Takes one message.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
-        match Message::read(bytes) {
-            Some(Message::Seen(event)) => {
+        match KernelMessage::read(bytes) {
+            Some(KernelMessage::Seen(event)) => {
                 let mut process = Process::new(event.about.pid, None, Spawn::Seen);
                 process.shares_root = event.shares_root();
                 describe(&mut process, &event);
                 self.begin(event.image(), event.about.pid, process, None, true);
                 self.note_cgroup(event);
             }
-            Some(Message::Forked(event)) => self.forked(event),
-            Some(Message::Executed(event)) => self.executed(event),
-            Some(Message::Exited(event)) => self.exited(event),
-            Some(Message::Moved { image }) => {
+            Some(KernelMessage::Forked(event)) => self.forked(event),
+            Some(KernelMessage::Executed(event)) => self.executed(event),
+            Some(KernelMessage::Exited(event)) => self.exited(event),
+            Some(KernelMessage::Spent(spent)) => {
+                if let Some(image) = self.images.get_mut(&spent.head.image) {
+                    image.rest_ns += spent.runtime;
+                    book(&mut self.builder, image);
+                }
+            }
+            Some(KernelMessage::Moved { image }) => {
                 if let Some(image) = self.images.get_mut(&image) {
                     image.moved = true;
                 }
             }
-            Some(Message::Path { path, text }) => {
+            Some(KernelMessage::Path { path, text }) => {
                 let text = String::from_utf8_lossy(text);
                 self.texts.insert(path, text.into());
             }
-            Some(Message::Stack(about, bytes)) => self.sampled(&about, bytes),
-            Some(Message::Mapping(about, path)) => self.mapped(&about, path),
-            Some(Message::OrphanRow(orphan)) => {
+            Some(KernelMessage::Stack(about, bytes)) => self.sampled(&about, bytes),
+            Some(KernelMessage::Mapping(about, path)) => self.samples.mapped(&about, path),
+            Some(KernelMessage::OrphanRow(orphan)) => {
                 self.rows.add(orphan.key, orphan.row.tally(self.started_ns, self.latency));
             }
             None => {}
@@ -179,7 +176,9 @@ impl Events {
             pid: Some(pid),
             directory,
             moved: false,
-            earlier: (0, 0),
+            earlier: Used::default(),
+            used: None,
+            rest_ns: 0,
             ended: None,
             attached,
         };
@@ -216,17 +215,14 @@ impl Events {
     }
 
     fn executed(&mut self, event: ProcessEvent<'_>) {
-        let total = scaled(&event.about);
+        let used = Used::from(&event.about);
         let former = self.images.get_mut(&event.about.former).map(|former| {
             former.pid = None;
             former.ended = Some(self.looks);
             self.settling.push(self.looks);
-            let (user, system) = former.earlier;
-            let process = self.builder.process_mut(former.id);
-            process.shares_root &= event.shares_root();
-            if !former.attached {
-                set_cpu_time(process, total.0.saturating_sub(user), total.1.saturating_sub(system));
-            }
+            former.used = Some(used);
+            book(&mut self.builder, former);
+            self.builder.process_mut(former.id).shares_root &= event.shares_root();
             (former.id, former.directory.clone(), former.attached)
         });
         let command = event.about.former == 0;
@@ -252,7 +248,10 @@ impl Events {
         self.moved(event);
         self.note_cgroup(event);
         if let Some(image) = self.images.get_mut(&event.image()) {
-            image.earlier = total;
+            image.earlier = used;
+            if let Some(environ) = event.whole_environ() {
+                self.builder.environment(image.id, needless_host::variables(environ));
+            }
         }
         let by_descriptor = event.about.by_descriptor != 0;
         let moved = event.moved();
@@ -288,69 +287,18 @@ impl Events {
         }
         image.ended = Some(self.looks);
         self.settling.push(self.looks);
-        let (user, system) = scaled(&event.about);
+        image.used = Some(Used::from(&event.about));
+        book(&mut self.builder, image);
         let process = self.builder.process_mut(image.id);
         process.shares_root &= event.shares_root();
-        if !image.attached {
-            let (before_user, before_system) = image.earlier;
-            let user = user.saturating_sub(before_user);
-            set_cpu_time(process, user, system.saturating_sub(before_system));
-        }
         let (code, signal) = (event.about.exit_code >> 8 & 0xff, event.about.exit_code & 0x7f);
         process.exit = Some(if signal == 0 { Exit::Code(code) } else { Exit::Signal(signal) });
     }
 
     fn sampled(&mut self, about: &StackMessage, bytes: &[u8]) {
-        if self.samples.len() >= MAX_STACKS {
+        if !self.samples.add(about, bytes) {
             self.builder.lost(Loss::Stacks, 1);
-            return;
         }
-        let modules = match self.mapped.get(&about.key.image) {
-            Some(modules) => modules.clone(),
-            None => self.modules(about.pid, about.at.pc),
-        };
-        let stack = Stack {
-            row: 0,
-            weight: about.weight,
-            pc: about.at.pc,
-            sp: about.at.sp,
-            fp: about.at.fp,
-            lr: about.at.lr,
-            bytes: bytes.into(),
-            modules,
-        };
-        self.samples.push(Sampled { key: about.key, stack });
-    }
-
-    fn mapped(&mut self, about: &MappingMessage, components: &[u8]) {
-        let modules = self.mapped.entry(about.head.image).or_default();
-        if about.first != 0 {
-            *modules = Arc::default();
-        }
-        let mut path = String::new();
-        for component in components.rsplit(|byte| *byte == 0) {
-            path.push('/');
-            path.push_str(&String::from_utf8_lossy(component));
-        }
-        let file = self.files.open(about.pid as i32, &path, about.inode);
-        Arc::make_mut(modules).push(Module {
-            path: path.into(),
-            file,
-            start: about.start,
-            end: about.end,
-            offset: about.page * rustix::param::page_size() as u64,
-        });
-    }
-
-    fn modules(&mut self, pid: u32, pc: u64) -> Arc<Vec<Module>> {
-        let known = self.samples.iter().rev().map(|sample| &sample.stack.modules);
-        let fits = |m: &&Arc<Vec<Module>>| m.iter().any(|m| (m.start..m.end).contains(&pc));
-        let fresh = self.files.modules(pid as i32);
-        if fresh.is_empty() {
-            // It has ended. A sibling of the same image has the same addresses.
-            return known.take(64).find(fits).cloned().unwrap_or_default();
-        }
-        Arc::new(fresh)
     }
 
     /// Looks up new processes that still live. Every tenth of a second.
@@ -364,7 +312,7 @@ impl Events {
             let process = self.builder.process_mut(image.id);
             if process.born == Spawn::Seen {
                 let known = (process.command.take(), process.open_files);
-                needless_host::read_process(process, &self.watch);
+                let block = needless_host::read_process(process, &self.watch);
                 // It may have ended by now; these two came with a message.
                 process.command = known.0.or(process.command.take());
                 process.open_files = known.1.or(process.open_files);
@@ -372,7 +320,10 @@ impl Events {
                 if image.directory.is_none() && !image.moved {
                     image.directory = needless_host::working_directory(pid as i32).map(Into::into);
                 }
-                image.earlier = cpu_time(pid).unwrap_or_default();
+                image.earlier = used_so_far(pid).unwrap_or_default();
+                if let Some(block) = block {
+                    self.builder.environment(image.id, needless_host::variables(&block));
+                }
             } else if process.born == Spawn::Exec {
                 let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
                 if let Some(exe) = exe.and_then(|exe| exe.to_str().map(str::to_owned)) {
@@ -380,7 +331,7 @@ impl Events {
                     process.exe = Some(exe);
                 }
             }
-            if !process.shares_root
+            if !self.builder.process_ref(image.id).shares_root
                 && self.roots.len() < MAX_ROOTS
                 && let Some(root) = needless_host::open_root(pid as i32)
             {
@@ -396,62 +347,37 @@ fn describe(process: &mut Process, event: &ProcessEvent<'_>) {
     process.open_files = Some(event.about.open_files);
 }
 
-/// CPU time of a live process from /proc/PID/stat (proc(5)), to a hundredth of a second: in user
-/// mode and in the kernel, nanoseconds.
-fn cpu_time(pid: u32) -> Option<(u64, u64)> {
+/// What a live process has used, from /proc/PID/stat (proc(5)): CPU time to a hundredth of a second.
+fn used_so_far(pid: u32) -> Option<Used> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    let (user, system) = (ticks()?, ticks()?);
+    // The third field of the line is the first one here.
+    let fields: Vec<u64> =
+        fields.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
+    let [minor_faults, major_faults, user, system] = [10, 12, 14, 15].map(|at| fields.get(at - 3));
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((user * tick, system * tick))
+    Some(Used {
+        user_ns: user? * tick,
+        system_ns: system? * tick,
+        minor_faults: *minor_faults?,
+        major_faults: *major_faults?,
+        given_back: 0,
+    })
 }
 
-/// Stores the CPU time of a process. It lacks the time since the scheduler's last tick, and what the
-/// kernel does after the process has ended: for less than a few ticks it is not known.
-fn set_cpu_time(process: &mut Process, user: u64, system: u64) {
+/// Stores what the process of an image has used. How its CPU time divides between user mode and kernel comes from the
+/// scheduler's ticks: for less than a few of them it is not known.
+fn book(builder: &mut Builder, image: &Image) {
     const TICKS: u64 = 10_000_000;
-    let known = user + system >= TICKS;
-    process.cpu_user_ns = known.then_some(user);
-    process.cpu_sys_ns = known.then_some(system);
-}
-
-/// Time in user mode and in the kernel: the exact sum, split in the ratio of the ticks.
-fn scaled(about: &ProcessMessage) -> (u64, u64) {
-    let (user, system, sum) = (about.utime, about.stime, about.runtime);
-    if system == 0 {
-        return (sum, 0);
-    }
-    let share = u128::from(sum) * u128::from(system) / u128::from((user + system).max(1));
-    let system = u64::try_from(share).unwrap_or(u64::MAX).min(sum);
-    (sum - system, system)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Room;
-    use crate::session::layout::StackMessage;
-    use needless_model::{Facts, Limits, Window};
-    use zerocopy::FromZeros;
-
-    #[test]
-    fn a_snapshot_that_finds_no_room_here_is_counted_as_lost() {
-        let room = Room { processes: 1, threads: 1, images: 1 };
-        let (watch, limits) = (WatchList::default(), Limits::default());
-        let options =
-            SessionOptions { all: false, latency: false, stacks: true, watch, limits, room };
-        let mut events = Events::new(&options, 0);
-        // No process has this number: nothing is asked of /proc.
-        let message = StackMessage { pid: u32::MAX, ..StackMessage::new_zeroed() };
-        for taken in 0..MAX_STACKS + 3 {
-            assert_eq!(events.samples.len(), taken.min(MAX_STACKS));
-            events.sampled(&message, &[]);
-        }
-        let rows = HashMap::from([(message.key, 0)]);
-        let observed = events.observed(Facts::default(), Window::default(), &rows);
-        assert_eq!(observed.stacks.len(), MAX_STACKS);
-        assert_eq!(observed.profile.lost.get(&Loss::Stacks), Some(&3));
-    }
+    let Some(used) = image.used.filter(|_| !image.attached || image.pid.is_some()) else { return };
+    let Used { user_ns, system_ns, minor_faults, major_faults, given_back } =
+        used.since(image.earlier);
+    let sum = user_ns + system_ns;
+    let process = builder.process_mut(image.id);
+    process.cpu_ns = Some(sum + image.rest_ns);
+    process.cpu_user_ns = (sum >= TICKS).then_some(user_ns);
+    process.cpu_sys_ns = (sum >= TICKS).then_some(system_ns + image.rest_ns);
+    process.minor_faults = Some(minor_faults);
+    process.major_faults = Some(major_faults);
+    process.given_back = Some(given_back);
 }

@@ -1,25 +1,27 @@
 //! From the rows that the kernel counted to a profile.
 
 use crate::session::events::{Events, Map};
-use crate::session::layout::{CounterKey, RowKey};
+use crate::session::layout::{CounterKey, RowKey, Wait as WaitSum, WaitKey};
 use crate::{Observed, SessionOptions};
 use needless_model::{
-    ArgClass, CallId, Errno, Fact, Facts, Loss, ProcId, Query, QuestionId, Tally, Window,
+    ArgClass, CallId, Errno, Fact, Facts, Loss, ProcId, Query, QuestionId, Tally, Wait, WaitsOn,
+    Window,
 };
 use needless_syscalls::{Abi, abis};
 use std::collections::HashMap;
 
 /// What the kernel counted.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub(crate) struct KernelRows {
     rows: Map<RowKey, Tally>,
     counters: Vec<(CounterKey, Tally)>,
     folded: Vec<(CounterKey, Tally)>,
-    /// How many rows were deleted in the kernel.
+    waits: Vec<(WaitKey, WaitSum)>,
+    /// How many rows and counters were deleted in the kernel.
     pub(crate) removed: u64,
 }
 
-impl Rows {
+impl KernelRows {
     /// Adds a row, or what another CPU counted for it.
     pub(crate) fn add(&mut self, key: RowKey, tally: Tally) {
         let known =
@@ -36,6 +38,10 @@ impl Rows {
         self.counters.push((key, tally));
     }
 
+    pub(crate) fn add_wait(&mut self, key: WaitKey, sum: WaitSum) {
+        self.waits.push((key, sum));
+    }
+
     pub(crate) fn add_folded(&mut self, key: CounterKey, tally: Tally) {
         self.folded.push((key, tally));
     }
@@ -43,17 +49,10 @@ impl Rows {
 
 /// The profile.
 pub(crate) fn finish(mut events: Events, options: &SessionOptions, length_ns: u64) -> Observed {
-    events.set_cpu_times_of_live();
+    events.book_live();
     events.count_execs();
     let rows = Placed::all(&mut events);
-    let mut facts = Facts::of(&[
-        Fact::Paths,
-        Fact::Outcomes,
-        Fact::Environment,
-        Fact::Clock,
-        Fact::Details,
-        Fact::Answers,
-    ]);
+    let mut facts = Facts::live();
     if options.all {
         facts = facts.with(Fact::AllCalls);
     }
@@ -94,6 +93,9 @@ impl Placed<'_> {
         for (key, tally) in rows.folded {
             placed.counter(None, key, Query::of, tally);
         }
+        for (key, sum) in rows.waits {
+            placed.wait(key, sum);
+        }
         sampled
     }
 
@@ -133,9 +135,17 @@ impl Placed<'_> {
         self.tally(question, key.err, tally);
     }
 
+    fn wait(&mut self, key: WaitKey, sum: WaitSum) {
+        let Some(process) = self.events.process(key.image) else { return };
+        let call = self.call(key.nr, key.compat != 0);
+        let on = WaitsOn::ALL.get(usize::from(key.on)).copied().unwrap_or(WaitsOn::Unknown);
+        let WaitSum { calls, ns } = sum;
+        let outcome = outcome(key.err);
+        self.events.builder.waited(Wait { process, call, outcome, on, calls, ns });
+    }
+
     fn tally(&mut self, question: QuestionId, err: u16, tally: Tally) -> usize {
-        let outcome = if err == 0 { Ok(()) } else { Err(Errno(err)) };
-        self.events.builder.tally(question, Some(outcome), tally)
+        self.events.builder.tally(question, Some(outcome(err)), tally)
     }
 
     /// The name of a call.
@@ -149,4 +159,8 @@ impl Placed<'_> {
             }
         })
     }
+}
+
+fn outcome(err: u16) -> Result<(), Errno> {
+    if err == 0 { Ok(()) } else { Err(Errno(err)) }
 }

@@ -2,7 +2,8 @@
 
 use crate::session::layout::{
     Action, Call, Counter, Decider, MappingMessage, MessageHead, MessageKind, Moves, NONE,
-    OrphanRow, PathMessage, ProcessMessage, Reply, Row, RowKey, Settings, StackMessage, When,
+    OrphanRow, PathMessage, ProcessMessage, Reply, Row, RowKey, Settings, Spent, StackMessage,
+    When,
 };
 use crate::{Scope, SessionOptions};
 use needless_model::{Query, Tally};
@@ -62,7 +63,7 @@ fn call(call: syscalls::Call, is_64bit: bool) -> Call {
     }
     match call.kind {
         // Only a tracer by ptrace needs to know of these.
-        CallKind::Plain | CallKind::Ptrace | CallKind::Clone(_) | CallKind::StrictMode(_) => {
+        CallKind::Plain | CallKind::Ptrace | CallKind::Clone(_) | CallKind::Seccomp(_) => {
             no_path(Action::Plain)
         }
         CallKind::Path(shape) => path(shape, is_64bit),
@@ -72,6 +73,8 @@ fn call(call: syscalls::Call, is_64bit: bool) -> Call {
                 Classifier::Just(class) => (Decider::Name, class as u8),
                 Classifier::Output => (Decider::Output, NONE),
                 Classifier::Heap => (Decider::Heap, NONE),
+                Classifier::Mapped => (Decider::Mapped, NONE),
+                Classifier::Unmapped => (Decider::Unmapped, NONE),
                 Classifier::Peer => (Decider::Peer, NONE),
             };
             let call = condition(when, no_path(Action::Classify));
@@ -160,9 +163,49 @@ impl Counter {
     }
 }
 
+/// What a process has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    /// 0 where it is not known.
+    pub(crate) given_back: u64,
+}
+
+impl Used {
+    /// What it has used since it had used `before`.
+    pub(crate) fn since(self, before: Used) -> Used {
+        Used {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            given_back: self.given_back.saturating_sub(before.given_back),
+        }
+    }
+}
+
+impl From<&ProcessMessage> for Used {
+    /// The exact sum of its CPU time, split in the ratio of the ticks.
+    fn from(about: &ProcessMessage) -> Used {
+        let (user, system, sum) = (about.utime, about.stime, about.runtime);
+        let share = u128::from(sum) * u128::from(system) / u128::from((user + system).max(1));
+        let system_ns = u64::try_from(share).unwrap_or(u64::MAX).min(sum);
+        Used {
+            user_ns: sum - system_ns,
+            system_ns,
+            minor_faults: about.minor_faults,
+            major_faults: about.major_faults,
+            given_back: about.given_back,
+        }
+    }
+}
+
 /// A message of the programs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Message<'a> {
+pub(crate) enum KernelMessage<'a> {
     Seen(ProcessEvent<'a>),
     Forked(ProcessEvent<'a>),
     Executed(ProcessEvent<'a>),
@@ -180,6 +223,8 @@ pub(crate) enum Message<'a> {
     Mapping(MappingMessage, &'a [u8]),
     /// A row, with what it adds to it.
     OrphanRow(OrphanRow),
+    /// CPU time of a thread that ended.
+    Spent(Spent),
 }
 
 /// Something that a process did.
@@ -225,33 +270,35 @@ impl<'a> ProcessEvent<'a> {
     }
 }
 
-impl Message<'_> {
+impl KernelMessage<'_> {
     /// `None` for what this side does not know.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Message<'_>> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<KernelMessage<'_>> {
         let (head, _) = take::<MessageHead>(bytes)?;
         let is = |kind: MessageKind| head.kind == kind as u32;
         let process = || ProcessEvent::read(bytes);
         Some(if is(MessageKind::Seen) {
-            Message::Seen(process()?)
+            KernelMessage::Seen(process()?)
         } else if is(MessageKind::Forked) {
-            Message::Forked(process()?)
+            KernelMessage::Forked(process()?)
         } else if is(MessageKind::Executed) {
-            Message::Executed(process()?)
+            KernelMessage::Executed(process()?)
         } else if is(MessageKind::Exited) {
-            Message::Exited(process()?)
+            KernelMessage::Exited(process()?)
         } else if is(MessageKind::Moved) {
-            Message::Moved { image: head.image }
+            KernelMessage::Moved { image: head.image }
         } else if is(MessageKind::Path) {
             let (PathMessage { path, length, .. }, rest) = take(bytes)?;
-            Message::Path { path, text: split(rest, length).0 }
+            KernelMessage::Path { path, text: split(rest, length).0 }
         } else if is(MessageKind::Stack) {
             let (stack, rest) = take::<StackMessage>(bytes)?;
-            Message::Stack(stack, split(rest, stack.length).0)
+            KernelMessage::Stack(stack, split(rest, stack.length).0)
         } else if is(MessageKind::Mapping) {
             let (mapping, rest) = take::<MappingMessage>(bytes)?;
-            Message::Mapping(mapping, text(split(rest, mapping.length).0))
+            KernelMessage::Mapping(mapping, text(split(rest, mapping.length).0))
         } else if is(MessageKind::OrphanRow) {
-            Message::OrphanRow(take(bytes)?.0)
+            KernelMessage::OrphanRow(take(bytes)?.0)
+        } else if is(MessageKind::Spent) {
+            KernelMessage::Spent(take(bytes)?.0)
         } else {
             return None;
         })

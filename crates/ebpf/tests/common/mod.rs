@@ -3,7 +3,7 @@
 
 use needless_ebpf::{Observed, Scope, Session, SessionOptions};
 pub(crate) use needless_fixtures::needed;
-pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
+pub(crate) use needless_fixtures::referee::{CallCounts, by_call, command, difference, program};
 use needless_model::{Limits, Profile, Query, Row};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -94,8 +94,8 @@ pub(crate) fn outcome(row: &Row) -> &'static str {
     }
 }
 
-pub(crate) fn table(profile: &Profile) -> Table {
-    let mut table = Table::new();
+pub(crate) fn table(profile: &Profile) -> CallCounts {
+    let mut table = CallCounts::new();
     for row in &profile.rows {
         let key = (profile.call(row), outcome(row), profile.path(row));
         *table.entry((key.0.to_owned(), key.1.to_owned(), key.2.to_owned())).or_default() +=

@@ -3,7 +3,7 @@
 
 use super::shell;
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::sources::Sources;
 use needless_host::Root;
 use needless_model::{Confidence, Visibility};
@@ -30,7 +30,6 @@ pub static APACHE: ConfigFormat = ConfigFormat {
         Channel::Apache { cgi } => vec![location(query, *cgi)],
         _ => Vec::new(),
     },
-    lines: LineKind::Script,
     ..DEFAULT
 };
 

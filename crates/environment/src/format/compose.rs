@@ -1,7 +1,7 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
-use super::yaml::{YamlLine, children, is_yaml, lines, pair, quoted, scalar};
-use super::{Edit, FoundValue, check, splice};
+use super::yaml::{YamlLine, children, choose, is_yaml, lines, pair, quoted, scalar};
+use super::{Edit, FoundValue, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
@@ -15,6 +15,7 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     effect: "docker compose up -d, which makes new containers",
     find,
     put,
+    elsewhere,
     is_file: |path, text| {
         is_yaml(path) && text.contains("services:") && !text.contains("containers:")
     },
@@ -90,7 +91,9 @@ fn variables(service: &ServiceItem<'_>) -> Vec<(usize, String, Option<String>)> 
 pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let Ok(all) = lines(text) else { return Vec::new() };
     let services = services(&all);
-    let Ok(service) = choose(&services, part) else { return Vec::new() };
+    let Ok(service) = choose("service", &services, |service| &service.name, part) else {
+        return Vec::new();
+    };
     let mine = variables(service).into_iter().filter(|(_, name, _)| name == variable);
     mine.map(|(at, _, value)| {
         let raw = text.lines().nth(at).unwrap_or_default();
@@ -100,30 +103,31 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
     .collect()
 }
 
-/// The service `part`, or the only one.
-fn choose<'a, 'b>(
-    services: &'b [ServiceItem<'a>],
-    part: Option<&str>,
-) -> Result<&'b ServiceItem<'a>, EnvironmentError> {
-    let names = || services.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
-    match (part, services) {
-        (Some(part), all) => all
-            .iter()
-            .find(|service| service.name == part)
-            .ok_or_else(|| format!("there is no service {part}; there are: {}", names()).into()),
-        (None, [one]) => Ok(one),
-        (None, []) => Err("no service in it is understood".into()),
-        (None, _) => Err(format!("name one of its services with --part: {}", names()).into()),
-    }
+/// What gives a service more variables: a file of them, another service, another compose file.
+fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
+    const KEYS: [&str; 2] = ["env_file", "extends"];
+    let all = lines(text).ok()?;
+    let services = services(&all);
+    let service = choose("service", &services, |service| &service.name, part).ok()?;
+    let level = service.own.get(1)?.indent;
+    let own = service.own[1..].iter().filter(|line| line.indent == level);
+    let top = all.iter().filter(|line| line.indent == 0);
+    let key = |line: &YamlLine<'_>, keys: &[&'static str]| {
+        let (key, _) = pair(line.text)?;
+        let key = keys.iter().find(|known| **known == key)?;
+        Some((super::number(line.at), *key))
+    };
+    own.filter_map(|line| key(line, &KEYS))
+        .chain(top.filter_map(|line| key(line, &["include"])))
+        .next()
 }
 
 /// # Errors
 /// When the service does not exist, or its `environment` is written in a way that is not understood.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let all = lines(text)?;
     let services = services(&all);
-    let service = choose(&services, edit.part)?;
+    let service = choose("service", &services, |service| &service.name, edit.part)?;
     let found = variables(service);
     let old = found.iter().rfind(|(_, name, _)| name == edit.variable).map(|(at, ..)| *at);
     let Some(value) = edit.value else {

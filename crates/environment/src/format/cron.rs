@@ -1,8 +1,8 @@
 //! Crontabs: crontab(5). A variable counts for the jobs below it.
 
-use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::channel::{Channel, Launcher};
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use crate::sources::Sources;
 use needless_host::Root;
@@ -25,7 +25,6 @@ pub static CRONTAB: ConfigFormat = ConfigFormat {
         Channel::Cron => vec![crontab_location(query)],
         _ => Vec::new(),
     },
-    lines: LineKind::Script,
     order_matters: true,
     ..DEFAULT
 };
@@ -79,7 +78,6 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
 /// When no quotes can hold the value, or when there is nothing to remove: without a line a job has the variable from
 /// PAM, and no line of a crontab can remove it.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let set = find(text, edit.variable, None);
     let at = |found: &FoundValue| found.line as usize - 1;
     let Some(value) = edit.value else {

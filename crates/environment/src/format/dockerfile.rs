@@ -1,7 +1,7 @@
 //! Dockerfiles: `ENV` of the last stage is what a container starts with.
 //! <https://docs.docker.com/reference/dockerfile/>
 
-use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
 
@@ -13,6 +13,7 @@ pub static DOCKERFILE: ConfigFormat = ConfigFormat {
     effect: "a new image and a new container",
     find,
     put,
+    elsewhere,
     is_file: |path, _| {
         let name = path.name().to_ascii_lowercase();
         name.starts_with("dockerfile")
@@ -80,6 +81,15 @@ fn last_stage(text: &str) -> Vec<EnvInstruction> {
         }
     }
     found
+}
+
+/// The image on which the last stage is built has variables, too.
+fn elsewhere(text: &str, _part: Option<&str>) -> Option<(u32, &'static str)> {
+    let from = |line: &str| {
+        line.trim_start().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("from "))
+    };
+    let (at, line) = text.lines().enumerate().filter(|(_, line)| from(line)).last()?;
+    (line.split_whitespace().nth(1) != Some("scratch")).then(|| (super::number(at), "FROM"))
 }
 
 /// The escape character: a backslash, or the one that a directive in the first lines sets.
@@ -163,7 +173,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When a variable cannot be removed because it is set together with others, or the file is not a Dockerfile.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let all = lines(text);
     let is_from = |line: &&str| -> bool {
         let word = line.trim_start().split([' ', '\t']).next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Environment directories, as daemontools' envdir, runit's `chpst -e` and s6-envdir read them: each file's name is a
 //! variable, its first line the value.
 
-use super::{Edit, FoundValue, check};
+use super::{Edit, FoundValue};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -34,7 +34,6 @@ pub(crate) fn find(text: &str, _variable: &str, _part: Option<&str>) -> Vec<Foun
 /// # Errors
 /// When the value ends in blanks, which are cut, or is empty, which would remove the variable.
 pub(crate) fn put(_text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     match edit.value {
         None => Ok(String::new()),
         Some("") => Err("an empty file of an environment directory removes the variable".into()),

@@ -1,9 +1,9 @@
 //! environment.d(5): like the files of `EnvironmentFile=`, with variables expanded.
 
 use super::environment_file::{env_lines, word};
-use super::{Edit, FoundValue, check, put_line};
+use super::{Edit, FoundValue, put_line};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, DEFAULT, LineKind};
+use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
 use needless_model::Visibility;
 
@@ -29,7 +29,6 @@ pub static ENVIRONMENT_D: ConfigFormat = ConfigFormat {
             }
         }
     },
-    lines: LineKind::Assignments,
     ..DEFAULT
 };
 
@@ -46,7 +45,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the value holds `$`, which is expanded even inside quotes, `\`, or control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['$', '\\'])) {
         return Err("environment.d expands $ and \\ in every value: set it by hand".into());
     }

@@ -1,7 +1,7 @@
 //! Files that `EnvironmentFile=` of systemd.exec(5) names, and locale.conf(5): similar to a shell's assignments, with
 //! other rules.
 
-use super::{Edit, FoundValue, check, put_line};
+use super::{Edit, FoundValue, put_line};
 use crate::error::EnvironmentError;
 
 /// A variable, and its lines.
@@ -121,10 +121,21 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
     .collect()
 }
 
+/// The lines, from 1, that a shell would take for an assignment and that set nothing here: `export NAME=VALUE`.
+pub(crate) fn dropped(text: &str, variable: &str) -> Vec<u32> {
+    let exports = |line: &str| {
+        let rest = line.trim_start().strip_prefix("export").unwrap_or_default();
+        let name =
+            rest.trim_start().split('=').next().filter(|name| name.len() < rest.trim().len());
+        rest.starts_with([' ', '\t']) && name == Some(variable)
+    };
+    let lines = super::lines(text).into_iter().enumerate();
+    lines.filter(|(_, line)| exports(line)).map(|(at, _)| super::number(at)).collect()
+}
+
 /// # Errors
 /// When the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let line = edit.value.map(|value| format!("{}={}", edit.variable, word(value)));
     let all = env_lines(text);
     let found: Vec<_> =
@@ -172,6 +183,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(one(text).as_deref(), expected, "{text:?}");
         }
+        assert_eq!(dropped("V=a\n export  V=b\nexportV=c\nexport W=d\n", "V"), [2]);
         assert_eq!(find("A=\"x\ny\"\nV=1\n", "V", None), [FoundValue::set(2, "1")]);
         assert!(!find("# x \\\nV=a\n", "V", None)[0].certain);
     }

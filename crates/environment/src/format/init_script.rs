@@ -2,7 +2,7 @@
 
 use super::shell;
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::sources::Sources;
 use needless_model::{Confidence, Visibility};
 
@@ -25,7 +25,6 @@ pub static DEFAULTS: ConfigFormat = ConfigFormat {
         Channel::Orphan => init_script(query).into_iter().collect(),
         _ => Vec::new(),
     },
-    lines: LineKind::Script,
     needs_export: true,
     ..DEFAULT
 };
@@ -37,17 +36,21 @@ fn scan(sources: &mut Sources<'_>) {
         }
         _ => Visibility::No("only OpenRC reads it".into()),
     };
-    sources.sourced_file("/etc/rc.conf", reaches);
+    sources.sourced_file("/etc/rc.conf", reaches, false);
     if *sources.channel != Channel::At {
         return;
     }
     // A job of at is a script that sets the variables of the user who submitted it. One that runs has an equals sign
     // before its name.
-    for file in sources.in_dir("/var/spool/cron/atjobs", "") {
-        if file.contains("/=") {
-            let why = "if it is its job: at saved the environment of the user who submitted it";
-            sources.sourced_file(&file, Visibility::Perhaps(why.into()));
-        }
+    let mut jobs = sources.in_dir("/var/spool/cron/atjobs", "");
+    jobs.retain(|file| file.contains("/="));
+    let saved = "at saved the environment of the user who submitted it";
+    let reaches = match &jobs[..] {
+        [_] => Visibility::Yes(format!("it is the only job of at that runs: {saved}")),
+        _ => Visibility::Perhaps(format!("if it is its job: {saved}")),
+    };
+    for file in jobs {
+        sources.sourced_file(&file, reaches.clone(), false);
     }
 }
 
@@ -83,7 +86,9 @@ fn init_script(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
             pid.is_some_and(|pid| pid.trim() == me.own_pid.to_string())
         };
         let holds = pid_files.into_iter().any(holds);
-        if holds || text.contains(exe) {
+        // Whole words: /usr/bin/su is not in /usr/bin/supervisord.
+        let part = |c: char| c.is_ascii_alphanumeric() || "/._+-@".contains(c);
+        if holds || text.split(|c| !part(c)).any(|word| word == exe) {
             fits.push((name, text, holds));
         }
     }

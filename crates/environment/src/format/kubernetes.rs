@@ -1,8 +1,8 @@
 //! Kubernetes manifests: `env` of a container. A value has to be a string.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
-use super::yaml::{YamlLine, children, is_yaml, lines, pair, quoted, scalar};
-use super::{Edit, FoundValue, check, splice};
+use super::yaml::{YamlLine, children, choose, is_yaml, lines, pair, quoted, scalar};
+use super::{Edit, FoundValue, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
 
@@ -14,6 +14,7 @@ pub static KUBERNETES: ConfigFormat = ConfigFormat {
     effect: "kubectl apply, which rolls out new pods",
     find,
     put,
+    elsewhere,
     is_file: |path, text| is_yaml(path) && text.contains("containers:"),
     of_image: true,
     ..DEFAULT
@@ -96,27 +97,13 @@ fn variables(container: &ContainerItem<'_>) -> Vec<Variable> {
     found
 }
 
-fn choose<'a, 'b>(
-    all: &'b [ContainerItem<'a>],
-    part: Option<&str>,
-) -> Result<&'b ContainerItem<'a>, EnvironmentError> {
-    let names = || all.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ");
-    match (part, all) {
-        (Some(part), all) => all
-            .iter()
-            .find(|container| container.name == part)
-            .ok_or_else(|| format!("there is no container {part}; there are: {}", names()).into()),
-        (None, [one]) => Ok(one),
-        (None, []) => Err("no container in it is understood".into()),
-        (None, _) => Err(format!("name one of its containers with --part: {}", names()).into()),
-    }
-}
-
 /// Where the container `part` (or the only one) sets `variable`.
 pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     let Ok(all) = lines(text) else { return Vec::new() };
     let all = containers(&all);
-    let Ok(container) = choose(&all, part) else { return Vec::new() };
+    let Ok(container) = choose("container", &all, |container| &container.name, part) else {
+        return Vec::new();
+    };
     let mine = variables(container).into_iter().filter(|v| v.name == variable);
     mine.map(|variable| match variable.value {
         Some((at, _, value)) => {
@@ -127,14 +114,26 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
     .collect()
 }
 
+/// A list of ConfigMaps and Secrets whose entries become variables.
+fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
+    let all = lines(text).ok()?;
+    let all = containers(&all);
+    let container = choose("container", &all, |container| &container.name, part).ok()?;
+    let column = container.head.column;
+    let line = container.own.iter().find(|line| {
+        let key = pair(line.text).map(|(key, _)| key);
+        line.indent == column && key.as_deref() == Some("envFrom")
+    });
+    line.map(|line| (super::number(line.at), "envFrom"))
+}
+
 /// # Errors
 /// When the container does not exist, its `env` is not understood, or the variable comes from elsewhere
 /// (`valueFrom`).
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let all = lines(text)?;
     let all = containers(&all);
-    let container = choose(&all, edit.part)?;
+    let container = choose("container", &all, |container| &container.name, edit.part)?;
     let found = variables(container);
     let old = found.iter().rfind(|v| v.name == edit.variable);
     let Some(value) = edit.value else {

@@ -2,7 +2,7 @@
 
 use super::environment_file;
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, DEFAULT, LineKind};
+use crate::config_format::{ConfigFormat, DEFAULT};
 use needless_model::Visibility;
 
 const FILE: &str = "/etc/locale.conf";
@@ -23,6 +23,5 @@ pub static LOCALE_CONF: ConfigFormat = ConfigFormat {
         };
         sources.file(FILE, environment_file::find, None, reaches);
     },
-    lines: LineKind::Assignments,
     ..DEFAULT
 };

@@ -3,9 +3,9 @@
 //! pam_env, environment.d and scripts that source the file each read it with another grammar: only values that all of
 //! them read alike are written.
 
-use super::{Edit, FoundValue, bare, check, lines, put_line};
+use super::{Edit, FoundValue, bare, lines, put_line};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use crate::pam::{ENVIRONMENT, LOCALE, pam_location, pam_reads_file};
 use crate::sources::Sources;
@@ -22,7 +22,7 @@ pub static PAM_ENV: ConfigFormat = ConfigFormat {
     put,
     is_file: |path, _| path.is(ENVIRONMENT) || path.ends(".pam_environment"),
     scan: |sources| {
-        let reaches = by_pam(sources, None);
+        let reaches = by_pam(sources, ENVIRONMENT);
         sources.file(ENVIRONMENT, find, None, reaches);
         if let Some(home) = &sources.home {
             let why = "if pam_env is configured to read it (user_readenv=1)";
@@ -31,7 +31,6 @@ pub static PAM_ENV: ConfigFormat = ConfigFormat {
         }
     },
     locate,
-    lines: LineKind::Assignments,
     ..DEFAULT
 };
 
@@ -46,10 +45,9 @@ pub static DEFAULT_LOCALE: ConfigFormat = ConfigFormat {
     put,
     is_file: |path, _| path.is(LOCALE),
     scan: |sources| {
-        let reaches = by_pam(sources, Some(LOCALE));
+        let reaches = by_pam(sources, LOCALE);
         sources.file(LOCALE, find, None, reaches);
     },
-    lines: LineKind::Assignments,
     ..DEFAULT
 };
 
@@ -105,7 +103,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the three readers of such a file would not all read the value alike.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.,:/+@=-".contains(c);
     if edit.value.is_some_and(|value| value.is_empty() || !value.chars().all(plain)) {
         return Err("pam_env, systemd and shells read such a value differently there: set it by \
@@ -126,8 +123,13 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
         pam_location(query.root, service, query.variable, who, formats)
     };
     match query.channel {
-        Channel::Su { login } => {
-            vec![location(if *login { "su-l" } else { "su" }, &query.channel.subject())]
+        Channel::Su { login, runuser } => {
+            let service = match (runuser, login) {
+                (true, _) => "runuser-l",
+                (false, true) => "su-l",
+                (false, false) => "su",
+            };
+            vec![location(service, &query.channel.subject())]
         }
         Channel::Ssh { config } => {
             let sshd = SshdConfig::read(query.root, config.as_deref());
@@ -140,8 +142,8 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
     }
 }
 
-/// Whether pam_env gives the process /etc/environment, or the `file` that it names (`envfile=`).
-fn by_pam(sources: &Sources<'_>, file: Option<&str>) -> Visibility {
+/// Whether pam_env gives the process what is in `file`.
+pub(super) fn by_pam(sources: &Sources<'_>, file: &str) -> Visibility {
     let service = match sources.channel {
         Channel::Cron => "cron",
         // atd opens its session with PAM, and gives the job only the environment of the user who submitted it.
@@ -156,14 +158,16 @@ fn by_pam(sources: &Sources<'_>, file: Option<&str>) -> Visibility {
             }
             "sshd"
         }
-        Channel::Su { login: true } => "su-l",
-        Channel::Su { login: false } => "su",
+        Channel::Su { runuser: true, .. } => "runuser-l",
+        Channel::Su { login: true, .. } => "su-l",
+        Channel::Su { login: false, .. } => "su",
         Channel::Sudo { .. } => "sudo",
         Channel::Unit { name, .. } => {
             return Visibility::No(format!("systemd does not read it for {name}"));
         }
         Channel::UserUnit { .. }
-            if sources.root.read_link("/usr/lib/environment.d/99-environment.conf").is_ok() =>
+            if file == ENVIRONMENT
+                && sources.root.read_link("/usr/lib/environment.d/99-environment.conf").is_ok() =>
         {
             return Visibility::Yes(
                 "environment.d links to it (99-environment.conf): the user's systemd reads it"
@@ -188,8 +192,8 @@ fn by_pam(sources: &Sources<'_>, file: Option<&str>) -> Visibility {
     match pam_reads_file(sources.root, service, file) {
         Some(true) => Visibility::Yes(format!("PAM reads it (pam_env in /etc/pam.d/{service})")),
         Some(false) => Visibility::No(match file {
-            None => format!("/etc/pam.d/{service} has no pam_env"),
-            Some(file) => format!("/etc/pam.d/{service} has no pam_env with envfile={file}"),
+            LOCALE => format!("/etc/pam.d/{service} has no pam_env with envfile={file}"),
+            _ => format!("/etc/pam.d/{service} has no pam_env"),
         }),
         None => Visibility::Perhaps(format!("/etc/pam.d/{service} cannot be read")),
     }

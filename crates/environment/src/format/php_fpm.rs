@@ -1,7 +1,7 @@
 //! Pools of php-fpm: `env[NAME] = value`. With `clear_env`, which is the default, a worker has nothing
 //! else.
 
-use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
@@ -82,7 +82,6 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
 /// # Errors
 /// When the value cannot be quoted, or there is no such pool.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     if edit.value.is_some_and(|v| v.starts_with('$') || v.contains(['"', '\\']) || v.contains("${"))
     {
         return Err("php-fpm would read that value differently: set it by hand".into());

@@ -1,9 +1,9 @@
 //! The `environment` file of a Debian PostgreSQL cluster, which pg_ctlcluster(1) reads: nothing else reaches the
 //! server. A line that it cannot read prevents the cluster from starting.
 
-use super::{Edit, FoundValue, bare, check, lines, put_line};
+use super::{Edit, FoundValue, bare, lines, put_line};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use needless_model::Confidence;
 
@@ -20,7 +20,6 @@ pub static POSTGRESQL: ConfigFormat = ConfigFormat {
         Channel::Postgresql { version, cluster } => vec![location(query, version, cluster)],
         _ => Vec::new(),
     },
-    lines: LineKind::Assignments,
     ..DEFAULT
 };
 
@@ -49,7 +48,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the value holds a quote, which that file cannot express.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['\'', '"', '\\'])) {
         return Err("PostgreSQL's environment file cannot hold a value with quotes".into());
     }

@@ -1,7 +1,8 @@
 //! Files that a POSIX shell sources: profile.d, /etc/default, /etc/conf.d, /etc/sysconfig, Apache's
 //! envvars, wrapper scripts. POSIX, Shell Command Language 2.
 
-use super::{Edit, FoundValue, NOTE, bare, check, lines, splice};
+use super::shell_flow::{Flow, LineRead, SimpleCommand};
+use super::{Edit, FoundValue, NOTE, Reach, lines, splice};
 use crate::error::EnvironmentError;
 
 /// The program that checks a script.
@@ -14,127 +15,84 @@ struct ShellLine {
     exported: bool,
     /// Whether it is at the start of its line, alone on it, with a value that no shell would compute.
     plain: bool,
+    reach: Reach,
 }
 
-fn entries(text: &str, variable: &str) -> Vec<ShellLine> {
-    let mut entries = Vec::new();
-    for (line, text) in command_lines(text) {
-        let start = text.trim_start();
-        let indented = start.len() < text.len();
+impl ShellLine {
+    /// Whether it may be replaced by another line.
+    fn is_own(&self) -> bool {
+        self.plain && self.reach == Reach::Yes
+    }
+}
+
+/// A file as its shell reads it.
+struct ShellFile<'v> {
+    entries: Vec<ShellLine>,
+    flow: Flow<'v>,
+}
+
+fn read<'v>(text: &str, variable: &'v str) -> ShellFile<'v> {
+    let (mut entries, mut flow) = (Vec::new(), Flow::new(variable));
+    for (line, text) in lines(text).into_iter().enumerate() {
+        // A carriage return is a part of the last word.
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let LineRead { reach, commands, single } = flow.line(text, super::number(line));
         // Commands after `;` or `&&` count too, but are not plain.
-        let (commands, _) = commands(start);
-        for command in &commands {
-            let plain = commands.len() == 1 && !indented;
-            if let Some(entry) = entry(command.trim(), variable, line, plain) {
-                entries.push(entry);
-            }
-        }
+        let plain = single && !text.starts_with([' ', '\t']);
+        let found = commands.iter().filter_map(|command| entry(command, variable, line, plain));
+        entries.extend(found.map(|entry| ShellLine { reach, ..entry }));
     }
-    entries
+    ShellFile { entries, flow }
 }
 
-/// The lines outside of here-documents, with their numbers from 0.
-fn command_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut here: Option<String> = None;
-    lines(text).into_iter().map(bare).enumerate().filter(move |(_, text)| {
-        if let Some(end) = &here {
-            if text.trim_start_matches('\t') == end {
-                here = None;
-            }
-            return false;
+/// What a command does to the variable; whether it is reached is not known here.
+fn entry(command: &SimpleCommand, variable: &str, line: usize, plain: bool) -> Option<ShellLine> {
+    let SimpleCommand { assigned, words, .. } = command;
+    let reach = Reach::Yes;
+    let plain = plain && !command.is_redirected();
+    let (exported, all) = match &words[..] {
+        // `TZ=UTC command` sets it for that command only.
+        [] => (false, &assigned[..]),
+        [name, all @ ..] if name == "export" => (true, all),
+        [name, all @ ..] if name == "unset" => {
+            let here = all.iter().any(|name| name == variable);
+            let plain = plain && assigned.is_empty();
+            return here.then_some(ShellLine { line, value: None, exported: true, plain, reach });
         }
-        here = heredoc(text);
-        true
-    })
-}
-
-/// The commands of a line, separated by `;`, `&` and `|` outside of quotes, and whether the last goes on in the next
-/// line.
-fn commands(line: &str) -> (Vec<&str>, bool) {
-    let (mut parts, mut from, mut quote, mut before) = (Vec::new(), 0, None, ' ');
-    let mut escaped = false;
-    for (at, c) in line.char_indices() {
-        match (quote, c) {
-            _ if escaped => escaped = false,
-            (None | Some('"'), '\\') => escaped = true,
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(q), c) if c == q => quote = None,
-            (None, '#') if before.is_ascii_whitespace() => break,
-            (None, ';' | '&' | '|') => {
-                parts.push(&line[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
-        before = c;
-    }
-    parts.push(&line[from..]);
-    (parts, quote.is_some() || escaped)
-}
-
-/// The first line, from 1, that ends inside a quote or with a backslash: the next line is not a command of its own.
-fn continued(text: &str) -> Option<usize> {
-    let goes_on = |(_, text): &(usize, &str)| commands(text).1;
-    command_lines(text).find(goes_on).map(|(line, _)| line + 1)
-}
-
-/// The word that ends the here-document which begins on this line.
-fn heredoc(line: &str) -> Option<String> {
-    if line.trim_start().starts_with('#') {
-        return None;
-    }
-    let (_, after) = line.split_once("<<")?;
-    let word = after.trim_start_matches(['-', ' ']);
-    let word = word.split([' ', ';', '>', '|', '&']).next()?.trim_matches(['"', '\'', '\\']);
-    (!word.is_empty() && !word.starts_with(['<', '(', '$'])).then(|| word.to_owned())
-}
-
-fn entry(command: &str, variable: &str, line: usize, plain: bool) -> Option<ShellLine> {
-    let (exported, words) = match command.strip_prefix("export") {
-        Some(rest) if rest.starts_with([' ', '\t']) => (true, rest.trim_start()),
-        _ => (false, command),
+        _ => return None,
     };
-    let unset = command.strip_prefix("unset ").map(str::trim);
-    if let Some(names) = unset {
-        let names = names.strip_prefix("-v").unwrap_or(names);
-        let here = names.split_ascii_whitespace().any(|name| name == variable);
-        return here.then_some(ShellLine { line, value: None, exported: true, plain });
-    }
-    if exported && !words.contains('=') {
-        let here = words.split_ascii_whitespace().any(|name| name == variable);
+    let value = |word: &String| Some(word.strip_prefix(variable)?.strip_prefix('=')?.to_owned());
+    match all.iter().rev().find_map(value) {
+        Some(value) => {
+            let (value, sure) = value_of(&value);
+            let plain =
+                plain && sure && all.len() == 1 && (words.is_empty() || assigned.is_empty());
+            Some(ShellLine { line, value: Some(value), exported, plain, reach })
+        }
         // Its value was set earlier.
-        return here.then_some(ShellLine {
+        None => (exported && all.iter().any(|name| name == variable)).then_some(ShellLine {
             line,
             value: Some(String::new()),
             exported,
             plain: false,
-        });
+            reach,
+        }),
     }
-    let value = words.strip_prefix(variable)?.strip_prefix('=')?;
-    let (value, sure, rest) = value_of(value);
-    let rest = rest.trim();
-    // `TZ=UTC command` sets it for that command only.
-    if !exported && !rest.is_empty() && !rest.starts_with('#') {
-        return None;
-    }
-    let plain = plain && sure && (rest.is_empty() || rest.starts_with('#'));
-    Some(ShellLine { line, value: Some(value), exported, plain })
 }
 
-/// A word's value, whether it is literal, and what follows.
-fn value_of(text: &str) -> (String, bool, &str) {
+/// A word's value, and whether it is literal.
+fn value_of(text: &str) -> (String, bool) {
     let (mut value, mut sure, mut quote) = (String::new(), true, None);
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
         match (quote, c) {
-            (None, c) if c.is_ascii_whitespace() => return (value, sure, &text[at..]),
             (None, '\'' | '"') => quote = Some(c),
             (Some(q), c) if c == q => quote = None,
             (Some('\''), c) => value.push(c),
-            (None, '\\') => value.extend(chars.next().map(|(_, c)| c)),
+            (None, '\\') => value.extend(chars.next()),
             (Some(_), '\\') => match chars.next() {
-                Some((_, c @ ('"' | '\\' | '$' | '`'))) => value.push(c),
-                Some((_, c)) => value.extend(['\\', c]),
+                Some(c @ ('"' | '\\' | '$' | '`')) => value.push(c),
+                Some(c) => value.extend(['\\', c]),
                 None => sure = false,
             },
             (_, c) => {
@@ -144,20 +102,47 @@ fn value_of(text: &str) -> (String, bool, &str) {
             }
         }
     }
-    (value, sure && quote.is_none(), "")
+    (value, sure && quote.is_none())
+}
+
+/// Refuses a file with a line whose effect is not certain: it may change the variable, or keep a new line from doing so.
+pub(crate) fn check_simple(text: &str, variable: &str) -> Result<(), EnvironmentError> {
+    refuse_doubt(&read(text, variable).flow, variable)
+}
+
+fn refuse_doubt(flow: &Flow<'_>, variable: &str) -> Result<(), EnvironmentError> {
+    if let Some(line) = flow.continues {
+        return Err(format!(
+            "line {line} goes on in the next one (a quote or a backslash): where a line of it can be changed is not \
+             certain, so change it by hand"
+        )
+        .into());
+    }
+    let Some((line, what)) = flow.doubt() else { return Ok(()) };
+    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+    let which = if line == 0 { "it".to_owned() } else { format!("line {line}") };
+    Err(format!(
+        "{which} is not simple enough{what} to be certain that a change has an effect: set {variable} by hand, and look"
+    )
+    .into())
 }
 
 /// Where `text` sets `variable` for the programs it starts; the last counts.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let all = entries(text, variable);
-    let exports = all.iter().any(|entry| entry.exported && entry.value.is_some());
-    // A line inside a quote looks like a command.
-    let sure = continued(text).is_none();
+    assignments(text, variable, false)
+}
+
+/// The same; `exported`: the variable is exported already, and a plain assignment changes it for programs.
+pub(crate) fn assignments(text: &str, variable: &str, exported: bool) -> Vec<FoundValue> {
+    let ShellFile { entries: all, flow } = read(text, variable);
+    let exports = exported || all.iter().any(|entry| entry.exported && entry.value.is_some());
+    let sure = flow.doubt().is_none();
     let mut found = Vec::new();
     for entry in all {
         match entry.value {
             None => found.push(FoundValue {
                 certain: sure && entry.plain,
+                reach: entry.reach,
                 ..FoundValue::removed(entry.line)
             }),
             Some(value) if value.is_empty() && entry.exported && !entry.plain => {}
@@ -166,20 +151,94 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
             Some(value) => {
                 found.push(FoundValue {
                     certain: sure && entry.plain,
+                    reach: entry.reach,
                     ..FoundValue::set(entry.line, value)
                 });
             }
         }
     }
+    // The last of those that are reached counts.
+    found.sort_by_key(|found| !matches!(found.reach, Reach::No { .. }));
     found
 }
 
 /// Where `variable` is set without being exported, which is a trap.
 pub(crate) fn unexported(text: &str, variable: &str) -> Option<u32> {
-    let all = entries(text, variable);
+    let all = read(text, variable).entries;
     let exports = all.iter().any(|entry| entry.exported);
     let set = all.iter().rfind(|entry| entry.value.is_some())?;
     (!exports).then(|| FoundValue::removed(set.line).line)
+}
+
+/// Names of shells whose scripts are understood.
+pub(crate) const NAMES: [&str; 6] = ["sh", "dash", "bash", "ash", "ksh", "zsh"];
+
+/// A command of a script that others follow.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ShellCommand {
+    /// `. FILE`
+    Source(String),
+    /// `VARIABLE=VALUE` before the words of the command that the script becomes.
+    Assign(String),
+    /// The words of `exec`, or of the last command.
+    Becomes(Vec<String>),
+}
+
+/// The files that `text` sources, and the commands that it becomes, with their lines from 1. Variables that the script
+/// sets to a plain text before are expanded in names of files.
+pub(crate) fn commands_of(text: &str, variable: &str) -> Vec<(u32, ShellCommand)> {
+    let (mut found, mut last) = (Vec::new(), None);
+    let mut known: Vec<(String, String)> = Vec::new();
+    let mut flow = Flow::new(variable);
+    let plain = |word: &String| value_of(word).0;
+    for (at, text) in lines(text).into_iter().enumerate() {
+        let line = super::number(at);
+        for command in flow.line(text.strip_suffix('\n').unwrap_or(text), line).commands {
+            let pairs = command.assigned.iter().filter_map(|word| word.split_once('='));
+            let pairs: Vec<(String, String)> = pairs
+                .map(|(name, value)| (name.to_owned(), expanded(&value_of(value).0, &known)))
+                .collect();
+            let words: Vec<String> = command.words.iter().map(plain).collect();
+            match words.first().map(String::as_str) {
+                None => known.extend(pairs),
+                Some("." | "source") => {
+                    let file = expanded(words.get(1).map_or("", String::as_str), &known);
+                    if file.starts_with('/') && !file.contains('$') {
+                        found.push((line, ShellCommand::Source(file)));
+                    }
+                }
+                Some(first) => {
+                    let value = pairs.into_iter().rev().find(|(name, _)| name == variable);
+                    let value = value.map(|(_, value)| (line, ShellCommand::Assign(value)));
+                    let exec = first == "exec";
+                    let becomes = ShellCommand::Becomes(words[usize::from(exec)..].to_vec());
+                    let all = value.into_iter().chain([(line, becomes)]);
+                    if exec {
+                        found.extend(all);
+                        last = None;
+                    } else {
+                        last = Some(all);
+                    }
+                }
+            }
+        }
+    }
+    found.extend(last.into_iter().flatten());
+    found
+}
+
+/// `$NAME` and `${NAME}` with the values that are known.
+fn expanded(text: &str, known: &[(String, String)]) -> String {
+    known.iter().rev().fold(text.to_owned(), |text, (name, value)| {
+        let braced = text.replace(&format!("${{{name}}}"), value);
+        let plain = format!("${name}");
+        let goes_on =
+            |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        match braced.find(&plain) {
+            Some(at) if !goes_on(&braced[at + plain.len()..]) => braced.replacen(&plain, value, 1),
+            _ => braced,
+        }
+    })
 }
 
 /// Sets it where the last plain setting is, if that is the last line about the variable, else at the end.
@@ -187,33 +246,44 @@ pub(crate) fn unexported(text: &str, variable: &str) -> Option<u32> {
 /// # Errors
 /// When the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
-    if let Some(line) = continued(text) {
-        return Err(format!(
-            "line {line} goes on in the next one (a quote or a backslash): where a line of it can be changed is not \
-             certain, so change it by hand"
-        )
-        .into());
-    }
-    let all = entries(text, edit.variable);
+    let ShellFile { entries: mut all, flow } = read(text, edit.variable);
+    refuse_doubt(&flow, edit.variable)?;
+    // What is never reached changes nothing, and stays.
+    all.retain(|entry| !matches!(entry.reach, Reach::No { .. }));
     let Some(value) = edit.value else {
-        let plain = all.iter().all(|entry| entry.plain);
+        let sets = |entry: &ShellLine| entry.value.is_some();
+        let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|entry| entry.is_own());
+        let removed_last = all.last().is_some_and(|last| last.is_own() && !sets(last));
+        if removed_last && others.iter().any(|entry| sets(entry)) {
+            return Ok(text.to_owned());
+        }
         let mut out = text.to_owned();
-        for entry in all.iter().rev().filter(|entry| entry.plain) {
+        for entry in own.iter().rev() {
             out = splice(&out, entry.line, entry.line + 1, &[]);
         }
-        if !plain && all.last().is_some_and(|entry| entry.value.is_some()) {
-            let at = lines(&out).len();
-            out = splice(&out, at, at, &[NOTE.into(), format!("unset {}", edit.variable)]);
-        }
-        return Ok(out);
+        return match others.iter().any(|entry| sets(entry)) {
+            true => at_end(&out, edit, format!("unset {}", edit.variable)),
+            false => Ok(out),
+        };
     };
     let line = format!("export {}={}", edit.variable, word(value));
-    let at = lines(text).len();
-    Ok(match all.last() {
-        Some(last) if last.plain => splice(text, last.line, last.line + 1, &[line]),
-        _ => splice(text, at, at, &[NOTE.into(), line]),
-    })
+    match all.last() {
+        Some(last) if last.is_own() => Ok(splice(text, last.line, last.line + 1, &[line])),
+        _ => at_end(text, edit, line),
+    }
+}
+
+/// The text with a line added at its end.
+fn at_end(text: &str, edit: &Edit<'_>, line: String) -> Result<String, EnvironmentError> {
+    let here = read(text, edit.variable).flow.here();
+    let Some(doubt) = here.doubt() else {
+        let at = lines(text).len();
+        return Ok(splice(text, at, at, &[NOTE.to_owned(), line]));
+    };
+    let sure = matches!(here, Reach::No { .. });
+    let has = if sure { "would have" } else { "may have" };
+    let why = format!("a line at its end {has} no effect ({doubt}): put it further up by hand");
+    Err(why.into())
 }
 
 /// A value as one word of a shell.
@@ -250,6 +320,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_script_sources_and_becomes() {
+        let text = "#!/bin/sh\nNAME=x\nDIR=/etc/default\n[ -r $DIR/$NAME ] && . $DIR/$NAME\n\
+                    if [ -f /a ]; then . /a; fi\n. $OTHER/b\nTZ=UTC exec env -u A \"p q\" # c\n";
+        let becomes = |words: &[&str]| {
+            ShellCommand::Becomes(words.iter().map(|word| (*word).to_owned()).collect())
+        };
+        let expected = [
+            (4, ShellCommand::Source("/etc/default/x".into())),
+            (5, ShellCommand::Source("/a".into())),
+            (7, ShellCommand::Assign("UTC".into())),
+            (7, becomes(&["env", "-u", "A", "p q"])),
+        ];
+        assert_eq!(commands_of(text, "TZ"), expected);
+        assert_eq!(commands_of("a b\nc", "TZ"), [(2, becomes(&["c"]))]);
+    }
+
+    #[test]
     fn a_file_whose_lines_go_on_is_refused() {
         for (text, line) in [
             ("X='a\nexport TZ=inner\nb'\n", Some(1)),
@@ -258,7 +345,7 @@ mod tests {
             ("echo 'a' \"b'\" \\' # it's\n", None),
             ("cat <<EOF\nit's\nEOF\nexport TZ=UTC\n", None),
         ] {
-            assert_eq!(continued(text), line, "{text}");
+            assert_eq!(read(text, "TZ").flow.continues, line, "{text}");
             let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
             assert_eq!(put(text, &edit).is_err(), line.is_some(), "{text}");
             let certain = find(text, "TZ", None).iter().any(|found| found.certain);

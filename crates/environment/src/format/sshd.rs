@@ -2,7 +2,7 @@
 //! directives about the environment.
 
 use super::environment_d;
-use super::{Edit, FoundValue, NOTE, check, lines, splice};
+use super::{Edit, FoundValue, NOTE, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{
     CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
@@ -10,7 +10,7 @@ use crate::config_format::{
 use crate::error::EnvironmentError;
 use crate::running::sshd_will_use;
 use crate::sources::Sources;
-use crate::sshd_config::{Pairs, SshdConfig, SshdDirective, directives};
+use crate::sshd_config::{SetEnvPairs, SshdConfig, SshdDirective, directives};
 use needless_model::{Confidence, Visibility};
 
 /// sshd's configuration.
@@ -24,6 +24,11 @@ pub static SSHD: ConfigFormat = ConfigFormat {
     check_style: CheckStyle::Lines,
     find,
     put,
+    elsewhere: |text, _| {
+        let words = |line: &str| line.split_whitespace().next().map(str::to_ascii_lowercase);
+        let at = text.lines().position(|line| words(line).as_deref() == Some("include"))?;
+        Some((super::number(at), "Include"))
+    },
     is_file: |path, _| {
         path.name() == "sshd_config" || (path.below("/sshd_config.d/") && path.ends(".conf"))
     },
@@ -40,7 +45,7 @@ pub static SSHD: ConfigFormat = ConfigFormat {
 };
 
 /// The `SetEnv` line that counts for every session, from 0, with its variables; and where the first `Match` begins.
-fn first(text: &str) -> (Option<(usize, Pairs)>, Option<usize>) {
+fn first(text: &str) -> (Option<(usize, SetEnvPairs)>, Option<usize>) {
     let mut first = None;
     for (at, said) in directives(text) {
         match said {
@@ -66,7 +71,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let (found, end) = first(text);
     let (at, is, mut pairs) = match found {
         Some((at, pairs)) => (at, true, pairs),
@@ -106,12 +110,41 @@ fn scan(sources: &mut Sources<'_>) {
     sources.unread.extend(config.unread.iter().cloned());
     let Some(home) = &sources.home else { return };
     let file = format!("{home}/.ssh/environment");
-    let reaches = match (ours, config.reads_user_file()) {
+    let keys = ["authorized_keys", "authorized_keys2"].map(|name| format!("{home}/.ssh/{name}"));
+    let reaches = match (ours, config.reads_user_file(sources.variable)) {
         (true, true) => Visibility::Perhaps("if PAM and SetEnv do not set it".into()),
         (true, false) => Visibility::No("sshd does not read it (PermitUserEnvironment)".into()),
         (false, _) => Visibility::No("only for sessions of sshd".into()),
     };
-    sources.file(&file, environment_d::find, None, reaches);
+    sources.file(&file, environment_d::find, None, reaches.clone());
+    let reaches = match reaches {
+        Visibility::Perhaps(why) => Visibility::Perhaps(format!(
+            "if the session was opened with that key, and {}",
+            &why[3..]
+        )),
+        other => other,
+    };
+    for file in keys {
+        sources.file(&file, in_keys, None, reaches.clone());
+    }
+}
+
+/// Where the options of the keys in `text` (authorized_keys of sshd(8)) set `variable`: `environment="NAME=VALUE"`.
+fn in_keys(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let mut found = Vec::new();
+    for (at, line) in lines(text).into_iter().enumerate() {
+        let mut rest = line.trim_start();
+        if rest.starts_with('#') {
+            continue;
+        }
+        while let Some((_, after)) = rest.split_once("environment=\"") {
+            let Some((pair, behind)) = after.split_once('"') else { break };
+            let value = pair.strip_prefix(variable).and_then(|value| value.strip_prefix('='));
+            found.extend(value.map(|value| FoundValue::set(at, value)));
+            rest = behind;
+        }
+    }
+    found
 }
 
 /// sshd's own configuration. It is the only place that helps where sshd sets the variable itself or does not use PAM;
@@ -152,6 +185,13 @@ mod tests {
         let new = put("Port 22\nMatch all\n", &edit).unwrap();
         assert_eq!(new, format!("Port 22\n{NOTE}\nSetEnv TZ=UTC\nMatch all\n"));
         assert_eq!(put("SetEnv TZ=a\n", &Edit { value: None, ..edit }).unwrap(), "");
+    }
+
+    #[test]
+    fn variables_of_keys() {
+        let text = "# environment=\"TZ=no\"\nno-pty,environment=\"A=1\",environment=\"TZ=Europe/Rome\" ssh-ed25519 AAAA\n";
+        assert_eq!(in_keys(text, "TZ", None), [FoundValue::set(1, "Europe/Rome")]);
+        assert_eq!(in_keys(text, "T", None), []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `env_keep`.
 
 use super::pam_env;
-use super::{Edit, FoundValue, bare, check, check_name, lines, splice};
+use super::{Edit, FoundValue, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::disk::{Disk, FileAttributes};
@@ -151,8 +151,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the name or the value is invalid.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
-    check_name(edit.variable)?;
     let line = |how: char| format!("Defaults env_keep {how}= \"{}\"", edit.variable);
     let (line, other) = match edit.value {
         Some(_) => (line('+'), line('-')),
@@ -184,6 +182,10 @@ fn scan(sources: &mut Sources<'_>) {
     let sudo = matches!(sources.channel, Channel::Sudo { .. });
     let only_sudo = || Visibility::No("only for what sudo starts".into());
     for file in files(sources.root).into_iter().filter(|file| !file.contains("/.")) {
+        // Only what sudo starts depends on them.
+        if !sudo && sources.root.read(&file).is_err() {
+            continue;
+        }
         let Some(text) = sources.text(&file) else { continue };
         for found in find(&text, sources.variable, None) {
             let list = found.value.unwrap_or_else(|| "a list, taken out of it".into());

@@ -1,7 +1,7 @@
 //! supervisord's configuration: `environment=` of `[program:x]` and `[supervisord]`:
 //! <https://supervisord.org/configuration.html>.
 
-use super::{Edit, FoundValue, bare, check, lines, splice};
+use super::{Edit, FoundValue, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -17,6 +17,7 @@ pub static SUPERVISORD: ConfigFormat = ConfigFormat {
     effect: "supervisorctl reread, then supervisorctl update (a restart keeps the old environment)",
     find,
     put,
+    elsewhere,
     is_file: |path, _| path.below("/supervisor/") || path.name() == "supervisord.conf",
     scan,
     locate: |query| match query.channel {
@@ -68,7 +69,8 @@ fn entry(all: &[&str], from: usize, to: usize) -> Option<EnvironmentKey> {
             value.push_str(cut(more.trim()));
             at += 1;
         }
-        if key.trim() == "environment" {
+        // Python's configparser ignores the case of keys.
+        if key.trim().eq_ignore_ascii_case("environment") {
             let (pairs, whole) = pairs(&value);
             found = Some(EnvironmentKey { from: start, to: at, pairs, whole });
         }
@@ -124,12 +126,21 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
     .collect()
 }
 
+/// The file may include others, and may be included by another one: all programs get what `[supervisord]` sets.
+fn elsewhere(text: &str, _part: Option<&str>) -> Option<(u32, &'static str)> {
+    let at = |wanted| text.lines().position(|line| section(line) == Some(wanted));
+    match (at("include"), at("supervisord")) {
+        (Some(line), _) => Some((super::number(line), "include")),
+        (None, Some(_)) => None,
+        (None, None) => Some((1, "supervisord.conf, which includes this file")),
+    }
+}
+
 /// Rewrites the key `environment=` of the program.
 ///
 /// # Errors
 /// When there is no such program, the value cannot be quoted, or the existing line is not understood.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     if edit.value.is_some_and(|value| value.contains(['"', ';']) || value.contains("%(")) {
         return Err("supervisord cannot hold a value with double quotes, ; or %( in it".into());
     }
@@ -233,6 +244,19 @@ fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_in_any_case() {
+        for key in ["Environment:", "ENVIRONMENT =", "environment :", "Environment="] {
+            let text = format!("[program:web]\n{key} A=1,TZ=\"UTC\"\ncommand=x\n");
+            let value = find(&text, "TZ", Some("web")).pop().and_then(|found| found.value);
+            assert_eq!(value.as_deref(), Some("UTC"), "{key}");
+            let edit = Edit { variable: "TZ", value: Some("Asia/Tokyo"), part: Some("web") };
+            let new = put(&text, &edit).unwrap();
+            let only = "[program:web]\nenvironment=A=\"1\",TZ=\"Asia/Tokyo\"\ncommand=x\n";
+            assert_eq!(new, only, "{key}");
+        }
+    }
 
     #[test]
     fn pairs_over_lines_with_comments() {

@@ -1,7 +1,7 @@
 //! Unit files and drop-ins of systemd, and `DefaultEnvironment=` of system.conf: systemd.exec(5),
 //! systemd.syntax(7).
 
-use super::{Edit, FoundValue, bare, check};
+use super::{Edit, FoundValue, bare};
 use crate::error::EnvironmentError;
 
 /// A directive about the environment, or another one that matters for it.
@@ -107,7 +107,7 @@ fn joined(text: &str) -> Vec<(usize, String)> {
 
 /// The words of a value: quotes around a whole word or a part of one, C escapes, `%%`. `None` where a quote is not
 /// closed.
-fn words(value: &str) -> Option<Vec<String>> {
+pub(crate) fn words(value: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
     let mut quote = None;
@@ -202,7 +202,6 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the value holds control characters.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let line = match edit.value {
         Some(value) => assignment(edit.variable, value),
         None => format!("UnsetEnvironment={}", edit.variable),

@@ -1,13 +1,16 @@
 //! Units of systemd, of the system and of users, and the files that their `EnvironmentFile=` names.
 
+use super::init_script::DEFAULTS;
+use super::wrapper::WRAPPER;
 use super::{environment_file, systemd};
 use crate::channel::{Channel, Started};
 use crate::config_format::{
     CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
 };
 use crate::running::{systemd_runs, unit_will_use};
-use crate::sources::home;
+use crate::sources::User;
 use crate::unit::{self, SettingKind, Unit};
+use crate::way::{How, Way};
 use needless_model::Confidence;
 
 /// A drop-in of a system unit.
@@ -114,6 +117,21 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
     if let Some(why) = removed(&unit) {
         return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
     }
+    if let Some(location) = on_the_way(query, &unit, name) {
+        return location.restart(&restart);
+    }
+    let passed = query.process().and_then(|process| process.initial.text());
+    let given = unit.effective().and_then(|setting| setting.value.as_deref());
+    let (confidence, why) = if confidence == Medium && passed.is_some() && passed == given {
+        (
+            High,
+            format!("{name} sets the value that the process has: what is in between passes it on"),
+        )
+    } else if confidence == High && !unit.unread.is_empty() {
+        (Medium, format!("{why}; but a file of it that may be stronger could not be read"))
+    } else {
+        (confidence, why)
+    };
     let file = format!("/etc/systemd/system/{name}.d{DROP_IN}");
     let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(&restart);
     let value = query.process().and_then(|process| process.initial.text());
@@ -130,8 +148,8 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
 
 fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLocation> {
     use Confidence::{High, Low, Medium};
-    let home = home(query.root, uid)?;
-    let unit = unit::read(query.root, name, query.variable, Some(&home));
+    let user = User::of(query.root, uid)?;
+    let unit = unit::read(query.root, name, query.variable, Some(&user));
     let restart = ["systemctl", "--user", "restart", name];
     let direct = query.process().is_some_and(|process| {
         process.marks.get("SYSTEMD_EXEC_PID") == Some(&process.own_pid.to_string())
@@ -148,8 +166,56 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     if let Some(why) = removed(&unit) {
         return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
     }
-    let file = format!("{home}/.config/systemd/user/{name}.d{DROP_IN}");
+    let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
     Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
+}
+
+/// The place where the unit's command line or a script of it sets or removes the variable, after systemd.
+fn on_the_way(query: &LocationQuery<'_>, unit: &Unit, name: &str) -> Option<ConfigLocation> {
+    use Confidence::{High, Low, Medium};
+    let way = Way::of_unit(query.root, query.variable, unit);
+    let plain =
+        |file: &str| ["/etc/default/", "/etc/sysconfig/"].iter().any(|dir| file.starts_with(dir));
+    let Some(last) = way.last() else {
+        let (file, _) = way.unexported.last().filter(|(file, _)| plain(file))?;
+        let why =
+            format!("a script that {name} starts sources it, and there it is set without `export`");
+        return Some(ConfigLocation::new(&DEFAULTS, file.clone(), why, High));
+    };
+    if query
+        .process()
+        .is_some_and(|me| me.initial.is_known() && me.initial.text() != last.value.as_deref())
+    {
+        return None;
+    }
+    let does = if last.value.is_some() { "sets" } else { "removes" };
+    let confidence = if last.sure { High } else { Medium };
+    let file = last.file.clone();
+    Some(match last.how {
+        How::Sourced if plain(&file) => {
+            let why = format!("the script that {name} starts sources it, after systemd");
+            ConfigLocation::new(&DEFAULTS, file, why, confidence)
+        }
+        How::Script => {
+            let why = format!(
+                "{name} starts this script, and its line {} {does} it, after systemd",
+                last.line
+            );
+            ConfigLocation::new(&WRAPPER, file, why, confidence)
+        }
+        How::Sourced | How::Words(_) => {
+            let what = if let How::Words(words) = last.how {
+                format!(" (`{words}`)")
+            } else {
+                String::new()
+            };
+            let why = format!(
+                "{file}:{} {does} it{what}, after systemd: change it there by hand",
+                last.line
+            );
+            ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low)
+        }
+    })
 }
 
 /// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.

@@ -1,9 +1,9 @@
 //! A wrapper script, the last resort: a shell script that sets variables and then becomes the program.
 
 use super::envdir::env_dir;
-use super::{Edit, FoundValue, bare, check, lines, shell, splice};
+use super::{Edit, FoundValue, Reach, bare, lines, shell, splice};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LineKind, LocationQuery};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use needless_model::Confidence;
 
@@ -20,15 +20,26 @@ pub static WRAPPER: ConfigFormat = ConfigFormat {
     locate,
     last_resort: true,
     mode: 0o755,
-    lines: LineKind::Script,
     ..DEFAULT
 };
 
 /// Where the script sets `variable` before it executes the program.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let end = exec_line(text).unwrap_or(usize::MAX);
-    let all = shell::find(text, variable, None);
-    all.into_iter().filter(|found| (found.line as usize) <= end).collect()
+    before_exec(text, |before| shell::find(before, variable, None))
+}
+
+/// What `find` finds in the lines before the script becomes the program.
+pub(crate) fn before_exec(text: &str, find: impl Fn(&str) -> Vec<FoundValue>) -> Vec<FoundValue> {
+    let end = exec_line(text);
+    let before = lines(text)[..end.unwrap_or(lines(text).len())].concat();
+    // What ends the script before a line ends it before the program starts, too. A shell that is not sourced may go
+    // on after `return`.
+    let reach = |found: &FoundValue| match found.reach {
+        Reach::Perhaps { .. } if end.is_some() => Reach::Yes,
+        Reach::No { line, verb: verb @ "returns" } => Reach::Perhaps { line, verb },
+        other => other,
+    };
+    find(&before).into_iter().map(|found| FoundValue { reach: reach(&found), ..found }).collect()
 }
 
 /// The line with which the script becomes the program. `exec 2>&1` only redirects.
@@ -49,7 +60,6 @@ fn exec_line(text: &str) -> Option<usize> {
 /// # Errors
 /// When no line begins with `exec `, or the program for a new script is not given.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    check(edit)?;
     let fresh = match (text.is_empty(), edit.part) {
         (true, Some(program)) if program.starts_with('/') => {
             format!("#!/bin/sh\n{}\nexec {} \"$@\"\n", super::NOTE, shell::word(program))
@@ -62,18 +72,38 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     };
     let all = lines(&fresh);
     let (head, tail) = (all[..at].concat(), all[at..].concat());
-    let last = find(&head, edit.variable, None).pop();
+    shell::check_simple(&head, edit.variable)?;
+    if let Some(why) = changes_it_again(all[at], edit.variable) {
+        return Err(format!("line {} {why}: change that line by hand", at + 1).into());
+    }
+    let last = find(&fresh, edit.variable, None).pop();
     let line = match edit.value {
         Some(value) => format!("export {}={}", edit.variable, shell::word(value)),
         None => format!("unset {}", edit.variable),
     };
     Ok(match last {
-        Some(last) if last.certain => {
+        Some(last) if last.is_sure() => {
             let at = last.line as usize - 1;
             splice(&head, at, at + 1, &[line]) + &tail
         }
         _ => splice(&head, at, at, &[line]) + &tail,
     })
+}
+
+/// How the line that starts the program changes the environment once more.
+fn changes_it_again(exec: &str, variable: &str) -> Option<String> {
+    let words: Vec<&str> = exec.split_whitespace().skip(1).collect();
+    let program = words.first()?.rsplit('/').next()?;
+    let names = |word: &&str| {
+        word.strip_prefix(variable).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    if program.starts_with('-') || program == "env" && words.get(1)?.starts_with('-') {
+        Some(format!("starts the program with options that may take {variable} away"))
+    } else if matches!(program, "sudo" | "su" | "doas" | "runuser" | "systemd-run") {
+        Some(format!("starts it through {program}, which chooses the environment itself"))
+    } else {
+        words.iter().any(names).then(|| format!("gives it another {variable}"))
+    }
 }
 
 fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
@@ -115,6 +145,25 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the line that starts the program says counts, not what stands above it.
+    #[test]
+    fn the_last_line_may_have_the_last_word() {
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+        for (exec, says) in [
+            ("exec env TZ=Asia/Tokyo prog", "another TZ"),
+            ("exec env -i prog", "options"),
+            ("exec /usr/bin/env -u TZ prog", "options"),
+            ("exec -c prog", "options"),
+            ("exec sudo -u app prog", "through sudo"),
+        ] {
+            let why = put(&format!("#!/bin/sh\nA=1\n{exec}\n"), &edit).unwrap_err().to_string();
+            assert!(why.starts_with("line 3 ") && why.contains(says), "{why}");
+        }
+        for exec in ["exec prog -x \"$TZ\"", "exec env MYTZ=1 prog"] {
+            assert!(put(&format!("#!/bin/sh\n{exec}\n"), &edit).is_ok(), "{exec}");
+        }
+    }
 
     #[test]
     fn a_redirection_is_not_the_end() {

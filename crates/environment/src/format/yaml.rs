@@ -55,6 +55,11 @@ pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
             rest = after;
         }
         let rest = comment_cut(rest);
+        if rest.starts_with("? ") || rest == "?" {
+            return Err(
+                format!("line {}: keys with a question mark are not understood", at + 1).into()
+            );
+        }
         let text = rest.starts_with(['"', '\'']);
         let value = if text { "" } else { rest.split_once(": ").map_or(rest, |(_, v)| v.trim()) };
         if value.starts_with(['&', '*']) || rest.starts_with("<<:") {
@@ -133,4 +138,23 @@ pub(super) fn children<'a, 'b>(all: &'b [YamlLine<'a>], of: usize) -> &'b [YamlL
         line.indent < column || (line.indent == column && !list_of_it)
     });
     &rest[..end.unwrap_or(rest.len())]
+}
+
+/// The one of `all` that is called `part`, or the only one. `what` they are stands in the error.
+pub(super) fn choose<'a, T>(
+    what: &str,
+    all: &'a [T],
+    name: impl Fn(&T) -> &str,
+    part: Option<&str>,
+) -> Result<&'a T, EnvironmentError> {
+    let names = || all.iter().map(&name).collect::<Vec<_>>().join(", ");
+    match (part, all) {
+        (Some(part), all) => all
+            .iter()
+            .find(|one| name(one) == part)
+            .ok_or_else(|| format!("there is no {what} {part}; there are: {}", names()).into()),
+        (None, [one]) => Ok(one),
+        (None, []) => Err(format!("no {what} in it is understood").into()),
+        (None, _) => Err(format!("name one of its {what}s with --part: {}", names()).into()),
+    }
 }

@@ -1,11 +1,20 @@
 //! Reads the journal's files. An entry decides which files root writes, and with which bytes: one that another user
 //! could have put there is not trusted.
 
-use super::{ChangeState, JournalEntry, Meta, VERSION};
+use super::{ChangeState, Entries, JournalEntry, Meta, VERSION};
+use crate::disk::LARGEST_LOCALE;
 use crate::error::EnvironmentError;
+use crate::others_write::open_regular;
+use needless_model::{parser_message, shorten};
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// The longest path, with the zero byte at its end (limits.h).
+const PATH_MAX: usize = 4096;
+/// The largest list of files that is read, bytes: needless writes far smaller ones.
+const LARGEST_META: u64 = 16 << 20;
 
 /// The directory of entries.
 #[derive(Debug)]
@@ -27,9 +36,16 @@ impl Store {
         Ok(Store { dir })
     }
 
-    /// Every change, oldest first.
-    pub(super) fn entries(&self) -> Result<Vec<JournalEntry>, EnvironmentError> {
-        self.ids()?.into_iter().map(|id| self.entry(id)).collect()
+    /// Every change, oldest first. One that cannot be read does not block the others.
+    pub(super) fn entries(&self) -> Result<Entries, EnvironmentError> {
+        let mut all = Entries::default();
+        for id in self.ids()? {
+            match self.entry(id) {
+                Ok(entry) => all.readable.push(entry),
+                Err(why) => all.unreadable.push((id, why)),
+            }
+        }
+        Ok(all)
     }
 
     pub(super) fn entry(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
@@ -46,8 +62,23 @@ impl Store {
         } else {
             ChangeState::Begun
         };
+        let announced = match state {
+            ChangeState::Applied => has("announced"),
+            ChangeState::Undone | ChangeState::RolledBack => has("announced-undone"),
+            ChangeState::Begun | ChangeState::Undoing => true,
+        } || meta.after.is_empty();
         let paths = meta.files.into_iter().map(|file| file.path).collect();
-        Ok(JournalEntry { id, what: meta.what, after: meta.after, state, paths })
+        // A value may be long.
+        let what = shorten(&meta.what, 400, 200).into_owned();
+        Ok(JournalEntry {
+            id,
+            what,
+            after: meta.after,
+            state,
+            announced,
+            paths,
+            expected: meta.expected,
+        })
     }
 
     pub(super) fn has(&self, id: u32, marker: &str) -> bool {
@@ -60,7 +91,7 @@ impl Store {
 
     /// A later change of the same file that is in effect.
     pub(super) fn later(&self, id: u32, path: &str) -> Result<Option<u32>, EnvironmentError> {
-        let all = self.entries()?;
+        let all = self.entries()?.readable;
         let later = all.iter().filter(|entry| entry.id > id && entry.state == ChangeState::Applied);
         Ok(later.filter(|entry| entry.paths.iter().any(|p| p == path)).map(|e| e.id).next_back())
     }
@@ -68,20 +99,24 @@ impl Store {
     pub(super) fn meta(&self, id: u32) -> Result<Meta, EnvironmentError> {
         let file = self.folder(id).join("meta.json");
         let failed = |error: String| EnvironmentError::from(format!("{}: {error}", file.display()));
-        // ExistingFile anything of it is read.
+        // Before anything in it is read.
         if let Ok(inside) = fs::read_dir(self.folder(id)) {
             let mut all =
                 std::iter::once(self.folder(id)).chain(inside.flatten().map(|one| one.path()));
             all.try_for_each(|path| ours(&path))
                 .map_err(|why| format!("change {id} is not trusted: {why}"))?;
         }
-        let text = fs::read(&file).map_err(|error| match error.kind() {
+        let text = read_regular(&file, LARGEST_META).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => format!("there is no change {id}").into(),
             _ => failed(error.to_string()),
         })?;
-        let meta: Meta =
-            serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
+        let meta: Meta = serde_json::from_slice(&text)
+            .map_err(|error| failed(parser_message(&error.to_string()).into_owned()))?;
         match meta.version {
+            // The kernel takes no longer path, so needless has written none.
+            VERSION if meta.files.iter().any(|file| file.path.len() >= PATH_MAX) => {
+                Err(failed("a path in it is too long".into()))
+            }
             VERSION => Ok(meta),
             other => Err(failed(format!("written by another needless (version {other})"))),
         }
@@ -93,10 +128,11 @@ impl Store {
         at: usize,
         name: &str,
     ) -> Result<Option<Vec<u8>>, EnvironmentError> {
-        match fs::read(self.folder(id).join(format!("{at}.{name}"))) {
+        let path = self.folder(id).join(format!("{at}.{name}"));
+        match read_regular(&path, LARGEST_LOCALE) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(super::failed(&path, &error)),
         }
     }
 
@@ -127,6 +163,16 @@ impl Store {
     pub(super) fn failed(&self, error: &std::io::Error) -> EnvironmentError {
         super::failed(&self.dir, error)
     }
+}
+
+fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!("too large: more than {} MiB, which needless never writes", most >> 20);
+        return Err(std::io::Error::other(why));
+    }
+    Ok(bytes)
 }
 
 fn me() -> u32 {

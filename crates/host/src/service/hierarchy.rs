@@ -165,7 +165,7 @@ fn add_processes(dir: &Path, pids: &mut Vec<u32>, elsewhere: &mut usize) -> io::
 
 fn process_of_thread(tid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+    crate::status_numbers(&status, "Tgid:").next()
 }
 
 /// Calls `visit` with every directory below `dir` and its inode number, those above before those

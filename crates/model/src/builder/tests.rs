@@ -86,3 +86,23 @@ fn assumed_answers_are_counted_as_such() {
     assert_eq!((profile.rows[0].count, profile.rows[0].assumed), (2, 1));
     assert_eq!(profile.rows[0].repeated, 1);
 }
+
+#[test]
+fn what_env_starts_for_a_script_has_its_name() {
+    let mut b = Builder::new(Limits::default());
+    let program = |pid, parent, born, exe: &str, command: &str| Process {
+        exe: Some(exe.to_owned()),
+        command: Some(command.to_owned()),
+        ..Process::new(pid, parent, born)
+    };
+    // `#!/usr/bin/env node`, a fork of it, and what the fork executes.
+    let env = b.process(program(1, None, Spawn::Exec, "/usr/bin/env", "npm"));
+    let node = b.process(program(1, Some(env), Spawn::Exec, "/usr/bin/node", "node"));
+    let fork = b.process(program(2, Some(node), Spawn::Fork, "/usr/bin/node", "node"));
+    b.process(program(2, Some(fork), Spawn::Exec, "/usr/bin/git", "git"));
+    // A plain `env node`.
+    let env = b.process(program(3, None, Spawn::Exec, "/usr/bin/env", "env"));
+    b.process(program(3, Some(env), Spawn::Exec, "/usr/bin/node", "node"));
+    let titles: Vec<String> = finish(b).processes.iter().map(Process::title).collect();
+    assert_eq!(titles, ["npm (env)", "npm (node)", "npm (node)", "git", "env", "node"]);
+}

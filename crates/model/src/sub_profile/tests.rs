@@ -49,7 +49,7 @@ fn whole() -> Profile {
 }
 
 /// What a profile says row by row, in words.
-fn told(profile: &Profile) -> Vec<(u32, &str, &str, u64)> {
+fn counts(profile: &Profile) -> Vec<(u32, &str, &str, u64)> {
     let rows = profile.rows.iter();
     rows.map(|r| (profile.process(r.process).pid, profile.call(r), profile.path(r), r.count))
         .collect()
@@ -61,13 +61,19 @@ fn a_part_has_its_rows_texts_and_totals_and_nothing_of_the_others() {
     let (part, ids) = whole.part(&|id| whole.process(id).pid >= 3);
     assert_eq!(ids, [ProcId(2), ProcId(3), ProcId(4)]);
     let expected = [(3, "openat", "/c", 1), (4, "access", "below", 4), (3, "newfstatat", "/a", 5)];
-    assert_eq!(told(&part)[..3], expected);
-    assert_eq!(told(&part)[3..], [(3, "read", "", 100)]);
+    assert_eq!(counts(&part)[..3], expected);
+    assert_eq!(counts(&part)[3..], [(3, "read", "", 100)]);
     assert_eq!(part.rows[1].target, Target::Dir(part.strings.find("below").unwrap()));
     assert_eq!((part.rows[3].target, part.rows[3].sites.len()), (Target::None, 1));
     assert_eq!(part.strings.len(), 7, "openat, access, newfstatat, read and three paths");
     assert_eq!(part.strings.find("/b"), None);
-    let totals = Totals { calls: 110, path_calls: 10, cpu_user_ns: Some(7), cpu_sys_ns: Some(1) };
+    let totals = Totals {
+        calls: 110,
+        path_calls: 10,
+        cpu_user_ns: Some(7),
+        cpu_sys_ns: Some(1),
+        tracing_ns: 0,
+    };
     assert_eq!(part.totals, totals);
 }
 
@@ -104,7 +110,7 @@ fn of_all_the_part_is_the_whole_and_of_none_it_is_empty() {
     let whole = whole();
     let (all, ids) = whole.part(&|_| true);
     assert_eq!(ids.len(), whole.processes.len());
-    assert_eq!((told(&all), all.totals), (told(&whole), whole.totals));
+    assert_eq!((counts(&all), all.totals), (counts(&whole), whole.totals));
     let (none, ids) = whole.part(&|_| false);
     assert!(ids.is_empty() && none.rows.is_empty() && none.processes.is_empty());
     assert_eq!((none.totals, none.facts), (Totals::default(), whole.facts));

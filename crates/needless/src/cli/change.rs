@@ -21,6 +21,9 @@ pub(crate) struct OriginArgs {
     /// Print JSON (needless.origin/1), for other tools.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also show the files that set the variable and do not reach the process, each with the reason.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Show any value. By default only paths, locales, zones, numbers and switches are shown.
     #[arg(long)]
     pub(crate) show_value: bool,
@@ -38,7 +41,7 @@ pub(crate) struct OriginArgs {
 #[command(group = clap::ArgGroup::new("what").args(["report", "set", "unset"]).multiple(true))]
 pub(crate) struct FixArgs {
     /// A report in JSON, written with -o.
-    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale"])]
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale", "check"])]
     pub(crate) report: Option<PathBuf>,
     /// A systemd unit; without REPORT, --set and --unset it is observed for 10 seconds first.
     #[arg(long, value_name = "UNIT")]
@@ -70,15 +73,18 @@ pub(crate) struct FixArgs {
     /// Only findings of this rule (repeatable).
     #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,
-    /// Only print the diff, for `patch -p1` in the root directory.
+    /// Only print the diff, for `patch -p1` in the root directory: with the file's own lines, whatever they hold.
     #[arg(long, conflicts_with = "yes")]
     pub(crate) diff: bool,
     /// Write without asking.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Restart the service afterwards.
+    /// Restart the service afterwards, and look at its new process: a change that it did not get is taken back.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Only look whether the process has this change by now. Exit status 1: it does not.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules"])]
+    pub(crate) check: Option<u32>,
 }
 
 #[derive(Args)]

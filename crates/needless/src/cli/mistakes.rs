@@ -40,6 +40,30 @@ pub(super) fn explained(mut error: Error) -> Error {
     error
 }
 
+/// The parser's text of an error in one line: `what: why; what to do`.
+pub(crate) fn in_one_line(text: &str) -> String {
+    let mut tips: Vec<String> = Vec::new();
+    let mut what: Vec<&str> = Vec::new();
+    let mut in_usage = false;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            tips.push(tip.to_owned());
+        } else if let Some(usage) = line.strip_prefix("Usage: ") {
+            tips.push(format!("usage: {usage}"));
+            in_usage = true;
+        } else if line.starts_with("For more information") {
+            break;
+        } else if in_usage && let Some(usage) = tips.last_mut() {
+            *usage += " or ";
+            *usage += line;
+        } else {
+            what.push(line.strip_prefix("error: ").unwrap_or(line));
+        }
+    }
+    let what = what.join(" ");
+    if tips.is_empty() { what } else { format!("{what}; {}", tips.join("; ")) }
+}
+
 fn text(error: &Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
@@ -139,6 +163,23 @@ fn distance(one: &[u8], other: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_the_parser_becomes_one_line() {
+        let text = "error: unexpected argument '--foo' found\n\n  tip: to pass '--foo' as a value, use '-- --foo'\n\n\
+                    Usage: needless run [OPTIONS] <CMD>...\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            in_one_line(text),
+            "unexpected argument '--foo' found; to pass '--foo' as a value, use '-- --foo'; \
+             usage: needless run [OPTIONS] <CMD>..."
+        );
+        let missing =
+            "error: the following required arguments were not provided:\n  <VAR>\n  <PID>\n";
+        assert_eq!(
+            in_one_line(missing),
+            "the following required arguments were not provided: <VAR> <PID>"
+        );
+    }
 
     #[test]
     fn distances() {

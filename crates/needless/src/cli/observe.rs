@@ -9,7 +9,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// Count every call, for exact totals; slower. By default only the calls that rules need are counted.
+    /// With ptrace, count every call, not only those that rules need; slower. eBPF counts every call anyway.
     #[arg(long, env = "NEEDLESS_ALL")]
     pub(crate) all: bool,
     /// How to observe the command.
@@ -65,8 +65,8 @@ pub(crate) struct AttachArgs {
 
 #[derive(Args)]
 pub(crate) struct HostArgs {
-    /// Show at most N services (0 = all).
-    #[arg(long, value_name = "N", default_value = "10", env = "NEEDLESS_TOP")]
+    /// Show at most N remedies (0 = all).
+    #[arg(long, value_name = "N", default_value = "8", env = "NEEDLESS_TOP")]
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
@@ -79,7 +79,7 @@ pub(crate) struct WindowArgs {
     /// How long to observe: 30s, 2m, 500ms. Ctrl-C ends it early, with a report.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, env = "NEEDLESS_FOR")]
     pub(crate) length: Duration,
-    /// Count every call for each process, not only the calls that rules need.
+    /// Does nothing: every call is counted. For scripts that were written when only those that rules need were.
     #[arg(long, env = "NEEDLESS_ALL")]
     pub(crate) all: bool,
     /// Measure the kernel time of each call; slower.
@@ -102,13 +102,21 @@ pub(crate) struct ReadArgs {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// Write the report to FILE; its ending (.json, .txt) selects the format.
+    /// Write the report to FILE; its ending (.json, .txt) selects the format (repeatable).
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
     /// `needless diff`.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::ReportFormat>,
+    /// Show every remedy and finding with all details, also small ones. By default the three most expensive
+    /// have details.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Show every kind of call that no rule explains. By default the five most expensive, and only those
+    /// that cost 1 ms, or 0.5 % of the CPU time with 100 calls (0.1 % of a core, for attach and host).
+    #[arg(long)]
+    pub(crate) unexplained: bool,
     /// Leave out findings that save less than this share of the calls that name a path, or less
     /// than a hundredth of this share of the CPU time, or fewer than 6 calls; 0 shows everything.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
@@ -129,9 +137,9 @@ pub(crate) struct ReportArgs {
     /// Write these findings to FILE, as a JSON report, for --baseline.
     #[arg(long, value_name = "FILE")]
     pub(crate) save_baseline: Option<PathBuf>,
-    /// Exit with status 1 if the remaining findings exceed this: any, a number of calls (1000), or a
-    /// share of the calls that name a path (5%); with 2 if the report cannot be written. With `run`, a
-    /// command's own status other than 0 goes first.
+    /// Exit with status 1 if the remaining findings exceed this: any, a number of calls (1000), a share
+    /// of the calls that name a path (5%), or large: any that is not small; with 2 if the report cannot be
+    /// written. With `run`, a command's own status other than 0 takes precedence.
     #[arg(long, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
     pub(crate) fail_on: Option<FailOn>,
 }

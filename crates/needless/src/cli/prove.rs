@@ -1,6 +1,6 @@
 //! The options of `prove` and `diff`.
 
-use super::values::{BackendArg, assignment, duration, pid, regex, rule_name, variable};
+use super::values::{BackendArg, assignment, duration, entries, pid, regex, rule_name, variable};
 use clap::Args;
 use needless_model::Change;
 use needless_report::ProofFormat;
@@ -23,6 +23,9 @@ pub(crate) struct ProveArgs {
     /// The change: unset a variable (repeatable).
     #[arg(long, value_name = "VAR", value_parser = variable)]
     pub(crate) unset: Vec<Change>,
+    /// The change: take entries out of a variable that lists directories; unset it if none is left (repeatable).
+    #[arg(long, value_name = "VAR=ENTRY:…", value_parser = entries)]
+    pub(crate) without: Vec<Change>,
     /// The change: preload needless's time functions (see `needless preload`).
     #[arg(long)]
     pub(crate) preload: bool,
@@ -76,10 +79,10 @@ pub(crate) struct MeasureArgs {
 #[derive(Args)]
 pub(crate) struct ServiceArgs {
     /// A service: this systemd unit, observed for a window of time.
-    #[arg(long, value_name = "UNIT", group = "service", conflicts_with_all = ["pid", "set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "UNIT", group = "service", conflicts_with_all = ["pid", "set", "unset", "without", "preload", "report"])]
     pub(crate) unit: Option<String>,
     /// A service: this process (repeatable).
-    #[arg(long, value_name = "PID", value_parser = pid, group = "service", conflicts_with_all = ["set", "unset", "preload", "report"])]
+    #[arg(long, value_name = "PID", value_parser = pid, group = "service", conflicts_with_all = ["set", "unset", "without", "preload", "report"])]
     pub(crate) pid: Vec<u32>,
     /// Compare with the window that was saved to FILE before the change.
     #[arg(long, value_name = "FILE", requires = "service", conflicts_with = "save_before")]

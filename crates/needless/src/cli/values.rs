@@ -88,10 +88,8 @@ pub(crate) fn no_such_rule(text: &str, names: &[&str]) -> String {
     if like.is_empty() {
         like = nearest(&meant, names);
     }
-    let perhaps = match like.is_empty() {
-        true => String::new(),
-        false => format!(" (perhaps {})", like.join(", ")),
-    };
+    let perhaps =
+        if like.is_empty() { String::new() } else { format!(" (perhaps {})", like.join(", ")) };
     format!("no such rule{perhaps}; `needless rules` lists them")
 }
 
@@ -108,10 +106,27 @@ pub(super) fn variable(text: &str) -> Result<Change, String> {
     Ok(Change::UnsetEnv { variable: text.to_owned() })
 }
 
+pub(super) fn entries(text: &str) -> Result<Change, String> {
+    let (name, entries) =
+        text.split_once('=').ok_or("expected VAR=ENTRY:ENTRY, such as CDPATH=/old:/gone")?;
+    named(name)?;
+    let separator = match name {
+        "TCLLIBPATH" => ' ',
+        _ if entries.contains(';') => ';',
+        _ => ':',
+    };
+    let entries = entries.split(separator).filter(|entry| !entry.is_empty());
+    Ok(Change::WithoutEntries {
+        variable: name.to_owned(),
+        entries: entries.map(str::to_owned).collect(),
+    })
+}
+
 fn named(name: &str) -> Result<(), String> {
-    match name.is_empty() || name.contains('=') {
-        true => Err("expected the name of a variable".to_owned()),
-        false => Ok(()),
+    if name.is_empty() || name.contains('=') {
+        Err("expected the name of a variable".to_owned())
+    } else {
+        Ok(())
     }
 }
 

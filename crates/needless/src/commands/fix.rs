@@ -1,14 +1,16 @@
 //! `fix`: shows each change as a diff, asks, writes it and makes it take effect.
 
+mod in_force;
 mod requests;
 
+use super::undo;
 use crate::cli::FixArgs;
 use crate::context::Context;
 use crate::{advice, exit, output};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
+use in_force::Lacking;
 use needless_environment::{
-    self as environment, ChangeRequest, Disk, Journal, LocaleHow, Plan, Recovered, overruled,
-    take_effect,
+    self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
 };
 use needless_host::Root;
 use needless_model::Exit;
@@ -39,6 +41,9 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     if let Some(name) = &args.locale {
         return fix_locale(name, args);
     }
+    if let Some(id) = args.check {
+        return in_force::check(id);
+    }
     let mut refused = Refusals::default();
     let requests = requests::requests(args, context, &mut |reason| refused.add(reason))?;
     let (state, disk) = state_and_disk()?;
@@ -67,10 +72,19 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             n => output::warn(format_args!("{why} ({n} processes)")),
         }
     }
-    for change in &changes {
-        let value = change.value.as_deref();
+    for mut change in changes {
+        let expected = Expected::of(&change);
+        if args.restart
+            && let Some(expected) = &expected
+        {
+            change = expected.tried(&change).unwrap_or(change);
+            change.caveats.extend(expected.restart_caveat());
+        }
+        let (change, value) = (&change, change.value.as_deref());
         match environment::plan(&change.location, &change.variable, value, &disk) {
-            Ok(plan) => undone += u32::from(!carry_out(change, &plan, args, &state)?),
+            Ok(plan) => {
+                undone += u32::from(!carry_out(change, &plan, expected.as_ref(), args, &state)?)
+            }
             Err(why) => {
                 undone += 1;
                 let words = environment::label(&change.variable, value);
@@ -80,7 +94,8 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     }
     match undone {
         0 => Ok(exit::DONE),
-        n => bail!("{n} of the changes not made"),
+        1 => bail!("1 change was not made"),
+        n => bail!("{n} changes were not made"),
     }
 }
 
@@ -89,47 +104,75 @@ fn fix_locale(name: &str, args: &FixArgs) -> Result<Exit> {
     let (state, disk) = state_and_disk()?;
     let root = Root::own().context("cannot open /")?;
     let how = LocaleHow { directory: args.directory, messages: args.messages };
-    let plan = environment::plan_locale(name, how, &disk, &root).map_err(|why| anyhow!(why))?;
-    match show_and_apply(None, &plan, args, &state)? {
-        Done::Refused => bail!("1 of the changes not made"),
-        Done::Nothing | Done::Applied(_) => Ok(exit::DONE),
+    let plan = environment::plan_locale(name, how, &disk, &root)?;
+    match show_and_apply(None, &plan, None, args, &state)? {
+        Done::Refused => bail!("1 change was not made"),
+        Done::There => {
+            writeln!(output::stdout_lines()?, "already so: {}", escape(&plan.what))?;
+            Ok(exit::DONE)
+        }
+        Done::Shown | Done::Applied(..) => Ok(exit::DONE),
     }
 }
 
 fn state_and_disk() -> Result<(PathBuf, Disk)> {
-    let state = environment::state_dir().map_err(|why| anyhow!(why))?;
+    let state = environment::state_dir()?;
     Ok((state, Disk::at(Path::new("/")).context("cannot open /")?))
 }
 
 /// What became of a plan.
 enum Done {
-    /// There was nothing to do, or only the diff was wanted.
-    Nothing,
+    /// There was nothing to do.
+    There,
+    /// Only the diff was wanted.
+    Shown,
     /// The user said no.
     Refused,
-    /// It was written, as this change.
-    Applied(u32),
+    /// It was written, as this change of the journal.
+    Applied(u32, Journal),
 }
 
 /// Shows the plan, and writes it if the user agrees. Returns whether the change is in effect.
-fn carry_out(change: &ChangeRequest, plan: &Plan, args: &FixArgs, state: &Path) -> Result<bool> {
-    let id = match show_and_apply(Some(change), plan, args, state)? {
-        Done::Nothing => return Ok(true),
+fn carry_out(
+    change: &ChangeRequest,
+    plan: &Plan,
+    expected: Option<&Expected>,
+    args: &FixArgs,
+    state: &Path,
+) -> Result<bool> {
+    let (id, journal) = match show_and_apply(Some(change), plan, expected, args, state)? {
+        Done::There => return in_force::already(expected, plan, args.restart),
+        Done::Shown => return Ok(true),
         Done::Refused => return Ok(false),
-        Done::Applied(id) => id,
+        Done::Applied(id, journal) => (id, journal),
     };
-    let mut out = std::io::stdout().lock();
-    if let Some(hint) = take_effect(&plan.reload).map_err(|why| anyhow!(why))? {
-        writeln!(out, "{}", escape(&hint))?;
-    }
+    let mut out = output::stdout_lines()?;
+    let entry = journal.entry(id)?;
+    undo::announce(&mut out, &journal, &entry)?;
     if let Some(why) = overruled(change, plan) {
-        let (journal, _) = open(state)?;
-        journal.undo(id).map_err(|why| anyhow!(why))?;
-        environment::run(&plan.reload).map_err(|why| anyhow!(why))?;
+        undo::announce(&mut out, &journal, &journal.undo(id)?)?;
         bail!("{why}; taken back");
     }
+    if let Some(expected) = expected {
+        return match args.restart {
+            false => in_force::pending(&mut out, expected, plan, id).map(|()| true),
+            true => match in_force::restarted(&mut out, expected, plan) {
+                Ok(()) => Ok(true),
+                Err(Lacking::Unseen(why)) => {
+                    bail!(
+                        "{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`"
+                    )
+                }
+                Err(Lacking::Missing(why)) => {
+                    undo::announce(&mut out, &journal, &journal.undo(id)?)?;
+                    environment::run(&plan.restart)?;
+                    bail!("{why}; taken back, and restarted once more")
+                }
+            },
+        };
+    }
     if args.restart && !plan.restart.is_empty() {
-        environment::run(&plan.restart).map_err(|why| anyhow!(why))?;
+        environment::run(&plan.restart)?;
         writeln!(out, "restarted: {}", escape(&plan.restart.join(" ")))?;
     }
     Ok(true)
@@ -138,14 +181,14 @@ fn carry_out(change: &ChangeRequest, plan: &Plan, args: &FixArgs, state: &Path) 
 fn show_and_apply(
     change: Option<&ChangeRequest>,
     plan: &Plan,
+    expected: Option<&Expected>,
     args: &FixArgs,
     state: &Path,
 ) -> Result<Done> {
-    let mut out = std::io::stdout().lock();
     if plan.files.is_empty() {
-        writeln!(out, "already so: {}", escape(&plan.what))?;
-        return Ok(Done::Nothing);
+        return Ok(Done::There);
     }
+    let mut out = output::stdout_lines()?;
     if args.diff {
         if !plan.is_text() {
             bail!(
@@ -155,20 +198,21 @@ fn show_and_apply(
         let diff = plan.diff();
         // A pipe may lead to patch(1), and gets every byte as it is.
         let terminal = std::io::stdout().is_terminal();
-        out.write_all(if terminal { safe_lines(&diff) } else { diff }.as_bytes())?;
-        return Ok(Done::Nothing);
+        let text = if terminal { safe_lines(&diff) } else { diff };
+        output::quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+        return Ok(Done::Shown);
     }
     show(&mut out, change, plan)?;
     if !args.yes && !agreed(&mut out)? {
         return Ok(Done::Refused);
     }
-    let (journal, recovered) = open(state)?;
+    let (journal, recovered) = undo::open(&mut out, state, None)?;
     recovered.iter().for_each(output::warn);
     let after: Vec<Vec<String>> =
         std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
-    let id = journal.apply(&plan.what, &plan.files, after).map_err(|why| anyhow!(why))?;
+    let id = journal.apply_expecting(&plan.what, &plan.files, after, expected.cloned())?;
     writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
-    Ok(Done::Applied(id))
+    Ok(Done::Applied(id, journal))
 }
 
 fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Result<()> {
@@ -186,6 +230,9 @@ fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Re
         writeln!(out, "  restart  {}", escape(&plan.restart.join(" ")))?;
     }
     writeln!(out, "\n{}", safe_lines(&plan.diff_to_show()))?;
+    if plan.hides_text() {
+        writeln!(out, "(… is text of the file, which may be secret; --diff prints it)\n")?;
+    }
     Ok(out.flush()?)
 }
 
@@ -216,8 +263,4 @@ fn agreed(out: &mut impl Write) -> Result<bool> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
-}
-
-fn open(state: &Path) -> Result<(Journal, Vec<Recovered>)> {
-    Journal::open(state, Path::new("/")).map_err(|why| anyhow!(why))
 }

@@ -4,14 +4,14 @@ use crate::cli::OriginArgs;
 use crate::context::Context;
 use crate::exit;
 use crate::output::{self, Output, Stream};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use needless_environment::{self as environment, check_variable};
 use needless_model::{Exit, Provenance};
 use needless_observe::{BackendChoice, ObserveOptions};
 use needless_report::OriginFormat;
 
 pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
-    check_variable(&args.variable).map_err(|why| anyhow!(why))?;
+    check_variable(&args.variable)?;
     if !args.command.is_empty() {
         return of_run(args, context);
     }
@@ -26,8 +26,7 @@ pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
             environment::origin_of_stopped_unit(unit, &args.variable)
         }
     };
-    let origin = origin.map_err(|why| anyhow!(why))?;
-    emit(origin.provenance, args, open(args, Stream::Stdout, context)?)?;
+    emit(origin?.provenance, args, open(args, Stream::Stdout, context)?)?;
     Ok(exit::DONE)
 }
 
@@ -56,9 +55,12 @@ fn emit(mut story: Provenance, args: &OriginArgs, output: Output<'_>) -> Result<
     if !args.show_value {
         environment::redact(&mut story);
     }
-    let by_ending = || args.output.as_deref().and_then(OriginFormat::of_path);
-    let format = if args.json { Some(OriginFormat::Json) } else { by_ending() };
-    let format = format.unwrap_or(OriginFormat::Full);
+    let by_ending = args.output.as_deref().and_then(OriginFormat::of_path);
+    let format = match (args.json || by_ending == Some(OriginFormat::Json), args.all) {
+        (true, _) => OriginFormat::Json,
+        (false, true) => OriginFormat::Full,
+        (false, false) => OriginFormat::Concise,
+    };
     output.emit(|out, style| {
         needless_report::write_origin(out, &story, crate::VERSION, format, style)
     })

@@ -10,8 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use needless_model::{Change, Exit, Proof};
 use needless_observe::{Now, ObserveOptions, Who};
 use needless_prove::{
-    ProveOptions, ProveOutput, ServiceWindow, first_changes, mark_proven, observe_service,
-    one_for_each_variable,
+    ProveOptions, ServiceWindow, first_changes, mark_proven, observe_service, one_for_each_variable,
 };
 use needless_report::{Difference, Report, Saved, Source};
 use std::collections::HashSet;
@@ -27,18 +26,20 @@ const BUDGET: Duration = Duration::from_secs(20);
 
 pub(crate) fn prove(args: &ProveArgs, context: &Context) -> Result<Exit> {
     let service = &args.service;
-    let proven = match service.unit.is_some() || !service.pid.is_empty() {
-        true => of_service(service, args, context)?,
-        false => of_command(args, context)?,
+    let proven = if service.unit.is_some() || !service.pid.is_empty() {
+        of_service(service, args, context)?
+    } else {
+        of_command(args, context)?
     };
     Ok(exit::answer(proven))
 }
 
 fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
-    let named = !args.set.is_empty() || !args.unset.is_empty() || args.preload;
+    let named =
+        !args.set.is_empty() || !args.unset.is_empty() || !args.without.is_empty() || args.preload;
     if let Some(report) = args.report.as_deref().filter(|_| named) {
         bail!(
-            "{}: pass a report, or --set, --unset and --preload, not both; a command goes after --, as in needless prove --set TZ=UTC -- date",
+            "{}: pass a report, or --set, --unset, --without and --preload, not both; a command goes after --, as in needless prove --set TZ=UTC -- date",
             report.display()
         );
     }
@@ -48,16 +49,19 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
         );
     }
     let output = args.output.open(context)?;
-    let mut changes: Vec<Change> = args.set.iter().chain(&args.unset).cloned().collect();
+    let named = args.set.iter().chain(&args.unset).chain(&args.without);
+    let mut changes: Vec<Change> = named.cloned().collect();
     changes.extend(args.preload.then_some(Change::Preload));
     if let Some(report) = &args.report {
         changes = advised(report, args, context)?;
     }
     if changes.is_empty() {
-        bail!("no change to measure: pass a report, --set VAR=VALUE, --unset VAR or --preload");
+        bail!(
+            "no change to measure: pass a report, --set VAR=VALUE, --unset VAR, --without VAR=ENTRY or --preload"
+        );
     }
     let options = options(&args.measure, context)?;
-    let ProveOutput { mut proof, .. } = experiment(&args.command, &changes, &options, context)?;
+    let mut proof = experiment(&args.command, &changes, &options, context)?;
     for change in &mut proof.changes {
         if let Change::SetEnv { variable, value: Some(value) } = change {
             *value = needless_environment::shown(variable, value).to_owned();
@@ -86,7 +90,7 @@ fn is_proven(proof: &Proof) -> Result<bool> {
 
 /// Runs the command as `run` does, then measures the remedies of its findings.
 pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
-    let output = Output::of_report(context, &args.report, Stream::Stderr)?;
+    let outputs = Output::of_report(context, &args.report, Stream::Stderr)?;
     let measure = MeasureArgs {
         count_only: false,
         runs: args.runs,
@@ -108,7 +112,7 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
     let changes = first_changes(&verdict.findings);
     let mut proof = None;
     if !changes.is_empty() {
-        let measured = experiment(&args.command, &changes, &options, context)?.proof;
+        let measured = experiment(&args.command, &changes, &options, context)?;
         mark_proven(&mut verdict.findings, &measured);
         proof = Some(measured);
     }
@@ -117,14 +121,17 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
         verdict: &verdict,
         source: Source::Run(args.command[0].to_string_lossy().into_owned()),
         top: None,
+        details: report::details(&args.report),
+        command: &args.command,
         proof: proof.as_ref(),
         version: crate::VERSION,
     };
-    report::emit(&report, output, args.report.format)?;
+    report::emit(&report, outputs, args.report.format)?;
     if changes.is_empty() {
-        let why = match verdict.findings.is_empty() {
-            true => "nothing needless was found",
-            false => "a person has to decide each remedy",
+        let why = if verdict.findings.is_empty() {
+            "nothing needless was found"
+        } else {
+            "a person has to decide each remedy"
         };
         output::warn(format_args!("nothing to prove: {why}"));
     }
@@ -187,7 +194,7 @@ fn experiment(
     changes: &[Change],
     options: &ProveOptions,
     context: &Context,
-) -> Result<ProveOutput> {
+) -> Result<Proof> {
     let mut progress = Pairs::new(options.runs, options.budget);
     let caller = context.user.caller();
     let show = &mut |step| progress.show(step);

@@ -30,10 +30,10 @@ pub(crate) fn read(args: &ReadArgs, context: &Context) -> Result<Exit> {
         }
         Ok(profile)
     })??;
-    let names = args.files.iter().map(|file| match file == stdin {
-        true => "standard input".into(),
-        false => file.to_string_lossy(),
-    });
+    let names = args
+        .files
+        .iter()
+        .map(|file| if file == stdin { "standard input".into() } else { file.to_string_lossy() });
     let source = Source::Log(names.collect::<Vec<_>>().join(" "));
-    Ok(exit::answer(reporter.emit(&profile, source, None)?))
+    Ok(exit::answer(reporter.emit(&profile, source, None, &[])?))
 }

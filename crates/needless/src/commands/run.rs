@@ -28,14 +28,14 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let captured = needless_observe::run(&args.command, context.user.caller(), &options)?;
     let source = Source::Run(args.command[0].to_string_lossy().into_owned());
     let relied_on = reporter.is_relied_on();
-    let reported = reporter.emit(&captured.profile, source, None);
+    let reported = reporter.emit(&captured.profile, source, None, &args.command);
     if let Err(error) = &reported {
         output::warn(format_args!("{error:#}"));
     }
     Ok(match (captured.exit, reported) {
         (Exit::Code(0), Err(_)) if relied_on => Exit::Code(status::FAILED),
         (Exit::Code(0), Ok(false)) => Exit::Code(status::NO),
-        // What the command itself says goes first.
+        // The command's own status takes precedence.
         (exit, _) => exit,
     })
 }

@@ -2,25 +2,30 @@
 
 use crate::cli::UndoArgs;
 use crate::{exit, output};
-use anyhow::{Result, anyhow};
-use needless_environment::{self as environment, ChangeState, Journal, Recovered, take_effect};
+use anyhow::{Result, anyhow, bail};
+use needless_environment::{
+    self as environment, ChangeState, Entries, EnvironmentError, Journal, JournalEntry, Recovered,
+    take_effect,
+};
 use needless_model::Exit;
 use needless_report::escape;
 use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn undo(args: &UndoArgs) -> Result<Exit> {
-    match args.list {
-        true => list()?,
-        false => take_back(args.id)?,
+    if args.list {
+        list()?
+    } else {
+        take_back(args.id)?
     }
     Ok(exit::DONE)
 }
 
 fn list() -> Result<()> {
-    let dir = environment::state_dir().map_err(|why| anyhow!(why))?;
-    let mut out = std::io::stdout().lock();
-    for entry in Journal::list(&dir).map_err(|why| anyhow!(why))? {
+    let dir = environment::state_dir()?;
+    let mut out = output::stdout_lines()?;
+    let Entries { readable, unreadable } = Journal::list(&dir)?;
+    for entry in readable {
         let state = match entry.state {
             ChangeState::Applied => "holds",
             ChangeState::Undone => "undone",
@@ -28,15 +33,26 @@ fn list() -> Result<()> {
             ChangeState::Begun => "begun",
             ChangeState::Undoing => "being undone",
         };
-        writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what))?;
+        let line = writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what));
+        output::quiet(line)?;
+    }
+    if let [(id, why), more @ ..] = &unreadable[..] {
+        more.iter().rev().for_each(|(id, why)| output::warn(unreadable_change(*id, why)));
+        bail!(unreadable_change(*id, why));
     }
     Ok(())
 }
 
+/// A change of the journal that cannot be read, for the user.
+pub(super) fn unreadable_change(id: u32, why: &EnvironmentError) -> String {
+    format!("change {id} cannot be read and is left alone: {why}")
+}
+
 /// Restores the files of change `wanted`, or of the last one, and makes that take effect.
 fn take_back(wanted: Option<u32>) -> Result<()> {
-    let dir = environment::state_dir().map_err(|why| anyhow!(why))?;
-    let (journal, recovered) = Journal::open(&dir, Path::new("/")).map_err(|why| anyhow!(why))?;
+    let mut out = output::stdout_lines()?;
+    let dir = environment::state_dir()?;
+    let (journal, recovered) = open(&mut out, &dir, wanted)?;
     // An earlier run began to undo it, and opening the journal finished that.
     let finished = |one: &&Recovered| {
         one.entry.state == ChangeState::Undone && wanted.is_none_or(|id| id == one.entry.id)
@@ -45,7 +61,7 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
     let id = match (wanted, &done) {
         (Some(id), _) => id,
         (None, Some(entry)) => entry.id,
-        (None, None) => journal.last().map_err(|why| anyhow!(why))?,
+        (None, None) => journal.last()?,
     };
     for one in &recovered {
         // The wanted one is reported at the end.
@@ -55,15 +71,50 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
     }
     let entry = match done {
         Some(entry) => entry,
-        None => journal.undo(id).map_err(|why| anyhow!(why))?,
+        None => journal.undo(id)?,
     };
     let how = if entry.state == ChangeState::RolledBack { "rolled back" } else { "taken back" };
-    let mut out = std::io::stdout().lock();
     writeln!(out, "{how}: change {id}, {}", escape(&entry.what))?;
-    for command in &entry.after {
-        if let Some(hint) = take_effect(command).map_err(|why| anyhow!(why))? {
-            writeln!(out, "{}", escape(&hint))?;
+    announce(&mut out, &journal, &entry)
+}
+
+/// Opens the journal. Reports what cannot be read in it, but for `wanted`; and announces what a run that was killed did
+/// not: the reader of a file may know another text than the one that is there.
+pub(super) fn open(
+    out: &mut impl Write,
+    state: &Path,
+    wanted: Option<u32>,
+) -> Result<(Journal, Vec<Recovered>)> {
+    let (journal, recovered) = Journal::open(state, Path::new("/"))?;
+    for (id, why) in journal.unreadable.iter().filter(|(id, _)| Some(*id) != wanted) {
+        output::warn(unreadable_change(*id, why));
+    }
+    for entry in journal.entries()?.readable.iter().filter(|entry| !entry.announced) {
+        if let Err(why) = announce(out, &journal, entry) {
+            output::warn(format_args!("change {}: {why}", entry.id));
         }
     }
-    Ok(())
+    Ok((journal, recovered))
+}
+
+/// Runs what has the files of a change read again, once: it is not tried again where it fails.
+pub(super) fn announce(
+    out: &mut impl Write,
+    journal: &Journal,
+    entry: &JournalEntry,
+) -> Result<()> {
+    let done = entry.after.iter().try_for_each(|command| read_again(out, command));
+    journal.announced(entry.id)?;
+    done
+}
+
+/// Runs what has a changed file read again. The change stays where that fails.
+fn read_again(out: &mut impl Write, command: &[String]) -> Result<()> {
+    let hint = take_effect(command).map_err(|why| {
+        anyhow!("{why}: the file is written, but its reader does not know yet: run that command where it runs")
+    })?;
+    match hint {
+        Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
+        None => Ok(()),
+    }
 }

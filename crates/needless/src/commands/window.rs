@@ -23,8 +23,7 @@ pub(crate) fn attach(args: &AttachArgs, context: &Context) -> Result<Exit> {
 }
 
 pub(crate) fn host(args: &HostArgs, context: &Context) -> Result<Exit> {
-    let top = Some(args.top).filter(|top| *top > 0);
-    observe(&Who::Everyone, &args.window, Source::Host, &args.report, top, context)
+    observe(&Who::Everyone, &args.window, Source::Host, &args.report, Some(args.top), context)
 }
 
 fn observe(
@@ -49,5 +48,5 @@ fn observe(
         progress.show(so_far);
     });
     drop(progress);
-    Ok(exit::answer(reporter.emit(&profile?, source, top)?))
+    Ok(exit::answer(reporter.emit(&profile?, source, top, &[])?))
 }

@@ -28,7 +28,7 @@ pub(super) enum Landing {
     Special(File),
 }
 
-/// A name in a directory that is held open, so that nobody can replace the directory.
+/// A name in a directory that is held open, so that no other process can replace the directory.
 pub(super) struct Spot {
     folder: OwnedFd,
     name: OsString,

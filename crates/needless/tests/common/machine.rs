@@ -1,5 +1,5 @@
-//! A machine of one's own: the real systemd as PID 1 of namespaces, over an overlay of `/` that is
-//! thrown away. Everything that a test does to its /etc is gone with it.
+//! A private machine: the real systemd as PID 1 of namespaces, on an overlay of `/` that is deleted at the
+//! end, with every change of its /etc.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use super::{NEEDLESS, command, is_root, needed, stderr, stdout};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a machine may take to boot, or a daemon to start, on a busy one.
+/// How long a machine may take to boot, or a daemon to start, on a busy host.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 pub(crate) struct Machine {
@@ -18,8 +18,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Boots one, with needless and `programs` (name, text) in /usr/local/bin; `None`, and said,
-    /// without root's rights, systemd or namespaces.
+    /// Boots one, with needless and `programs` (name, text) in /usr/local/bin; `None`, and the test counts as
+    /// skipped, without root's rights, systemd or namespaces.
     pub(crate) fn boot(programs: &[(&str, &str)]) -> Option<Machine> {
         needed(Machine::try_boot(programs, "debs"))
     }
@@ -100,21 +100,21 @@ impl Machine {
         self.enter().args(["sh", "-c", script]).output().unwrap()
     }
 
-    /// The same; it must succeed. What it printed.
+    /// The same; it must succeed. Returns its output.
     pub(crate) fn ok(&self, script: &str) -> String {
         let done = self.run(script);
         assert!(done.status.success(), "{script}: {}{}", stdout(&done), stderr(&done));
         stdout(&done)
     }
 
-    /// A program in it; `None`, and said, where neither the machine nor the unpacked packages have it.
+    /// A program in it; `None`, and the test counts as skipped, where neither the machine nor the unpacked packages have it.
     pub(crate) fn has(&self, name: &str) -> Option<String> {
         let found = stdout(&self.run(&format!("command -v {name}"))).trim().to_owned();
         let missing = format!("{name} is not installed (scripts/install test fetches it)");
         needed(if found.is_empty() { Err(missing) } else { Ok(found) })
     }
 
-    /// Starts a script in it and leaves it; the process is ended with the machine.
+    /// Starts a script in it and does not wait; the process ends with the machine.
     pub(crate) fn start(&self, script: &str) -> Child {
         let mut child = self.enter();
         child.args(["sh", "-c", script]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -137,8 +137,8 @@ impl Machine {
             .unwrap_or_else(|| panic!("{words} does not run: {}", self.ok("ps -ef")))
     }
 
-    /// How often the process asks for /etc/localtime while it converts times `rounds` times: the
-    /// probe naps between rounds, and strace sees both.
+    /// How often the process checks /etc/localtime per round: the probe sleeps between rounds, and strace
+    /// shows both.
     pub(crate) fn stats(&self, pid: &str) -> usize {
         let script = format!(
             "timeout -s INT 2 strace -e trace=%file,pselect6,select -o /run/strace.log -p {pid}; cat /run/strace.log"
@@ -156,7 +156,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // What systemd takes for a halt; then by force. The script tidies its control group.
+        // The signal with which systemd halts; then by force. The script removes its control group.
         if !self.pid.is_empty() {
             let _ = command("kill").args(["-s", "KILL", &self.pid]).status();
         }
@@ -164,7 +164,7 @@ impl Drop for Machine {
     }
 }
 
-/// Asks until there is an answer, or too much time has gone by.
+/// Repeats `ask` until it has an answer, or the time is over.
 pub(crate) fn wait<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! What the tests share: running the binary, reading its reports, and saying what is missing.
+//! Shared by the tests: running the program, reading its reports, and reporting what is missing.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub(crate) use needless_fixtures::{
@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 
 pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
 
-/// Gives the user nobody the right to write, in a POSIX access control list: acl(5), as the kernel keeps it.
-pub(crate) fn let_nobody_write(path: &Path) -> Result<(), String> {
+/// Gives the user `nobody` the right to write, in a POSIX access control list: acl(5), as the kernel keeps it.
+pub(crate) fn grant_write_to_user_nobody(path: &Path) -> Result<(), String> {
     let none = u32::MAX;
     let entries: [(u16, u16, u32); 5] =
         [(1, 7, none), (2, 7, 65534), (4, 5, none), (16, 7, none), (32, 5, none)];
@@ -32,7 +32,7 @@ pub(crate) fn testee(name: &str) -> Option<String> {
     needed(needless_fixtures::path(name)).map(|path| path.to_str().unwrap().to_owned())
 }
 
-/// CAP_BPF, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH (linux/capability.h): what needless keeps while it observes.
+/// CAP_BPF, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH (linux/capability.h): the capabilities that needless keeps while it observes.
 pub(crate) const OBSERVING: u64 = 1 << 39 | 1 << 19 | 1 << 5 | 1 << 2;
 
 /// `None`, and the test counts as skipped, unless we are root.
@@ -40,7 +40,7 @@ pub(crate) fn root() -> Option<()> {
     needed(is_root().then_some(()).ok_or("not root".to_owned()))
 }
 
-/// Whether eBPF is allowed here; said where not.
+/// Whether eBPF is allowed here; if not, the test counts as skipped.
 pub(crate) fn observes_others() -> bool {
     let done = command(NEEDLESS)
         .env_remove("NEEDLESS_BACKEND")
@@ -52,7 +52,7 @@ pub(crate) fn observes_others() -> bool {
     needed(done.status.success().then_some(()).ok_or(why.to_owned())).is_some()
 }
 
-/// A folder that every user may look into.
+/// A folder that every user may read.
 pub(crate) fn open_folder() -> tempfile::TempDir {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     tempfile::Builder::new().permissions(mode).tempdir_in("/tmp").unwrap()
@@ -140,7 +140,7 @@ pub(crate) fn advised<'a>(finding: &'a Value, variable: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// One line on standard error, in needless's name, and no backtrace.
+/// One line on standard error that begins with `needless: `, and no backtrace.
 pub(crate) fn assert_one_line(done: &Output) -> String {
     let text = stderr(done);
     assert_eq!(text.lines().count(), 1, "{text:?}");

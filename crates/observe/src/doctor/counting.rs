@@ -1,6 +1,6 @@
 //! Counting in the kernel with eBPF: whether it is built in, what it needs, and whether it works.
 
-use super::{CheckState, HostCheck, field};
+use super::{HostCheck, field};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,33 +42,25 @@ fn ebpf() -> HostCheck {
     match needless_ebpf::usable() {
         Ok(()) => {}
         Err(SessionError::NoRights) => {
-            return HostCheck::new(
-                "ebpf",
-                CheckState::Info,
-                "built in; not tried, because rights are missing",
-            );
+            return HostCheck::info("ebpf", "built in; not tried, because rights are missing");
         }
         Err(_) => {
             let says = "this needless was built without it, because clang or the headers of libelf \
                         or zlib were missing";
-            return HostCheck::new("ebpf", CheckState::Bad, says).remedy(
+            return HostCheck::bad("ebpf", says).remedy(
                 "sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again",
             );
         }
     }
     let Some(program) = super::true_program() else {
-        return HostCheck::new(
-            "ebpf",
-            CheckState::Info,
-            "built in; not tried: there is no /bin/true",
-        );
+        return HostCheck::info("ebpf", "built in; not tried: there is no /bin/true");
     };
     let options = SessionOptions { all: true, ..SessionOptions::default() };
     let begin = Instant::now();
     let session = match Session::start(&Scope::Launched, &options) {
         Ok(session) => session,
         Err(error) => {
-            return HostCheck::new("ebpf", CheckState::Bad, error.to_string()).remedy(
+            return HostCheck::bad("ebpf", error.to_string()).remedy(
                 "the next lines show what prevents it; in a container also: \
                  --cap-add=BPF --cap-add=PERFMON; `needless run --backend ptrace` needs none of this",
             );
@@ -85,15 +77,11 @@ fn ebpf() -> HostCheck {
     let profile = session.finish().profile;
     match ended {
         Err(error) => {
-            return HostCheck::new(
-                "ebpf",
-                CheckState::Info,
-                format!("not tried: /bin/true: {error}"),
-            );
+            return HostCheck::info("ebpf", format!("not tried: /bin/true: {error}"));
         }
         Ok(status) if !status.success() => {
             let says = format!("`true` did not end well while it was observed: {status}");
-            return HostCheck::new("ebpf", CheckState::Bad, says).remedy("report this as a bug");
+            return HostCheck::bad("ebpf", says).remedy("report this as a bug");
         }
         Ok(_) => {}
     }
@@ -103,13 +91,13 @@ fn ebpf() -> HostCheck {
             "loaded and attached, but it counted {calls} calls of `true` and lost {:?}",
             profile.lost
         );
-        return HostCheck::new("ebpf", CheckState::Bad, says).remedy("report this as a bug");
+        return HostCheck::bad("ebpf", says).remedy("report this as a bug");
     }
     let says = format!(
         "works: `true` was observed, {calls} calls; loading and attaching took {} ms",
         ready.as_millis()
     );
-    HostCheck::new("ebpf", CheckState::Good, says)
+    HostCheck::good("ebpf", says)
 }
 
 /// A capability set of `/proc/PID/status`.
@@ -151,9 +139,8 @@ fn ways(status: &str, wanted: &[(&str, u64)], program: &Path) -> String {
 /// The capabilities that loading and attaching need: capabilities(7).
 fn rights(status: &str, uid_map: &str, program: &Path) -> HostCheck {
     let Some(held) = set(status, "CapEff") else {
-        return HostCheck::new(
+        return HostCheck::info(
             "rights",
-            CheckState::Info,
             "not known: /proc/self/status does not show capabilities",
         );
     };
@@ -167,8 +154,7 @@ fn rights(status: &str, uid_map: &str, program: &Path) -> HostCheck {
              instead, `attach` and `host` are not possible",
             lacking.join(" and ")
         );
-        return HostCheck::new("rights", CheckState::Bad, says)
-            .remedy(ways(status, &wanted, program));
+        return HostCheck::bad("rights", says).remedy(ways(status, &wanted, program));
     }
     let held = if held & both == both {
         "CAP_BPF and CAP_PERFMON"
@@ -177,11 +163,11 @@ fn rights(status: &str, uid_map: &str, program: &Path) -> HostCheck {
     };
     if !first_namespace(uid_map) {
         let says = format!("{held}, but only in a user namespace, where eBPF ignores them");
-        return HostCheck::new("rights", CheckState::Bad, says)
+        return HostCheck::bad("rights", says)
             .remedy("run needless outside of the (rootless) container");
     }
     let says = format!("{held}: commands, running processes and the whole host can be observed");
-    HostCheck::new("rights", CheckState::Good, says)
+    HostCheck::good("rights", says)
 }
 
 /// The capabilities that reading from other users' processes needs: proc(5), ptrace(2).
@@ -194,12 +180,12 @@ fn others(status: &str, uid_map: &str, program: &Path) -> HostCheck {
         (false, false) if !first_namespace(uid_map) => {
             let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, but only in a user namespace: \
                         files and environments of its processes can be read";
-            return HostCheck::new("others", CheckState::Info, says);
+            return HostCheck::info("others", says);
         }
         (false, false) => {
             let says = "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: files and environments of other users' \
                         processes can be read";
-            return HostCheck::new("others", CheckState::Good, says);
+            return HostCheck::good("others", says);
         }
         (true, _) => {
             "without CAP_SYS_PTRACE: environment, root directory and mappings of other users' processes \
@@ -211,7 +197,7 @@ fn others(status: &str, uid_map: &str, program: &Path) -> HostCheck {
         }
     };
     let wanted = [("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON), LOOK, READ];
-    HostCheck::new("others", CheckState::Info, says).remedy(ways(status, &wanted, program))
+    HostCheck::info("others", says).remedy(ways(status, &wanted, program))
 }
 
 /// `types`: the kernel's own, or why they cannot be read.
@@ -221,12 +207,12 @@ fn btf(types: &Result<Vec<u8>, String>) -> HostCheck {
     let says = match types {
         Ok(types) if types.starts_with(&starts) => {
             let says = format!("{TYPES} has the kernel's types ({} KiB)", types.len() >> 10);
-            return HostCheck::new("btf", CheckState::Good, says);
+            return HostCheck::good("btf", says);
         }
         Ok(_) => format!("{TYPES} holds no BTF"),
         Err(error) => format!("{TYPES}: {error}: eBPF needs the types of this kernel"),
     };
-    HostCheck::new("btf", CheckState::Bad, says)
+    HostCheck::bad("btf", says)
         .remedy("use a kernel with CONFIG_DEBUG_INFO_BTF=y, as most distributions have since 2021")
 }
 
@@ -236,25 +222,21 @@ fn lockdown(modes: Option<&str>) -> HostCheck {
     let Some(modes) = modes else {
         let says = "/sys/kernel/security/lockdown is not there: not in this kernel, or securityfs \
                     is not mounted";
-        return HostCheck::new("lockdown", CheckState::Info, says);
+        return HostCheck::info("lockdown", says);
     };
     let mode = modes.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     match mode {
         Some("confidentiality") => {
             let says = "confidentiality: no program may read the kernel's memory, not even with \
                         eBPF";
-            HostCheck::new("lockdown", CheckState::Bad, says).remedy(
+            HostCheck::bad("lockdown", says).remedy(
                 "boot with lockdown=integrity or without lockdown= (it cannot be lowered before)",
             )
         }
-        Some(mode) => HostCheck::new(
-            "lockdown",
-            CheckState::Good,
-            format!("{mode}: eBPF may read what it needs"),
-        ),
+        Some(mode) => HostCheck::good("lockdown", format!("{mode}: eBPF may read what it needs")),
         None => {
             let says = format!("not understood: {:?}", modes.trim());
-            HostCheck::new("lockdown", CheckState::Info, says)
+            HostCheck::info("lockdown", says)
         }
     }
 }
@@ -271,11 +253,7 @@ fn everybody(text: Option<&str>) -> HostCheck {
         Some(_) => "is not understood",
         None => "is not there",
     };
-    HostCheck::new(
-        "bpf users",
-        CheckState::Info,
-        format!("kernel.unprivileged_bpf_disabled {meaning}"),
-    )
+    HostCheck::info("bpf users", format!("kernel.unprivileged_bpf_disabled {meaning}"))
 }
 
 /// Where tracefs is mounted. `mounts` is the text of `/proc/self/mounts`: proc_pid_mounts(5).
@@ -291,7 +269,7 @@ fn tracefs(mounted: Option<&str>, readable: bool) -> HostCheck {
         Some(dir) => format!("at {dir}, for root only; needless does not need it"),
         None => "not mounted; needless does not need it".to_owned(),
     };
-    HostCheck::new("tracefs", CheckState::Info, says)
+    HostCheck::info("tracefs", says)
 }
 
 /// Whether BPF programs can iterate over the mappings of a process. The names of the kernel's functions are
@@ -300,11 +278,11 @@ fn mappings(types: &[u8]) -> HostCheck {
     let named = types.split(|byte| *byte == 0).any(|name| name == b"bpf_iter_task_vma_new");
     if named {
         let says = "BPF programs can read the mappings of a process: call sites are known even after it ended";
-        return HostCheck::new("mappings", CheckState::Good, says);
+        return HostCheck::good("mappings", says);
     }
     let says = "this kernel has no bpf_iter_task_vma: call sites in processes that end at once stay \
                 unknown";
-    HostCheck::new("mappings", CheckState::Info, says).remedy("Linux 6.7 or newer")
+    HostCheck::info("mappings", says).remedy("Linux 6.7 or newer")
 }
 
 #[cfg(test)]

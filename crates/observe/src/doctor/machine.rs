@@ -1,7 +1,7 @@
 //! The machine itself: kernel, clock, control groups, C library, time zone, locales.
 
 use super::{CheckState, HostCheck};
-use crate::locale;
+use crate::locale_probe;
 use needless_host::{Root, cgroup_id, cgroup_mount, read_zone};
 use needless_model::ZoneFile;
 use object::{Object, ObjectSection};
@@ -36,16 +36,12 @@ pub(super) fn kernel() -> HostCheck {
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version < (5, 3) {
         let says = format!("{says}: PTRACE_GET_SYSCALL_INFO needs Linux 5.3");
-        return HostCheck::new("kernel", CheckState::Bad, says)
+        return HostCheck::bad("kernel", says)
             .remedy("a newer kernel; until then `strace -f -o LOG CMD` and `needless read LOG`");
     }
     match machine.as_ref() {
-        "x86_64" | "aarch64" => HostCheck::new("kernel", CheckState::Good, says),
-        _ => HostCheck::new(
-            "kernel",
-            CheckState::Info,
-            format!("{says}: call sites are not resolved here"),
-        ),
+        "x86_64" | "aarch64" => HostCheck::good("kernel", says),
+        _ => HostCheck::info("kernel", format!("{says}: call sites are not resolved here")),
     }
 }
 
@@ -63,15 +59,11 @@ fn clock(current: Option<&str>, available: &str) -> HostCheck {
         "riscv_clocksource",
     ];
     let Some(current) = current.map(str::trim) else {
-        return HostCheck::new(
-            "clock",
-            CheckState::Info,
-            "the kernel does not show its clocksource",
-        );
+        return HostCheck::info("clock", "the kernel does not show its clocksource");
     };
     if READ_DIRECTLY.contains(&current) {
         let says = format!("{current}: programs read it without a system call");
-        return HostCheck::new("clock", CheckState::Good, says);
+        return HostCheck::good("clock", says);
     }
     let says = if current == "xen" {
         "xen: on most hosts programs cannot read it directly, so reading the clock is a system call"
@@ -89,7 +81,7 @@ fn clock(current: Option<&str>, available: &str) -> HostCheck {
         None => "the kernel offers no better one; why: sudo dmesg | grep -i -e clocksource -e tsc"
             .into(),
     };
-    HostCheck::new("clock", CheckState::Info, says).remedy(remedy)
+    HostCheck::info("clock", says).remedy(remedy)
 }
 
 /// `mounted`: where the hierarchy of services is; `second`: whether it is of cgroup v2.
@@ -98,18 +90,18 @@ fn cgroups(mounted: Option<&Path>, second: bool) -> HostCheck {
     let Some(dir) = mounted.map(Path::display) else {
         let says = "none mounted: `attach --unit` and `--cgroup` find nothing, `host` cannot name \
                     services";
-        return HostCheck::new("cgroups", CheckState::Bad, says).remedy(MOUNT);
+        return HostCheck::bad("cgroups", says).remedy(MOUNT);
     };
     if second {
         let says =
             format!("version 2 at {dir}: services, containers and sessions can be distinguished");
-        return HostCheck::new("cgroups", CheckState::Good, says);
+        return HostCheck::good("cgroups", says);
     }
     let says = format!(
         "only version 1, at {dir}: `attach --unit` works; the service of a process that ended \
          soon stays unknown, because eBPF sees only version 2"
     );
-    HostCheck::new("cgroups", CheckState::Info, says).remedy(MOUNT)
+    HostCheck::info("cgroups", says).remedy(MOUNT)
 }
 
 /// For information only: call sites are read from the program, not from libc.
@@ -120,10 +112,10 @@ fn symbols() -> HostCheck {
         .map(|dir| format!("{dir}/libc.so.6"))
         .find_map(|path| Some((fs::read(&path).ok()?, path)));
     let Some((bytes, path)) = library else {
-        return HostCheck::new("libc", CheckState::Info, "no glibc in the usual places");
+        return HostCheck::info("libc", "no glibc in the usual places");
     };
     let Ok(elf) = object::File::parse(&*bytes) else {
-        return HostCheck::new("libc", CheckState::Info, format!("{path} is not an ELF file"));
+        return HostCheck::info("libc", format!("{path} is not an ELF file"));
     };
     let tables = elf.section_by_name(".eh_frame_hdr").is_some_and(|section| section.size() > 0);
     let named = elf.symbols().next().is_some();
@@ -132,11 +124,10 @@ fn symbols() -> HostCheck {
         if tables { "its" } else { "no" },
         if named { "the" } else { "no" },
     );
-    match tables {
-        true => {
-            HostCheck::new("libc", CheckState::Good, says + "; call sites need only the tables")
-        }
-        false => HostCheck::new("libc", CheckState::Info, says + ": call sites cannot be found"),
+    if tables {
+        HostCheck::good("libc", says + "; call sites need only the tables")
+    } else {
+        HostCheck::info("libc", says + ": call sites cannot be found")
     }
 }
 
@@ -144,7 +135,7 @@ fn zone_here() -> HostCheck {
     let root = match Root::own() {
         Ok(root) => root,
         Err(error) => {
-            return HostCheck::new("zone", CheckState::Bad, format!("/ cannot be opened: {error}"));
+            return HostCheck::bad("zone", format!("/ cannot be opened: {error}"));
         }
     };
     let zone = read_zone(&root);
@@ -157,9 +148,10 @@ fn zone_here() -> HostCheck {
         None => format!("no name to recommend: {}", zone.how),
     };
     let check = HostCheck::new("zone", state, says);
-    match zone.tzdata {
-        true => check,
-        false => check.remedy("install the package tzdata, so that zones can be set by name"),
+    if zone.tzdata {
+        check
+    } else {
+        check.remedy("install the package tzdata, so that zones can be set by name")
     }
 }
 
@@ -169,21 +161,20 @@ fn variables() -> HostCheck {
         None => format!("{name} unset"),
     };
     let says = ["TZ", "LANG", "LC_ALL", "LANGUAGE"].map(shown).join(", ");
-    HostCheck::new("shell", CheckState::Info, format!("in this shell: {says}"))
+    HostCheck::info("shell", format!("in this shell: {says}"))
 }
 
 fn locales() -> HostCheck {
-    let Some(path) = locale::program() else {
+    let Some(path) = locale_probe::program() else {
         let says = "there is no program `locale`: spellings of locales cannot be compared";
-        return HostCheck::new("locale", CheckState::Info, says)
-            .remedy("install libc-bin (or glibc-common)");
+        return HostCheck::info("locale", says).remedy("install libc-bin (or glibc-common)");
     };
     let names = output(Command::new(&path).arg("-a"));
     let names: Vec<&str> = names.lines().collect();
     let shown = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > 6 { ", …" } else { "" };
     let says = format!("{} of {}: {shown}{more}", names.len(), path.display());
-    HostCheck::new("locale", CheckState::Good, says)
+    HostCheck::good("locale", says)
 }
 
 fn strace() -> HostCheck {
@@ -191,11 +182,9 @@ fn strace() -> HostCheck {
     match text.lines().next().and_then(|line| line.rsplit(' ').next()) {
         Some(version) => {
             let says = format!("strace {version} is installed, to compare with");
-            HostCheck::new("strace", CheckState::Info, says)
+            HostCheck::info("strace", says)
         }
-        None => {
-            HostCheck::new("strace", CheckState::Info, "not installed; needless does not need it")
-        }
+        None => HostCheck::info("strace", "not installed; needless does not need it"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! ptrace: stopping a program at its system calls, which needs no special rights.
 
-use super::{CheckState, HostCheck, field, true_program};
+use super::{HostCheck, field, true_program};
 use needless_launch::{Launch, Stdio};
 use needless_model::{Exit, Loss};
 use needless_ptrace::{TraceOptions, trace};
@@ -16,11 +16,7 @@ pub(super) fn checks(status: &str) -> [HostCheck; 4] {
 /// Traces a real program, so that whatever forbids it is found.
 fn ptrace() -> HostCheck {
     let Some(program) = true_program() else {
-        return HostCheck::new(
-            "ptrace",
-            CheckState::Info,
-            "not tried: there is no /bin/true to trace",
-        );
+        return HostCheck::info("ptrace", "not tried: there is no /bin/true to trace");
     };
     let run = |all| {
         let argv = vec![OsString::from("true")];
@@ -38,7 +34,7 @@ fn ptrace() -> HostCheck {
             if full.profile.lost.contains_key(&Loss::NoPath) {
                 let says = "`true` was traced, but its memory could not be read (process_vm_readv): \
                             paths stay unknown";
-                return HostCheck::new("ptrace", CheckState::Bad, says)
+                return HostCheck::bad("ptrace", says)
                     .remedy("in a container: --cap-add=SYS_PTRACE");
             }
             full.profile.totals.calls
@@ -48,41 +44,33 @@ fn ptrace() -> HostCheck {
                 "`true` ended with {:?} when every call was stopped, with {:?} when only some were",
                 full.exit, filtered.exit
             );
-            return HostCheck::new("ptrace", CheckState::Bad, says).remedy("report this as a bug");
+            return HostCheck::bad("ptrace", says).remedy("report this as a bug");
         }
         (Err(error), _) | (_, Err(error)) => {
-            return HostCheck::new("ptrace", CheckState::Bad, error.to_string()).remedy(
+            return HostCheck::bad("ptrace", error.to_string()).remedy(
                 "in a container: --cap-add=SYS_PTRACE, or --security-opt seccomp=unconfined",
             );
         }
     };
     let says =
         format!("allowed: `true` was traced, {seen} calls, with and without a seccomp filter");
-    HostCheck::new("ptrace", CheckState::Good, says)
+    HostCheck::good("ptrace", says)
 }
 
 /// `scope`: the text of `/proc/sys/kernel/yama/ptrace_scope`.
 fn yama(scope: Option<&str>) -> HostCheck {
     let path = "/proc/sys/kernel/yama/ptrace_scope";
     let Some(scope) = scope.map(str::trim) else {
-        return HostCheck::new("yama", CheckState::Good, format!("not in this kernel (no {path})"));
+        return HostCheck::good("yama", format!("not in this kernel (no {path})"));
     };
     let says = |meaning| format!("{path} is {scope}: {meaning}");
     match scope {
-        "0" => HostCheck::new("yama", CheckState::Good, says("no restriction")),
-        "1" => HostCheck::new(
-            "yama",
-            CheckState::Good,
-            says("own children may be traced, which is enough"),
-        ),
-        "2" => HostCheck::new("yama", CheckState::Info, says("only with CAP_SYS_PTRACE"))
+        "0" => HostCheck::good("yama", says("no restriction")),
+        "1" => HostCheck::good("yama", says("own children may be traced, which is enough")),
+        "2" => HostCheck::info("yama", says("only with CAP_SYS_PTRACE"))
             .remedy("sudo sysctl kernel.yama.ptrace_scope=1"),
-        _ => HostCheck::new(
-            "yama",
-            CheckState::Bad,
-            says("no process may trace, until the next boot"),
-        )
-        .remedy("set kernel.yama.ptrace_scope=1 in /etc/sysctl.d, then reboot"),
+        _ => HostCheck::bad("yama", says("no process may trace, until the next boot"))
+            .remedy("set kernel.yama.ptrace_scope=1 in /etc/sysctl.d, then reboot"),
     }
 }
 
@@ -91,25 +79,17 @@ fn confinement(status: &str) -> HostCheck {
         None | Some("0") => {}
         Some(pid) => {
             let says = format!("needless itself is traced, by process {pid}: it can trace nothing");
-            return HostCheck::new("confinement", CheckState::Bad, says)
-                .remedy("run it without that tracer");
+            return HostCheck::bad("confinement", says).remedy("run it without that tracer");
         }
     }
     match field(status, "Seccomp") {
-        Some("0") => {
-            HostCheck::new("confinement", CheckState::Good, "no seccomp filter is on needless")
-        }
-        Some(_) => HostCheck::new(
+        Some("0") => HostCheck::good("confinement", "no seccomp filter is on needless"),
+        Some(_) => HostCheck::info(
             "confinement",
-            CheckState::Info,
             "needless runs under a seccomp filter, as in most containers: calls that it refuses \
              are refused to the command too",
         ),
-        None => HostCheck::new(
-            "confinement",
-            CheckState::Info,
-            "not known: /proc/self/status does not say it",
-        ),
+        None => HostCheck::info("confinement", "not known: /proc/self/status does not say it"),
     }
 }
 
@@ -118,16 +98,15 @@ fn seccomp(actions: Option<&str>) -> HostCheck {
     match actions {
         Some(actions) if actions.split_whitespace().any(|action| action == "trace") => {
             let says = "filters can select the calls that stop: all others run at full speed";
-            HostCheck::new("seccomp", CheckState::Good, says)
+            HostCheck::good("seccomp", says)
         }
         Some(actions) => {
             let says = format!("the kernel offers only: {}", actions.trim());
-            HostCheck::new("seccomp", CheckState::Bad, says)
-                .remedy("needless run --all, which needs none")
+            HostCheck::bad("seccomp", says).remedy("needless run --all, which needs none")
         }
         None => {
             let says = "not known: there is no /proc/sys/kernel/seccomp/actions_avail";
-            HostCheck::new("seccomp", CheckState::Info, says)
+            HostCheck::info("seccomp", says)
         }
     }
 }
@@ -135,6 +114,7 @@ fn seccomp(actions: Option<&str>) -> HostCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::CheckState;
 
     #[test]
     fn doctor_reads_what_yama_forbids() {

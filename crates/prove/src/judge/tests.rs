@@ -10,12 +10,12 @@ fn usage(cpu_ns: u64) -> Usage {
 fn judged(before: &[u64], after: &[u64], pairs: Vec<[u64; 2]>) -> Proof {
     let mut proof = Proof::begun("x", &[], Backend::default());
     let pairs = pairs.into_iter().map(|pair| pair.map(usage)).collect();
-    let evidence = Evidence {
+    let evidence = ProofEvidence {
         before: before.to_vec(),
         after: after.to_vec(),
         pairs,
         first_exit: Some(Exit::Code(0)),
-        ..Evidence::default()
+        ..ProofEvidence::default()
     };
     judge(&mut proof, &evidence);
     proof
@@ -57,13 +57,13 @@ fn a_change_that_outlasts_its_runs_is_proven_by_the_counts_before() {
             let pairs = if stays || count_only { 0 } else { 40 };
             let pairs =
                 self::pairs(pairs, 1.0, 6).into_iter().map(|pair| pair.map(usage)).collect();
-            let evidence = Evidence {
+            let evidence = ProofEvidence {
                 first: Some(first),
                 before,
                 after,
                 pairs,
                 count_only,
-                ..Evidence::default()
+                ..ProofEvidence::default()
             };
             judge(&mut proof, &evidence);
             assert_eq!(evidence.stays(), stays, "{first} {:?}", evidence.before);
@@ -84,7 +84,10 @@ fn counts_alone_say_nothing_of_time() {
     for (after, proven) in [(91, true), (100, false), (109, false)] {
         let mut proof = Proof::begun("x", &[], Backend::default());
         let (before, after) = (vec![100, 100], vec![after, after]);
-        judge(&mut proof, &Evidence { before, after, count_only: true, ..Evidence::default() });
+        judge(
+            &mut proof,
+            &ProofEvidence { before, after, count_only: true, ..ProofEvidence::default() },
+        );
         assert_eq!(proof.holds(), proven, "{:?}", proof.outcome);
         assert!(proof.measures.is_empty() && proof.pairs == 0 && proof.warnings.is_empty());
     }

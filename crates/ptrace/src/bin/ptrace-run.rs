@@ -77,6 +77,7 @@ fn table(profile: &Profile) -> String {
     }
     let totals = &profile.totals;
     let _ = writeln!(text, "# calls {} paths {}", totals.calls, totals.path_calls);
+    let _ = writeln!(text, "# cpu {:?} tracing {}", totals.cpu_ns(), totals.tracing_ns);
     let assumed: u64 = profile.rows.iter().map(|r| r.assumed).sum();
     let repeated: u64 = profile.rows.iter().map(|r| r.repeated).sum();
     let _ = writeln!(text, "# repeated {repeated} assumed {assumed}");

@@ -2,7 +2,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub(crate) use needless_fixtures::needed;
-pub(crate) use needless_fixtures::referee::{Table, by_call, command, difference, program};
+pub(crate) use needless_fixtures::referee::{CallCounts, by_call, command, difference, program};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(crate) fn testee(name: &str) -> Option<PathBuf> {
 }
 
 pub(crate) fn is_root() -> Result<(), String> {
-    // SAFETY: takes and returns integers.
+    // SAFETY: geteuid(2) has no argument and cannot fail.
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err("not root".into()) }
 }
 
@@ -23,13 +23,13 @@ pub(crate) fn ours(
     options: &[&str],
     argv: &[impl AsRef<OsStr> + std::fmt::Debug],
     folder: &Path,
-) -> (Table, Vec<String>) {
+) -> (CallCounts, Vec<String>) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let status =
         command(RUN, folder).args(options).arg("-o").arg(file.path()).args(argv).status().unwrap();
     assert_ne!(status.code(), Some(125), "{argv:?}");
     let text = std::fs::read_to_string(file.path()).unwrap();
-    let mut table = Table::new();
+    let mut table = CallCounts::new();
     let mut comments = Vec::new();
     for line in text.lines() {
         match line.strip_prefix("# ") {

@@ -33,7 +33,7 @@ pub(crate) struct OriginDocument {
     schema: String,
     /// Version of needless that wrote it.
     needless_version: String,
-    /// The variable; nothing is told of any other.
+    /// The variable; the report has nothing about any other.
     variable: String,
     /// The answer, one sentence for people.
     answer: String,
@@ -47,6 +47,10 @@ pub(crate) struct OriginDocument {
     belongs: Vec<OriginLocation>,
     /// What could not be read, and why; empty: nothing.
     not_read: Vec<String>,
+    /// Kinds of sources that may set a variable of such a process and that needless does not search; empty: all that are
+    /// known are searched.
+    #[serde(default)]
+    not_looked_at: Vec<String>,
 }
 
 /// A process.
@@ -90,7 +94,7 @@ enum OriginValue {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "File")]
 struct OriginFile {
-    /// Its path, below the process's root.
+    /// Its path, below the process's root; or the command that shows a setting which is in no file.
     file: String,
     /// The line, from 1; `null` where the file as a whole is the setting.
     line: Option<u32>,
@@ -153,6 +157,7 @@ impl OriginDocument {
             files: from.mentions.iter().map(OriginFile::from).collect(),
             belongs: from.belongs.iter().map(OriginLocation::from).collect(),
             not_read: from.unread.clone(),
+            not_looked_at: from.not_looked_at.clone(),
         }
     }
 }

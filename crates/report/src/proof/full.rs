@@ -23,7 +23,7 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, style: Style) -
     let (word, why) = verdict(proof);
     // A difference in what the program does comes first.
     let tint = if proof.holds() { Tint::Fix } else { Tint::Care };
-    writeln!(out, "{}: {}", style.paint(Tint::Name, "needless prove"), style.paint(tint, &word))?;
+    writeln!(out, "{}: {}", style.paint(Tint::Name, "needless prove"), style.paint(tint, word))?;
     line(out, "because", &escape(&why), None)?;
     line(out, "change", &changes(proof), None)?;
     line(out, "program", &escape(&proof.program), None)?;

@@ -72,7 +72,6 @@ pub(crate) struct ProofBody {
     failure: Option<String>,
     /// What no peak memory shows less than, KiB: that of a process before it becomes the command.
     #[serde(default)]
-    #[schemars(!default)]
     peak_floor_kib: u64,
     /// What was measured in the pairs.
     measures: Vec<ProofMeasure>,

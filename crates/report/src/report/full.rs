@@ -1,106 +1,149 @@
-//! For a person at a terminal: numbers first, then why, from where, what to do and what else that changes.
+//! For a person at a terminal: an overview of what it costs and what to do, and for the most expensive remedies why, from
+//! where, and what else the change does.
 
-use crate::text::{Tint, count, duration, escape, number, percent, wrap};
-use crate::{Report, Source, Style, summary, window};
-use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage, Totals};
+use crate::columns::{print_heading, print_lines, print_wrapped};
+use crate::overview::{Line, Overview};
+use crate::text::{Tint, count, escape, number, percent, shell_os_word, shell_word, wrap};
+use crate::{Report, Source, Style, account, summary, time, window_text};
+use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage};
 use std::io::{self, Write};
 
 /// Columns before the text of a finding: two blanks, the label, two blanks.
 const INDENT: usize = 10;
 /// Columns before the text of the footer.
 const FOOT: usize = 14;
+/// Columns before the text of a part of the account.
+const PARTS: usize = 17;
 /// At most this many call sites or programs are listed; further ones are counted.
 const SHOWN: usize = 3;
+/// The details of so many remedies are shown, unless the user wants all.
+const DETAILED: usize = 3;
+/// So many services or programs with the same remedy are listed.
+const ALIKE: usize = 5;
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
     let verdict = report.verdict;
-    if verdict.findings.is_empty() {
+    if verdict.findings.is_empty()
+        && account::unexplained(report).0.is_empty()
+        && !time::are_asked_for(report)
+    {
         return writeln!(out, "{}", summary::summary(report));
     }
-    print(out, report, style)?;
+    let overview = Overview::of(report);
+    let block = |print: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        print(&mut text)?;
+        Ok(text)
+    };
+    let account = block(&|out| print_account(out, report, style))?;
+    let table = block(&|out| overview.table(out, report, style))?;
+    let unexplained = block(&|out| print_unexplained(out, report, style))?;
+    let small = block(&|out| overview.small(out, report, style))?;
+    let details = block(&|out| print_details(out, &overview, report, style))?;
+    let notes = block(&|out| print_notes(out, report, style))?;
+    let next = block(&|out| print_next(out, &overview, report, style))?;
+    // On a terminal what matters most is read without scrolling back.
+    let mut blocks = match report.details.end_first {
+        true => [details, unexplained, small, notes, account, table, next],
+        false => [account, table, unexplained, small, details, notes, next],
+    }
+    .to_vec();
+    blocks.retain(|block| !block.is_empty());
+    out.write_all(&blocks.join(&b"\n"[..]))?;
     let Some(proof) = report.proof else { return Ok(()) };
     writeln!(out)?;
     crate::write_proof(out, proof, report.version, crate::ProofFormat::Full, style)
 }
 
-fn print(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let (profile, verdict) = (report.profile, report.verdict);
-    header(out, report, style)?;
-    if window::is_window(&report.source) {
-        print_services(out, report, style)?;
-    } else {
-        for finding in &verdict.findings {
-            writeln!(out)?;
-            let share = share(finding, profile, &profile.totals, None);
-            print_finding(out, finding, profile, &[("share", share)], style)?;
-        }
-    }
-    writeln!(out)?;
-    footer(out, report, style)
-}
-
-/// The findings of each service, below its heading.
-fn print_services(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let profile = report.profile;
-    let (length, totals) = (window::length(report), window::totals_by_service(profile));
-    let inner = Style { width: style.width.saturating_sub(2), ..style };
-    for group in window::groups(report).0 {
-        writeln!(out)?;
-        let name = group.name(profile);
-        let heading = format!("{name}: {}", group.cost(length));
-        print_heading(out, &name, &heading, "    ", style)?;
-        let own = totals.get(&group.service).copied().unwrap_or_default();
-        for (at, finding) in group.findings.iter().enumerate() {
-            if at > 0 {
-                writeln!(out)?;
-            }
-            let rate = length.and_then(|length| window::frequency(finding, length));
-            let mut figures: Vec<_> = rate.into_iter().map(|rate| ("rate", rate)).collect();
-            figures.push(("share", share(finding, profile, &own, Some(group.whose()))));
-            let mut text = Vec::new();
-            print_finding(&mut text, finding, profile, &figures, inner)?;
-            for line in String::from_utf8_lossy(&text).lines() {
-                writeln!(out, "  {line}")?;
-            }
-        }
-    }
-    let Some(more) = window::left_out(report) else { return Ok(()) };
-    writeln!(out)?;
-    print_wrapped(out, ("", 0), &more, None, style)
-}
-
-fn header(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let profile = report.profile;
-    let unknown: Vec<&str> = Fact::ALL
-        .iter()
-        .filter(|fact| !profile.facts.has(**fact))
-        .map(|fact| fact.words())
-        .collect();
-    let by = profile.backend.to_string();
-    let by = escape(&by);
-    let unknown = if unknown.is_empty() { "nothing".to_owned() } else { unknown.join(", ") };
-    let seen = format!("needless: {by}; not known: {unknown}");
-    print_wrapped(out, ("", 0), &seen, Some(Tint::Faint), style)?;
+/// What was observed, and how many calls were needed, needless and not explained.
+fn print_account(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
     let (of, extent) = match &report.source {
         Source::Run(program) => {
-            (program.rsplit('/').next().unwrap_or(program), summary::needless_of_all(report))
+            (program.rsplit('/').next().unwrap_or(program), account::extent(report))
         }
-        Source::Log(file) => (file.as_str(), summary::needless_of_all(report)),
-        Source::Attach(what) => (what.as_str(), window::extent(report)),
-        Source::Host => ("host", window::extent(report)),
+        Source::Log(file) => (file.as_str(), account::extent(report)),
+        Source::Attach(what) => (what.as_str(), window_text::extent(report)),
+        Source::Host => ("host", window_text::extent(report)),
     };
-    let found = count(report.verdict.findings.len() as u64, "finding", "findings");
-    let line = format!("{}: {extent}, {found}", escape(of));
-    print_wrapped(out, ("", 0), &line, None, style)
+    print_wrapped(out, ("", 0), &format!("{}: {extent}", escape(of)), Some(Tint::Name), style)?;
+    for (label, text) in account::parts(report) {
+        print_wrapped(out, (&format!("  {label}"), PARTS), &text, None, style)?;
+    }
+    for (label, text) in time::lines(report) {
+        print_wrapped(out, (&format!("  {label}"), PARTS), &text, None, style)?;
+    }
+    Ok(())
+}
+
+/// The calls that are not explained.
+fn print_unexplained(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (shown, left_out) = account::unexplained(report);
+    if shown.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "not explained: no rule applies; these are facts, no advice")?;
+    for line in shown {
+        for (at, text) in wrap(&account::line(report, line), style.width - 4).iter().enumerate() {
+            writeln!(out, "{}{text}", if at == 0 { "  " } else { "    " })?;
+        }
+    }
+    if left_out > 0 {
+        let kinds = count(left_out as u64, "other kind", "other kinds");
+        writeln!(out, "  {kinds}: --unexplained shows all")?;
+    }
+    Ok(())
+}
+
+/// The findings of the most expensive remedies.
+fn print_details(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+    style: Style,
+) -> io::Result<()> {
+    let full = report.details.full;
+    let small = overview.small.iter().filter(|_| full);
+    let large = overview.large.iter().take(if full { usize::MAX } else { DETAILED });
+    for (at, line) in large.chain(small).enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        print_line(out, line, report, style)?;
+    }
+    Ok(())
+}
+
+/// The findings with the same remedy: the most expensive one in full, the others in a line each.
+fn print_line(
+    out: &mut dyn Write,
+    line: &Line<'_>,
+    report: &Report<'_>,
+    style: Style,
+) -> io::Result<()> {
+    let (first, others) = line.findings.split_first().expect("a line has a finding");
+    print_finding(out, first, report, style)?;
+    let shown = if report.details.full { others.len() } else { ALIKE.min(others.len()) };
+    for (at, finding) in others[..shown].iter().enumerate() {
+        let who = summary::who(finding, report.profile);
+        let service = summary::in_service(finding, report.profile);
+        let text = format!("{who}{service}: {}, {}", finding.rule, saves(finding, report));
+        let label = if at == 0 { "  also" } else { "" };
+        print_wrapped(out, (label, INDENT), &text, None, style)?;
+    }
+    if shown < others.len() {
+        let more = format!("{} more: --full shows all", others.len() - shown);
+        print_wrapped(out, ("", INDENT), &more, None, style)?;
+    }
+    Ok(())
 }
 
 fn print_finding(
     out: &mut dyn Write,
     finding: &Finding,
-    profile: &Profile,
-    figures: &[(&str, String)],
+    report: &Report<'_>,
     style: Style,
 ) -> io::Result<()> {
+    let profile = report.profile;
     let head = format!("{}: {}", finding.rule, summary::headline(finding));
     print_heading(out, &finding.rule, &head, "  ", style)?;
     let prose = |out: &mut dyn Write, label: &str, text: &str| {
@@ -109,10 +152,9 @@ fn print_finding(
     let exact = |out: &mut dyn Write, label: &str, text: &str, tint| {
         print_lines(out, (&format!("  {label}"), INDENT), &[text.to_owned()], tint, style)
     };
-    for (label, figure) in figures {
-        prose(out, label, figure)?;
-    }
-    prose(out, "who", &(who(finding, profile) + elsewhere(finding, profile)))?;
+    prose(out, "saves", &saves(finding, report))?;
+    let service = summary::in_service(finding, profile);
+    prose(out, "who", &(who(finding, profile) + &service + elsewhere(finding, profile)))?;
     prose(out, "why", &escape(&finding.why))?;
     for (at, from) in origins(finding, profile).iter().enumerate() {
         exact(out, if at == 0 { "from" } else { "" }, from, None)?;
@@ -124,7 +166,7 @@ fn print_finding(
         let label = if at == 0 { "fix" } else { "or" };
         let change = summary::change(&remedy.change);
         match remedy.change {
-            Change::SetEnv { .. } | Change::UnsetEnv { .. } => {
+            Change::SetEnv { .. } | Change::UnsetEnv { .. } | Change::WithoutEntries { .. } => {
                 exact(out, label, &change, Some(Tint::Fix))?;
             }
             _ => prose(out, label, &change)?,
@@ -136,27 +178,7 @@ fn print_finding(
         };
         prose(out, label, &escape(sentence))?;
     }
-    prose(out, "stage", stage(finding.stage))?;
-    exact(out, "more", &format!("needless explain {}", finding.rule), None)
-}
-
-/// Wraps `text`, which begins with `name`; further lines begin with `lead`.
-fn print_heading(
-    out: &mut dyn Write,
-    name: &str,
-    text: &str,
-    lead: &str,
-    style: Style,
-) -> io::Result<()> {
-    // The name is painted after wrapping: escape sequences have no width.
-    for (at, line) in wrap(text, style.width.saturating_sub(lead.len())).iter().enumerate() {
-        match line.strip_prefix(name) {
-            Some(rest) if at == 0 => writeln!(out, "{}{rest}", style.paint(Tint::Name, name))?,
-            _ if at == 0 => writeln!(out, "{line}")?,
-            _ => writeln!(out, "{lead}{line}")?,
-        }
-    }
-    Ok(())
+    prose(out, "stage", stage(finding.stage))
 }
 
 /// `10 × newfstatat("/etc/localtime") ok`.
@@ -169,21 +191,22 @@ fn counted(evidence: &Evidence) -> String {
     format!("{} × {call}{about} {outcome}", number(evidence.count))
 }
 
-/// The saving, as a share of all calls, or of the calls of `whose` service. `totals` counts these calls.
-fn share(finding: &Finding, profile: &Profile, totals: &Totals, whose: Option<&str>) -> String {
-    let calls = if summary::all_name_paths(finding, profile) {
-        let share = percent(summary::share(finding, totals.path_calls));
-        format!("{share} of {} calls that name a path", whose.unwrap_or("the"))
-    } else if profile.facts.has(Fact::AllCalls) && totals.calls > 0 {
-        let share = percent(finding.needless as f64 / totals.calls as f64);
-        format!("{share} of {} calls", whose.unwrap_or("all"))
-    } else {
-        count(finding.needless, "call", "calls") + ", some without a path"
+/// `about 92 ms, 81 % of the CPU time; 199,999 calls, 99.9 % of all calls`; for a window, the calls per second.
+fn saves(finding: &Finding, report: &Report<'_>) -> String {
+    let calls = count(finding.needless, "call", "calls");
+    let all = report.verdict.account.calls;
+    let calls = match window_text::length(report) {
+        Some(length) => format!("{calls}, {}", window_text::rate(finding.needless, length)),
+        // Some of a finding's calls may not be among those that were counted.
+        None if finding.needless <= all => {
+            let share = percent(finding.needless as f64 / all as f64);
+            format!("{calls}, {share} {}", account::of_which(report))
+        }
+        None => calls,
     };
     match finding.kernel_ns {
+        Some(ns) => format!("{}; {calls}", account::time(report, ns, finding.estimated)),
         None => calls,
-        Some(ns) if finding.estimated => format!("{calls}, about {} in the kernel", duration(ns)),
-        Some(ns) => format!("{calls}, {} in the kernel", duration(ns)),
     }
 }
 
@@ -191,7 +214,7 @@ fn share(finding: &Finding, profile: &Profile, totals: &Totals, whose: Option<&s
 fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Seen => "seen: the pattern matched; its cause was not looked up in this observation",
-        Stage::Explained => "explained: the cause was found too; the saving was not measured",
+        Stage::Explained => "explained: the cause was found; the saving was not measured",
         Stage::Proven => "proven: measured before and after the change",
     }
 }
@@ -248,7 +271,7 @@ fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
             None => continue,
             Some(None) => format!("{} is unset", escape(variable)),
             Some(Some(value)) => {
-                format!("{}={}", escape(variable), crate::text::shell_word(value))
+                format!("{}={}", escape(variable), shell_word(value))
             }
         };
         if !origins.contains(&was) {
@@ -258,11 +281,23 @@ fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
     origins
 }
 
-fn footer(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+/// A line at the end, with its label.
+fn foot(
+    out: &mut dyn Write,
+    label: &str,
+    text: &str,
+    tint: Option<Tint>,
+    style: Style,
+) -> io::Result<()> {
+    print_wrapped(out, (&format!("{label}:"), FOOT), text, tint, style)
+}
+
+/// How it was observed; what was lost, not checked, left out.
+fn print_notes(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
     let (profile, verdict) = (report.profile, report.verdict);
-    let line = |out: &mut dyn Write, label: &str, text: &str, tint| {
-        print_wrapped(out, (&format!("{label}:"), FOOT), text, tint, style)
-    };
+    let line =
+        |out: &mut dyn Write, label: &str, text: &str, tint| foot(out, label, text, tint, style);
+    line(out, "observed", &observed(report), None)?;
     let whole = profile.lost.values().all(|n| *n == 0);
     line(out, "lost", &summary::lost(profile), (!whole).then_some(Tint::Care))?;
     line(out, "not checked", &summary::not_checked(verdict), None)?;
@@ -279,15 +314,58 @@ fn footer(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<
             line(out, label, &text, None)?;
         }
     }
-    for notice in &verdict.notices {
-        line(out, "config", &escape(notice), Some(Tint::Care))?;
+    for (label, all, tint) in
+        [("notice", &verdict.notices, Some(Tint::Care)), ("note", &profile.notes, None)]
+    {
+        let shown = if report.details.full { all.len() } else { SHOWN.min(all.len()) };
+        for text in &all[..shown] {
+            line(out, label, &escape(text), tint)?;
+        }
+        if shown < all.len() {
+            let more = format!("{} more: --full shows all", all.len() - shown);
+            line(out, label, &more, tint)?;
+        }
     }
-    for note in &profile.notes {
-        line(out, "note", &escape(note), None)?;
+    Ok(())
+}
+
+/// What to type next.
+fn print_next(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+    style: Style,
+) -> io::Result<()> {
+    let verdict = report.verdict;
+    if let Some(first) = verdict.findings.first() {
+        let rule = overview.large.first().map_or(&first.rule, |line| &line.findings[0].rule);
+        let more = overview.large.len() > DETAILED || !overview.small.is_empty();
+        let hint = if more && !report.details.full { "; --full shows all details" } else { "" };
+        foot(out, "more", &format!("needless explain {rule}{hint}"), None, style)?;
     }
     match again(report) {
         Some(command) => print_lines(out, ("try:", FOOT), &[command], Some(Tint::Fix), style),
         None => Ok(()),
+    }
+}
+
+/// `with eBPF; not known: the kernel time of calls`.
+fn observed(report: &Report<'_>) -> String {
+    let profile = report.profile;
+    let unknown: Vec<&str> = Fact::ALL
+        .iter()
+        .filter(|fact| !profile.facts.has(**fact))
+        .map(|fact| fact.words())
+        .collect();
+    let by = profile.backend.to_string();
+    let by = escape(&by);
+    match unknown.len() {
+        0 => format!("by {by}"),
+        1..=SHOWN => format!("by {by}; not known: {}", unknown.join(", ")),
+        n if !report.details.full => {
+            format!("by {by}; not known: {} and {} more", unknown[..2].join(", "), n - 2)
+        }
+        _ => format!("by {by}; not known: {}", unknown.join(", ")),
     }
 }
 
@@ -296,6 +374,7 @@ fn again(report: &Report<'_>) -> Option<String> {
     let Source::Run(program) = &report.source else { return None };
     let mut variables: Vec<&str> = Vec::new();
     let mut words = Vec::new();
+    let mut options = Vec::new();
     for finding in &report.verdict.findings {
         let Some(remedy) = finding.remedies.first() else { continue };
         if matches!(remedy.safety, Safety::Manual(_)) {
@@ -306,12 +385,27 @@ fn again(report: &Report<'_>) -> Option<String> {
                 (variable, summary::change(&remedy.change))
             }
             Change::UnsetEnv { variable } => (variable, format!("-u {}", escape(variable))),
+            Change::WithoutEntries { variable, entries } => {
+                if !variables.contains(&variable.as_str()) {
+                    variables.push(variable);
+                    options.push(without(variable, entries));
+                }
+                continue;
+            }
             _ => continue,
         };
         if !variables.contains(&variable.as_str()) {
             variables.push(variable);
             words.push((matches!(remedy.change, Change::UnsetEnv { .. }), word));
         }
+    }
+    let command = match report.command {
+        [] => shell_word(program) + " …",
+        words => words.iter().map(|word| shell_os_word(word)).collect::<Vec<_>>().join(" "),
+    };
+    // `prove` makes the new value, from the environment in which it runs.
+    if words.is_empty() && !options.is_empty() {
+        return Some(format!("needless prove {} -- {command}", options.join(" ")));
     }
     if words.is_empty() {
         return None;
@@ -320,39 +414,16 @@ fn again(report: &Report<'_>) -> Option<String> {
     words.sort_by_key(|(unset, _)| !unset);
     let env = if words[0].0 { "env " } else { "" };
     let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
-    let program = crate::text::shell_word(program);
-    Some(format!("{env}{} needless run -- {program} …", words.join(" ")))
+    Some(format!("{env}{} needless run -- {command}", words.join(" ")))
 }
 
-/// Prints prose: `text` wrapped beside `label`, from column `indent`.
-fn print_wrapped(
-    out: &mut dyn Write,
-    (label, indent): (&str, usize),
-    text: &str,
-    tint: Option<Tint>,
-    style: Style,
-) -> io::Result<()> {
-    let width = style.width.saturating_sub(indent).max(20);
-    print_lines(out, (label, indent), &wrap(text, width), tint, style)
-}
-
-/// Prints what users copy or compare: `lines`, not wrapped, beside `label`, from column `indent`, which is at least
-/// as wide as the label.
-fn print_lines(
-    out: &mut dyn Write,
-    (label, indent): (&str, usize),
-    lines: &[String],
-    tint: Option<Tint>,
-    style: Style,
-) -> io::Result<()> {
-    for (at, line) in lines.iter().enumerate() {
-        let mut lead = " ".repeat(indent);
-        if at == 0 && !label.trim().is_empty() {
-            let blanks = " ".repeat(indent - label.len());
-            lead = style.paint(Tint::Faint, label) + &blanks;
-        }
-        let line = tint.map_or_else(|| line.clone(), |tint| style.paint(tint, line));
-        writeln!(out, "{lead}{line}")?;
-    }
-    Ok(())
+/// The option of `prove` that takes these entries out of a variable.
+fn without(variable: &str, entries: &[String]) -> String {
+    let separator = match variable {
+        "TCLLIBPATH" => " ",
+        _ if entries.iter().any(|entry| entry.contains('?')) => ";",
+        _ => ":",
+    };
+    let all = format!("{variable}={}", entries.join(separator));
+    format!("--without {}", shell_word(&all))
 }

@@ -3,15 +3,20 @@
 pub(crate) mod document;
 
 use crate::json::{print, schema_of, seconds};
+use crate::overview::Overview;
 use crate::proof::json::ProofBody;
-use crate::{Report, Source, Style, summary, window};
+use crate::{Report, Source, Style, summary, window_text};
 use document::{
-    ChangeKind, FindingSum, ReportDocument, ReportEvidence, ReportFinding, ReportProcess,
-    ReportProgram, ReportRemedy, ReportSelection, ReportSource, ReportSuppressed, ReportTotals,
-    SafetyLevel, SourceKind, UncheckedRule,
+    ChangeKind, FindingSum, ReportAccount, ReportAmount, ReportDocument, ReportEvidence,
+    ReportFinding, ReportProcess, ReportProgram, ReportProgramCpu, ReportRemedy, ReportSelection,
+    ReportSlowMount, ReportSource, ReportSuppressed, ReportTotals, ReportUnexplained, ReportWaits,
+    SafetyLevel, SourceKind, UncheckedRule, WaitedFor,
 };
-use needless_model::{Change, Evidence, Fact, Finding, Process, Profile, Remedy, Safety};
-use needless_rules::{NotChecked, Suppressed};
+use needless_model::{Change, Evidence, Fact, Finding, Process, Profile, Remedy, Safety, WaitsOn};
+use needless_rules::{
+    Account, Amount, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered, Unexplained,
+    WaitKind, Waits, connections, cpu_by_program, slow_mount, started, waits,
+};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -46,8 +51,18 @@ impl From<&Report<'_>> for ReportDocument {
                 cpu_user_s: profile.totals.cpu_user_ns.map(seconds),
                 cpu_sys_s: profile.totals.cpu_sys_ns.map(seconds),
             },
+            account: ReportAccount::from(&verdict.account),
+            waiting: waits(profile).iter().take(LISTED).map(ReportWaits::from).collect(),
+            slow_file_system: slow_mount(profile).as_ref().map(ReportSlowMount::from),
+            programs: cpu_by_program(profile)
+                .iter()
+                .take(LISTED)
+                .map(ReportProgramCpu::from)
+                .collect(),
+            started: started(profile).map_or(0, |many| many.number),
+            connections: connections(profile).map_or(0, |many| many.number),
             processes: profile.processes.len() as u64,
-            findings: verdict.findings.iter().map(|finding| of_finding(finding, report)).collect(),
+            findings: findings(report),
             not_checked: verdict.not_checked.iter().map(UncheckedRule::from).collect(),
             checked: summary::checked(verdict).zip(verdict.selection.as_ref()).map(
                 |((rules, of), selection)| ReportSelection {
@@ -64,6 +79,111 @@ impl From<&Report<'_>> for ReportDocument {
             proof: report.proof.map(ProofBody::from),
         }
     }
+}
+
+impl From<&Account> for ReportAccount {
+    fn from(account: &Account) -> ReportAccount {
+        ReportAccount {
+            calls: account.calls,
+            failed: account.failed,
+            needed: account.needed(),
+            needless: account.needless.into(),
+            unexplained: account.unexplained.into(),
+            estimated: account.estimated,
+            lines: account.lines.iter().take(LISTED).map(ReportUnexplained::from).collect(),
+        }
+    }
+}
+
+impl From<Amount> for ReportAmount {
+    fn from(amount: Amount) -> ReportAmount {
+        ReportAmount { calls: amount.calls, kernel_us: amount.ns.map(micros) }
+    }
+}
+
+impl From<&Unexplained> for ReportUnexplained {
+    fn from(line: &Unexplained) -> ReportUnexplained {
+        ReportUnexplained {
+            program: line.program.clone(),
+            processes: line.processes,
+            call: line.call.clone(),
+            error: match line.reason {
+                Unanswered::Failed(errno) => Some(errno.name().to_owned()),
+                Unanswered::Again => None,
+            },
+            calls: line.amount.calls,
+            kernel_us: line.amount.ns.map(micros),
+            place: line.place.as_ref().map(|(place, _)| place.clone()),
+            place_calls: line.place.as_ref().map(|(_, calls)| *calls),
+            site: line.site.clone(),
+        }
+    }
+}
+
+impl From<&Waits> for ReportWaits {
+    fn from(from: &Waits) -> ReportWaits {
+        ReportWaits {
+            program: from.program.clone(),
+            kind: from.kind.into(),
+            call: from.call.clone(),
+            error: from.error.map(|error| error.name().to_owned()),
+            calls: from.calls,
+            wait_us: micros(from.ns),
+        }
+    }
+}
+
+impl From<WaitKind> for WaitedFor {
+    fn from(from: WaitKind) -> WaitedFor {
+        match from {
+            WaitKind::Flush => WaitedFor::Flush,
+            WaitKind::Connect => WaitedFor::Connect,
+            WaitKind::Sleep => WaitedFor::Sleep,
+            WaitKind::Events => WaitedFor::Events,
+            WaitKind::Names => WaitedFor::Names,
+            WaitKind::Threads => WaitedFor::Threads,
+            WaitKind::Lock => WaitedFor::Lock,
+            WaitKind::Children => WaitedFor::Children,
+            WaitKind::Read(on) => match on {
+                WaitsOn::Pipe => WaitedFor::ReadPipe,
+                WaitsOn::Terminal => WaitedFor::ReadTerminal,
+                WaitsOn::Socket | WaitsOn::NameServer => WaitedFor::ReadSocket,
+                WaitsOn::File => WaitedFor::ReadFile,
+                WaitsOn::Unknown => WaitedFor::Read,
+            },
+            WaitKind::Write(on) => match on {
+                WaitsOn::Pipe => WaitedFor::WritePipe,
+                WaitsOn::Terminal => WaitedFor::WriteTerminal,
+                WaitsOn::Socket | WaitsOn::NameServer => WaitedFor::WriteSocket,
+                WaitsOn::File => WaitedFor::WriteFile,
+                WaitsOn::Unknown => WaitedFor::Write,
+            },
+            WaitKind::Path => WaitedFor::Path,
+            WaitKind::Other => WaitedFor::Other,
+        }
+    }
+}
+
+impl From<&SlowMount> for ReportSlowMount {
+    fn from(from: &SlowMount) -> ReportSlowMount {
+        let SlowMount { at, kind, calls, mean_ns } = from.clone();
+        ReportSlowMount { at, kind, calls, mean_us: micros(mean_ns) }
+    }
+}
+
+impl From<&ProgramCpu> for ReportProgramCpu {
+    fn from(from: &ProgramCpu) -> ReportProgramCpu {
+        ReportProgramCpu {
+            program: from.program.clone(),
+            processes: from.processes,
+            cpu_s: seconds(from.ns),
+            cpu_user_s: from.user_ns.map(seconds),
+        }
+    }
+}
+
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1e3
 }
 
 impl From<&Source> for ReportSource {
@@ -103,7 +223,15 @@ fn of_suppressed(one: &Suppressed, profile: &Profile) -> ReportSuppressed {
     }
 }
 
-fn of_finding(finding: &Finding, report: &Report<'_>) -> ReportFinding {
+fn findings(report: &Report<'_>) -> Vec<ReportFinding> {
+    let overview = Overview::of(report);
+    let small: Vec<&Finding> = overview.small.into_iter().flat_map(|line| line.findings).collect();
+    let is_small = |finding: &Finding| small.iter().any(|one| std::ptr::eq(*one, finding));
+    let all = report.verdict.findings.iter();
+    all.map(|finding| of_finding(finding, is_small(finding), report)).collect()
+}
+
+fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFinding {
     let profile = report.profile;
     ReportFinding {
         rule: finding.rule.to_string(),
@@ -112,9 +240,10 @@ fn of_finding(finding: &Finding, report: &Report<'_>) -> ReportFinding {
         needless: finding.needless,
         besides: finding.besides,
         of: finding.of,
-        per_second: window::length(report).map(|ns| finding.needless as f64 / seconds(ns)),
+        per_second: window_text::length(report).map(|ns| finding.needless as f64 / seconds(ns)),
         share: summary::share(finding, profile.totals.path_calls),
-        kernel_us: finding.kernel_ns.map(|ns| ns as f64 / 1e3),
+        small,
+        kernel_us: finding.kernel_ns.map(micros),
         estimated: finding.estimated && finding.kernel_ns.is_some(),
         process: profile.process(finding.processes[0]).into(),
         whom: processes(finding, profile),
@@ -128,7 +257,7 @@ fn of_finding(finding: &Finding, report: &Report<'_>) -> ReportFinding {
     }
 }
 
-/// How many processes of a finding are listed.
+/// How many processes of a finding, or kinds of unexplained calls, are listed.
 const LISTED: usize = 256;
 
 fn processes(finding: &Finding, profile: &Profile) -> Vec<ReportProcess> {
@@ -172,6 +301,9 @@ impl From<&Remedy> for ReportRemedy {
                 (ChangeKind::SetEnv, Some(variable), value.as_ref())
             }
             Change::UnsetEnv { variable } => (ChangeKind::UnsetEnv, Some(variable), None),
+            Change::WithoutEntries { variable, .. } => {
+                (ChangeKind::WithoutEntries, Some(variable), None)
+            }
             Change::Preload => (ChangeKind::Preload, None, None),
             Change::Option(_) => (ChangeKind::Option, None, None),
             Change::Manual(_) => (ChangeKind::Manual, None, None),
@@ -180,6 +312,10 @@ impl From<&Remedy> for ReportRemedy {
             kind,
             variable: variable.cloned(),
             value: value.cloned(),
+            entries: match &remedy.change {
+                Change::WithoutEntries { entries, .. } => entries.clone(),
+                _ => Vec::new(),
+            },
             text: summary::change(&remedy.change),
             caveat: remedy.safety.sentence().to_owned(),
             safety: match remedy.safety {

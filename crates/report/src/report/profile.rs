@@ -39,7 +39,6 @@ pub(crate) struct ProfileDocument {
     schema: String,
     /// Version of needless that wrote it.
     #[serde(default)]
-    #[schemars(!default)]
     needless_version: String,
     /// What was observed.
     name: String,

@@ -6,17 +6,22 @@ use needless_model::{
     Answer, Backend, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
     Profile, Query, Question, Remedy, Safety, Spawn, Stage, Stops, Window,
 };
-use needless_report::{Report, ReportFormat, Source, Style};
-use needless_rules::{Date, NotChecked, Suppressed, Verdict};
+use needless_report::{Details, Report, ReportFormat, Source, Style};
+use needless_rules::{Account, Amount, LastDay, NotChecked, Suppressed, Verdict};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 /// A profile, a verdict on it and where it came from.
 pub(crate) struct Sample {
     pub(crate) profile: Profile,
     pub(crate) verdict: Verdict,
     pub(crate) source: Source,
-    /// How many services to show.
+    /// How many remedies to show.
     pub(crate) top: Option<usize>,
+    /// How much to show.
+    pub(crate) details: Details,
+    /// The words of the command that was run.
+    pub(crate) command: Vec<OsString>,
 }
 
 impl Sample {
@@ -26,11 +31,14 @@ impl Sample {
     }
 
     pub(crate) fn styled(&self, format: ReportFormat, style: Style) -> String {
+        let verdict = Verdict { account: self.account(), ..self.verdict.clone() };
         let report = Report {
             profile: &self.profile,
-            verdict: &self.verdict,
+            verdict: &verdict,
             source: self.source.clone(),
             top: self.top,
+            details: self.details,
+            command: &self.command,
             proof: None,
             version: "0.1.0",
         };
@@ -39,10 +47,24 @@ impl Sample {
         String::from_utf8(out).unwrap()
     }
 
+    /// Every call of the sample: what no finding names is needed, but for what the sample says.
+    fn account(&self) -> Account {
+        let sum = |amount: fn(&Finding) -> Option<u64>| {
+            self.verdict.findings.iter().filter_map(amount).reduce(|a, b| a + b)
+        };
+        let needless = sum(|finding| Some(finding.needless)).unwrap_or(0);
+        Account {
+            calls: self.profile.totals.calls.max(needless),
+            needless: Amount { calls: needless, ns: sum(|finding| finding.kernel_ns) },
+            estimated: self.verdict.findings.iter().any(|finding| finding.estimated),
+            ..self.verdict.account.clone()
+        }
+    }
+
     /// Every sample, for what must be true of all reports.
     pub(crate) fn all() -> Vec<Sample> {
         let mut all = vec![localtime(), healthy(), tree(), reopened(), log(), hostile(), script()];
-        all.extend([windows::host(), windows::attached(), windows::no_time()]);
+        all.extend([windows::host(), windows::busy(), windows::attached(), windows::no_time()]);
         all.extend([windows::healthy_host(), windows::hostile_services()]);
         all
     }
@@ -125,7 +147,14 @@ pub(crate) fn localtime() -> Sample {
     let backend = Backend::ptrace(Stops::Seccomp);
     let profile = builder.finish(backend, facts, Window { length_ns: Some(12_500_000) });
     let source = Source::Run("./sample".to_owned());
-    Sample { profile, verdict: verdict(vec![tz_unset(1, 9)]), source, top: None }
+    Sample {
+        profile,
+        verdict: verdict(vec![tz_unset(1, 9)]),
+        source,
+        top: None,
+        details: Details::default(),
+        command: Vec::new(),
+    }
 }
 
 /// A script in a container; everything is known about its process.
@@ -150,6 +179,8 @@ pub(crate) fn healthy() -> Sample {
         verdict: verdict(Vec::new()),
         source: Source::Run("true".to_owned()),
         top: None,
+        details: Details::default(),
+        command: Vec::new(),
     }
 }
 
@@ -213,7 +244,14 @@ pub(crate) fn tree() -> Sample {
         ],
         ..Verdict::default()
     };
-    Sample { profile, verdict, source: Source::Run("make".to_owned()), top: None }
+    Sample {
+        profile,
+        verdict,
+        source: Source::Run("make".to_owned()),
+        top: None,
+        details: Details::default(),
+        command: Vec::new(),
+    }
 }
 
 /// A zone file is opened, checked, read and closed for each conversion; only the opens
@@ -236,6 +274,8 @@ pub(crate) fn reopened() -> Sample {
         verdict: verdict(vec![finding]),
         source: Source::Log("app.log".to_owned()),
         top: None,
+        details: Details::default(),
+        command: Vec::new(),
     }
 }
 
@@ -253,7 +293,14 @@ pub(crate) fn log() -> Sample {
     let not_checked =
         vec![NotChecked { rule: "tz-unset".into(), missing: vec![Fact::Environment] }];
     let verdict = Verdict { below: vec![below], not_checked, ..Verdict::default() };
-    Sample { profile, verdict, source: Source::Log("trace.log".to_owned()), top: None }
+    Sample {
+        profile,
+        verdict,
+        source: Source::Log("trace.log".to_owned()),
+        top: None,
+        details: Details::default(),
+        command: Vec::new(),
+    }
 }
 
 /// Text that a terminal would obey.
@@ -282,7 +329,7 @@ pub(crate) fn hostile() -> Sample {
     let suppressed = Suppressed {
         finding: finding.clone(),
         reason: EVIL.to_owned(),
-        until: Some(Date { year: 2027, month: 6, day: 30 }),
+        until: Some(LastDay { year: 2027, month: 6, day: 30 }),
         place: EVIL.to_owned(),
     };
     let (known, notices) = (vec![finding.clone()], vec![EVIL.to_owned()]);
@@ -292,5 +339,7 @@ pub(crate) fn hostile() -> Sample {
         verdict: Verdict { suppressed, known, notices, ..verdict(vec![finding]) },
         source: Source::Run(EVIL.to_owned()),
         top: None,
+        details: Details::default(),
+        command: Vec::new(),
     }
 }

@@ -5,8 +5,8 @@ use needless_model::{
     Answer, Backend, Builder, Change, Env, Fact, Facts, Finding, Limits, ProcId, Process, Profile,
     Query, Question, Remedy, Safety, Window,
 };
-use needless_report::Source;
-use needless_rules::Verdict;
+use needless_report::{Details, Source};
+use needless_rules::{Amount, Unanswered, Unexplained, Verdict};
 
 const BACKEND: &str = "eBPF";
 const THIRTY_SECONDS: u64 = 30_000_000_000;
@@ -23,7 +23,7 @@ fn finish(builder: Builder, length: Option<u64>) -> Profile {
 
 fn sample(profile: Profile, findings: Vec<Finding>, source: Source) -> Sample {
     let verdict = Verdict { findings, ..Verdict::default() };
-    Sample { profile, verdict, source, top: None }
+    Sample { profile, verdict, source, top: None, details: Details::default(), command: Vec::new() }
 }
 
 /// `times` looks at /etc/localtime by process `n`, found in row `n`.
@@ -96,6 +96,45 @@ pub(crate) fn host() -> Sample {
         locale,
     ];
     sample(finish(builder, Some(THIRTY_SECONDS)), findings, Source::Host)
+}
+
+/// Nine services of one program that need the same change, ten others that each need another, and three small ones.
+pub(crate) fn busy() -> Sample {
+    let mut builder = Builder::new(Limits::default());
+    let services = (1..=9).map(|n| format!("a{n}.service"));
+    let services: Vec<String> =
+        services.chain((1..=13).map(|n| format!("other{n}.service"))).collect();
+    for (n, service) in services.iter().enumerate() {
+        let process = process(100 + n as u32, "/usr/bin/clockd", environment(&[]));
+        ask(&mut builder, of(service, process), "newfstatat", "/etc/localtime", 15_000);
+    }
+    let find = process(99, "/usr/bin/find", Env::Unknown);
+    ask(&mut builder, find, "newfstatat", "/usr/share/doc", 60_484);
+    let finding = |(n, service): (usize, &String)| {
+        let cost = if n < 19 { 150_000_000 + n as u64 * 1_000_000 } else { 1_000_000 };
+        let mut finding = clock(n as u32, Some(service), 15_000, Some(cost));
+        if n >= 9 {
+            finding.rule = "python-path".into();
+            let dirs = format!("/srv/other{n}/lib/python3:/opt/other{n}/site-packages");
+            finding.remedies = vec![set("PYTHONPATH", &dirs, "Others may need them.")];
+        }
+        finding
+    };
+    let findings = services.iter().enumerate().map(finding).collect();
+    let mut sample = sample(finish(builder, Some(THIRTY_SECONDS)), findings, Source::Host);
+    sample.verdict.notices = (0..7).map(|n| format!("notice {n}")).collect();
+    sample.verdict.account.unexplained = Amount { calls: 30_484, ns: Some(210_000_000) };
+    sample.verdict.account.lines = vec![Unexplained {
+        program: "find".to_owned(),
+        processes: 2,
+        call: "newfstatat".to_owned(),
+        query: Query::Lstat,
+        reason: Unanswered::Again,
+        amount: Amount { calls: 30_484, ns: Some(210_000_000) },
+        place: Some(("/usr/share/doc/".to_owned(), 20_000)),
+        site: Some("find+0x17baa: call fstatat@plt".to_owned()),
+    }];
+    sample
 }
 
 /// One daemon, attached to.

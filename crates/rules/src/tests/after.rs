@@ -2,11 +2,12 @@
 
 use super::profile;
 use crate::{
-    CheckOptions, Date, Glob, Ignore, Known, NotChecked, Verdict, check, leave_out_known, suppress,
+    CheckOptions, Glob, Ignore, Known, LastDay, NotChecked, Verdict, check, leave_out_known,
+    suppress,
 };
 use needless_model::{Fact, Profile};
 
-const TODAY: Date = Date { year: 2026, month: 11, day: 21 };
+const TODAY: LastDay = LastDay { year: 2026, month: 11, day: 21 };
 
 /// Two programs that search the same list and find nothing: one finding.
 fn two_programs() -> (Profile, Verdict) {
@@ -25,7 +26,7 @@ fn two_programs() -> (Profile, Verdict) {
     (profile, verdict)
 }
 
-fn ignore(program: &str, until: Option<Date>) -> Ignore {
+fn ignore(program: &str, until: Option<LastDay>) -> Ignore {
     Ignore {
         rule: "data-directories".to_owned(),
         program: Some(Glob::new(program).unwrap()),
@@ -59,7 +60,7 @@ fn a_part_of_a_finding_is_not_suppressed() {
 fn a_suppression_holds_on_its_last_day_and_not_after() {
     for (day, suppressed) in [(21, 1), (20, 0)] {
         let (profile, mut verdict) = two_programs();
-        let ignores = [ignore("*", Some(Date { day, ..TODAY }))];
+        let ignores = [ignore("*", Some(LastDay { day, ..TODAY }))];
         suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
         assert_eq!(verdict.suppressed.len(), suppressed, "{day}");
         assert_eq!(verdict.notices.is_empty(), suppressed == 1, "{:?}", verdict.notices);

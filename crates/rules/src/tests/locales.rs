@@ -117,17 +117,53 @@ openat(AT_FDCWD, "/usr/lib/locale/en/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT 
     assert!(sentence.contains("129 calls in all, instead of 7 and 79, so more calls in all"));
 }
 
+/// Issue 14: each failed open belongs to one cause. Those in a directory of LOCPATH end with LOCPATH, and
+/// only those; then each process asks for the archive.
 #[test]
 fn locpath_is_named_where_it_is_the_cause_and_not_where_it_is_ignored() {
-    let search = start(1, "/bin/ls", &["/opt/loc/C.UTF-8", "/opt/loc/C.utf8", "C.UTF-8", "C.utf8"]);
-    let unset = |head: &str| {
-        let found = found(&format!("{head}\n{search}"));
-        assert_eq!((&*found.rule, found.needless, found.of), ("locale-spelling", 9, 12));
-        matches!(&found.remedies[0].change, Change::UnsetEnv { variable } if variable == "LOCPATH")
-    };
-    assert!(unset("env LANG=C.UTF-8 LOCPATH=/opt/loc"));
-    assert!(!unset("env LANG=C.UTF-8 LOCPATH=/opt/loc\nsecure"));
-    assert!(!unset("env LANG=C.UTF-8"));
+    let search = start(1, "/bin/ls", &["/opt/loc/C.UTF-8", "C.UTF-8", "/opt/loc/C.utf8", "C.utf8"]);
+    let found = |head: &str| verdict(&format!("{head}\n{search}"));
+    let both = "locale-spelling: 3 of 12\nstage explained\nset LANG=C.utf8\n\
+                locale-spelling: 6 of 12\nstage explained\nunset LOCPATH";
+    let locpath = found("env LANG=C.UTF-8 LOCPATH=/opt/loc/");
+    compare(&sorted(locpath), both, "LOCPATH");
+    let unknown = both.replace("explained", "seen");
+    compare(&sorted(found("")), &unknown, "a log");
+    let spelling = "locale-spelling: 9 of 12\nstage explained\nset LANG=C.utf8";
+    compare(&found("env LANG=C.UTF-8 LOCPATH=/opt/loc\nsecure"), spelling, "secure");
+    compare(&found("env LANG=C.UTF-8"), spelling, "another cause");
+    let besides = |env: &str| sorted(found(env)).findings.pop().unwrap().besides;
+    assert_eq!(besides("env LANG=C.UTF-8 LOCPATH=/opt/loc"), -1);
+}
+
+/// The smallest first.
+fn sorted(mut verdict: Verdict) -> Verdict {
+    verdict.findings.sort_by_key(|finding| finding.needless);
+    verdict
+}
+
+#[test]
+fn a_directory_of_locpath_that_holds_something_stays() {
+    let search = start(1, "/bin/ls", &["/opt/a/C.utf8", "/opt/b/C.utf8"]);
+    let both = verdict(&format!("env LANG=C.utf8 LOCPATH=/opt/a:/opt/b\n{search}"));
+    compare(&both, "locale-spelling: 3 of 6\nstage explained\nmanual", "two directories");
+    // It lacks this locale, but another one comes from it.
+    let search = start(1, "/bin/ls", &["/opt/a/C.utf8", "C.utf8"]);
+    let german = "openat(AT_FDCWD, \"/opt/a/de_DE.utf8/LC_TIME\", O_RDONLY|O_CLOEXEC) = 3\n";
+    let used =
+        verdict(&format!("env LANG=C.utf8 LC_TIME=de_DE.utf8 LOCPATH=/opt/a\n{search}1 {german}"));
+    compare(&used, "nothing", "a directory that is used");
+}
+
+#[test]
+fn locpath_without_the_locale_anywhere() {
+    let names =
+        ["/opt/a/xx_YY", "/usr/lib/locale/xx_YY", "/opt/a/xx", "/usr/lib/locale/xx", "/x/y"];
+    let search = start(1, "/bin/ls", &names).replace("/x/y/LC_", "/x/y/");
+    let found = verdict(&format!("env LANG=xx_YY LOCPATH=/opt/a\n{search}"));
+    let both = "locale-not-installed: 6 of 13\nstage explained\nunset LOCPATH\n\
+                locale-not-installed: 7 of 13\nstage explained\nset LANG";
+    compare(&sorted(found), both, "missing");
 }
 
 #[test]

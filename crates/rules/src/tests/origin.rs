@@ -232,3 +232,20 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     );
     assert_eq!(check(&profile(&both), &CheckOptions::default()).findings.len(), 1);
 }
+
+/// stdbuf is compiled, and does what its user writes: the finding is the user's.
+#[test]
+fn what_stdbuf_sets_is_on_a_command_line() {
+    let finding = found(
+        "10 execve(\"/usr/bin/stdbuf\", [\"stdbuf\"], [\"LANG=C\"]) = 0\n\
+         10 execve(\"/usr/bin/cut\", [\"cut\"], [\"LANG=C\", \"_STDBUF_O=L\"]) = 0\n\
+         10 write(1, \"line\\n\", 5) = 5 x3000\n",
+    );
+    assert!(
+        finding.why.contains("_STDBUF_O=L was set by the command line of /usr/bin/stdbuf"),
+        "{}",
+        finding.why
+    );
+    let Change::Manual(text) = &finding.remedies[0].change else { panic!("{finding:#?}") };
+    assert!(text.starts_with("in the command line of /usr/bin/stdbuf, "), "{text}");
+}

@@ -10,7 +10,7 @@ fn verdict(trace: &str) -> Verdict {
 
 /// A log without the environment shows the same calls for both.
 #[test]
-fn which_list_the_loader_searched_is_not_said_where_nothing_tells() {
+fn the_list_the_loader_searched_is_not_named_without_evidence() {
     let open = |dir: char, name: usize, answer: &str| {
         format!("openat(AT_FDCWD, \"/opt/{dir}/lib{name}.so.1\", O_RDONLY|O_CLOEXEC) = {answer}\n")
     };
@@ -145,4 +145,67 @@ fn an_empty_or_relative_entry_that_stays_is_a_matter_of_security() {
         let expected = if dir.is_empty() { "." } else { dir.trim_end_matches('/') };
         assert_eq!(stays, expected);
     }
+}
+
+/// For these an empty entry is the working directory: a list of nothing else must not become no list.
+#[test]
+fn an_empty_entry_stays_where_it_is_the_working_directory() {
+    let gone = "-1 ENOENT (No such file or directory)";
+    let one = |exe: &str, list: &str, call: &str, names: [&str; 4]| {
+        let mut log = format!("env {list}\nexecve(\"/usr/bin/{exe}\", [\"x\"], 0x7ffd) = 0\n");
+        for name in names {
+            log += &format!("{call}\"/opt/a/{name}\", 0) = {gone} x40\n");
+        }
+        let mut found = verdict(&log).findings;
+        found.remove(0).remedies.remove(0).change
+    };
+    let set =
+        |variable: &str| Change::SetEnv { variable: variable.into(), value: Some(".".into()) };
+    let headers = ["stdio.h", "stdlib.h", "string.h", "errno.h"];
+    assert_eq!(one("cc1", "CPATH=/opt/a:", "openat(AT_FDCWD, ", headers), set("CPATH"));
+    let stat = "newfstatat(AT_FDCWD, ";
+    let modules = ["a.py", "b.py", "c.py", "d.py"];
+    assert_eq!(one("python3", "PYTHONPATH=/opt/a:", stat, modules), set("PYTHONPATH"));
+    let Change::SetEnv { .. } = one("env", "PATH=:/opt/a:", stat, ["ls", "cat", "id", "true"])
+    else {
+        panic!("PATH is taken away");
+    };
+    let perl = one("perl", "PERL5LIB=/opt/a:", stat, ["A.pm", "B.pm", "C.pm", "D.pm"]);
+    assert_eq!(perl, Change::UnsetEnv { variable: "PERL5LIB".into() });
+}
+
+/// Issue 14: GCC resolves each part of a path in the system's chain, for each header.
+#[test]
+fn links_above_a_directory_of_headers_are_predicted() {
+    let mut log =
+        "env C_INCLUDE_PATH=/opt/a/include\nexecve(\"/usr/bin/cc1\", [\"x\"], 0x7ffd) = 0\n"
+            .to_owned();
+    log += "newfstatat(AT_FDCWD, \"/opt/a/include\", {st_mode=S_IFDIR|0755, ...}, 0) = 0\n";
+    for part in ["/opt", "/opt/a", "/opt/a/include"] {
+        log += &format!("readlink(\"{part}\", 0x7ffe, 1023) = -1 EINVAL (Invalid argument) x50\n");
+    }
+    log +=
+        "openat(AT_FDCWD, \"/opt/a/include/stdio.h\", O_RDONLY) = -1 ENOENT (No such file) x50\n";
+    let found = verdict(&log).findings.remove(0);
+    assert_eq!((found.needless, found.besides), (101, 100));
+}
+
+/// Issue 14: misses that are too few for a finding are counted among the small things.
+#[test]
+fn a_short_search_of_commands_is_left_out_with_a_word() {
+    let of = |path: &str, misses: u32| {
+        let log = format!(
+            "env PATH={path}\nexecve(\"/usr/bin/xargs\", [\"x\"], 0x7ffd) = 0\n\
+             execve(\"/opt/a/bin/true\", [\"true\"], 0x7ffd) = -1 ENOENT (No such file) x{misses}\n"
+        );
+        let Verdict { findings, below, .. } = verdict(&log);
+        let needless =
+            |found: &[needless_model::Finding]| found.iter().map(|f| f.needless).sum::<u64>();
+        assert!(findings.iter().chain(&below).all(|finding| finding.rule == "command-search"));
+        (needless(&findings), needless(&below))
+    };
+    assert_eq!(of("/opt/a/bin:/usr/bin", 99), (0, 99));
+    assert_eq!(of("/opt/a/bin:/usr/bin", 100), (100, 0));
+    // Only what exists nowhere is looked for there.
+    assert_eq!(of("/usr/bin:/opt/a/bin", 100), (0, 0));
 }

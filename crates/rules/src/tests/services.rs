@@ -81,7 +81,8 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
     for row in &mut profile.rows {
         (row.timed, row.kernel_ns) = (0, 0);
     }
-    profile.host.costs = Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1 });
+    profile.host.costs =
+        Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1, refused_ns: 1, page_ns: 0 });
     let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("b"), 300), (Some("c"), 200), (Some("a"), 100)]);
     assert!(verdict.findings.iter().all(|f| f.estimated && f.kernel_ns.is_some()));
@@ -91,7 +92,13 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
 fn small_savings_of_a_service_that_computes_are_not_shown() {
     let logs = [clock(1, 50, 0), clock(2, 60, 0)];
     let mut profile = host(&logs, &[(1, Some("a")), (2, Some("b"))]);
-    profile.host.costs = Some(Costs { stat_ns: 500, failed_open_ns: 500, open_ns: 500 });
+    profile.host.costs = Some(Costs {
+        stat_ns: 500,
+        failed_open_ns: 500,
+        open_ns: 500,
+        refused_ns: 500,
+        page_ns: 0,
+    });
     for process in &mut profile.processes {
         // An hour of one, a millisecond of the other.
         let ms = if process.pid == 2 { 3_600_000 } else { 1 };
@@ -103,7 +110,7 @@ fn small_savings_of_a_service_that_computes_are_not_shown() {
 }
 
 #[test]
-fn what_is_not_checked_is_said_once_and_also_of_nobody() {
+fn unchecked_rules_are_reported_once_even_without_processes() {
     let logs = [clock(1, 9, 0), clock(2, 9, 0)];
     let mut profile = host(&logs, &[(1, Some("a")), (2, Some("b"))]);
     profile.facts = profile.facts.without(Fact::Answers).without(Fact::Environment);
@@ -114,9 +121,9 @@ fn what_is_not_checked_is_said_once_and_also_of_nobody() {
     assert!(!whole.is_empty(), "some rule needs one of these");
     assert_eq!(skipped(check_by_service(&profile, &CheckOptions::default())), whole);
     let none = Profile { facts: profile.facts.without(Fact::Outcomes), ..Profile::default() };
-    let nobody = skipped(check_by_service(&none, &CheckOptions::default()));
-    assert_eq!(nobody, skipped(check(&none, &CheckOptions::default())));
-    assert!(!nobody.is_empty());
+    let by_service = skipped(check_by_service(&none, &CheckOptions::default()));
+    assert_eq!(by_service, skipped(check(&none, &CheckOptions::default())));
+    assert!(!by_service.is_empty());
 }
 
 #[test]

@@ -205,16 +205,16 @@ fn is(slot: &Slot, key: &Key<'_>) -> bool {
 pub(crate) type RowKey = (ProcId, u16, Result<(), Errno>);
 
 /// Recent rows of calls that name no path.
-pub(crate) struct Rows {
+pub(crate) struct RecentRows {
     slots: Box<[(u64, u32); ROWS]>,
 }
 
 /// No call has this [`key`]: an outcome has fewer bits.
 const NO_KEY: u64 = u64::MAX;
 
-impl Rows {
-    pub(crate) fn new() -> Rows {
-        Rows { slots: Box::new([(NO_KEY, 0); ROWS]) }
+impl RecentRows {
+    pub(crate) fn new() -> RecentRows {
+        RecentRows { slots: Box::new([(NO_KEY, 0); ROWS]) }
     }
 
     /// The row of `counted`, if it was stored and not replaced.
@@ -239,7 +239,7 @@ fn place(key: u64) -> usize {
     (key.wrapping_mul(FACTORS[0]) >> 40) as usize % ROWS
 }
 
-/// All three in one number: 32 bits, 15 ([`Calls`](crate::calls::Calls) has fewer than 2^13), 17.
+/// All three in one number: 32 bits, 15 ([`CallNames`](crate::call_names::CallNames) has fewer than 2^13), 17.
 #[inline]
 fn key((process, call, outcome): RowKey) -> u64 {
     let errno = outcome.map_or_else(|errno| u64::from(errno.0) + 1, |()| 0);

@@ -145,7 +145,7 @@ mod tests {
     use crate::payload::Ending;
 
     #[test]
-    fn a_known_end_is_what_the_whole_line_tells() {
+    fn a_known_end_equals_what_the_whole_line_says() {
         let rets = [
             "0",
             "3",

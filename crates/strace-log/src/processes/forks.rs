@@ -1,6 +1,6 @@
 //! Which process started which, when the order of lines hides it.
 
-use super::{Expected, MOST, PIDS, Processes, State, Thread};
+use super::{Expected, LoggedThread, MOST, PIDS, Processes, State};
 use needless_model::{Builder, Loss, Process, Spawn};
 
 impl Processes {
@@ -61,7 +61,13 @@ impl Processes {
         if claimed && (process == parent || first.parent == Some(parent)) {
             return; // it was assigned correctly
         }
-        if was.pid != child || was.born == Spawn::Exec || (was.born == Spawn::Fork && !claimed) {
+        let mut above = std::iter::successors(Some(parent), |id| builder.process_ref(*id).parent);
+        if was.pid != child
+            || was.born == Spawn::Exec
+            || (was.born == Spawn::Fork && !claimed)
+            // A log that is not strace's, or of which much is missing: nobody is its own ancestor.
+            || above.any(|id| id == process)
+        {
             // A pid that is used again: the end of the first process was not seen.
             self.end(known);
             return self.expect(child, Expected { parent, thread });
@@ -106,7 +112,7 @@ impl Processes {
                 let at = self.threads.len() as u32;
                 let process = builder.folded_process();
                 // No line can name this tid's thread: it is not in `by_tid`.
-                self.threads.push(Thread {
+                self.threads.push(LoggedThread {
                     tid: u32::MAX,
                     process,
                     pending: None,

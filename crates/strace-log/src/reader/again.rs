@@ -1,7 +1,7 @@
 //! Calls of the most common forms, counted without parsing all of their line.
 
 use super::{EndedCall, Reader};
-use crate::calls::{Class, Named, PathAt, Role};
+use crate::call_names::{Class, Named, PathAt, Role};
 use crate::fast::tails;
 use crate::prefix::Prefix;
 use crate::record;
@@ -62,7 +62,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        self.new_or_telling(prefix, thread, call, text, kernel_ns)
+        self.count_in_full(prefix, thread, call, text, kernel_ns)
     }
 
     /// The first call of a row: what it shows about its process, the others only repeat.
@@ -83,7 +83,7 @@ impl Reader<'_> {
 
     /// Counts a call that shows more than its count, or that was not made lately.
     #[inline(never)]
-    fn new_or_telling(
+    fn count_in_full(
         &mut self,
         prefix: &Prefix<'_>,
         thread: u32,

@@ -1,7 +1,7 @@
 //! A call whose line was split by other output: of the program, or a message of strace.
 
 use super::{EndedCall, Reader};
-use crate::calls::Role;
+use crate::call_names::Role;
 use crate::payload::{self, Ending};
 
 /// A call that has started; its end is on a later line.

@@ -1,9 +1,9 @@
-//! What the reader remembers saves time and changes nothing.
+//! The caches of the reader save time and change no result.
 
 use super::Reader;
 use crate::ReadOptions;
-use crate::calls::Class;
-use crate::fast::cache::{Cache, Rows};
+use crate::call_names::Class;
+use crate::fast::cache::{Cache, RecentRows};
 use crate::fast::tails::{self, Tails};
 use crate::lines::{AHEAD, Line};
 use crate::prefix::Recent;
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 use std::fmt::Write;
 
 impl Reader<'_> {
-    /// Forgets all that is only remembered so that it need not be read again.
+    /// Empties all caches.
     fn forget(&mut self) {
         self.cache = Cache::new(1);
-        self.rows = Rows::new();
+        self.rows = RecentRows::new();
         self.recent = Recent::default();
         self.tails = Tails::default();
         self.calls.forget();

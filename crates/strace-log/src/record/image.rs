@@ -47,20 +47,18 @@ impl Reader<'_> {
         if !self.piece.is_empty() {
             self.builder.process_mut(process).command = Some(command_of(&self.piece));
         }
-        let Some(variables) = path::environment(found.rest, &self.options.watch) else { return };
+        let Some((variables, texts)) = path::environment(found.rest, &self.options.watch) else {
+            return;
+        };
+        self.builder.environment(process, texts.iter().filter_map(|text| text.split_once('=')));
         let bytes = variables.iter().map(|v| v.name.len() + v.value.len()).sum();
         if variables.iter().any(|v| v.cut) || !self.builder.keeps(bytes) {
             self.seen.cut_variables = true;
             return;
         }
         self.seen.environment = true;
-        let value = |raw: &[u8]| {
-            let mut value = Vec::new();
-            unescape(raw, &mut value);
-            String::from_utf8_lossy(&value).into_owned()
-        };
         // Of two variables with the same name, getenv finds the first.
-        let known = variables.iter().rev().map(|v| (v.name.clone(), value(v.value))).collect();
+        let known = variables.into_iter().rev().map(|v| (v.name, v.value)).collect();
         self.builder.process_mut(process).env = Env::Known(known);
     }
 }

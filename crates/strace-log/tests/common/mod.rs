@@ -57,7 +57,7 @@ pub(crate) fn words(profile: &Profile) -> String {
     )
     .unwrap();
     for (id, p) in profile.processes.iter().enumerate() {
-        let parent = p.parent.map_or("nobody".into(), |p| p.0.to_string());
+        let parent = p.parent.map_or("no parent".into(), |p| p.0.to_string());
         let exe = p.exe.as_deref().unwrap_or("?");
         let own: Vec<_> = profile.rows.iter().filter(|r| r.process.index() == id).collect();
         let calls: u64 = own.iter().map(|r| r.count).sum();

@@ -58,7 +58,7 @@ static void load_both(struct library *ours, struct library *theirs) {
     Dl_info of = {0};
     int found = dladdr((void *)ours->localtime, &of);
     if (!found || !strstr(of.dli_fname, "libneedless_localtime.so")) {
-        fprintf(stderr, "localtime is of %s\n", found ? of.dli_fname : "nobody");
+        fprintf(stderr, "localtime is of %s\n", found ? of.dli_fname : "no library");
         exit(2);
     }
     if (theirs->localtime == ours->localtime || theirs->tzname == ours->tzname) {

@@ -2,7 +2,7 @@
 //! mail's Appendix A.
 
 use super::COMMAND;
-use super::setting::{Arm, Setting};
+use super::setting::{Arm, LocaleSetting};
 use crate::report::{Cell, Column, Table};
 use needless_model::{Profile, Query, Row};
 use std::ffi::OsString;
@@ -37,7 +37,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// Traces the command.
-    pub(crate) fn of(setting: &Setting, arm: &Arm) -> Result<Files, String> {
+    pub(crate) fn of(setting: &LocaleSetting, arm: &Arm) -> Result<Files, String> {
         setting.arrange(arm)?;
         let words = COMMAND.map(OsString::from);
         let profile = needless_observe::count_command(

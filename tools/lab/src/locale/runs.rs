@@ -1,7 +1,7 @@
 //! What many starts of the command cost: the mail's Appendix B.
 
 use super::COMMAND;
-use super::setting::{Arm, Setting};
+use super::setting::{Arm, LocaleSetting};
 use crate::measure::{Spent, busy, usage};
 use crate::report::{Cell, Column, Table};
 use needless_report::number;
@@ -23,7 +23,7 @@ pub(crate) struct Runs {
 }
 
 /// Runs the command `runs` times in each setting.
-pub(crate) fn measure(setting: &Setting, runs: u64) -> Result<Vec<Runs>, String> {
+pub(crate) fn measure(setting: &LocaleSetting, runs: u64) -> Result<Vec<Runs>, String> {
     let mut of = vec![Runs::default(); setting.arms.len()];
     let parts = runs.min(PARTS);
     for part in 0..parts {
@@ -39,7 +39,7 @@ pub(crate) fn measure(setting: &Setting, runs: u64) -> Result<Vec<Runs>, String>
     Ok(of)
 }
 
-fn run(setting: &Setting, arm: &Arm, count: u64) -> Result<Spent, String> {
+fn run(setting: &LocaleSetting, arm: &Arm, count: u64) -> Result<Spent, String> {
     let mut command = Command::new(&setting.program);
     command.args(&COMMAND[1..]).env_clear().envs(arm.environment());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -68,7 +68,7 @@ impl Arm {
 }
 
 /// What to measure, and where.
-pub(crate) struct Setting {
+pub(crate) struct LocaleSetting {
     /// Whether it is the setting of the mail, not of this machine.
     pub(crate) of_2001: bool,
     /// Where the command is.
@@ -81,10 +81,10 @@ pub(crate) struct Setting {
     links: Vec<(PathBuf, &'static str)>,
 }
 
-impl Setting {
+impl LocaleSetting {
     /// This machine as it is: `names`, or its own locale and the other spellings of it.
-    pub(crate) fn of_host(names: &[String]) -> Setting {
-        let mut setting = Setting {
+    pub(crate) fn of_host(names: &[String]) -> LocaleSetting {
+        let mut setting = LocaleSetting {
             of_2001: false,
             program: program(),
             arms: Vec::new(),
@@ -153,7 +153,7 @@ impl Setting {
     }
 
     /// Greek and Spanish as the mail had them, in mounts that only this process and its children see.
-    pub(crate) fn of_2001() -> Result<Setting, String> {
+    pub(crate) fn of_2001() -> Result<LocaleSetting, String> {
         for source in ["el_GR", "es_ES"] {
             if !Path::new(SOURCES).join(source).exists() {
                 return Err(format!(
@@ -173,7 +173,7 @@ impl Setting {
             |arm: Arm, failed, times| Arm { failed_of_2001: failed, times_of_2001: times, ..arm };
         let greek = Arm::new(Some("greek"), "an alias", Some("Greek"));
         let linked = Arm { linked: true, is: "with links".into(), ..greek.clone() };
-        let mut setting = Setting {
+        let mut setting = LocaleSetting {
             of_2001: true,
             program: program(),
             arms: vec![

@@ -1,7 +1,7 @@
 //! The date functions of InterSystems' thread, by the functions of the C library that do the same.
 
 use super::{TzOptions, asks, in_turn};
-use crate::measure::{Measured, Subject};
+use crate::measure::{Measured, SubjectRun};
 use crate::report::{Cell, Column, Results, Table};
 use crate::step;
 use needless_report::number;
@@ -34,10 +34,10 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
     }
     step("date functions with TZ unset and set");
     let calls = options.calls;
-    let subjects: Vec<Subject<'_>> = FUNCTIONS
+    let subjects: Vec<SubjectRun<'_>> = FUNCTIONS
         .iter()
         .flat_map(|(function, _)| {
-            zones.iter().map(|tz| Subject { function, calls, tz: *tz, ..Subject::default() })
+            zones.iter().map(|tz| SubjectRun { function, calls, tz: *tz, ..SubjectRun::default() })
         })
         .collect();
     let measured = in_turn(&subjects, options.engine.as_deref().ok())?;

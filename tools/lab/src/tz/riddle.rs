@@ -1,20 +1,20 @@
 //! The riddle of 2015: three functions under four settings.
 
 use super::{TzOptions, asks, in_turn, why};
-use crate::measure::{Measured, Subject};
+use crate::measure::{Measured, SubjectRun};
 use crate::report::{Cell, Column, Results, Table};
 use crate::step;
 use needless_report::number;
 
 /// The table's rows: how the zone is set.
-pub(super) const SETTINGS: [Setting; 4] = [
-    Setting { name: "unset, symlink", tz: None, etc_localtime: Some("symlink") },
-    Setting { name: "unset, file", tz: None, etc_localtime: Some("file") },
-    Setting { name: ":Asia/Tokyo", tz: Some(":Asia/Tokyo"), etc_localtime: None },
-    Setting { name: "JST-9", tz: Some("JST-9"), etc_localtime: None },
+pub(super) const SETTINGS: [ZoneSetting; 4] = [
+    ZoneSetting { name: "unset, symlink", tz: None, etc_localtime: Some("symlink") },
+    ZoneSetting { name: "unset, file", tz: None, etc_localtime: Some("file") },
+    ZoneSetting { name: ":Asia/Tokyo", tz: Some(":Asia/Tokyo"), etc_localtime: None },
+    ZoneSetting { name: "JST-9", tz: Some("JST-9"), etc_localtime: None },
 ];
 
-pub(super) struct Setting {
+pub(super) struct ZoneSetting {
     pub(super) name: &'static str,
     tz: Option<&'static str>,
     etc_localtime: Option<&'static str>,
@@ -32,7 +32,7 @@ const OF_2015: [[[f64; 3]; 3]; 4] = [
 const CALLS_OF_2015: f64 = 1e8;
 
 /// One row of the table.
-pub(super) struct Line {
+pub(super) struct RiddleRow {
     pub(super) setting: usize,
     pub(super) function: usize,
     pub(super) own: Measured,
@@ -44,7 +44,7 @@ pub(super) struct Line {
 pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), String> {
     let mut subjects = Vec::new();
     for (setting, by) in SETTINGS.iter().enumerate() {
-        let subject = |function| Subject {
+        let subject = |function| SubjectRun {
             function,
             calls: options.calls,
             tz: by.tz,
@@ -52,7 +52,7 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
             engine: None,
         };
         if by.etc_localtime.is_some()
-            && let Err(why) = (Subject { calls: 1, ..subject("time") }).measure()
+            && let Err(why) = (SubjectRun { calls: 1, ..subject("time") }).measure()
         {
             results.skipped.push(format!("the rows \"{}\": {why}", by.name));
             continue;
@@ -66,12 +66,12 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
         subjects.extend((0..FUNCTIONS.len()).map(|at| (setting, at, subject(FUNCTIONS[at]))));
     }
     step("localtime, localtime_r and gmtime under four settings");
-    let only: Vec<Subject<'_>> = subjects.iter().map(|(.., subject)| *subject).collect();
+    let only: Vec<SubjectRun<'_>> = subjects.iter().map(|(.., subject)| *subject).collect();
     let measured = in_turn(&only, options.engine.as_deref().ok())?;
-    let lines: Vec<Line> = subjects
+    let lines: Vec<RiddleRow> = subjects
         .iter()
         .zip(measured)
-        .map(|((setting, function, subject), (own, engine))| Line {
+        .map(|((setting, function, subject), (own, engine))| RiddleRow {
             setting: *setting,
             function: *function,
             own,
@@ -89,7 +89,7 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
     Ok(())
 }
 
-fn table(calls: u64, lines: &[Line]) -> Table {
+fn table(calls: u64, lines: &[RiddleRow]) -> Table {
     let library = lines.first().map_or("", |line| &line.own.library);
     let column = Column::new;
     let mut columns = vec![column("", "TZ"), column("", "function")];

@@ -1,6 +1,6 @@
 //! The sample of packagecloud's article: a line, ten times time() and localtime(), a line.
 
-use crate::measure::Subject;
+use crate::measure::SubjectRun;
 use crate::report::{Cell, Column, Results, Table};
 use needless_model::{Change, Profile, Row};
 use needless_rules::CheckOptions;
@@ -51,7 +51,7 @@ type Calls = BTreeMap<(String, String, String), (u64, u64)>;
 /// The calls of the conversions: those of the sample with them minus those without.
 fn traced(tz: Option<&str>) -> Result<(Profile, Calls), String> {
     let run = |calls| {
-        let subject = Subject { function: "sample", calls, tz, ..Subject::default() };
+        let subject = SubjectRun { function: "sample", calls, tz, ..SubjectRun::default() };
         let (program, words) = subject.words()?;
         let watch = needless_rules::watched_variables();
         needless_observe::count_command(&program, &words, subject.environment(), watch)

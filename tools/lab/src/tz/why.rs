@@ -1,6 +1,6 @@
 //! What the table of the riddle shows, in sentences. Each is printed only if the figures show it.
 
-use super::riddle::{FUNCTIONS, Line, SETTINGS};
+use super::riddle::{FUNCTIONS, RiddleRow, SETTINGS};
 use crate::measure::busy;
 use needless_localtime::Zone;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,13 +12,13 @@ pub(super) const CLEARLY: f64 = 1.4;
 const SOME: f64 = 0.1;
 
 struct Lines<'a> {
-    lines: &'a [Line],
+    lines: &'a [RiddleRow],
     calls: f64,
 }
 
 impl Lines<'_> {
-    fn line(&self, setting: &str, function: &str) -> Option<&Line> {
-        let is = |line: &&Line| {
+    fn line(&self, setting: &str, function: &str) -> Option<&RiddleRow> {
+        let is = |line: &&RiddleRow| {
             SETTINGS[line.setting].name == setting && FUNCTIONS[line.function] == function
         };
         self.lines.iter().find(is)
@@ -30,7 +30,7 @@ impl Lines<'_> {
     }
 }
 
-pub(super) fn notes(calls: u64, lines: &[Line]) -> Vec<String> {
+pub(super) fn notes(calls: u64, lines: &[RiddleRow]) -> Vec<String> {
     let mut notes = vec![busy(lines.iter().map(|line| &line.own.spent))];
     let lines = &Lines { lines, calls: calls as f64 };
     // The sentences explain glibc; another library has only its figures.

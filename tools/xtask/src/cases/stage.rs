@@ -34,7 +34,7 @@ const WITHOUT_WAITS: &str =
 
 /// What observes a run.
 #[derive(Clone, Copy)]
-pub(super) enum Backend {
+pub(super) enum CaseBackend {
     /// `run --backend ptrace`.
     Ptrace,
     /// `run --backend ebpf`.
@@ -43,25 +43,25 @@ pub(super) enum Backend {
     Log(bool),
 }
 
-impl Backend {
+impl CaseBackend {
     /// Its name in the output.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Backend::Ptrace => "ptrace",
-            Backend::Ebpf => "ebpf",
-            Backend::Log(_) => "log",
+            CaseBackend::Ptrace => "ptrace",
+            CaseBackend::Ebpf => "ebpf",
+            CaseBackend::Log(_) => "log",
         }
     }
 }
 
 /// What all runs have in common.
-pub(super) struct Stage {
+pub(super) struct CaseStage {
     needless: PathBuf,
     /// The root of the daemons that are not installed but unpacked.
     unpacked: PathBuf,
     /// The directories of PostgreSQL's programs, each with a colon before it.
     postgres: String,
-    /// The folder of [`Stage::locales`], once they were made.
+    /// The folder of [`CaseStage::locales`], once they were made.
     locales: OnceCell<Option<tempfile::TempDir>>,
     /// The directory of cargo and rustc themselves, not of a launcher for them; a colon before it.
     rust: String,
@@ -71,41 +71,49 @@ pub(super) struct Stage {
 
 /// What a rule found.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) rule: String,
     /// Calls that its remedies would save, with those that come with the needless ones.
     pub(super) saved: i64,
     /// Its remedies that change a variable.
-    pub(super) remedies: Vec<Remedy>,
+    pub(super) remedies: Vec<CaseRemedy>,
 }
 
-/// A variable to set, or to remove (`None`).
+/// A variable to set, to remove (no value), or to shorten (entries to take out).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remedy {
+pub(super) struct CaseRemedy {
     variable: String,
     value: Option<String>,
+    without: Vec<String>,
 }
 
-impl Remedy {
+impl CaseRemedy {
     /// As a person would write it.
     pub(super) fn words(&self) -> String {
         match &self.value {
+            _ if !self.without.is_empty() => {
+                format!("{} without {} entries", self.variable, self.without.len())
+            }
             Some(value) => format!("{}={value}", self.variable),
             None => format!("unset {}", self.variable),
         }
     }
 
-    fn of(remedy: &Value) -> Option<Remedy> {
+    /// `@` stands for the folder of the run.
+    fn of(remedy: &Value, folder: &str) -> Option<CaseRemedy> {
         let variable = remedy["variable"].as_str()?.to_owned();
         let value = remedy["value"].as_str().map(str::to_owned);
         let sets = match remedy["kind"].as_str()? {
             // Without a value: the report does not know the right one.
             "set_env" => value.is_some(),
-            "unset_env" => true,
+            "unset_env" | "without_entries" => true,
             _ => false,
         };
         // Also those that a person must decide about: they decide about other effects, not about the savings.
-        sets.then_some(Remedy { variable, value })
+        let entries = remedy["entries"].as_array().into_iter().flatten();
+        let without =
+            entries.filter_map(|entry| Some(entry.as_str()?.replace(folder, "@"))).collect();
+        sets.then_some(CaseRemedy { variable, value, without })
     }
 }
 
@@ -119,9 +127,9 @@ pub(super) struct Run {
     pub(super) succeeds: bool,
 }
 
-impl Stage {
+impl CaseStage {
     /// With this build of needless, in this checkout.
-    pub(super) fn new(needless: PathBuf, root: &Path) -> Stage {
+    pub(super) fn new(needless: PathBuf, root: &Path) -> CaseStage {
         let unpacked = root.join("target/tools/cases");
         let places = [PathBuf::from("/usr/lib/postgresql"), unpacked.join("usr/lib/postgresql")]
             .into_iter()
@@ -133,13 +141,13 @@ impl Stage {
         let cargo = std::env::var_os("CARGO").map(PathBuf::from);
         let rust = cargo.as_deref().and_then(Path::parent);
         let rust = rust.map(|bin| format!(":{}", bin.display())).unwrap_or_default();
-        let go = on_path("go").map(|bin| format!(":{}", bin.display())).unwrap_or_default();
-        Stage { needless, unpacked, postgres, locales: OnceCell::new(), rust, go }
+        let go = crate::on_path("go").map(|bin| format!(":{}", bin.display())).unwrap_or_default();
+        CaseStage { needless, unpacked, postgres, locales: OnceCell::new(), rust, go }
     }
 
     /// The usual directories, those of unpacked packages, and those of the compilers.
-    fn path(&self) -> String {
-        let Stage { rust, go, postgres, .. } = self;
+    pub(super) fn path(&self) -> String {
+        let CaseStage { rust, go, postgres, .. } = self;
         let unpacked = self.unpacked.display();
         format!(
             "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:\
@@ -193,7 +201,7 @@ impl Stage {
         for word in fill(variables).split_whitespace() {
             let name = word.split_once('=').map_or(word, |(name, _)| name);
             all.retain(|other| other.split_once('=').is_none_or(|(other, _)| other != name));
-            all.push(word.to_owned());
+            all.push(word.replace('␣', " "));
         }
         let (line, around) = (fill(line), fill(around));
         Run { folder: folder.to_owned(), variables: all, line, around, succeeds: false }
@@ -220,18 +228,12 @@ impl Stage {
                 run.around
             );
             command.arg(format!("PATH={}", self.path())).arg("HOME=/root");
-            command.args([
-                "timeout",
-                "-k",
-                "5",
-                "120",
-                "unshare",
-                "--mount",
-                "--net",
-                "--propagation",
-                "private",
-            ]);
-            command.args(["sh", "-c", &script, "sh"]).args(&first).args(&words);
+            let apart = "timeout -k 5 120 unshare --mount --net --propagation private";
+            command
+                .args(apart.split(' '))
+                .args(["sh", "-c", &script, "sh"])
+                .args(&first)
+                .args(&words);
         }
         let unanswered = run.folder.join("unanswered");
         let _ = std::fs::remove_file(&unanswered);
@@ -264,14 +266,19 @@ impl Stage {
     }
 
     /// What the rules find.
-    pub(super) fn judge(&self, run: &Run, backend: Backend, pedantic: bool) -> Result<Vec<Told>> {
+    pub(super) fn judge(
+        &self,
+        run: &Run,
+        backend: CaseBackend,
+        pedantic: bool,
+    ) -> Result<Vec<Reported>> {
         let report = run.folder.join("report.json");
         let _ = std::fs::remove_file(&report);
         let (program, to) = (self.needless.display().to_string(), report.display().to_string());
         let pedantic: &[&str] = if pedantic { &["--pedantic"] } else { &[] };
-        let told = ["--format", "json", "-o", &*to];
+        let reported = ["--format", "json", "-o", &*to];
         match backend {
-            Backend::Log(environment) => {
+            CaseBackend::Log(environment) => {
                 let log = run.folder.join("strace.log").display().to_string();
                 let mut watcher = vec!["/usr/bin/strace", "-f", "-o", &log];
                 if environment {
@@ -279,11 +286,11 @@ impl Stage {
                 }
                 self.perform(run, &watcher, true)?;
                 let mut read = Command::new(&self.needless);
-                read.arg("read").args(pedantic).args(told).arg(&log).output()?;
+                read.arg("read").args(pedantic).args(reported).arg(&log).output()?;
             }
-            Backend::Ptrace | Backend::Ebpf => {
+            CaseBackend::Ptrace | CaseBackend::Ebpf => {
                 let start = [&*program, "run", "--backend", backend.name()];
-                self.perform(run, &[&start, pedantic, &told, &["--"]].concat(), false)?;
+                self.perform(run, &[&start, pedantic, &reported, &["--"]].concat(), false)?;
             }
         }
         let text = std::fs::read_to_string(&report).with_context(|| {
@@ -293,24 +300,49 @@ impl Stage {
         let Some(findings) = report["findings"].as_array() else {
             bail!("a report without findings")
         };
+        // Without --all only what rules ask about is counted; no finding may have more.
+        let calls = report["totals"]["calls"].as_u64().unwrap_or(0);
+        let needless: u64 = findings.iter().filter_map(|f| f["needless"].as_u64()).sum();
+        ensure!(needless <= calls, "{}: {needless} needless calls of {calls} counted", run.line);
+        let folder = run.folder.display().to_string();
         let remedies = |of: &Value| {
             let all = of["remedies"].as_array().map_or(&[][..], Vec::as_slice);
-            all.iter().filter_map(Remedy::of).collect()
+            all.iter().filter_map(|remedy| CaseRemedy::of(remedy, &folder)).collect()
         };
-        let told = findings.iter().map(|f| Told {
+        let reported = findings.iter().map(|f| Reported {
             rule: f["rule"].as_str().unwrap_or("?").to_owned(),
             saved: f["needless"].as_i64().unwrap_or(0) + f["besides"].as_i64().unwrap_or(0),
             remedies: remedies(f),
         });
-        Ok(told.collect())
+        Ok(reported.collect())
     }
 
     /// The proof of a remedy: calls counted with and without it.
-    pub(super) fn prove(&self, run: &Run, backend: Backend, remedy: &Remedy) -> Result<Value> {
+    pub(super) fn prove(
+        &self,
+        run: &Run,
+        backend: CaseBackend,
+        remedy: &CaseRemedy,
+    ) -> Result<Value> {
         let file = run.folder.join("proof.json");
         let _ = std::fs::remove_file(&file);
         let (program, to) = (self.needless.display().to_string(), file.display().to_string());
         let change = match &remedy.value {
+            _ if !remedy.without.is_empty() => {
+                let blank = remedy.variable == "TCLLIBPATH";
+                let pattern = remedy.without.iter().any(|entry| entry.contains('?'));
+                let separator = if blank {
+                    " "
+                } else if pattern {
+                    ";"
+                } else {
+                    ":"
+                };
+                let entries = remedy.without.join(separator);
+                // Each proof has a folder of its own.
+                let entries = entries.replace('@', &run.folder.display().to_string());
+                ["--without".to_owned(), format!("{}={entries}", remedy.variable)]
+            }
             Some(value) => ["--set".to_owned(), format!("{}={value}", remedy.variable)],
             None => ["--unset".to_owned(), remedy.variable.clone()],
         };
@@ -324,12 +356,6 @@ impl Stage {
     }
 }
 
-/// The directory of `program` on the PATH of the user who runs the cases.
-fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).find(|bin| bin.is_absolute() && bin.join(program).is_file())
-}
-
 impl Run {
     /// The last line of its standard error.
     fn said(&self) -> String {
@@ -339,7 +365,7 @@ impl Run {
 }
 
 /// Makes the files that a case works on.
-pub(super) fn prepare(stage: &Stage, folder: &Path, script: &str) -> Result<()> {
+pub(super) fn prepare(stage: &CaseStage, folder: &Path, script: &str) -> Result<()> {
     let script = script.replace('@', &folder.display().to_string());
     let mut shell = Command::new("sh");
     shell.args(["-ec", &script]).current_dir(folder).env("PATH", stage.path());

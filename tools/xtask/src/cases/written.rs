@@ -2,7 +2,7 @@
 
 use super::CASES;
 use anyhow::{Context, Result, ensure};
-use needless_rules::Measured;
+use needless_rules::MeasuredCase;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,15 +12,15 @@ const HEAD: &str = "# Written by `cargo xtask cases --write`. Columns: rule, pro
 
 /// Replaces the rows of the measured cases, and keeps the others. Rows are in the order of the cases, also if only
 /// some of them ran.
-pub(super) fn write(root: &Path, new: &[Measured]) -> Result<()> {
+pub(super) fn write(root: &Path, new: &[MeasuredCase]) -> Result<()> {
     let path = root.join(TABLE);
     let old = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let old: Vec<Measured> = old.lines().filter_map(Measured::from_line).collect();
+    let old: Vec<MeasuredCase> = old.lines().filter_map(MeasuredCase::from_line).collect();
     let mut text = HEAD.to_owned();
     for case in CASES {
         let (program, fixed) = (case.program(), case.fixed());
-        let is = |row: &&Measured| {
+        let is = |row: &&MeasuredCase| {
             row.rule == case.name() && row.program == program && row.fixed == fixed
         };
         if let Some(row) = new.iter().chain(&old).find(is) {

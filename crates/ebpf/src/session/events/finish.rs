@@ -1,24 +1,20 @@
 //! At the end: the questions that rows belong to, and the profile.
 
-use super::{Events, cpu_time, set_cpu_time};
+use super::{Events, book, used_so_far};
 use crate::Observed;
 use crate::session::layout::RowKey;
-use needless_host::Stack;
 use needless_model::{
     ArgClass, Backend, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
 };
 use std::collections::HashMap;
 
 impl Events {
-    /// Stores the CPU time of processes that still live.
-    pub(crate) fn set_cpu_times_of_live(&mut self) {
+    /// Stores what processes that still live have used.
+    pub(crate) fn book_live(&mut self) {
         for (pid, number) in &self.live {
-            let Some(image) = self.images.get(number) else { continue };
-            let Some((user, system)) = cpu_time(*pid) else { continue };
-            let process = self.builder.process_mut(image.id);
-            let (before_user, before_system) = image.earlier;
-            let user = user.saturating_sub(before_user);
-            set_cpu_time(process, user, system.saturating_sub(before_system));
+            let Some(image) = self.images.get_mut(number) else { continue };
+            image.used = used_so_far(*pid);
+            book(&mut self.builder, image);
         }
     }
 
@@ -36,7 +32,7 @@ impl Events {
 
     /// The rows that have snapshots, with no position yet.
     pub(crate) fn sampled_rows(&self) -> HashMap<RowKey, usize> {
-        self.samples.iter().map(|sample| (sample.key, usize::MAX)).collect()
+        self.samples.rows()
     }
 
     /// The profile, and the snapshots with the positions of their rows.
@@ -46,12 +42,8 @@ impl Events {
         window: Window,
         rows: &HashMap<RowKey, usize>,
     ) -> Observed {
-        let stacks = self.samples.into_iter().filter_map(|sample| {
-            let row = *rows.get(&sample.key).filter(|row| **row != usize::MAX)?;
-            Some(Stack { row, ..sample.stack })
-        });
         Observed {
-            stacks: stacks.collect(),
+            stacks: self.samples.stacks(rows),
             profile: self.builder.finish(Backend::Ebpf, facts, window),
             roots: self.roots,
             cgroups: self.cgroups,

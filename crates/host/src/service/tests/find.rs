@@ -41,7 +41,7 @@ fn units() {
     assert_eq!(find_unit(&unit).unwrap(), dir);
     assert_eq!(find_unit(&group.name).unwrap(), dir);
 
-    // One of a user, or in a container, does not stand in the way of the host's.
+    // A unit of a user or in a container does not hide the host's unit.
     let of_user =
         |uid: u32| format!("user.slice/user-{uid}.slice/user@{uid}.service/app.slice/{unit}");
     group.sub(&of_user(77));
@@ -106,7 +106,7 @@ fn answers_of_systemctl() {
     );
 }
 
-/// An ID no other test has, of 64 digits.
+/// An ID of 64 digits that no other test uses.
 fn id(start: &str) -> String {
     format!("{:0<64}", format!("{start}{:08x}", std::process::id()))
 }
@@ -231,7 +231,7 @@ fn runtimes_are_asked_for_names() {
         format!("crictl has several two: give one of {}, {}", &ours[..12], &other[..12])
     );
 
-    // Answers that make no sense
+    // Invalid answers
     stand_in(tools.path(), "docker", "echo '[{\"Id\": \"../../etc\"}]'");
     stand_in(tools.path(), "podman", "kill -9 $$");
     let error = with_path("nope", tools.path()).unwrap_err().to_string();
@@ -254,12 +254,12 @@ fn asking() {
     };
     let long = Duration::from_secs(60);
     assert_eq!(shell("echo a; echo b >&2", long).as_deref(), Ok("a\n"));
-    // More than a pipe holds, on both
+    // More than a pipe holds, on both streams streams
     let much = "head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero >&2";
     assert_eq!(shell(much, long).unwrap().len(), 300_000);
     let short = Duration::from_millis(100);
     assert_eq!(shell("exec sleep 1000", short), Err("no answer within 0.1 s".into()));
-    // The shell ends; what it started keeps the pipes.
+    // The shell ends; the process that it started keeps the pipes open.
     assert_eq!(shell("sleep 3 & exit 0", short), Err("no answer within 0.1 s".into()));
     assert_eq!(shell("exit 3", long), Err("exit status: 3".into()));
     assert_eq!(shell("printf '\\n \\033[1mno.\\n' >&2; exit 1", long), Err("[1mno".into()));

@@ -1,4 +1,4 @@
-//! Groups of the running kernel.
+//! cgroups of the running kernel.
 
 use crate::service::hierarchy::{hierarchies, hierarchies_in};
 use crate::service::{
@@ -40,7 +40,7 @@ pub(super) fn group(name: &str) -> Option<Group> {
     Some(group)
 }
 
-/// Without what the error says of it, which differs from test to test.
+/// Without the detail of the error, which differs from test to test.
 fn no_right(error: String) -> String {
     eprintln!("{error}");
     "no right to make a cgroup".to_owned()
@@ -108,7 +108,7 @@ impl Drop for Group {
     }
 }
 
-/// Removes a group and those below it. The kernel lets go of a group a moment after the last of
+/// Removes a group and those below it. The kernel frees a group a moment after the last of
 /// its processes was waited for.
 fn remove(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -140,7 +140,7 @@ fn processes() {
     all.sort_unstable();
     assert_eq!(processes_of_cgroup(&group.dir).unwrap(), all);
     assert_eq!(processes_of_cgroup(&group.dir.join("a/b")).unwrap(), deepest);
-    // What the kernel says of one of them agrees.
+    // The kernel's own file about one of them agrees.
     let text = fs::read_to_string(format!("/proc/{}/cgroup", all[0])).unwrap();
     assert!(text.contains(&group.name), "{text}");
 
@@ -170,7 +170,7 @@ fn processes_of_another_namespace() {
     assert!(done.status.success() && out.contains("1 passed"), "{out}{err}");
 }
 
-/// v1 has the same files; where none is mounted, one without controllers is.
+/// v1 has the same files; if none is mounted, a hierarchy without controllers is mounted here.
 #[test]
 fn processes_of_v1() {
     let name = format!("needless-test-{}-v1", std::process::id());
@@ -236,7 +236,7 @@ fn ids() {
     assert_eq!(found, format!("{path}/later.service"));
     assert_eq!(Service::of_path(&found, None).to_string(), "later.service");
 
-    // Removed, it keeps its name; what never was has none.
+    // A removed group keeps its name; a group that never existed has none.
     drop(group);
     assert!(!later.exists());
     assert_eq!(cgroups.path_of(later_id), Some(found.as_str()));
@@ -244,7 +244,7 @@ fn ids() {
     assert_eq!(cgroups.path_of(u64::MAX), None);
 }
 
-/// An ID of another file system would silently be another group's.
+/// An ID of another file system could be that of a different group.
 #[test]
 fn ids_of_v2_only() {
     let error = cgroup_id(Path::new("/proc")).unwrap_err();
@@ -269,7 +269,7 @@ fn bounded() {
 #[test]
 fn service_of_a_process() {
     let Some(mut group) = group("pid") else { return };
-    // Where name=systemd, of v1, names a service, that counts more than cgroup v2: out of that.
+    // If name=systemd of v1 names a service, it has precedence over cgroup v2: leave that group first.
     let systemd = hierarchies().into_iter().find(|h| !h.v2 && h.dir.ends_with("systemd"));
     let leave = |pid: u32| {
         if let Some(systemd) = &systemd {
@@ -292,8 +292,8 @@ fn service_of_a_process() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Threads of the kernel have no executable but a name, which may look like a path. So has a process
-/// that has ended and was not waited for; other PID namespaces than the first see none but these.
+/// Kernel threads have no executable, only a name, which may look like a path. So has a process that has
+/// ended and was not waited for; PID namespaces other than the first see only these.
 #[test]
 fn service_without_executable() {
     let script = "printf kworker/9:1 >/proc/$$/comm";
@@ -312,7 +312,7 @@ fn service_without_executable() {
     for pid in 2..200 {
         let comm = fs::read_to_string(format!("/proc/{pid}/comm"));
         let Ok(comm) = comm.map(|name| name.trim_end().to_owned()) else { continue };
-        // Names of other kworkers change while they work.
+        // The names of other kworkers change while they run.
         if comm != "kthreadd" && !(comm.starts_with("kworker/") && comm.ends_with("H-kblockd")) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What cgroup paths of real machines are called.
+//! Names of services for cgroup paths of real machines.
 
 use crate::service::{Service, ServiceKind, ServiceKind::*, of_session_file};
 
@@ -253,7 +253,7 @@ fn hierarchies() {
         Container,
         "container 3f2a9c1b7d4e (docker)",
     );
-    // No systemd: the longest path that means something.
+    // No systemd: the longest path that names a service.
     check(
         "9:name=systemd:/\n4:memory:/docker/{ID}\n3:cpu:/x\n0::/\n",
         None,
@@ -279,7 +279,7 @@ fn cron() {
     }
     check("0::/system.slice/atd.service\n", Some("/bin/sh"), Cron, "at");
     check("0::/system.slice/atd.service\n", Some("/usr/sbin/atd"), Unit, "atd.service");
-    // A cron of one's own is a unit like any other, and so is one that only sounds like it.
+    // A user's own cron is an ordinary unit, and so is a unit whose name only resembles cron's.
     let own = "0::/user.slice/user-5.slice/user@5.service/app.slice/cron.service\n";
     check(own, Some("/bin/sh"), UserUnit, "user@5 cron.service");
     check("0::/system.slice/cron-update.service\n", Some("/bin/sh"), Unit, "cron-update.service");
@@ -303,11 +303,11 @@ fn executables() {
     check("0::/\n", Some(""), Unknown, "unknown");
 }
 
-/// Whoever may make a cgroup chooses its name; and not every text is one of the kernel's.
+/// The creator of a cgroup chooses its name; and not every text comes from the kernel.
 #[test]
 fn hostile() {
     check("0::/\u{1b}]0;x\u{7}.service\n", None, Unit, "\\u{1b}]0;x\\u{7}.service");
-    // Undone, this would be a line end: left as it is.
+    // Unescaped, this would be a line end: it stays as it is.
     check(r"0::/a\x0ab.service", None, Unit, r"a\x0ab.service");
     check(r"0::/a\xffb.service", None, Unit, r"a\xffb.service");
     check(r"0::/a\x.service", None, Unit, r"a\x.service");

@@ -6,11 +6,11 @@ use crate::{advice, output};
 use anyhow::{Context as _, Result, anyhow, bail};
 use needless_environment::{self as environment, Request, Subject, check_variable};
 use needless_host::{Root, Service};
-use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety};
+use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, without_entries};
 use needless_observe::{Now, ObserveOptions, Who};
 use needless_report::{Advice, SavedProcess};
 use needless_rules::{CheckOptions, Suppressed};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn requests(
             Change::UnsetEnv { variable } => (variable, None),
             _ => bail!("not a change of a variable"),
         };
-        check_variable(variable).map_err(|why| anyhow!(why))?;
+        check_variable(variable)?;
         let Some(subject) = named else {
             bail!("--set and --unset need --unit, --pid or --in");
         };
@@ -45,26 +45,42 @@ pub(super) fn requests(
     let mut requests = Vec::new();
     let Some(path) = &args.report else {
         let (profile, findings) = observe(args, context)?;
+        let mut now = Now::new(context.settings.watched.clone());
         for finding in &findings {
             let Some(remedy) = applicable(finding) else { continue };
-            for subject in subjects(&about(finding, &profile), false, named.as_ref()) {
-                requests.extend(request(&finding.rule, remedy, subject));
+            let advice = about(finding, &profile);
+            for subject in subjects(&advice, false, named.as_ref(), &mut alive) {
+                match with_value(remedy, |variable| here(&mut now, &subject, variable)) {
+                    Ok(remedy) => requests.extend(request(&finding.rule, &remedy, subject)),
+                    Err(why) => refuse(format!("{}: {why:#}", finding.rule)),
+                }
             }
         }
         return Ok(requests);
     };
     let report = advice::report(context, path)?;
     let mut now = Now::new(context.settings.watched.clone());
-    let mut shown = HashSet::new();
+    let (mut shown, mut known, mut running) = (HashSet::new(), HashSet::new(), HashMap::new());
+    // A report may name one process many times.
+    let mut alive = |being: &SavedProcess, service: Option<&str>| {
+        let key = (being.pid, being.exe.clone(), being.started, service.map(str::to_owned));
+        *running.entry(key).or_insert_with(|| alive(being, service))
+    };
     let wanted = |rule: &String| args.rules.is_empty() || args.rules.contains(rule);
     for advice in report.findings.iter().filter(|advice| wanted(&advice.rule)) {
         let Some(change) = advice::first(advice).filter(|change| **change != Change::Preload)
         else {
             continue;
         };
-        for subject in subjects(advice, report.of_run, named.as_ref()) {
-            let here = |variable: &str| here(&mut now, &subject, variable);
-            match advice::remedy(context, &advice.rule, change, here) {
+        for subject in subjects(advice, report.of_run, named.as_ref(), &mut alive) {
+            if !known.insert((&advice.rule, format!("{change:?}"), subject.clone())) {
+                continue;
+            }
+            let mut here = |variable: &str| here(&mut now, &subject, variable);
+            let made = advice::remedy(context, &advice.rule, change, &mut here);
+            let made =
+                made.and_then(|(remedy, other)| Ok((with_value(&remedy, &mut here)?, other)));
+            match made {
                 Ok((remedy, other)) => {
                     advice::warn_once(&mut shown, other);
                     requests.extend(request(&advice.rule, &remedy, subject));
@@ -92,6 +108,23 @@ fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
         Subject::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
         Subject::Gone(why) => bail!("{why}"),
     }
+}
+
+/// The remedy as a value: a list without some entries is made from the value that the subject has.
+fn with_value(remedy: &Remedy, here: impl FnOnce(&str) -> Result<Profile>) -> Result<Remedy> {
+    let Change::WithoutEntries { variable, entries } = &remedy.change else {
+        return Ok(remedy.clone());
+    };
+    let now = here(variable)?;
+    let value = now.process(ProcId(0)).env.value(variable);
+    let value = value.ok_or_else(|| anyhow!("{variable} is not set there, or cannot be read"))?;
+    let variable = variable.clone();
+    let change = match without_entries(&variable, value, entries) {
+        Some(same) if same == value => bail!("{variable} lists none of these directories there"),
+        Some(rest) => Change::SetEnv { variable, value: Some(rest) },
+        None => Change::UnsetEnv { variable },
+    };
+    Ok(Remedy { change, safety: remedy.safety.clone() })
 }
 
 fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
@@ -124,7 +157,12 @@ fn named(args: &FixArgs) -> Result<Option<Subject>> {
 
 /// The subjects of a finding: the one that the command line names, else each of its processes that still runs, else
 /// its unit.
-fn subjects(advice: &Advice, of_run: bool, named: Option<&Subject>) -> Vec<Subject> {
+fn subjects(
+    advice: &Advice,
+    of_run: bool,
+    named: Option<&Subject>,
+    alive: &mut dyn FnMut(&SavedProcess, Option<&str>) -> bool,
+) -> Vec<Subject> {
     match named {
         Some(subject) => return vec![subject.clone()],
         None if of_run => return vec![Subject::Gone(
@@ -132,7 +170,9 @@ fn subjects(advice: &Advice, of_run: bool, named: Option<&Subject>) -> Vec<Subje
         )],
         None => {}
     }
-    let running = advice.processes.iter().filter(|being| alive(being, advice.service.as_deref()));
+    let mut once = HashSet::new();
+    let each = advice.processes.iter().filter(|being| once.insert((being.pid, being.started)));
+    let running = each.filter(|being| alive(being, advice.service.as_deref()));
     let running: Vec<Subject> = running.map(|being| Subject::Process(being.pid)).collect();
     match &advice.service {
         _ if !running.is_empty() => running,
@@ -185,7 +225,9 @@ fn applicable(finding: &Finding) -> Option<&Remedy> {
     finding.remedies.iter().find(|remedy| {
         let sets = matches!(
             remedy.change,
-            Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. }
+            Change::SetEnv { value: Some(_), .. }
+                | Change::UnsetEnv { .. }
+                | Change::WithoutEntries { .. }
         );
         sets && !matches!(remedy.safety, Safety::Manual(_))
     })
@@ -202,5 +244,25 @@ fn about(finding: &Finding, profile: &Profile) -> Advice {
         service: finding.service.clone(),
         processes: finding.processes.iter().map(being).collect(),
         changes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_named_often_is_looked_at_once() {
+        let being = SavedProcess { pid: 7, exe: Some("/a".into()), started: Some(1) };
+        let other = SavedProcess { pid: 8, ..being.clone() };
+        let processes = vec![being; 100].into_iter().chain(vec![other; 100]).collect();
+        let advice = Advice { rule: "r".into(), service: None, processes, changes: Vec::new() };
+        let mut asked = 0;
+        let found = subjects(&advice, false, None, &mut |being, _| {
+            asked += 1;
+            being.pid == 7
+        });
+        assert!(found == [Subject::Process(7)]);
+        assert_eq!(asked, 2);
     }
 }

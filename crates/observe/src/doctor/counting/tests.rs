@@ -1,4 +1,5 @@
 use super::*;
+use crate::doctor::CheckState;
 
 const WHOLE: &str = "         0          0 4294967295\n";
 
@@ -59,15 +60,15 @@ fn doctor_knows_that_rights_of_a_namespace_do_not_count() {
 
 #[test]
 fn doctor_reads_what_of_others_can_be_read() {
-    let told = |held| others(&status(held, !0, 0), WHOLE, program());
-    assert_eq!(told(CAP_SYS_PTRACE | CAP_DAC_READ_SEARCH).state, CheckState::Good);
-    let one = told(CAP_SYS_PTRACE);
+    let checked = |held| others(&status(held, !0, 0), WHOLE, program());
+    assert_eq!(checked(CAP_SYS_PTRACE | CAP_DAC_READ_SEARCH).state, CheckState::Good);
+    let one = checked(CAP_SYS_PTRACE);
     assert_eq!(one.state, CheckState::Info);
     assert!(!one.says.contains("CAP_SYS_PTRACE"), "{one:?}");
     assert!(one.says.contains("CAP_DAC_READ_SEARCH"), "{one:?}");
-    let none = told(CAP_BPF);
+    let none = checked(CAP_BPF);
     assert!(none.says.contains("CAP_SYS_PTRACE"), "{none:?}");
-    // setcap takes away what it is not told.
+    // setcap removes every capability that it does not list.
     let all = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
     assert!(none.remedy.unwrap().contains(all));
 }

@@ -1,6 +1,6 @@
 //! The calls of a log by name: which argument is the path, and what else the call means.
 
-use crate::arg_class::ClassifiedBy;
+use crate::classify::ClassifiedBy;
 use crate::text::found_in_word;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -51,7 +51,7 @@ pub(crate) enum Role {
 
 /// A call of a log.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct LoggedCall {
     pub name: Box<str>,
     pub id: CallId,
     pub query: Query,
@@ -92,13 +92,13 @@ pub(crate) enum Class {
     Other,
 }
 
-/// An empty slot of [`Calls::recent`].
+/// An empty slot of [`CallNames::recent`].
 const EMPTY: Recent =
     Recent { name: 1, mask: 0, named: Named { call: 0, len: 0, class: Class::Other } };
 
 /// The calls of a log by name.
-pub(crate) struct Calls {
-    list: Vec<Call>,
+pub(crate) struct CallNames {
+    list: Vec<LoggedCall>,
     /// Calls seen lately, each in the [`slot`] of its payload.
     recent: Box<[Recent; SLOTS]>,
     index: HashTable<u16>,
@@ -107,9 +107,9 @@ pub(crate) struct Calls {
     others: Option<u16>,
 }
 
-impl Default for Calls {
-    fn default() -> Calls {
-        Calls {
+impl Default for CallNames {
+    fn default() -> CallNames {
+        CallNames {
             list: Vec::new(),
             recent: Box::new([EMPTY; SLOTS]),
             index: HashTable::new(),
@@ -119,7 +119,7 @@ impl Default for Calls {
     }
 }
 
-impl Calls {
+impl CallNames {
     /// The call whose name `payload` starts with, if a payload with the same start was
     /// [learned](Calls::learn) lately. The slice may be longer than the payload.
     #[inline]
@@ -137,7 +137,7 @@ impl Calls {
         {
             let start = u128::from_le_bytes(*start);
             let mask = u128::MAX >> (128 - 8 * (len + 1));
-            let Call { path_at, role, .. } = self.get(call);
+            let LoggedCall { path_at, role, .. } = self.get(call);
             let class = match (path_at, role) {
                 (PathAt::Nowhere, Role::Plain | Role::Startup) => Class::Plain,
                 (PathAt::Nowhere, _) => Class::Other,
@@ -165,7 +165,7 @@ impl Calls {
         if let Some(&at) = self.index.find(hash, is) {
             return at;
         }
-        if self.list.len() >= Calls::MOST {
+        if self.list.len() >= CallNames::MOST {
             return match self.others {
                 Some(at) => at,
                 None => *self.others.insert(push(&mut self.list, "????", builder)),
@@ -184,7 +184,7 @@ impl Calls {
     }
 
     /// The call with number `at`.
-    pub(crate) fn get(&self, at: u16) -> &Call {
+    pub(crate) fn get(&self, at: u16) -> &LoggedCall {
         &self.list[usize::from(at)]
     }
 
@@ -194,7 +194,7 @@ impl Calls {
     }
 }
 
-/// The place of a payload in [`Calls::recent`], by the first eight bytes of its name.
+/// The place of a payload in [`CallNames::recent`], by the first eight bytes of its name.
 #[inline]
 fn slot(start: u128) -> usize {
     let word = start as u64;
@@ -205,10 +205,10 @@ fn slot(start: u128) -> usize {
     (name.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % SLOTS
 }
 
-fn push(list: &mut Vec<Call>, name: &str, builder: &mut Builder) -> u16 {
+fn push(list: &mut Vec<LoggedCall>, name: &str, builder: &mut Builder) -> u16 {
     // strace prints a 64-bit argument as one, also of a 32-bit program.
     let kind = syscalls::kind(name, true);
-    list.push(Call {
+    list.push(LoggedCall {
         name: name.into(),
         id: builder.call(name),
         query: Query::of(name),
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn names_are_found_again_and_bounded() {
         let mut builder = Builder::new(Limits::default());
-        let mut calls = Calls::default();
+        let mut calls = CallNames::default();
         let a = calls.find_or_add(b"getpid", &mut builder);
         assert_eq!(calls.find_or_add(b"getpid#64", &mut builder), a);
         assert!(!calls.any_known());
@@ -293,7 +293,7 @@ mod tests {
         }
         let last = calls.find_or_add(b"f4999", &mut builder);
         assert_eq!(&*calls.get(last).name, "????");
-        assert_eq!(calls.list.len(), Calls::MOST + 1);
+        assert_eq!(calls.list.len(), CallNames::MOST + 1);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::text;
 use memchr::memmem;
-use needless_model::{ArgClass, HIGH_DESCRIPTOR, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS};
+use needless_model::{
+    ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
+};
 use needless_syscalls::{CallKind, Classifier, Condition};
 
 /// What decides the class of a call.
@@ -15,6 +17,8 @@ pub(crate) enum ClassifiedBy {
     Input,
     /// The end of the heap.
     Heap,
+    Mapped,
+    Unmapped,
     /// A high descriptor.
     Close,
     /// A clock, by its id.
@@ -51,6 +55,8 @@ impl ClassifiedBy {
             (CallKind::Classify(condition, classifier), _) => match (classifier, condition) {
                 (Classifier::Output, _) => ClassifiedBy::Output,
                 (Classifier::Heap, _) => ClassifiedBy::Heap,
+                (Classifier::Mapped, _) => ClassifiedBy::Mapped,
+                (Classifier::Unmapped, _) => ClassifiedBy::Unmapped,
                 (Classifier::Peer, _) => ClassifiedBy::Peer,
                 (Classifier::Just(_), Condition::Stream(..)) => ClassifiedBy::Input,
                 (Classifier::Just(_), Condition::AtLeast(..)) => ClassifiedBy::Close,
@@ -73,6 +79,8 @@ impl ClassifiedBy {
             ClassifiedBy::Status => stream(b'0') || stream(b'1'),
             ClassifiedBy::Close => text.iter().take(3).all(u8::is_ascii_digit) && text.len() > 2,
             ClassifiedBy::Heap
+            | ClassifiedBy::Mapped
+            | ClassifiedBy::Unmapped
             | ClassifiedBy::ClockId
             | ClassifiedBy::Clock
             | ClassifiedBy::Peer => true,
@@ -112,6 +120,17 @@ impl Streams {
                 let shrinks = end < before;
                 Some((if shrinks { ArgClass::HeapShrinks } else { ArgClass::HeapGrows }, None))
             }
+            ClassifiedBy::Mapped => {
+                let mut words = args.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).skip(1);
+                let (length, protection, flags) = (words.next()?, words.next()?, words.next()?);
+                let block = matches!(protection, b"PROT_READ|PROT_WRITE" | b"0x3")
+                    && matches!(flags, b"MAP_PRIVATE|MAP_ANONYMOUS" | b"0x22");
+                (block && is_large(length)).then_some((ArgClass::BlockMapped, None))
+            }
+            ClassifiedBy::Unmapped => {
+                let length = args.split(|byte| *byte == b',').nth(1)?.trim_ascii();
+                is_large(length).then_some((ArgClass::BlockUnmapped, None))
+            }
             ClassifiedBy::Close => {
                 let high = text::decimal(args).0 >= u64::from(HIGH_DESCRIPTOR);
                 high.then_some((ArgClass::HighDescriptor, None))
@@ -129,20 +148,20 @@ impl Streams {
             }
             ClassifiedBy::Peer => {
                 let has = |part: &[u8]| memmem::find(args, part).is_some();
-                if has(b"sin_port=htons(53)") || has(b"sin6_port=htons(53)") {
+                // The second form is that of -X raw: port 53 in network byte order.
+                if has(b"_port=htons(53)") || has(b"_port=\"\\x00\\x35\"") {
                     return Some((ArgClass::NameServer, None));
                 }
                 has(b"sun_path=\"/dev/log\"").then_some((ArgClass::SystemLog, None))
             }
             ClassifiedBy::Status => {
-                let has = |part: &[u8]| memmem::find(args, part).is_some();
-                // strace 4 wrote the number in decimal.
-                let null = has(b"makedev(0x1, 0x3)") || has(b"makedev(1, 3)");
-                let device = has(b"{st_mode=S_IFCHR") && !null;
+                let file = file_type(args);
+                let null = is_null_device(args);
+                let device = file == Some(FileType::Device) && !null;
                 if args[0] == b'1' {
                     (self.terminal, self.discarded) = (device, null);
                 } else {
-                    self.peer = device || has(b"{st_mode=S_IFIFO") || has(b"{st_mode=S_IFSOCK");
+                    self.peer = device || file == Some(FileType::Peer);
                 }
                 None
             }
@@ -163,6 +182,10 @@ impl Streams {
     }
 }
 
+fn is_large(length: &[u8]) -> bool {
+    text::number(length).is_some_and(|length| length >= u64::from(LARGE_BLOCK))
+}
+
 /// The names of the clocks that the vDSO has, without `CLOCK_`.
 const NAMES: [&[u8]; 7] = [
     b"REALTIME",
@@ -173,6 +196,46 @@ const NAMES: [&[u8]; 7] = [
     b"BOOTTIME",
     b"TAI",
 ];
+
+/// What rules must know of the file behind a standard stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileType {
+    /// A character device: a terminal, or /dev/null.
+    Device,
+    /// A pipe or a socket.
+    Peer,
+    Other,
+}
+
+/// The type of the file in `{st_mode=…`: `S_IFCHR|0666`, or `020666` with `-X raw` and `-X verbose`.
+fn file_type(args: &[u8]) -> Option<FileType> {
+    let mode = field(args, b"st_mode=")?;
+    let is = |name: &[u8], bits| {
+        mode.starts_with(name) || text::number(mode).is_some_and(|mode| mode & 0o170_000 == bits)
+    };
+    Some(if is(b"S_IFCHR", 0o020_000) {
+        FileType::Device
+    } else if is(b"S_IFIFO", 0o010_000) || is(b"S_IFSOCK", 0o140_000) {
+        FileType::Peer
+    } else {
+        FileType::Other
+    })
+}
+
+/// Whether `st_rdev` is the number of /dev/null. strace 4 wrote its parts in decimal; `-X raw` and `-X verbose`
+/// write one number.
+fn is_null_device(args: &[u8]) -> bool {
+    field(args, b"st_rdev=").is_some_and(|device| {
+        device.starts_with(b"makedev(0x1, 0x3)")
+            || device.starts_with(b"makedev(1, 3)")
+            || text::number(device) == Some(0x103)
+    })
+}
+
+/// What follows `name` in a structure that strace printed.
+fn field<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    memmem::find(args, name).map(|at| &args[at + name.len()..])
+}
 
 /// The last argument, a decimal number.
 fn last_number(args: &[u8]) -> Option<u64> {
@@ -217,14 +280,36 @@ mod tests {
         assert_eq!(detail(s, r#"1</dev/null>, "a\n", 2"#), discarded);
         assert_eq!(detail(s, r#"1</dev/null<char 1:3>>, "a\n", 2"#), discarded);
         assert_eq!(detail(s, r#"1</dev/nullx>, "a\n", 2"#), small);
-        for null in ["makedev(0x1, 0x3)", "makedev(1, 3)"] {
-            let status = format!("1, {{st_mode=S_IFCHR|0666, st_rdev={null}, ...}}");
-            assert_eq!(see(s, "fstat", &status), None);
+        for null in [
+            "{st_mode=S_IFCHR|0666, st_rdev=makedev(0x1, 0x3), ...}",
+            "{st_mode=S_IFCHR|0666, st_rdev=makedev(1, 3), ...}",
+            "{st_dev=makedev(0, 0x6), st_mode=S_IFCHR|0666, st_rdev=makedev(0x1, 0x3), ...}",
+            // -X raw and -X verbose
+            "{st_mode=020666, st_rdev=0x103, ...}",
+            "{st_mode=020666 /* S_IFCHR|0666 */, st_rdev=0x103 /* makedev(0x1, 0x3) */, ...}",
+        ] {
+            assert_eq!(see(s, "fstat", &format!("1, {null}")), None);
             assert_eq!(detail(s, r#"1, "a\n", 2"#), discarded);
             assert_eq!(detail(s, r#"1<\x2f\x64>, "\x61", 1"#), discarded);
             assert_eq!(detail(s, r#"1</tmp/o>, "a\n", 2"#), small);
             assert_eq!(see(s, "fstat", "1, {st_mode=S_IFREG|0644, st_size=0, ...}"), None);
             assert_eq!(detail(s, r#"1, "a\n", 2"#), small);
+        }
+    }
+
+    #[test]
+    fn terminals_and_pipes_are_recognized_by_their_numbers() {
+        let s = &mut Streams::default();
+        for terminal in
+            ["{st_mode=020620, st_rdev=0x8800, ...}", "{st_mode=020620 /* S_IFCHR|0620 */"]
+        {
+            assert_eq!(see(s, "fstat", &format!("1, {terminal}")), None);
+            assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None, "{terminal}");
+        }
+        for (file, peer) in [("010600", 1), ("0140777", 2), ("0100644", 2)] {
+            assert_eq!(see(s, "fstat", &format!("0, {{st_mode={file}, st_size=0, ...}}")), None);
+            assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
+            assert_eq!(s.epoch, peer, "{file}");
         }
     }
 
@@ -245,6 +330,12 @@ mod tests {
         let dns =
             "3, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr(\"127.0.0.1\")}, 16";
         assert_eq!(detail(s, "connect", dns), Some(ArgClass::NameServer));
+        for raw in [
+            r#"3, {sa_family=0x2, sin_port="\x00\x35", sin_addr="\x7f\x00\x00\x01"}, 16"#,
+            r#"3, {sa_family=0xa /* AF_INET6 */, sin6_port="\x00\x35" /* htons(53) */, sin6_flowinfo=0"#,
+        ] {
+            assert_eq!(detail(s, "connect", raw), Some(ArgClass::NameServer), "{raw}");
+        }
         let log = "3, {sa_family=AF_UNIX, sun_path=\"/dev/log\"}, 110";
         assert_eq!(detail(s, "connect", log), Some(ArgClass::SystemLog));
         assert_eq!(detail(s, "connect", "3, {sa_family=AF_UNIX, sun_path=\"/x\"}, 110"), None);

@@ -1,0 +1,127 @@
+//! Finishes or rolls back what a killed run began, and restores files.
+
+use super::{ChangeState, Journal, JournalEntry, Meta, MetaFile, Recovered, temporary};
+use crate::disk::FileAttributes;
+use crate::error::EnvironmentError;
+use std::fs;
+use std::path::Path;
+
+impl Journal {
+    /// Finishes what was begun and not finished.
+    pub(super) fn recover(
+        &self,
+        entries: Vec<JournalEntry>,
+    ) -> Result<Vec<Recovered>, EnvironmentError> {
+        let mut ended = Vec::new();
+        let list = fs::read_dir(&self.store.dir).map_err(|error| self.store.failed(&error))?;
+        for entry in list.flatten() {
+            // It never became an entry: no file of the host was changed yet.
+            if entry.file_name().to_string_lossy().starts_with(".new-") {
+                fs::remove_dir_all(entry.path()).map_err(|error| self.store.failed(&error))?;
+            }
+        }
+        for entry in entries {
+            if !matches!(entry.state, ChangeState::Begun | ChangeState::Undoing) {
+                continue;
+            }
+            // One that cannot be finished now must not block others: it stays begun.
+            let how = self.finish(entry.id);
+            ended.push(Recovered { entry: self.store.entry(entry.id)?, how });
+        }
+        Ok(ended)
+    }
+
+    /// Finishes a change that was begun; returns how.
+    pub(super) fn finish(&self, id: u32) -> Result<&'static str, EnvironmentError> {
+        let meta = self.store.meta(id)?;
+        if self.store.has(id, "undoing") {
+            self.restore(id, &meta)?;
+            self.mark(id, "undone")?;
+            return Ok("was being undone: done");
+        }
+        let mut whole = true;
+        for (at, file) in meta.files.iter().enumerate() {
+            let now = self
+                .disk
+                .bytes(&file.path, file.about.link)
+                .map_err(|e| format!("{}: {e}", file.path))?;
+            whole &= now == self.store.blob(id, at, "after")?;
+        }
+        if whole {
+            self.clean(id, &meta);
+            self.mark(id, "applied")?;
+            return Ok("was interrupted: it is complete");
+        }
+        self.roll_back(id, &meta)?;
+        Ok("was interrupted: rolled back")
+    }
+
+    pub(super) fn roll_back(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
+        self.restore(id, meta)?;
+        self.mark(id, "rolled-back")
+    }
+
+    /// Restores every file that has its new bytes; the others are unchanged, or another program has changed them
+    /// since.
+    pub(super) fn restore(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
+        self.clean(id, meta);
+        for (at, file) in meta.files.iter().enumerate() {
+            let now = self
+                .disk
+                .bytes(&file.path, file.about.link)
+                .map_err(|e| format!("{}: {e}", file.path))?;
+            if now == self.store.blob(id, at, "after")? {
+                let before = self.store.blob(id, at, "before")?;
+                if file.existed && before.is_none() {
+                    return Err(format!(
+                        "{}: the journal has lost its content from before change {id}; it is left as it is",
+                        file.path
+                    )
+                    .into());
+                }
+                self.check_again(file)?;
+                self.put(id, at, file, &before, &file.about)?;
+            }
+            for dir in file.made.iter().rev() {
+                self.disk.remove_empty_dir(dir);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a file that another user got hold of since the change was made.
+    pub(super) fn check_again(&self, file: &MetaFile) -> Result<(), EnvironmentError> {
+        let owned = file.about.owner.map(|(uid, _)| uid);
+        self.disk.check_again(&file.path, file.about.link, owned)
+    }
+
+    pub(super) fn put(
+        &self,
+        id: u32,
+        at: usize,
+        file: &MetaFile,
+        bytes: &Option<Vec<u8>>,
+        about: &FileAttributes,
+    ) -> Result<(), EnvironmentError> {
+        match bytes {
+            None => self.disk.remove(&file.path),
+            Some(bytes) => {
+                let temporary = temporary(id, at);
+                let new = !file.existed || !file.remains;
+                self.disk.write(&file.path, bytes, about, &temporary, new)
+            }
+        }
+    }
+
+    /// Removes temporary files that a killed run left beside the files of a change.
+    pub(super) fn clean(&self, id: u32, meta: &Meta) {
+        for (at, file) in meta.files.iter().enumerate() {
+            // In a directory that another user got hold of, nothing is removed.
+            let ours = self.check_again(file).is_ok();
+            if let Some(dir) = Path::new(&file.path).parent().filter(|_| ours) {
+                let left = dir.join(temporary(id, at));
+                let _ = self.disk.remove(&left.to_string_lossy());
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What stands between a unit and its program: its command line, and the shell scripts that it starts or sources. Each
+//! may set or remove a variable after systemd.
+
+use crate::format::shell::{self, ShellCommand};
+use crate::format::{FoundValue, Reach, systemd, wrapper};
+use crate::unit::Unit;
+use needless_host::Root;
+
+/// As deep as scripts that start or source others are followed.
+const DEEPEST: u32 = 4;
+
+/// What a line does to the variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Deed {
+    pub file: String,
+    pub line: u32,
+    /// `None`: it is removed.
+    pub value: Option<String>,
+    /// Where it is done: "env -u", "a script".
+    pub how: How,
+    /// Whether the line is always reached, with a value that no shell computes.
+    pub sure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By the words of a command line.
+    Words(&'static str),
+    /// A script that becomes the program.
+    Script,
+    /// A file that a script sources.
+    Sourced,
+}
+
+/// The way from a unit, or another command line, to the program.
+#[derive(Debug)]
+pub(crate) struct Way<'a> {
+    root: &'a Root,
+    variable: &'a str,
+    /// In the order in which they are done.
+    pub deeds: Vec<Deed>,
+    /// Lines of files that are read and set the variable without exporting it.
+    pub unexported: Vec<(String, u32)>,
+    /// Whether the variable is exported so far: then a plain assignment changes it for programs, too.
+    exported: bool,
+}
+
+impl<'a> Way<'a> {
+    pub(crate) fn new(root: &'a Root, variable: &'a str, exported: bool) -> Way<'a> {
+        Way { root, variable, deeds: Vec::new(), unexported: Vec::new(), exported }
+    }
+
+    /// Of a unit whose settings are known.
+    pub(crate) fn of_unit(root: &'a Root, variable: &'a str, unit: &Unit) -> Way<'a> {
+        let gives = unit.effective().is_some_and(|setting| setting.value.is_some());
+        let mut way = Way::new(root, variable, gives);
+        match (&unit.source, &unit.exec) {
+            (Some(script), _) => way.script(script, 0),
+            (None, Some(exec)) => {
+                let words = systemd::words(&exec.words).unwrap_or_default();
+                way.words(&words, (&exec.file, exec.line), 0);
+            }
+            (None, None) => {}
+        }
+        way
+    }
+
+    /// What the words of a process's own command line do.
+    pub(crate) fn of_words(root: &'a Root, variable: &'a str, words: &[String]) -> Way<'a> {
+        let mut way = Way::new(root, variable, true);
+        way.words(words, ("", 0), DEEPEST);
+        way
+    }
+
+    /// The last deed, which decides.
+    pub(crate) fn last(&self) -> Option<&Deed> {
+        self.deeds.last()
+    }
+
+    fn push(&mut self, (file, line): (&str, u32), value: Option<String>, how: How, sure: bool) {
+        self.exported = value.is_some();
+        self.deeds.push(Deed { file: file.to_owned(), line, value, how, sure });
+    }
+
+    /// A command line, of a unit or a script.
+    fn words(&mut self, words: &[String], at: (&str, u32), depth: u32) {
+        let Some((program, rest)) = words.split_first() else { return };
+        // systemd.service(5): prefixes of the program.
+        let program = program.trim_start_matches(['@', '-', ':', '+', '!']);
+        let name = program.rsplit('/').next().unwrap_or(program);
+        match name {
+            "env" => self.env(rest, at, depth),
+            "sh" | "dash" | "bash" | "ash" | "ksh" | "zsh" => self.shell(rest, at, depth),
+            "su" | "runuser" => {
+                match rest.iter().position(|word| word == "-c" || word == "--command") {
+                    Some(at_c) => self.text(
+                        rest.get(at_c + 1).map_or("", String::as_str),
+                        at,
+                        How::Words("-c"),
+                        depth,
+                    ),
+                    None => self.words(behind_options(rest, "ugGswT"), at, depth),
+                }
+            }
+            "sudo" => self.words(behind_options(rest, "ughpCrtTUDR"), at, depth),
+            "nice" | "ionice" | "stdbuf" | "nohup" | "setsid" => {
+                self.words(behind_options(rest, "ncpioe"), at, depth);
+            }
+            "timeout" => {
+                let rest = behind_options(rest, "ks");
+                self.words(rest.get(1..).unwrap_or_default(), at, depth);
+            }
+            _ if program.starts_with('/') => self.script(program, depth),
+            _ => {}
+        }
+    }
+
+    fn env(&mut self, words: &[String], at: (&str, u32), depth: u32) {
+        let mut words = words.iter();
+        let assigned = format!("{}=", self.variable);
+        while let Some(word) = words.clone().next() {
+            let next = || words.clone().nth(1).map(String::as_str);
+            let removes = match word.as_str() {
+                "-" | "-i" | "--ignore-environment" => Some("env -i"),
+                "-u" | "--unset" if next() == Some(self.variable) => Some("env -u"),
+                word if word.strip_prefix("-u") == Some(self.variable) => Some("env -u"),
+                word if word.strip_prefix("--unset=") == Some(self.variable) => Some("env -u"),
+                _ => None,
+            };
+            if let Some(how) = removes {
+                self.push(at, None, How::Words(how), true);
+            } else if let Some(value) = word.strip_prefix(&assigned) {
+                self.push(at, Some(value.to_owned()), How::Words("env"), true);
+            } else if !word.starts_with('-') && !word.contains('=') {
+                break;
+            }
+            words.next();
+            if matches!(word.as_str(), "-u" | "--unset" | "-C" | "--chdir") {
+                words.next();
+            }
+        }
+        self.words(words.as_slice(), at, depth);
+    }
+
+    fn shell(&mut self, words: &[String], at: (&str, u32), depth: u32) {
+        let flags = words.iter().take_while(|word| word.starts_with(['-', '+'])).count();
+        let script = words.get(flags).map_or("", String::as_str);
+        if words[..flags].iter().any(|word| !word.starts_with("--") && word.contains('c')) {
+            self.text(script, at, How::Words("sh -c"), depth);
+        } else if script.starts_with('/') {
+            self.script(script, depth);
+        }
+    }
+
+    /// A shell script that becomes the program.
+    fn script(&mut self, path: &str, depth: u32) {
+        let Ok(bytes) = self.root.read(path) else { return };
+        let text = String::from_utf8_lossy(&bytes);
+        let first = text.lines().next().unwrap_or_default();
+        // Not Python's or Perl's.
+        if first.starts_with("#!")
+            && first.split([' ', '/']).any(|word| shell::NAMES.contains(&word))
+        {
+            self.text(&text, (path, 0), How::Script, depth);
+        }
+    }
+
+    /// The text of a shell; `at`: the line where all of it stands, or the line 0 of its own file.
+    fn text(&mut self, text: &str, at: (&str, u32), how: How, depth: u32) {
+        if depth >= DEEPEST {
+            return;
+        }
+        let line = |own: u32| if at.1 == 0 { own } else { at.1 };
+        // A file that is sourced ends where the script that sources it goes on.
+        let found: Vec<FoundValue> = match how {
+            How::Sourced => shell::assignments(text, self.variable, self.exported),
+            _ => wrapper::before_exec(text, |before| {
+                shell::assignments(before, self.variable, self.exported)
+            }),
+        };
+        let unexported = shell::unexported(text, self.variable).filter(|_| !self.exported);
+        self.unexported.extend(unexported.map(|own| (at.0.to_owned(), line(own))));
+        let mut found = found.into_iter().peekable();
+        let mut commands = shell::commands_of(text, self.variable).into_iter().peekable();
+        loop {
+            let next = found.peek().map(|found| found.line);
+            match commands.peek().map(|(own, _)| *own) {
+                Some(own) if next.is_none_or(|next| own < next) => {
+                    let Some((_, command)) = commands.next() else { return };
+                    match command {
+                        ShellCommand::Source(file) => self.sourced(&file, depth),
+                        ShellCommand::Assign(value) => {
+                            self.push((at.0, line(own)), Some(value), how, true);
+                        }
+                        ShellCommand::Becomes(words) => {
+                            self.words(&words, (at.0, line(own)), depth + 1)
+                        }
+                    }
+                }
+                _ => {
+                    let Some(found) = found.next() else { return };
+                    let sure = found.certain && found.reach == Reach::Yes;
+                    if !matches!(found.reach, Reach::No { .. }) {
+                        self.push((at.0, line(found.line)), found.value, how, sure);
+                    }
+                }
+            }
+        }
+    }
+
+    fn sourced(&mut self, file: &str, depth: u32) {
+        if let Ok(bytes) = self.root.read(file) {
+            self.text(&String::from_utf8_lossy(&bytes), (file, 0), How::Sourced, depth + 1);
+        }
+    }
+}
+
+/// The words behind the options of a program; `with_word`: the letters of options whose argument is the next word.
+pub(crate) fn behind_options<'a>(words: &'a [String], with_word: &str) -> &'a [String] {
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with('-') || word.contains('='))
+    {
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        let takes = word.len() == 2 && with_word.contains(&word[1..]);
+        at += usize::from(takes && !word.contains('='));
+    }
+    words.get(at..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(words: &[&str]) -> Option<(Option<String>, How)> {
+        let root = Root::own().unwrap();
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let mut way = Way::new(&root, "TZ", true);
+        way.words(&words, ("/x", 3), 0);
+        assert!(way.deeds.iter().all(|deed| (deed.file.as_str(), deed.line) == ("/x", 3)));
+        way.last().map(|deed| (deed.value.clone(), deed.how))
+    }
+
+    #[test]
+    fn what_words_do() {
+        let removed = |how| Some((None, How::Words(how)));
+        let set = |value: &str, how| Some((Some(value.to_owned()), How::Words(how)));
+        assert_eq!(last(&["/usr/bin/env", "-u", "TZ", "x"]), removed("env -u"));
+        assert_eq!(last(&["-env", "--unset=TZ", "A=1", "x"]), removed("env -u"));
+        assert_eq!(last(&["env", "-i", "TZ=UTC", "x"]), set("UTC", "env"));
+        assert_eq!(last(&["env", "-u", "LANG", "x", "-u", "TZ"]), None);
+        assert_eq!(
+            last(&["sudo", "-n", "-E", "-u", "bob", "env", "-u", "TZ", "x"]),
+            removed("env -u")
+        );
+        assert_eq!(last(&["timeout", "-k", "9", "5", "env", "-uTZ", "x"]), removed("env -u"));
+        assert_eq!(last(&["/bin/sh", "-ec", "TZ=Asia/Seoul exec x"]), set("Asia/Seoul", "sh -c"));
+        assert_eq!(last(&["sh", "-c", "unset TZ; exec x"]), removed("sh -c"));
+        assert_eq!(last(&["sh", "-c", "exec env -i x"]), removed("env -i"));
+        assert_eq!(
+            last(&["runuser", "-u", "bob", "--", "env", "-u", "TZ", "x"]),
+            removed("env -u")
+        );
+        assert_eq!(last(&["sh", "-c", "TZ=UTC date; exec x"]), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! What the reader of a file takes from somewhere else, and files that cannot be changed: the user learns which.
+
+use needless_environment::{ConfigLocation, Disk, Plan, format_of_file, plan};
+use needless_model::Confidence;
+use std::fs;
+
+fn planned(
+    path: &str,
+    text: Option<&str>,
+    part: Option<&str>,
+    value: Option<&str>,
+) -> Result<Plan, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(&path[1..]);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    if let Some(text) = text {
+        fs::write(&file, text).unwrap();
+    }
+    let location = ConfigLocation {
+        format: format_of_file(path, text.unwrap_or_default()).unwrap(),
+        file: Some(path.to_owned()),
+        part: part.map(str::to_owned),
+        label: String::new(),
+        why: String::new(),
+        confidence: Confidence::High,
+        restart: Vec::new(),
+        caveat: None,
+        owner: None,
+    };
+    let disk = Disk::at(folder.path()).unwrap();
+    plan(&location, "TZ", value, &disk).map_err(|why| why.to_string())
+}
+
+/// "Already so" would be wrong where a file that was not looked at may set the variable.
+#[test]
+fn what_else_may_set_a_variable_is_named() {
+    const ITEM: &str = "      containers:\n      - name: web\n        image: x\n";
+    let pod = format!("spec:\n{ITEM}        envFrom:\n        - secretRef:\n            name: s\n");
+    let pod_sets = format!(
+        "{pod}        env:\n        - name: TZ\n          value: b\n        - name: A\n          value: b\n"
+    );
+    for (path, part, line, text, sets) in [
+        (
+            "/srv/compose.yaml",
+            Some("web"),
+            "line 4 (env_file)",
+            "services:\n  web:\n    image: x\n    env_file: x.env\n",
+            "services:\n  web:\n    environment:\n      TZ: b\n      A: b\n    env_file:\n      - x.env\n",
+        ),
+        (
+            "/srv/compose.yaml",
+            None,
+            "line 3 (extends)",
+            "services:\n  web:\n    extends:\n      service: y\n",
+            "services:\n  web:\n    extends:\n      service: y\n    environment:\n      - TZ=b\n      - A=b\n",
+        ),
+        (
+            "/srv/compose.yaml",
+            None,
+            "line 1 (include)",
+            "include:\n  - other.yaml\nservices:\n  web:\n    image: y\n",
+            "include:\n  - other.yaml\nservices:\n  web:\n    environment:\n      - TZ=b\n      - A=b\n",
+        ),
+        ("/srv/pod.yaml", None, "line 5 (envFrom)", &pod, &pod_sets),
+        (
+            "/srv/Dockerfile",
+            None,
+            "line 2 (FROM)",
+            "FROM a AS b\nfrom c\n",
+            "FROM a AS b\nFROM c\nENV TZ=b\n",
+        ),
+        (
+            "/etc/supervisor/conf.d/a.conf",
+            Some("web"),
+            "supervisord.conf",
+            "[program:web]\ncommand=x\n",
+            "[program:web]\ncommand=x\nEnvironment: TZ=b\n",
+        ),
+    ] {
+        let why = planned(path, Some(text), part, None).unwrap_err();
+        assert!(why.contains(line) && why.contains("was not looked at"), "{why}");
+        assert!(why.contains("TZ is not set in it") && !why.contains('\n'), "{why}");
+        // What the file itself sets is removed, and the rest is said.
+        let plan = planned(path, Some(sets), part, None).unwrap();
+        assert!(!plan.diff().is_empty());
+        let said = plan.caveats.iter().any(|caveat| caveat.contains("was not looked at"));
+        assert!(said, "{path}: {:?}", plan.caveats);
+        // Setting it there is stronger.
+        assert!(planned(path, Some(text), part, Some("UTC")).unwrap().caveats.is_empty());
+    }
+    let why = planned("/etc/profile.d/a.sh", Some("A=1\n. /etc/b\n"), None, None).unwrap_err();
+    assert!(why.contains("line 2 is not simple enough (.)"), "{why}");
+    // Nothing else is read for these.
+    for (path, text) in [
+        ("/srv/Dockerfile", "FROM scratch\n"),
+        ("/srv/compose.yaml", "services:\n  web:\n    image: x\n"),
+        ("/etc/profile.d/a.sh", "A=1\n"),
+    ] {
+        assert!(planned(path, Some(text), None, None).unwrap().files.is_empty(), "{path}");
+    }
+}
+
+#[test]
+fn a_key_with_a_question_mark_is_refused() {
+    let text = "services:\n  web:\n    environment:\n      ? TZ\n      : Asia/Tokyo\n";
+    for value in [Some("UTC"), None] {
+        let why = planned("/srv/compose.yaml", Some(text), None, value).unwrap_err();
+        assert_eq!(why, "/srv/compose.yaml: line 4: keys with a question mark are not understood");
+    }
+}
+
+#[test]
+fn a_file_of_an_image_is_not_made() {
+    for path in ["/srv/Dockerfile", "/srv/none/Dockerfile"] {
+        let why = planned(path, None, None, Some("UTC")).unwrap_err();
+        assert_eq!(why, format!("{path}: there is no such file"));
+    }
+}

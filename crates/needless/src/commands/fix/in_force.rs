@@ -1,0 +1,125 @@
+//! After a change: is it in force? Judged by the process of the unit.
+
+use crate::{exit, output};
+use anyhow::{Result, anyhow, bail};
+use needless_environment::{
+    self as environment, ChangeState, Entries, Expected, Journal, Plan, Seen,
+};
+use needless_model::Exit;
+use needless_report::escape;
+use std::io::Write;
+
+/// Why a change is not in force after a restart.
+pub(super) enum Lacking {
+    /// The process does not have it, or the unit did not start: it is to be taken back.
+    Missing(anyhow::Error),
+    /// It was not seen.
+    Unseen(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Lacking {
+    fn from(error: E) -> Lacking {
+        Lacking::Unseen(error.into())
+    }
+}
+
+/// `fix --check`: looks for a change of the journal in the process.
+pub(super) fn check(id: u32) -> Result<Exit> {
+    let Entries { readable, unreadable } = Journal::list(&environment::state_dir()?)?;
+    if let Some((_, why)) = unreadable.iter().find(|(bad, _)| *bad == id) {
+        bail!("{}", super::undo::unreadable_change(id, why));
+    }
+    let entry = readable.into_iter().find(|entry| entry.id == id);
+    let entry = entry.ok_or_else(|| anyhow!("there is no change {id}"))?;
+    match entry.state {
+        ChangeState::Applied => {}
+        ChangeState::Undone => bail!("change {id} was undone"),
+        _ => bail!("change {id} is not finished: `needless undo {id}` takes it back"),
+    }
+    let Some(expected) = entry.expected else {
+        bail!("change {id} is not about one unit: `needless origin VAR PID` looks at a process");
+    };
+    let (label, mut out) = (expected.label(), output::stdout_lines()?);
+    let (yes, why) = match expected.look() {
+        Seen::InForce(who) => (true, who),
+        Seen::Pending(why) => (false, format!("{why}: restart {}", expected.unit)),
+        Seen::Missing(why) => (false, why),
+        Seen::Unknown(why) => bail!("change {id} was not seen: {why}"),
+    };
+    match yes {
+        true => writeln!(out, "in force: {} in {}", escape(&label), escape(&why))?,
+        false => writeln!(out, "not in force: {}: {}", escape(&label), escape(&why))?,
+    }
+    Ok(exit::answer(yes))
+}
+
+/// The file says it already: whether the process has it, too. Returns whether there is nothing left to do but a
+/// restart.
+pub(super) fn already(expected: Option<&Expected>, plan: &Plan, restart: bool) -> Result<bool> {
+    let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
+    let Some(expected) = expected else {
+        writeln!(out, "already so: {what}")?;
+        return Ok(true);
+    };
+    match expected.look() {
+        Seen::InForce(who) => writeln!(out, "already so: {what}, in force in {}", escape(&who))?,
+        Seen::Unknown(why) => writeln!(out, "already so: {what} ({})", escape(&why))?,
+        _ if restart => {
+            return match restarted(&mut out, expected, plan) {
+                Ok(()) => Ok(true),
+                Err(Lacking::Missing(why) | Lacking::Unseen(why)) => Err(why),
+            };
+        }
+        Seen::Pending(why) | Seen::Missing(why) => {
+            let (why, words) = (escape(&why), plan.restart.join(" "));
+            writeln!(out, "written, not in force: {what}: {why}: restart: `{}`", escape(&words))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Says how a change that was written comes into force.
+pub(super) fn pending(
+    out: &mut impl Write,
+    expected: &Expected,
+    plan: &Plan,
+    id: u32,
+) -> Result<()> {
+    let words = plan.restart.join(" ");
+    match expected.look() {
+        Seen::InForce(who) => writeln!(out, "in force: {} already has it", escape(&who))?,
+        Seen::Unknown(why) => {
+            writeln!(
+                out,
+                "written: {}; when it was started, `needless fix --check {id}` looks",
+                escape(&why)
+            )?;
+        }
+        _ => writeln!(
+            out,
+            "written, not in force: restart: `{}`; then `needless fix --check {id}`",
+            escape(&words)
+        )?,
+    }
+    Ok(())
+}
+
+/// Restarts the unit and looks at its new process.
+pub(super) fn restarted(
+    out: &mut impl Write,
+    expected: &Expected,
+    plan: &Plan,
+) -> Result<(), Lacking> {
+    let label = expected.label();
+    environment::run(&plan.restart)
+        .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
+    writeln!(out, "restarted: {}", escape(&plan.restart.join(" ")))?;
+    match expected.look_after_restart() {
+        Seen::InForce(who) => {
+            writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
+            Ok(())
+        }
+        Seen::Unknown(why) => Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}"))),
+        Seen::Pending(why) | Seen::Missing(why) => Err(Lacking::Missing(anyhow!("{label}: {why}"))),
+    }
+}

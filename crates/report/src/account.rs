@@ -1,0 +1,186 @@
+//! The account of a report in words: how many calls were needed, needless and not explained, what
+//! they cost, and which are not explained.
+
+use crate::overview::{about, part, scale};
+use crate::text::{count, duration, escape, number};
+use crate::{Report, Source, time};
+use needless_model::{Fact, Query};
+use needless_rules::{Amount, Unanswered, Unexplained};
+
+/// At most so many lines.
+const LINES: usize = 5;
+/// Fewer calls are no line, unless they take a millisecond: of a short run they may be a part of the CPU time all the
+/// same.
+const FEWEST: u64 = 100;
+const TIME: u64 = 1_000_000;
+
+/// `1.0 s of CPU time (0.3 s user, 0.7 s kernel) in 1.1 s; 300,512 calls, 1,020 failed`. A tracer
+/// distorts the CPU time, which is then left out.
+pub(crate) fn extent(report: &Report<'_>) -> String {
+    let profile = report.profile;
+    let totals = profile.totals;
+    let mut text = match (totals.cpu_user_ns, totals.cpu_sys_ns) {
+        (Some(user), Some(kernel)) if !profile.backend.distorts_cpu_time() => {
+            let (all, user, kernel) = (duration(user + kernel), duration(user), duration(kernel));
+            format!("{all} of CPU time ({user} user, {kernel} kernel)")
+        }
+        _ => String::new(),
+    };
+    if let Some(length) = profile.window.length_ns.map(duration) {
+        text = match text.is_empty() {
+            // The stops of a tracer are part of it.
+            true if matches!(report.source, Source::Log(_)) => length + " under strace",
+            true => format!("{length} under {}", escape(profile.backend.name())),
+            false => text + " in " + &length,
+        };
+    }
+    text += if text.is_empty() { "" } else { "; " };
+    text + &all_calls(report)
+}
+
+/// `3,046 calls that rules need (--all: every call), 20 failed`.
+pub(crate) fn all_calls(report: &Report<'_>) -> String {
+    let observes = !matches!(report.source, Source::Log(_));
+    let some = observes && !report.profile.facts.has(Fact::AllCalls);
+    let hint = if some { " (--all: every call)" } else { "" };
+    format!("{}{hint}, {} failed", calls(report), number(report.verdict.account.failed))
+}
+
+/// `300,512 calls`, `3,046 calls that rules need`.
+pub(crate) fn calls(report: &Report<'_>) -> String {
+    let calls = count(report.verdict.account.calls, "call", "calls");
+    match report.source {
+        _ if report.profile.facts.has(Fact::AllCalls) => calls,
+        Source::Log(_) => calls + " in the log",
+        _ => calls + " that rules need",
+    }
+}
+
+/// `of all calls`, `of the calls that rules need`: what a number of calls is compared with.
+pub(crate) fn of_which(report: &Report<'_>) -> &'static str {
+    match report.source {
+        _ if report.profile.facts.has(Fact::AllCalls) => "of all calls",
+        Source::Log(_) => "of the calls in the log",
+        _ => "of the calls that rules need",
+    }
+}
+
+/// The parts of the account, each with its label, its calls, its time and its share of the CPU time.
+pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
+    let account = &report.verdict.account;
+    let needed = count(account.needed(), "call", "calls");
+    vec![
+        ("needed", needed),
+        ("needless", amount(report, account.needless)),
+        ("not explained", amount(report, account.unexplained)),
+    ]
+}
+
+/// `3,011 of 3,046 calls that rules need are needless, about 1.6 ms, 25.9 % of the CPU time; 8 not
+/// explained`.
+pub(crate) fn in_short(report: &Report<'_>) -> String {
+    let account = &report.verdict.account;
+    let are = if account.needless.calls == 1 { "is" } else { "are" };
+    let mut text =
+        format!("{} of {} {are} needless", number(account.needless.calls), calls(report));
+    if let Some(ns) = account.needless.ns.filter(|ns| *ns > 0) {
+        text += &format!(", {}", time(report, ns, account.estimated));
+    }
+    text + &not_explained(report)
+}
+
+/// `; 8 not explained`; nothing if each call is.
+pub(crate) fn not_explained(report: &Report<'_>) -> String {
+    match report.verdict.account.unexplained.calls {
+        0 => String::new(),
+        calls => format!("; {} not explained", number(calls)),
+    }
+}
+
+/// `299,999 calls, about 0.7 s, 70 % of the CPU time`.
+fn amount(report: &Report<'_>, amount: Amount) -> String {
+    let calls = count(amount.calls, "call", "calls");
+    match amount.ns.filter(|ns| *ns > 0) {
+        Some(ns) => format!("{calls}, {}", time(report, ns, report.verdict.account.estimated)),
+        None => calls,
+    }
+}
+
+/// `about 0.7 s, 70 % of the CPU time`; of a core for a window. Without a share where look-ups waited: the time of a call
+/// that names a path is from its entry to its return.
+pub(crate) fn time(report: &Report<'_>, ns: u64, estimated: bool) -> String {
+    let (scale, about) = (scale(report), about(estimated));
+    let of = if scale.is_window() { "of a core" } else { "of the CPU time" };
+    let waited = time::of_waiting_look_ups(report) > ns / 10;
+    match scale.share(ns).filter(|_| !waited) {
+        Some(share) => format!("{about}{}, {} {of}", duration(ns), part(&scale, share)),
+        None => format!("{about}{}", duration(ns)),
+    }
+}
+
+/// The unexplained calls that are worth a line, or all if the user asks for them; and how many kinds
+/// are left out.
+pub(crate) fn unexplained<'r>(report: &Report<'r>) -> (Vec<&'r Unexplained>, usize) {
+    let lines = &report.verdict.account.lines;
+    if report.details.unexplained {
+        return (lines.iter().collect(), 0);
+    }
+    let matters = |amount: Amount| {
+        let enough = amount.calls >= FEWEST || amount.ns.is_some_and(|ns| ns >= TIME);
+        enough && !scale(report).is_small(amount)
+    };
+    let large = lines.iter().filter(|line| matters(line.amount));
+    let shown: Vec<&Unexplained> = large.take(LINES).collect();
+    let left_out = lines.len() - shown.len();
+    (shown, left_out)
+}
+
+/// `ruby: 21,156 failed opens (ENOENT), 15,672 of them below /usr/share/ruby/; about 28 ms`.
+pub(crate) fn line(report: &Report<'_>, line: &Unexplained) -> String {
+    let mut text = escape(&line.program).into_owned();
+    if line.processes > 1 {
+        text += &format!(" ({} processes)", number(line.processes));
+    }
+    text += &format!(": {} {}", number(line.amount.calls), what(line));
+    if let Some((place, n)) = &line.place {
+        let some = if *n == line.amount.calls { String::new() } else { number(*n) + " of them " };
+        let of = if place.ends_with('/') { "below" } else { "of" };
+        text += &format!(", {some}{of} {}", escape(place));
+    }
+    if let Some(ns) = line.amount.ns {
+        text += &format!("; {}{}", about(report.verdict.account.estimated), duration(ns));
+    }
+    if let Some(site) = &line.site {
+        text += &format!("; from {}", escape(site));
+    }
+    text
+}
+
+/// `failed opens (ENOENT)`, `readlinks of what is no link (EINVAL)`, `stats that ask again`.
+fn what(line: &Unexplained) -> String {
+    let one = line.amount.calls == 1;
+    let noun = match line.query {
+        Query::Change | Query::OtherPath | Query::NoPath => {
+            escape(&line.call).into_owned() + " call"
+        }
+        query => query.verb().to_owned(),
+    };
+    let noun = match (one, line.query) {
+        (true, _) => noun,
+        (false, Query::Access) => noun + "es",
+        (false, _) => noun + "s",
+    };
+    match line.reason {
+        Unanswered::Again if line.query == Query::Open => {
+            format!("further {noun} of the same files")
+        }
+        Unanswered::Again => format!("{noun} that {} again", if one { "asks" } else { "ask" }),
+        Unanswered::Failed(errno) => match (line.query, errno.name()) {
+            (Query::Readlink, "EINVAL") => format!("{noun} of what is no link (EINVAL)"),
+            (_, "ENODATA") => format!("{noun} for what is not there (ENODATA)"),
+            (_, "ENOTTY") => format!("{noun} on what is no terminal (ENOTTY)"),
+            (_, "EAGAIN") => format!("{noun} that had nothing to do yet (EAGAIN)"),
+            (_, name) => format!("failed {noun} ({name})"),
+        },
+    }
+}

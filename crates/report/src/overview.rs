@@ -1,0 +1,262 @@
+//! The overview of a report: a table with one line for each remedy, and the small ones.
+
+use crate::text::{Tint, count, cut, duration, escape, number, percent, row};
+use crate::{Report, Style, summary};
+use needless_model::{Finding, Profile};
+use needless_rules::{Amount, Scale, by_remedy};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// At most so many lines of the table where no option says how many: with the account and the last
+/// lines they fit on a terminal of 24 lines.
+const ROWS: usize = 8;
+/// At most so many small ones are listed.
+const SMALL: usize = 5;
+/// Columns for the programs or services of a remedy, on a terminal of 80.
+const WHO: usize = 24;
+/// About what the other columns take.
+const REST: usize = 56;
+
+/// One remedy: what is found that it helps against.
+pub(crate) struct Line<'a> {
+    /// Most expensive first. Never empty.
+    pub(crate) findings: Vec<&'a Finding>,
+    pub(crate) saves: Amount,
+    pub(crate) estimated: bool,
+}
+
+/// The remedies of a report, most expensive first.
+pub(crate) struct Overview<'a> {
+    pub(crate) large: Vec<Line<'a>>,
+    pub(crate) small: Vec<Line<'a>>,
+}
+
+/// What the times of a report are compared with.
+pub(crate) fn scale(report: &Report<'_>) -> Scale {
+    report.source.scale(report.profile)
+}
+
+impl<'a> Overview<'a> {
+    pub(crate) fn of(report: &Report<'a>) -> Overview<'a> {
+        let scale = scale(report);
+        let lines = by_remedy(&report.verdict.findings).into_iter().map(|findings| Line {
+            saves: scale.saves(&findings),
+            estimated: findings.iter().any(|f| f.estimated && f.kernel_ns.is_some()),
+            findings,
+        });
+        let (small, large) = lines.partition(|line| scale.is_small_remedy(&line.findings));
+        Overview { large, small }
+    }
+
+    /// The lines of the table, and how many remedies it leaves out.
+    pub(crate) fn shown(&self, report: &Report<'_>) -> (&[Line<'a>], usize) {
+        let most = match report.top {
+            _ if report.details.full => usize::MAX,
+            Some(0) => usize::MAX,
+            top => top.unwrap_or(ROWS),
+        };
+        let most = room_for_one_more(most, self.large.len());
+        let shown = &self.large[..most];
+        (shown, self.large.len() - shown.len())
+    }
+
+    /// The small remedies to list, and how many more there are.
+    pub(crate) fn listed(&self, report: &Report<'_>) -> (&[Line<'a>], &[Line<'a>]) {
+        let most = if report.details.full { usize::MAX } else { SMALL };
+        let most = room_for_one_more(most, self.small.len());
+        self.small.split_at(most)
+    }
+
+    /// Writes the table; nothing if there is no remedy that is not small.
+    pub(crate) fn table(
+        &self,
+        out: &mut dyn Write,
+        report: &Report<'_>,
+        style: Style,
+    ) -> io::Result<()> {
+        let (shown, left_out) = self.shown(report);
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let estimated = shown.iter().any(|line| line.estimated);
+        let scale = scale(report);
+        let who = WHO.min(style.width.saturating_sub(REST)).max(8);
+        let mut cells = vec![[
+            heading(&scale, estimated),
+            "calls".to_owned(),
+            "rule".to_owned(),
+            "who".to_owned(),
+            "fix".to_owned(),
+        ]];
+        for line in shown {
+            cells.push([
+                columns_of_time(&scale, line.saves),
+                number(line.saves.calls),
+                line.rules(),
+                cut(&line.who(report.profile, who), who),
+                line.fix(),
+            ]);
+        }
+        let widths: Vec<usize> = (0..5)
+            .map(|at| cells.iter().map(|line| line[at].chars().count()).max().unwrap_or(0))
+            .collect();
+        for (at, line) in cells.iter().enumerate() {
+            let tint = if at == 0 { Tint::Faint } else { Tint::Fix };
+            let (text, fix) = row(line, &widths, style.width);
+            let text = if at == 0 { style.paint(Tint::Faint, &text) } else { text };
+            writeln!(out, "{text}{}", style.paint(tint, &fix))?;
+        }
+        if left_out > 0 {
+            let rest = Amount::sum(self.large[shown.len()..].iter().map(|line| line.saves));
+            let more = count(left_out as u64, "more remedy", "more remedies");
+            writeln!(out, "and {more}, {}: --full shows all", total(rest, estimated))?;
+        }
+        Ok(())
+    }
+
+    /// Writes one line for each small remedy; nothing if there is none.
+    pub(crate) fn small(
+        &self,
+        out: &mut dyn Write,
+        report: &Report<'_>,
+        style: Style,
+    ) -> io::Result<()> {
+        let (listed, rest) = self.listed(report);
+        if listed.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "small:")?;
+        for line in listed {
+            writeln!(out, "  {}", cut(&line.in_short(report.profile), style.width - 2))?;
+        }
+        match more_small(rest) {
+            Some(more) => writeln!(out, "  {more}: --full shows all"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many lines to show of `all`: a line that says that there is one more is no shorter than that one.
+fn room_for_one_more(most: usize, all: usize) -> usize {
+    if all == most.saturating_add(1) { all } else { most.min(all) }
+}
+
+/// `and 3 more, 120 calls, about 99 µs in all`.
+pub(crate) fn more_small(rest: &[Line<'_>]) -> Option<String> {
+    let estimated = rest.iter().any(|line| line.estimated);
+    let all = total(Amount::sum(rest.iter().map(|line| line.saves)), estimated);
+    (!rest.is_empty()).then(|| format!("and {} more, {all} in all", rest.len()))
+}
+
+/// `14,924 calls, about 149 ms`.
+fn total(amount: Amount, estimated: bool) -> String {
+    let calls = count(amount.calls, "call", "calls");
+    match amount.ns {
+        Some(ns) => format!("{calls}, {}{}", about(estimated), duration(ns)),
+        None => calls,
+    }
+}
+
+/// The word before a time that was not measured.
+pub(crate) fn about(estimated: bool) -> &'static str {
+    if estimated { "about " } else { "" }
+}
+
+/// A share in per cent; of several cores more than 100.
+pub(crate) fn part(scale: &Scale, share: f64) -> String {
+    match share {
+        many if many > 1.0 && scale.is_window() => format!("{:.0} %", many * 100.0),
+        part => percent(part.min(1.0)),
+    }
+}
+
+/// The heading of [`columns_of_time`].
+fn heading(scale: &Scale, estimated: bool) -> String {
+    let saves = if estimated { "saves about" } else { "saves" };
+    match scale.share(0) {
+        Some(_) if scale.is_window() => format!("{saves}, core"),
+        Some(_) => format!("{saves}, CPU"),
+        None => saves.to_owned(),
+    }
+}
+
+/// ` 92 ms   81.2 %`, as wide for every amount.
+fn columns_of_time(scale: &Scale, saves: Amount) -> String {
+    let Some(ns) = saves.ns else { return "not known".to_owned() };
+    let time = duration(ns);
+    match scale.share(ns) {
+        Some(share) => format!("{time:>7} {:>8}", part(scale, share)),
+        None => format!("{time:>7}"),
+    }
+}
+
+impl Line<'_> {
+    /// `tz-unset`, `locale-spelling +1`.
+    fn rules(&self) -> String {
+        let mut rules: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if !rules.contains(&&*finding.rule) {
+                rules.push(&finding.rule);
+            }
+        }
+        match rules.len() {
+            1 => rules[0].to_owned(),
+            n => format!("{} +{}", rules[0], n - 1),
+        }
+    }
+
+    /// What to do, as far as it is one line.
+    fn fix(&self) -> String {
+        let remedy = self.findings[0].remedies.first();
+        remedy.map_or_else(|| "not known".to_owned(), |remedy| summary::change(&remedy.change))
+    }
+
+    /// The services, or programs without one, most expensive first: `a6, a7, a8 and 6 more`, of
+    /// which as many are named as fit into `room`.
+    pub(crate) fn who(&self, profile: &Profile, room: usize) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for finding in &self.findings {
+            for name in names_of(finding, profile) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let more = |shown: usize| match names.len() - shown {
+            0 => names.join(", "),
+            left => format!("{} and {left} more", names[..shown].join(", ")),
+        };
+        let fits = |text: &String| text.chars().count() <= room;
+        let least = || match names.len() {
+            1 => names[0].clone(),
+            n => format!("{} +{}", names[0], n - 1),
+        };
+        (1..=names.len()).rev().map(more).find(fits).unwrap_or_else(least)
+    }
+
+    /// `31 µs, 12 calls: locale-spelling of bash, ls and 8 more; fix: LANG=C.utf8`.
+    pub(crate) fn in_short(&self, profile: &Profile) -> String {
+        let time = self
+            .saves
+            .ns
+            .map_or_else(String::new, |ns| format!("{}{}, ", about(self.estimated), duration(ns)));
+        let calls = count(self.saves.calls, "call", "calls");
+        let who = self.who(profile, WHO);
+        format!("{time}{calls}: {} of {who}; fix: {}", self.rules(), self.fix())
+    }
+}
+
+/// Who a finding is about: its service, else its programs, those with most processes first.
+fn names_of(finding: &Finding, profile: &Profile) -> Vec<String> {
+    if let Some(service) = &finding.service {
+        let name = service.strip_suffix(".service").unwrap_or(service);
+        return vec![escape(name).into_owned()];
+    }
+    let mut titles: BTreeMap<String, u64> = BTreeMap::new();
+    for id in &finding.processes {
+        *titles.entry(profile.process(*id).title()).or_default() += 1;
+    }
+    let mut titles: Vec<(String, u64)> = titles.into_iter().collect();
+    titles.sort_by_key(|(_, processes)| std::cmp::Reverse(*processes));
+    titles.into_iter().map(|(title, _)| escape(&title).into_owned()).collect()
+}

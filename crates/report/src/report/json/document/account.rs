@@ -1,0 +1,138 @@
+//! What became of every call, what programs waited for, and who used the CPU.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The calls that were counted, divided: `needed`, `needless` and `unexplained` add up to `calls`.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Account")]
+pub(crate) struct ReportAccount {
+    /// Calls counted.
+    pub(crate) calls: u64,
+    /// Calls that failed.
+    pub(crate) failed: u64,
+    /// Calls against which nothing is known.
+    pub(crate) needed: u64,
+    /// Calls that findings name, also findings that are below the threshold, suppressed or not wanted.
+    pub(crate) needless: ReportAmount,
+    /// Calls that failed or got no new answer, and that no rule explains.
+    pub(crate) unexplained: ReportAmount,
+    /// Whether the times are the cost of such calls on this machine, at least in part, and not a
+    /// measurement of these calls.
+    pub(crate) estimated: bool,
+    /// The unexplained calls by program, call and reason, most expensive first.
+    pub(crate) lines: Vec<ReportUnexplained>,
+}
+
+/// Calls, and the time they took in the kernel.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Amount")]
+pub(crate) struct ReportAmount {
+    /// How many.
+    pub(crate) calls: u64,
+    /// Microseconds in the kernel, where known.
+    pub(crate) kernel_us: Option<f64>,
+}
+
+/// Calls of one kind that no rule explains: a fact, no advice.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Unexplained")]
+pub(crate) struct ReportUnexplained {
+    /// The program that made them.
+    pub(crate) program: String,
+    /// How many processes made them.
+    pub(crate) processes: u64,
+    /// The kernel's name of the call.
+    pub(crate) call: String,
+    /// The error's name; absent for calls that repeated a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// How many.
+    pub(crate) calls: u64,
+    /// Microseconds in the kernel, where known.
+    pub(crate) kernel_us: Option<f64>,
+    /// A file, a directory with a slash at its end, or the ending of files (`*.pmc`) that many of them are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<String>,
+    /// How many are about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) place_calls: Option<u64>,
+    /// The most frequent place in the program, where sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) site: Option<String>,
+}
+
+/// Calls of one program that waited.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Waits")]
+pub(crate) struct ReportWaits {
+    /// The program that made them.
+    pub(crate) program: String,
+    /// What for.
+    pub(crate) kind: WaitedFor,
+    /// The kernel's name of the call.
+    pub(crate) call: String,
+    /// How they failed, of `connect`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// How many calls waited.
+    pub(crate) calls: u64,
+    /// How long they took, microseconds: the sum over all threads, which may wait at the same time.
+    pub(crate) wait_us: f64,
+}
+
+/// What a call waits for.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WaitedFor {
+    Flush,
+    Connect,
+    Sleep,
+    Events,
+    Names,
+    Threads,
+    Lock,
+    Children,
+    ReadPipe,
+    ReadTerminal,
+    ReadSocket,
+    ReadFile,
+    Read,
+    WritePipe,
+    WriteTerminal,
+    WriteSocket,
+    WriteFile,
+    Write,
+    Path,
+    // Or something that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// A slow file system.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SlowFileSystem")]
+pub(crate) struct ReportSlowMount {
+    /// Where it is mounted.
+    pub(crate) at: String,
+    /// Its type.
+    pub(crate) kind: String,
+    /// Failed look-ups below it.
+    pub(crate) calls: u64,
+    /// The mean of their time, microseconds.
+    pub(crate) mean_us: f64,
+}
+
+/// What the processes of one program spent.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ProgramCpu")]
+pub(crate) struct ReportProgramCpu {
+    /// The program.
+    pub(crate) program: String,
+    /// How many processes ran it.
+    pub(crate) processes: u64,
+    /// CPU time, seconds, without that of child processes; includes a ptrace tracer's stops.
+    pub(crate) cpu_s: f64,
+    /// Of this, in user mode, where it is known.
+    pub(crate) cpu_user_s: Option<f64>,
+}

@@ -1,0 +1,79 @@
+//! Reports of a window over many processes (`attach`, `host`): its length, rates per second, processes and services.
+
+use crate::text::{count, duration, number};
+use crate::{Report, Source, account, summary};
+use needless_model::{Process, Profile, Spawn};
+use std::collections::BTreeSet;
+
+/// Whether the source is a window of time over processes that run before and after it.
+pub(crate) fn is_window(source: &Source) -> bool {
+    match source {
+        Source::Attach(_) | Source::Host => true,
+        Source::Run(_) | Source::Log(_) => false,
+    }
+}
+
+/// Length of the window in nanoseconds; `None` if there are no rates: the source is not a window, or its length is
+/// not known or zero.
+pub(crate) fn length(report: &Report<'_>) -> Option<u64> {
+    let length = is_window(&report.source).then_some(report.profile.window.length_ns)?;
+    length.filter(|ns| *ns > 0)
+}
+
+/// `497 per second`: `n` in a window of `length` nanoseconds. Never rounded up.
+pub(crate) fn rate(n: u64, length: u64) -> String {
+    let tenths = u128::from(n) * 10_000_000_000 / u128::from(length);
+    match u64::try_from(tenths).unwrap_or(u64::MAX) {
+        0 if n > 0 => "less than 0.1 per second".to_owned(),
+        few @ 0..100 => format!("{}.{} per second", few / 10, few % 10),
+        many => format!("{} per second", number(many / 10)),
+    }
+}
+
+/// `214 processes`.
+fn processes(profile: &Profile) -> String {
+    // A process that execs is one process to users, and two to a profile; pid 0 stands for no process.
+    let execs = |process: &Process| {
+        let before = process.parent.map(|id| profile.process(id).pid);
+        process.born == Spawn::Exec && before == Some(process.pid)
+    };
+    let all = profile.processes.iter().filter(|process| process.pid != 0 && !execs(process));
+    count(all.count() as u64, "process", "processes")
+}
+
+/// `214 processes in 31 services`; without services if none is known.
+fn in_services(profile: &Profile) -> String {
+    let services: BTreeSet<&str> =
+        profile.processes.iter().filter_map(|process| process.service.as_deref()).collect();
+    let processes = processes(profile);
+    match services.len() as u64 {
+        0 => processes,
+        n => format!("{processes} in {}", count(n, "service", "services")),
+    }
+}
+
+/// `10 s, 214 processes in 31 services; 51,233 calls that rules need (--all: every call), 20 failed`.
+pub(crate) fn extent(report: &Report<'_>) -> String {
+    let profile = report.profile;
+    let (processes, calls) = (in_services(profile), account::all_calls(report));
+    match length(report) {
+        Some(ns) => format!("{}, {processes}; {calls}", duration(ns)),
+        None => format!("{processes}; {calls}"),
+    }
+}
+
+/// `nothing needless found in 10 s: 214 processes, 51,233 calls`; or how much was found.
+pub(crate) fn found(report: &Report<'_>) -> String {
+    let findings = &report.verdict.findings;
+    let processes = processes(report.profile);
+    let within = match length(report) {
+        Some(ns) => format!("in {}: {processes}", duration(ns)),
+        None => format!("in {processes}"),
+    };
+    if findings.is_empty() {
+        let (calls, more) = (account::calls(report), account::not_explained(report));
+        return format!("{} {within}, {calls}{more}", summary::nothing_found(report));
+    }
+    let found = count(findings.len() as u64, "finding", "findings");
+    format!("{found} {within}, {}", account::in_short(report))
+}

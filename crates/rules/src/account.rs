@@ -1,0 +1,318 @@
+//! The account of a profile: each call that was counted is needed, needless or not explained, and
+//! the three add up.
+//!
+//! A call is *needless* if a finding says so, shown or not. It is *not explained* if no rule took it
+//! and one of these holds:
+//!
+//! * it failed. The kernel said "no", and the program went on;
+//! * it repeated a question that had just been answered ([`Row::repeated`]);
+//! * one process opened the same file [`OPENED_AGAIN`] times or more, or asked about the same
+//!   path [`ASKED_AGAIN`] times or more: all but the first.
+//!
+//! Some errors are answers, and their calls needed: the end of a wait, an interruption, a lock that
+//! another thread has, no child that is left ([`is_an_answer`]).
+//!
+//! What remains is *needed*: nothing is known against it. Not explained is a fact and no advice:
+//! many failed calls are how a program finds out what it has to know.
+
+use crate::verdict::{call_cost, scale};
+use crate::waiting::only_waits;
+use crate::{Scale, View};
+use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, Target};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From this count on, further opens of one file by one process are not explained.
+const OPENED_AGAIN: u64 = 10;
+/// From this count on, further questions about one path by one process are not explained.
+const ASKED_AGAIN: u64 = 100;
+/// The least part of the calls of a line that its directory or file has.
+const COMMON: f64 = 0.5;
+/// Where no directory has so many: the least part.
+const SOME: f64 = 0.2;
+
+/// Calls, and the time they took in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many.
+    pub calls: u64,
+    /// Nanoseconds; `None` where neither a measurement nor the cost of a call on this machine is
+    /// known.
+    pub ns: Option<u64>,
+}
+
+impl Amount {
+    /// All of them together.
+    pub fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+        let mut sum = Amount::default();
+        amounts.for_each(|amount| sum.add(amount));
+        sum
+    }
+
+    pub(crate) fn add(&mut self, other: Amount) {
+        self.calls += other.calls;
+        self.ns = match (self.ns, other.ns) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+/// Why a call is not explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unanswered {
+    /// It failed.
+    Failed(Errno),
+    /// It asked again what had been answered.
+    Again,
+}
+
+/// Calls of one kind that no rule explains: a fact, no advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexplained {
+    /// The program, as [`Process::title`](needless_model::Process::title).
+    pub program: String,
+    /// How many processes.
+    pub processes: u64,
+    /// The kernel's name of the call.
+    pub call: String,
+    /// The question behind it.
+    pub query: Query,
+    /// Why it is listed.
+    pub reason: Unanswered,
+    /// How many, and what they took.
+    pub amount: Amount,
+    /// A file, a directory with a slash at its end, or the ending of files (`*.pmc`) that many of them
+    /// are about; and how many.
+    pub place: Option<(String, u64)>,
+    /// The most frequent place in the program, where sampled.
+    pub site: Option<String>,
+}
+
+impl Unexplained {
+    fn is_of_the_kind_of(&self, other: &Unexplained) -> bool {
+        let kind = |line: &Unexplained| (line.query, line.reason);
+        kind(self) == kind(other) && self.program == other.program && self.call == other.call
+    }
+
+    fn add(&mut self, other: Unexplained) {
+        self.processes += other.processes;
+        self.amount.add(other.amount);
+        let places: BTreeMap<&str, u64> = [&self.place, &other.place].into_iter().flatten().fold(
+            BTreeMap::new(),
+            |mut sum, of| {
+                *sum.entry(of.0.as_str()).or_default() += of.1;
+                sum
+            },
+        );
+        self.place = common(&places, self.amount.calls);
+        self.site = self.site.take().or(other.site);
+    }
+}
+
+/// The account of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Every call that was counted.
+    pub calls: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Calls that findings name, also those that are not shown.
+    pub needless: Amount,
+    /// Calls that no rule took, and that answered nothing new.
+    pub unexplained: Amount,
+    /// Whether a time is the cost of such calls on this machine, not a measurement of these.
+    pub estimated: bool,
+    /// The unexplained calls by kind, those that took most time first, then most calls.
+    pub lines: Vec<Unexplained>,
+}
+
+/// Program, call, question and reason.
+type Kind<'p> = (&'p str, &'p str, Query, Unanswered);
+
+/// Unexplained calls of one kind, while they are summed up.
+#[derive(Default)]
+struct Group<'p> {
+    processes: BTreeSet<u32>,
+    amount: Amount,
+    paths: BTreeMap<&'p str, u64>,
+    sites: BTreeMap<String, u64>,
+}
+
+impl Account {
+    /// The account of `profile`. Of each row, `explained` says whether a rule took it, and how many of its calls go with
+    /// a finding about others.
+    pub(crate) fn of<'f>(
+        view: &View<'_>,
+        explained: impl Fn(usize) -> (bool, u64),
+        findings: impl Iterator<Item = &'f Finding> + Clone,
+    ) -> Account {
+        let profile = view.profile;
+        let mut account = Account::default();
+        let found: BTreeSet<usize> =
+            findings.clone().flat_map(|f| f.rows.iter().copied()).collect();
+        let titles: Vec<String> = profile.processes.iter().map(Process::title).collect();
+        let mut groups: BTreeMap<Kind<'_>, Group<'_>> = BTreeMap::new();
+        let mut twice = 0;
+        for (at, row) in profile.rows.iter().enumerate() {
+            account.calls += row.count;
+            account.failed += if matches!(row.outcome, Some(Err(_))) { row.count } else { 0 };
+            let (taken, claimed) = explained(at);
+            if found.contains(&at) {
+                // Two findings name them.
+                twice += claimed.min(row.count);
+                continue;
+            }
+            if taken {
+                continue;
+            }
+            let call = profile.call(row);
+            let Some((reason, calls)) = unanswered(call, row) else { continue };
+            let calls = calls.saturating_sub(claimed);
+            if calls == 0 {
+                continue;
+            }
+            let amount = Amount { calls, ns: account.time(profile, row, calls) };
+            account.unexplained.add(amount);
+            let title = titles[row.process.index()].as_str();
+            let group = groups.entry((title, call, row.query, reason)).or_default();
+            group.processes.insert(profile.process(row.process).pid);
+            group.amount.add(amount);
+            if let Target::Path(_) = row.target {
+                *group.paths.entry(profile.path(row)).or_default() += calls;
+            }
+            for (site, n) in &row.sites {
+                *group.sites.entry(site.to_string()).or_default() += n;
+            }
+        }
+        account.lines = groups.into_iter().map(|(key, group)| line(key, group)).collect();
+        account.rank();
+        for finding in findings {
+            account.add_finding(profile, finding);
+        }
+        account.needless.calls = account.needless.calls.saturating_sub(twice);
+        account
+    }
+
+    /// Adds the account of another part of the same observation. Calls of one kind by one program are
+    /// one line, also if the program runs in several parts.
+    pub(crate) fn add(&mut self, other: Account) {
+        self.calls += other.calls;
+        self.failed += other.failed;
+        self.needless.add(other.needless);
+        self.unexplained.add(other.unexplained);
+        self.estimated |= other.estimated;
+        for line in other.lines {
+            let same = |own: &&mut Unexplained| own.is_of_the_kind_of(&line);
+            match self.lines.iter_mut().find(same) {
+                Some(own) => own.add(line),
+                None => self.lines.push(line),
+            }
+        }
+        self.rank();
+    }
+
+    /// The calls against which nothing is known.
+    pub fn needed(&self) -> u64 {
+        self.calls.saturating_sub(self.needless.calls + self.unexplained.calls)
+    }
+
+    fn rank(&mut self) {
+        self.lines.sort_by_key(|line| (Reverse(line.amount.ns), Reverse(line.amount.calls)));
+    }
+
+    fn add_finding(&mut self, profile: &Profile, finding: &Finding) {
+        let saves = Scale::of_run(profile).saves(&[finding]);
+        // Rows of a log that was cut may hold fewer calls than a rule infers.
+        let room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
+        self.needless.add(Amount { calls: saves.calls.min(room), ..saves });
+        self.estimated |= finding.estimated && finding.kernel_ns.is_some();
+    }
+
+    /// The time of `calls` calls of a row.
+    fn time(&mut self, profile: &Profile, row: &Row, calls: u64) -> Option<u64> {
+        if row.timed > 0 && !only_waits(profile, row) {
+            return Some(scale(row.kernel_ns, calls, row.timed));
+        }
+        if row.query == Query::NoPath && profile.facts.has(Fact::KernelTime) {
+            // All of them waited.
+            return Some(0);
+        }
+        self.estimated = true;
+        let cost = call_cost(&profile.host.costs?, row.query, row.ok());
+        Some(calls.saturating_mul(cost))
+    }
+}
+
+/// Errors that are the end of a wait or its interruption: signals, timeouts, connections on their
+/// way, and what a program has to ask the kernel to learn. The kernel's own numbers (ERESTARTSYS and
+/// its kind) are from 512 to 516. What rt_sigreturn returns belongs to the interrupted call.
+fn is_an_answer(call: &str, errno: Errno) -> bool {
+    match (call, errno.name()) {
+        (_, "EINPROGRESS" | "EINTR" | "ETIMEDOUT") => true,
+        ("futex" | "rt_sigtimedwait", "EAGAIN") | ("wait4" | "waitid", "ECHILD") => true,
+        ("rt_sigreturn", _) => true,
+        _ => (512..=516).contains(&errno.0),
+    }
+}
+
+/// Why calls of a row that no rule took are not explained, and how many.
+fn unanswered(call: &str, row: &Row) -> Option<(Unanswered, u64)> {
+    if let Some(Err(errno)) = row.outcome {
+        return (!is_an_answer(call, errno)).then_some((Unanswered::Failed(errno), row.count));
+    }
+    let asks = matches!(row.query, Query::Stat | Query::Lstat | Query::Access | Query::Readlink);
+    let absolute = matches!(row.target, Target::Path(_));
+    let again = match row.query {
+        Query::Open if absolute && row.count >= OPENED_AGAIN => row.count - 1,
+        _ if asks && absolute && row.count >= ASKED_AGAIN => row.count - 1,
+        _ if asks => row.repeated,
+        _ => 0,
+    };
+    (again > 0).then_some((Unanswered::Again, again))
+}
+
+fn line((program, call, query, reason): Kind<'_>, group: Group<'_>) -> Unexplained {
+    let site = group.sites.into_iter().max_by_key(|(_, n)| *n).map(|(site, _)| site);
+    Unexplained {
+        program: program.to_owned(),
+        processes: group.processes.len() as u64,
+        call: call.to_owned(),
+        query,
+        reason,
+        amount: group.amount,
+        place: common(&group.paths, group.amount.calls),
+        site,
+    }
+}
+
+/// The file that at least [`COMMON`] of `calls` are about; else the deepest such directory that is
+/// not one of the root's (`/usr/` says nothing); else the ending of such files (`*.pmc`); else the
+/// deepest directory that at least [`SOME`] are about.
+fn common(paths: &BTreeMap<&str, u64>, calls: u64) -> Option<(String, u64)> {
+    let has = |part: f64, n: u64| n as f64 >= part * calls as f64;
+    let (file, most) = paths.iter().max_by_key(|(_, n)| **n)?;
+    if has(COMMON, *most) {
+        return Some(((*file).to_owned(), *most));
+    }
+    let mut dirs: BTreeMap<&str, u64> = BTreeMap::new();
+    for (path, n) in paths {
+        for (at, _) in path.match_indices('/').skip(2) {
+            *dirs.entry(&path[..=at]).or_default() += n;
+        }
+    }
+    let deepest = |part: f64| {
+        let common = dirs.iter().filter(|(_, n)| has(part, **n));
+        common.max_by_key(|(dir, n)| (dir.len(), **n)).map(|(dir, n)| ((*dir).to_owned(), *n))
+    };
+    let mut endings: BTreeMap<&str, u64> = BTreeMap::new();
+    for (path, n) in paths {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if let Some((1.., ending)) = name.rsplit_once('.').map(|(stem, end)| (stem.len(), end)) {
+            *endings.entry(ending).or_default() += n;
+        }
+    }
+    let ending = endings.into_iter().max_by_key(|(_, n)| *n).filter(|(_, n)| has(COMMON, *n));
+    let ending = || ending.map(|(ending, n)| (format!("*.{ending}"), n));
+    deepest(COMMON).or_else(ending).or_else(|| deepest(SOME))
+}

@@ -1,0 +1,356 @@
+//! ## What it finds
+//!
+//! Directories of any variable that lists directories (CDPATH, MANPATH, LUA_PATH, PKG_CONFIG_PATH, LIBRARY_PATH,
+//! R_LIBS, GUILE_LOAD_PATH, …) in which a program looks for files and never finds one. Lists for which there is a
+//! rule of their own (PATH, LD_LIBRARY_PATH, PYTHONPATH, …) are checked there.
+//!
+//! ## Why it happens
+//!
+//! A program looks for each name in each entry of the list, up to the entry that holds it. An entry that holds
+//! nothing is asked for each name: a directory that was removed, one of another machine, or one that a script adds
+//! for each of many packages. Which variable lists the directories is seen from the environment of the process: the
+//! calls say where the program looked, and the variable's entries are these directories or lead to them (`~`,
+//! `dir//`, `dir/?.lua`). A directory counts only if the same names are looked for in another place as well: a
+//! directory that is simply an optional file's is no list.
+//!
+//! If no variable lists the directories, or the environment is not known, three directories and hundreds of calls
+//! are reported as *seen*. The list is then an option, a configuration or the program's own. For Ruby that is the
+//! load path, to which every gem adds a directory.
+//!
+//! ## Example
+//!
+//! ```trace
+//! env CDPATH=/srv/old:/srv/older:/srv/gone:/srv
+//! execve("/usr/bin/bash", ["bash"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 20
+//! newfstatat(AT_FDCWD, "/srv/old/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/older/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/gone/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/app", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! end
+//! ```
+//! ```finding
+//! search-list: 60 of 60
+//! stage explained
+//! without CDPATH /srv/old /srv/older /srv/gone
+//! ```
+//!
+//! Patterns, of which one directory has two:
+//!
+//! ```trace
+//! env LUA_PATH=/opt/a/?.lua;/opt/a/?/init.lua;/opt/b/?.lua;/usr/share/lua/5.4/?.lua;;
+//! execve("/usr/bin/lua5.4", ["lua"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 4
+//! openat(AT_FDCWD, "/opt/a/socket.lua", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/socket/init.lua", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/b/socket.lua", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/lua/5.4/socket.lua", O_RDONLY) = 3
+//! end
+//! ```
+//! ```finding
+//! search-list: 12 of 12
+//! stage explained
+//! without LUA_PATH /opt/a/?.lua /opt/a/?/init.lua /opt/b/?.lua
+//! ```
+//!
+//! A log does not show the environment:
+//!
+//! ```trace
+//! execve("/usr/bin/guile", ["guile"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 40
+//! newfstatat(AT_FDCWD, "/opt/a/srfi/srfi-1.scm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/srfi/srfi-1.scm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/c/srfi/srfi-1.scm", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/usr/share/guile/3.0/srfi/srfi-1.scm", {st_mode=S_IFREG|0644, st_size=9, ...}, 0) = 0
+//! end
+//! ```
+//! ```finding
+//! search-list: 120 of 120
+//! stage seen
+//! manual
+//! ```
+//!
+//! ## Not a finding
+//!
+//! An entry that holds something; the directories of the system, in any order:
+//!
+//! ```trace
+//! env XDG_CONFIG_DIRS=/srv/xdg:/usr/local/etc/xdg:/usr/share/xdg
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 50
+//! openat(AT_FDCWD, "/srv/xdg/a.conf", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/local/etc/xdg/a.conf", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/xdg/a.conf", O_RDONLY) = 3
+//! end
+//! openat(AT_FDCWD, "/srv/xdg/b.conf", O_RDONLY) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A file that is asked for in one place only, below a directory that some variable happens to list:
+//!
+//! ```trace
+//! env WORK_DIRS=/srv/work:/srv/other
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 500
+//! newfstatat(AT_FDCWD, "/srv/work/stop", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! ## Fix and caveat
+//!
+//! Take the entries out of the variable where the program is started. The value itself is not in a report, because
+//! its other entries may be nobody else's business: `needless prove` and `needless fix` make the new value from the
+//! environment that they find. If no entry is left the variable is to be unset; for some programs that brings back
+//! the default list, which the caveat says where it is known. The program may look for other names there at other
+//! times, and a directory that does not exist now may be made later.
+//!
+//! If no variable lists the directories, the program's own list has to change. For Ruby with Bundler the gem bootsnap
+//! keeps an index of the load path: in one measurement 352 opens failed instead of 42,823. It has to be set up right
+//! after `bundler/setup`: before it, or without it, the same program made more calls than without bootsnap.
+//!
+//! ## References
+//!
+//! * `man 1 bash` (CDPATH), `man 1 man` (MANPATH), `man 1 gcc` (LIBRARY_PATH), `man 1 pkg-config`
+//! * <https://www.lua.org/manual/5.4/manual.html#pdf-package.path>
+//! * <https://github.com/rails/bootsnap>
+
+use crate::list_entries::{Asked, Entries, is_dead, keep_searched, mark_hits, stopped, walked};
+use crate::list_variable::{self, Left, remedy};
+use crate::select::{Case, PathPattern, Threshold, merge_shared};
+use crate::text::{count, list, number};
+use crate::{RULES, Rule, Sink, View, load_path};
+use needless_model::{
+    Directory, EntryIndex, Finding, ProcId, Query, Row, SearchList, Stage, Target,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub(crate) const RULE: Rule = Rule {
+    name: "search-list",
+    summary: "some variable lists directories that hold nothing of what a program looks for in them",
+    ..Rule::PLAIN
+};
+
+/// From so many directories on the usual threshold holds; one or two have to cost more.
+const SEVERAL: usize = 3;
+
+/// Calls that follow the open of a directory, to list it: fstat, two reads and close.
+const LISTED: u64 = 4;
+/// man opens directories without reading them: statfs and close.
+const HELD: u64 = 2;
+
+/// Whether a rule of its own judges the lists of this variable.
+pub(crate) fn has_own_rule(variable: &str) -> bool {
+    RULES.iter().any(|rule| rule.variables.contains(&variable))
+}
+
+pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
+    let mut variables: BTreeMap<&str, Entries<'_>> = BTreeMap::new();
+    for id in view.ids() {
+        let lists: Vec<(&str, EntryIndex<'_>)> = lists_of(view, id)
+            .map(|list| (&*list.variable, EntryIndex::new(&list.entries)))
+            .collect();
+        if lists.is_empty() {
+            continue;
+        }
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
+            let path = view.profile.path(row);
+            if !matches!(row.target, Target::Path(_)) || !row.query.asks() {
+                continue;
+            }
+            for (variable, index) in &lists {
+                let Some((entry, rest)) = index.find(path) else { continue };
+                let tried = variables.entry(*variable).or_default().entry(entry).or_default();
+                tried.opened |= row.ok() && rest.is_empty() && row.query == Query::Open;
+                if row.is_missed() {
+                    *tried.missed.entry(rest).or_default() += row.count;
+                }
+                tried.rows.push(Asked { at, row, itself: rest.is_empty() });
+            }
+        }
+    }
+    for entries in variables.values_mut() {
+        mark_hits(view, entries);
+        entries.retain(|entry, tried| is_dead(view, entry, tried));
+        keep_searched(view, entries);
+    }
+    // If two variables list the same directory, the one with more of them explains the calls.
+    let mut by_size: Vec<(&str, Entries<'_>)> =
+        variables.into_iter().filter(|(_, entries)| !entries.is_empty()).collect();
+    by_size.sort_by_key(|(_, entries)| std::cmp::Reverse(entries.len()));
+    let mut explained: HashMap<usize, &str> = HashMap::new();
+    let mut also: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (variable, entries) in &mut by_size {
+        for tried in entries.values_mut() {
+            tried.rows.retain(|asked| match explained.get(&asked.at) {
+                Some(first) if first != variable => {
+                    also.entry(*first).or_default().insert(*variable);
+                    false
+                }
+                _ => {
+                    explained.insert(asked.at, *variable);
+                    true
+                }
+            });
+        }
+    }
+    for (variable, entries) in &by_size {
+        let others = also.get(variable).cloned().unwrap_or_default();
+        if let Some(finding) = finding(view, sink, variable, entries, &others) {
+            let several = entries.len() >= SEVERAL;
+            let threshold = if several { Threshold::Usual } else { Threshold::Hundreds };
+            sink.find_beyond(threshold, finding);
+        }
+    }
+    load_path::check(view, sink);
+}
+
+/// The lists of a process that no rule of their own judges.
+fn lists_of<'p>(view: &View<'p>, id: ProcId) -> impl Iterator<Item = &'p SearchList> {
+    let lists = view.process(id).lists.as_deref().unwrap_or_default();
+    lists.iter().filter(|list| !has_own_rule(&list.variable))
+}
+
+fn finding(
+    view: &View<'_>,
+    sink: &Sink,
+    variable: &str,
+    entries: &Entries<'_>,
+    others: &BTreeSet<&str>,
+) -> Option<Finding> {
+    let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
+    let mut opens: BTreeMap<(ProcId, &str), u64> = BTreeMap::new();
+    let mut looks: BTreeMap<ProcId, Vec<(&str, &Row)>> = BTreeMap::new();
+    for (entry, tried) in entries {
+        for asked in &tried.rows {
+            let id = asked.row.process;
+            let fresh = || Case { process: id, needless: 0, of: 0, rows: Vec::new() };
+            let case = cases.entry(id).or_insert_with(fresh);
+            case.needless += asked.row.count;
+            case.of += asked.row.count;
+            case.rows.push(asked.at);
+            if asked.itself {
+                looks.entry(id).or_default().push((&entry.dir, asked.row));
+                if asked.row.ok() && asked.row.query == Query::Open {
+                    *opens.entry((id, &entry.dir)).or_default() += asked.row.count;
+                }
+            }
+        }
+    }
+    let mut shared: HashMap<usize, u64> = HashMap::new();
+    let walks: Vec<(ProcId, Vec<(usize, u64)>)> = cases
+        .keys()
+        .map(|id| {
+            let looks = looks.get(id).map_or(&[][..], Vec::as_slice);
+            let mut rows = walked(view, sink, *id, looks);
+            rows.extend(stopped(view, sink, *id, entries));
+            (*id, rows)
+        })
+        .collect();
+    for (id, rows) in walks {
+        let case = cases.get_mut(&id)?;
+        for (at, count) in rows {
+            case.needless += count;
+            case.of += count;
+            case.rows.push(at);
+            shared.insert(at, count);
+        }
+    }
+    if cases.is_empty() {
+        return None;
+    }
+    let programs: BTreeSet<&str> = cases.keys().map(|id| view.process(*id).name()).collect();
+    let each = if variable == "MANPATH" { HELD } else { LISTED };
+    let besides: u64 = opens.values().sum::<u64>() * each;
+    let index = crate::dirs::Dirs::new(entries.keys().map(|entry| &*entry.dir).collect());
+    let about = |path| match index.below(path) {
+        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
+        _ => PathPattern::path(path),
+    };
+    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, about);
+    let dirs: BTreeSet<&str> = entries.keys().map(|entry| &*entry.dir).collect();
+    let said = count(dirs.len() as u64, "directory", "directories");
+    let hold = if dirs.len() == 1 { "holds" } else { "hold" };
+    let known = list_variable::known(variable);
+    let things = known.map_or("files", |known| known.things);
+    let mut shown: Vec<&str> = dirs.iter().copied().take(3).collect();
+    shown.extend((dirs.len() > shown.len()).then_some("others"));
+    let programs: Vec<&str> = programs.into_iter().take(3).collect();
+    let same = match others.iter().copied().collect::<Vec<_>>() {
+        others if others.is_empty() => String::new(),
+        others => format!(" {} lists some of them, too.", list(&others)),
+    };
+    let why = format!(
+        "{variable} lists {said} that {hold} none of the {things} that {} asked for: {}. {}Each name is \
+         looked for in each entry in turn, up to the one that holds it.{same}",
+        list(&programs),
+        list(&shown),
+        state(view, &dirs),
+    );
+    let calls = number(merged.needless);
+    let texts = in_order(view, variable, entries);
+    Some(Finding {
+        stage: Stage::Explained,
+        what: format!("{calls} calls look for {things} in {said} of {variable} that {hold} none"),
+        why,
+        remedies: vec![remedy(
+            variable,
+            texts,
+            is_filled(view, &dirs),
+            left(view, variable, entries),
+        )],
+        besides: besides as i64,
+        ..merged.finding(RULE.name)
+    })
+}
+
+/// The texts of the entries, in the order of the list.
+fn in_order(view: &View<'_>, variable: &str, entries: &Entries<'_>) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    let lists = view.ids().flat_map(|id| lists_of(view, id));
+    for entry in lists.filter(|list| list.variable == variable).flat_map(|list| &list.entries) {
+        let same = |text: &String| text.trim_end_matches('/') == entry.text.trim_end_matches('/');
+        if entries.contains_key(entry) && !texts.iter().any(same) {
+            texts.push(entry.text.clone());
+        }
+    }
+    texts
+}
+
+/// What is left in the lists that have some of these entries.
+fn left(view: &View<'_>, variable: &str, entries: &Entries<'_>) -> Left {
+    let lists = view.ids().flat_map(|id| lists_of(view, id));
+    let lists = lists.filter(|list| list.variable == variable);
+    let mut left = Left { others: true, empty: true };
+    for list in lists {
+        let kept = list.entries.iter().any(|entry| !entries.contains_key(entry));
+        left.others &= list.others || kept;
+        left.empty &= list.empty;
+    }
+    left
+}
+
+/// What the directories are on this machine, as a sentence, where all of it is known.
+fn state(view: &View<'_>, dirs: &BTreeSet<&str>) -> String {
+    let all =
+        |state| dirs.iter().all(|dir| view.profile.host.directories.get(*dir) == Some(&state));
+    let one = dirs.len() == 1;
+    let sentence = match () {
+        _ if all(Directory::Missing) && one => "It does not exist. ",
+        _ if all(Directory::Missing) => "None of them exists. ",
+        _ if all(Directory::Empty) && one => "It is empty. ",
+        _ if all(Directory::Empty) => "All of them are empty. ",
+        _ => "",
+    };
+    sentence.to_owned()
+}
+
+/// Whether one of the directories holds files, which something else may look for.
+fn is_filled(view: &View<'_>, dirs: &BTreeSet<&str>) -> bool {
+    let holds = |dir| view.profile.host.directories.get(dir) == Some(&Directory::Filled);
+    dirs.iter().any(|dir| holds(*dir))
+}

@@ -1,0 +1,143 @@
+//! The account, which calls are not explained, and what is small.
+
+use super::profile;
+use crate::{Account, Amount, CheckOptions, Scale, Unanswered, by_remedy, check, check_by_service};
+use needless_model::{Errno, Finding, Profile};
+
+fn account(log: &str) -> Account {
+    check(&profile(log), &CheckOptions::default()).account
+}
+
+fn lines(account: &Account) -> Vec<(&str, &str, Unanswered, u64)> {
+    let line = account.lines.iter();
+    line.map(|l| (&*l.program, &*l.call, l.reason, l.amount.calls)).collect()
+}
+
+#[test]
+fn the_parts_add_up_to_all_calls() {
+    let account = account(
+        "env -TZ\n\
+         7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n\
+         7 openat(AT_FDCWD, \"/lib/x86_64-linux-gnu/libc.so.6\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 newfstatat(AT_FDCWD, \"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x40\n\
+         7 openat(AT_FDCWD, \"/opt/x/a\", O_RDONLY) = -1 ENOENT (No such file or directory) x3\n",
+    );
+    assert_eq!((account.calls, account.failed), (46, 3));
+    assert_eq!((account.needless.calls, account.unexplained.calls, account.needed()), (40, 3, 3));
+    let failed = Unanswered::Failed(Errno(2));
+    assert_eq!(lines(&account), [("app", "openat", failed, 3)]);
+    assert_eq!(account.lines[0].place, Some(("/opt/x/a".to_owned(), 3)));
+}
+
+#[test]
+fn some_errors_are_answers() {
+    let account = account(
+        "7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n\
+         7 futex(0x7f0000000000, FUTEX_WAIT_PRIVATE, 2, NULL) = -1 EAGAIN (Resource temporarily unavailable)\n\
+         7 wait4(-1, NULL, 0, NULL) = -1 ECHILD (No child processes)\n\
+         7 rt_sigreturn({mask=[]}) = -1 EINTR (Interrupted system call)\n\
+         7 rt_sigreturn({mask=[]}) = -1 ENOENT (No such file or directory)\n\
+         7 read(3, 0x7ffd, 1) = -1 EAGAIN (Resource temporarily unavailable)\n",
+    );
+    assert_eq!(lines(&account), [("app", "read", Unanswered::Failed(Errno(11)), 1)]);
+}
+
+#[test]
+fn a_place_is_never_a_directory_of_the_root() {
+    let open = |path: &str| {
+        format!(
+            "7 openat(AT_FDCWD, \"{path}\", O_RDONLY) = -1 ENOENT (No such file or directory)\n"
+        )
+    };
+    let place = |paths: &[&str]| {
+        let log: String = paths.iter().map(|path| open(path)).collect();
+        let exec = "7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n";
+        account(&(exec.to_owned() + &log)).lines.remove(0).place
+    };
+    let some = |dir: &str, n| Some((dir.to_owned(), n));
+    assert_eq!(place(&["/usr/a/1", "/usr/a/2", "/usr/b/3"]), some("/usr/a/", 2));
+    assert_eq!(place(&["/usr/a/1", "/usr/b/2", "/usr/c/3", "/usr/c/4"]), some("/usr/c/", 2));
+    let far = ["/usr/a/1", "/usr/b/2", "/usr/c/3", "/usr/d/4", "/usr/e/5", "/usr/f/6"];
+    assert_eq!(place(&far), None);
+    let ends = ["/usr/a/1.pmc", "/usr/b/2.pmc", "/usr/c/3.pm", "/usr/d/.pmc", "/usr/e/5.pmc"];
+    assert_eq!(place(&ends), some("*.pmc", 3));
+}
+
+#[test]
+fn one_program_in_several_services_is_one_line() {
+    let log = |pid: u32| {
+        format!(
+            "{pid} execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n\
+             {pid} openat(AT_FDCWD, \"/opt/x/{pid}\", O_RDONLY) = -1 ENOENT (No such file or directory) x5\n"
+        )
+    };
+    let mut profile = profile(&(log(1) + &log(2) + &log(3)));
+    for process in &mut profile.processes {
+        process.service = Some(format!("s{}.service", process.pid));
+    }
+    let account = check_by_service(&profile, &CheckOptions::default()).account;
+    assert_eq!(lines(&account), [("app", "openat", Unanswered::Failed(Errno(2)), 15)]);
+    assert_eq!(account.lines[0].processes, 3);
+}
+
+/// A scale of a run with so much CPU time, in milliseconds.
+fn run_of(cpu_ms: u64) -> Scale {
+    let mut profile = Profile { backend: needless_model::Backend::Ebpf, ..Profile::default() };
+    profile.totals.cpu_user_ns = Some(cpu_ms * 1_000_000);
+    profile.totals.cpu_sys_ns = Some(0);
+    Scale::of_run(&profile)
+}
+
+#[test]
+fn small_is_less_than_a_millisecond_and_half_a_percent() {
+    let calls = |us: u64| Amount { calls: 10, ns: Some(us * 1000) };
+    assert!(run_of(100).is_small(calls(499)) && !run_of(100).is_small(calls(500)));
+    assert!(run_of(10_000).is_small(calls(999)) && !run_of(10_000).is_small(calls(1000)));
+    // Where no time is known, a call counts as a microsecond.
+    let untimed = |calls| Amount { calls, ns: None };
+    assert!(run_of(10_000).is_small(untimed(999)) && !run_of(10_000).is_small(untimed(1000)));
+    let mut window = Profile::default();
+    window.window.length_ns = Some(10_000_000_000);
+    let window = Scale::of_window(&window);
+    assert!(window.is_small(calls(9_999)) && !window.is_small(calls(10_000)));
+}
+
+#[test]
+fn what_takes_time_is_found_beside_any_number_of_calls() {
+    let log = "env -TZ\n\
+         7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n\
+         7 openat(AT_FDCWD, \"/lib/x86_64-linux-gnu/libc.so.6\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 newfstatat(AT_FDCWD, \"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x400\n\
+         7 chdir(\"/srv\") = 0 x900000\n";
+    let mut profile = profile(log);
+    let found = |profile: &Profile| check(profile, &CheckOptions::default()).findings.len();
+    assert_eq!(found(&profile), 0);
+    for row in &mut profile.rows {
+        (row.timed, row.kernel_ns) = (row.count, row.count * 10_000);
+    }
+    profile.backend = needless_model::Backend::Ebpf;
+    (profile.totals.cpu_user_ns, profile.totals.cpu_sys_ns) = (Some(0), Some(500_000_000));
+    assert_eq!(found(&profile), 1, "4 ms of half a second");
+    profile.totals.cpu_sys_ns = Some(5_000_000_000);
+    assert_eq!(found(&profile), 0, "4 ms of five seconds");
+}
+
+#[test]
+fn a_remedy_is_small_by_all_that_it_saves_and_never_against_wrong_results() {
+    let log = "env -TZ\n\
+         7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n\
+         7 openat(AT_FDCWD, \"/lib/x86_64-linux-gnu/libc.so.6\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n\
+         7 newfstatat(AT_FDCWD, \"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x400\n";
+    let verdict = check(&profile(log), &CheckOptions::default());
+    let clock = Finding { kernel_ns: Some(300_000), ..verdict.findings[0].clone() };
+    let scale = run_of(10_000);
+    assert!(scale.is_small_remedy(&[&clock]));
+    assert!(!scale.is_small_remedy(&[&clock, &clock, &clock, &clock]));
+    let findings = [clock.clone(), clock.clone()];
+    assert_eq!(by_remedy(&findings).len(), 1);
+    let wrong = Finding { rule: "tz-not-found".into(), ..clock };
+    assert!(!scale.is_small_remedy(&[&wrong]));
+}
