@@ -65,8 +65,11 @@ impl<'p> Others<'p> {
         for (_, row) in view.rows_of(id).filter(|(_, row)| matches!(row.target, Target::Path(_))) {
             let path = view.profile.path(row);
             match again {
+                // A subdirectory for a processor variant may be tried twice for one mention.
                 Again::Loader
-                    if row.query == Query::Open && !empty.contains(base(parent(path))) =>
+                    if row.query == Query::Open
+                        && base(parent(path)) == parent(path)
+                        && !empty.contains(parent(path)) =>
                 {
                     most((Query::Open, file_name(path)), row.count);
                 }

@@ -70,6 +70,25 @@
 //! unset LD_LIBRARY_PATH
 //! ```
 //!
+//! A processor that has one name as its platform and as its capability: the loader tries such a subdirectory twice.
+//!
+//! ```trace
+//! env LD_LIBRARY_PATH=/opt/x
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/opt/x/x86_64/x86_64/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x/x86_64/x86_64", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! repeat 2
+//! openat(AT_FDCWD, "/opt/x/x86_64/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x/x86_64", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! openat(AT_FDCWD, "/opt/x/libz.so.1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/x", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! ```
+//! ```finding
+//! library-search: 8 of 8
+//! unset LD_LIBRARY_PATH
+//! ```
+//!
 //! Two lists with the same directories, as `thisroot.sh` makes them: the loader asks once whether a directory is
 //! there, and what else is asked of it is Python's.
 //!

@@ -19,6 +19,9 @@ pub(crate) struct Loader<'p> {
     searched: HashSet<&'p str>,
     /// The row of the first check of a path: if any check is the loader's, it is this one.
     first_look: HashMap<&'p str, usize>,
+    /// How often it tries a subdirectory for a processor variant: twice if the processor has one name as its
+    /// platform and as its capability (`x86_64`), and each time it checks whether the subdirectory exists.
+    variants: HashMap<&'p str, u64>,
     /// Files that the program itself looks for under another ending as well, without the ending: Ruby tries
     /// `a.rb` and `a.so`, a linker `a.so` and `a.a`.
     others: HashSet<&'p str>,
@@ -66,8 +69,13 @@ impl<'p> Loader<'p> {
         opens.retain(|(row, path)| loader.looks(row, path));
         let mut missed: HashMap<&str, BTreeSet<&str>> = HashMap::new();
         let mut missed_below: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        for (_, path) in &opens {
-            loader.searched.insert(base(parent(path)));
+        for (row, path) in &opens {
+            let (dir, variant) = (base(parent(path)), parent(path));
+            loader.searched.insert(dir);
+            if variant != dir {
+                let tried = loader.variants.entry(variant).or_default();
+                *tried = row.count.max(*tried);
+            }
         }
         for (_, path) in opens.iter().filter(|(row, _)| absent(row)) {
             let dir = base(parent(path));
@@ -110,7 +118,8 @@ impl<'p> Loader<'p> {
             Query::Stat => {
                 let path = path.trim_end_matches('/');
                 let first = self.first_look.get(path) == Some(&at);
-                u64::from(first && self.searched.contains(base(path)))
+                let looks = self.variants.get(path).map_or(1, |tried| row.count.min(*tried));
+                if first && self.searched.contains(base(path)) { looks } else { 0 }
             }
             _ => 0,
         }

@@ -25,6 +25,9 @@ fn list() -> Result<()> {
     let dir = environment::state_dir()?;
     let mut out = output::stdout_lines()?;
     let Entries { readable, unreadable } = Journal::list(&dir)?;
+    if readable.is_empty() && unreadable.is_empty() {
+        output::quiet(writeln!(out, "no changes"))?;
+    }
     for entry in readable {
         let state = match entry.state {
             ChangeState::Applied => "holds",
