@@ -4,20 +4,8 @@
 # better: one connection is kept.
 # look: started
 set -eu
-prepare() {
-    mkdir run && chmod 777 . run
-    su nobody -s /bin/sh -c "PATH=$PATH; initdb -U postgres -D $PWD/db >/dev/null"
-}
-serve() {
-    su nobody -s /bin/sh -c "PATH=$PATH; exec postgres -D $PWD/db -k $PWD/run -h ''" 2>/dev/null &
-    until pg_isready -q -h "$PWD/run"; do sleep 0.1; done
-    [ -e filled ] || pgbench -q -i -U postgres -h "$PWD/run" postgres 2>/dev/null
-    touch filled
-    pgbench -n -U postgres -h "$PWD/run" "$@" postgres >/dev/null 2>&1
-    kill -INT "$(head -n 1 db/postmaster.pid)"
-    wait
-}
-
-run() { serve -S -C -c 1 -t 500; }
-better() { serve -S -c 1 -t 500; }
+pgbench() { exec sh "${0%/*}/pgbench.sh" "$@"; }
+prepare() { pgbench prepare; }
+run() { pgbench serve -S -C -c 1 -t 500; }
+better() { pgbench serve -S -c 1 -t 500; }
 "$@"

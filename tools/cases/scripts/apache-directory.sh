@@ -1,10 +1,10 @@
 #!/bin/sh
-# Apache, which may not follow links, or may.
+# Apache, with the line $bad or the line $good for all directories.
 chmod 755 .
 mkdir -p www/a/b/c
 seq 100 >www/a/b/c/f.html
 for arm in bad good; do
-    if [ $arm = bad ]; then options=None; else options=FollowSymLinks; fi
+    if [ $arm = bad ]; then line=${bad:?}; else line=${good:?}; fi
     {
         for module in mpm_prefork authz_core; do
             echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
@@ -20,8 +20,8 @@ Group www-data
 DocumentRoot @/www
 <Directory />
     AllowOverride None
-    Options $options
     Require all granted
+    $line
 </Directory>
 END
     } >$arm.conf
