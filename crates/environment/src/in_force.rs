@@ -216,7 +216,8 @@ impl Expected {
         sleep(SETTLES);
         loop {
             let seen = self.look();
-            if matches!(seen, Seen::InForce(_)) || begin.elapsed() > PATIENCE {
+            let ended = matches!(seen, Seen::Unknown(_)) && self.failed();
+            if matches!(seen, Seen::InForce(_)) || ended || begin.elapsed() > PATIENCE {
                 return seen;
             }
             sleep(SETTLES / 4);
