@@ -59,6 +59,9 @@ const BUDGET: Duration = Duration::from_secs(40);
 const FEWEST: usize = 6;
 const DROP_IN: &str = "/etc/systemd/system/probe.service.d";
 
+/// The name of a call, and its number among the calls of that name.
+type Call = (String, usize);
+
 impl Scene {
     fn machine(&self) -> Option<Machine> {
         let machine = machine()?;
@@ -77,9 +80,8 @@ impl Scene {
         self.before.iter().for_each(|command| drop(machine.ok(command)));
     }
 
-    /// The calls of the phase: each name with its number among the calls of that name. First those that change
-    /// something, then one of each kind of the others.
-    fn calls(&self, machine: &Machine) -> (Vec<(String, usize)>, Vec<(String, usize)>) {
+    /// The calls of the phase: those that change something, and one of each kind of the others.
+    fn calls(&self, machine: &Machine) -> (Vec<Call>, Vec<Call>) {
         self.reset(machine);
         machine.run(&format!("strace -qq -s 200 -o /run/strace.log {}", self.command));
         let log = machine.ok("cat /run/strace.log");
@@ -116,7 +118,7 @@ impl Scene {
     }
 
     /// Kills the command at this call. Returns whether it came to it.
-    fn killed(&self, machine: &Machine, (name, nth): &(String, usize)) -> bool {
+    fn killed(&self, machine: &Machine, (name, nth): &Call) -> bool {
         self.reset(machine);
         let inject = format!("-e trace={name} -e inject={name}:signal=SIGKILL:when={nth}");
         let done = machine.run(&format!("strace -qq -o /dev/null {inject} {}", self.command));
