@@ -91,14 +91,14 @@ impl Expected {
     /// take effect.
     pub fn of(change: &ChangeRequest) -> Option<Expected> {
         let location = &change.location;
-        let Restart { unit, user, reload } = Restart::of(&location.restart)?;
+        let Restart { name, is_unit, user, reload } = Restart::of(&location.restart)?;
         // After a reload, only a worker that was started since has it.
         let worker = location.format.worker.filter(|_| reload);
-        if reload != worker.is_some() || !systemd_runs() {
+        if reload != worker.is_some() || (is_unit && !systemd_runs()) {
             return None;
         }
         let mut expected = Expected {
-            unit: unit.to_owned(),
+            unit: name.to_owned(),
             user,
             variable: change.variable.clone(),
             value: change.value.clone(),
@@ -118,10 +118,20 @@ impl Expected {
         key(self) == key(other) && (&self.value, &self.worker) == (&other.value, &other.worker)
     }
 
+    fn is_unit(&self) -> bool {
+        Restart::of(&self.restart).is_none_or(|restart| restart.is_unit)
+    }
+
+    /// The processes whose calls the change is to save, where that is not all of a unit.
+    pub fn only(&self) -> Option<u32> {
+        if self.is_unit() { None } else { self.process() }
+    }
+
     /// The process that is to have the change.
     fn process(&self) -> Option<u32> {
         match self.worker_of() {
-            Some((find, part)) => find(&processes_of_unit(&self.unit), part),
+            Some((find, part)) if self.is_unit() => find(&processes_of_unit(&self.unit), part),
+            Some((find, part)) => find(&[], part),
             None => main_process_of(&self.unit, self.user),
         }
     }
@@ -132,8 +142,11 @@ impl Expected {
         Some((format.worker?, part.as_deref()))
     }
 
-    /// Whether the unit runs.
+    /// Whether the unit or daemon runs.
     pub fn runs(&self) -> bool {
+        if !self.is_unit() {
+            return self.process().is_some();
+        }
         main_process_of(&self.unit, self.user).is_some()
     }
 
@@ -206,6 +219,9 @@ impl Expected {
 
     /// Whether the unit ended with an error.
     fn failed(&self) -> bool {
+        if !self.is_unit() {
+            return false;
+        }
         let whose = if self.user { "--user" } else { "--system" };
         let words = ["systemctl", whose, "show", "-p", "ActiveState", "--value", "--", &self.unit];
         run(&words.map(str::to_owned)).is_ok_and(|state| state.trim() == "failed")
@@ -229,7 +245,7 @@ impl Expected {
         let unit = &self.unit;
         let Some(pid) = self.process() else {
             return Seen::Unknown(match &self.worker {
-                Some((_, Some(part))) if self.runs() => {
+                Some((_, Some(part))) if !self.is_unit() || self.runs() => {
                     format!("{unit} has no process for {part} now")
                 }
                 _ => format!("{unit} does not run"),

@@ -44,6 +44,7 @@ fn calls_are_counted_before_a_change_and_after() {
     let said = machine.ok(&format!("{fix} --restart"));
     let (before, after) = figures(&said);
     assert!(before > 0.0 && after == 0.0 && said.contains("(1 s each)\n"), "{said}");
+    eprintln!("{}", said.lines().last().unwrap_or_default());
     // The same later, with what was counted before the change.
     let said = machine.ok(&format!("needless fix --check {} --for 500ms", made(&said)));
     let (still, now) = figures(&said);
@@ -120,12 +121,54 @@ fn a_change_that_arrives_and_saves_nothing() {
     machine.ok("systemctl daemon-reload; systemctl start looks");
     machine.pid_of("/usr/bin/perl /usr/local/bin/looks", "0");
     let config = "--config /run/rules/needless.toml";
-    let fix = format!("needless {config} fix --unit looks --set QUIET=1 --yes --restart");
+    let fix = format!("needless {config} fix --unit looks --set QUIET=1 --yes --restart --for 3s");
     let said = machine.ok(&fix);
     assert!(said.contains("in force: QUIET=1 in perl["), "{said}");
     let (before, after) = figures(&said);
     assert!(before > 0.0 && after > 0.0, "{said}");
-    assert!(said.contains(": the process has the change, and it saved nothing\n"), "{said}");
+    assert!(
+        said.contains(": the process has the change, and it saved little or nothing\n"),
+        "{said}"
+    );
+}
+
+/// supervisord starts a program anew whose section has changed; `restart` of supervisorctl would keep the environment.
+#[test]
+fn a_program_of_supervisord_is_updated() {
+    let Some(machine) = machine() else { return };
+    if machine.has("supervisord").is_none() {
+        return;
+    }
+    let config = "[program:web]\ncommand=/usr/local/bin/probe web\n[program:own]\ncommand=/usr/local/bin/own\n";
+    machine.write("/etc/supervisor/conf.d/web.conf", "644", config);
+    let own = "#!/bin/sh\nunset TZ\nexec /usr/local/bin/probe own\n";
+    machine.write("/usr/local/bin/own", "755", own);
+    drop(
+        machine.start("exec env -u TZ /usr/bin/supervisord -n -c /etc/supervisor/supervisord.conf"),
+    );
+    let (web, own) = (format!("{WORDS} web"), format!("{WORDS} own"));
+    let (pid, other) = (machine.pid_of(&web, "0"), machine.pid_of(&own, "0"));
+    let before = machine.etc();
+    let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+    let fresh = machine.pid_of(&web, &pid);
+    for part in
+        ["restarted: supervisorctl update\n", &format!("in force: TZ={ZONE} in perl[{fresh}]")]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    if observes_others() {
+        let (before, after) = figures(&said);
+        assert!(before > 0.0 && after == 0.0, "{said}");
+    }
+    assert_eq!(machine.pid_of(&own, "0"), other, "the other program goes on");
+    machine.ok("needless undo --last");
+    same(&before, &machine.etc(), "undo");
+    // The program's own script removes it.
+    let done = machine.run(&format!("needless fix --pid {other} --set TZ={ZONE} --yes --restart"));
+    let said = format!("{}{}", stdout(&done), stderr(&done));
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.contains("taken back, and restarted once more"), "{said}");
+    same(&before, &machine.etc(), "taken back");
 }
 
 /// The workers of a pool get the pool's variables at a reload; the master, with what its unit gives it, goes on.

@@ -64,7 +64,10 @@ impl Counter<'_> {
         }
         let options =
             ObserveOptions { watch: settings.watched.clone(), ..ObserveOptions::default() };
-        let who = Who::Unit(expected.unit.clone());
+        let who = match expected.only() {
+            Some(pid) => Who::Processes(vec![pid]),
+            None => Who::Unit(expected.unit.clone()),
+        };
         if self.length > SOON {
             let seconds = self.length.as_secs_f64();
             output::warn(format_args!("counting the calls of {} for {seconds} s", expected.unit));
@@ -121,8 +124,9 @@ fn compared(before: &Calls, after: &Calls) -> String {
     let (others, others_now) = (scaled(before.others, after), scaled(after.others, before));
     if had == 0 && has == 0 {
         format!("{figures}: nothing to save was seen in that time; --for counts longer")
-    } else if has * 10 >= had * 9 {
-        format!("{figures}: the process has the change, and it saved nothing")
+    } else if has * 2 >= had {
+        // A second says no more about a program whose work changes.
+        format!("{figures}: the process has the change, and it saved little or nothing")
     } else if before.others >= 10 && others_now * 10 < others {
         format!(
             "{figures}; its other calls became as rare ({} before, {} after), so it may be idle: --for counts longer",
@@ -163,9 +167,13 @@ mod tests {
         let longer = line(calls(401, 5, 10), calls(3, 5, 30));
         assert!(longer.ends_with("before, 0.9 after (1 s before, 3 s after)"), "{longer}");
         let nothing = line(calls(400, 5, 10), calls(399, 5, 10));
-        assert!(nothing.ends_with("(1 s each): the process has the change, and it saved nothing"));
+        assert!(
+            nothing.ends_with(
+                "(1 s each): the process has the change, and it saved little or nothing"
+            )
+        );
         // Twice as long, and twice as many.
-        assert!(line(calls(400, 5, 10), calls(800, 5, 20)).contains("saved nothing"));
+        assert!(line(calls(400, 5, 10), calls(800, 5, 20)).contains("saved little or nothing"));
         assert!(line(calls(0, 5, 10), calls(0, 5, 10)).contains("nothing to save was seen"));
         let idle = line(calls(400, 900, 10), calls(0, 2, 10));
         assert!(idle.contains("(900 before, 2 after), so it may be idle"), "{idle}");
