@@ -133,8 +133,8 @@ impl Scene {
         let state = machine.ok("needless undo --list");
         let on_disk =
             machine.run(&format!("grep -q TZ=Asia/Tokyo {DROP_IN}/*.conf")).status.success();
-        let told = machine.ok("systemctl show -p Environment --value probe");
-        assert_eq!(told.contains("TZ=Asia/Tokyo"), on_disk, "systemd {told:?}: {said}");
+        let says = machine.ok("systemctl show -p Environment --value probe");
+        assert_eq!(says.contains("TZ=Asia/Tokyo"), on_disk, "systemd {says:?}: {said}");
         assert_eq!(state.contains("holds"), on_disk, "{state}: {said}");
         let finished = ["holds", "undone", "rolled back"].iter().any(|word| state.contains(word));
         assert!(finished, "{state}: {said}");
