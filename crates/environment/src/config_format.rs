@@ -8,6 +8,7 @@ use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::format::{self, Edit, FoundValue};
 use crate::journal::FileChange;
+use crate::restart::FindWorker;
 use crate::sources::Sources;
 use needless_host::{ProcInfo, Root};
 use needless_model::{Confidence, Location};
@@ -42,6 +43,9 @@ pub struct ConfigFormat {
     pub(crate) last_resort: bool,
     /// What must be run after a change so that the file is read again.
     pub(crate) reload: &'static [&'static str],
+    /// Finds the process to which a reload of the daemon gives a new environment; none where only a restart of the unit
+    /// does.
+    pub(crate) worker: Option<FindWorker>,
     /// Asks the reader of the file what it will use, after the reload.
     pub(crate) verify: Option<Verify>,
     /// Another file that a change of this one needs.
@@ -120,6 +124,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     locate: |_| Vec::new(),
     last_resort: false,
     reload: &[],
+    worker: None,
     verify: None,
     companion: |_, _| Ok(None),
     mode: 0o644,

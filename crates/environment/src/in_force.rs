@@ -1,9 +1,11 @@
 //! Whether a change reached the process of its unit: looked for in the process itself, not in files.
 
+use crate::format_list::CONFIG_FORMATS;
 use crate::merge::{ChangeRequest, label};
 use crate::redact::redact;
 use crate::request::origin_of_process;
-use crate::running::{main_process, run, systemd_runs};
+use crate::restart::{FindWorker, Restart};
+use crate::running::{main_process_of, processes_of_unit, run, systemd_runs};
 use needless_host::start_time;
 use needless_model::{Confidence, Value};
 use serde::{Deserialize, Serialize};
@@ -33,15 +35,42 @@ const VITAL: [&str; 14] = [
     "sddm",
 ];
 
-/// What a change is to bring about in the main process of a unit.
+/// What a change is to bring about in a process of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
-    /// The unit, of the system's systemd.
+    /// The unit.
     pub unit: String,
-    variable: String,
+    /// Whether it is a unit of the user's own systemd.
+    #[serde(default)]
+    pub user: bool,
+    /// The variable.
+    pub variable: String,
     value: Option<String>,
     /// The process that ran before the change: its id, and its start in clock ticks since boot.
     before: Option<(u32, u64)>,
+    /// The command that brings it into force.
+    #[serde(default)]
+    pub restart: Vec<String>,
+    /// The format and the part of the file whose worker gets it; by default the main process does.
+    #[serde(default)]
+    worker: Option<(String, Option<String>)>,
+    /// The rules whose needless calls are to stop; none where the user named the change.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// The calls before the change, where they were counted.
+    #[serde(default)]
+    pub calls: Option<Calls>,
+}
+
+/// The calls of the processes of a unit in a window of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Those that the change is to save.
+    pub needless: u64,
+    /// All others.
+    pub others: u64,
+    /// Length of the window in nanoseconds, not 0.
+    pub length_ns: u64,
 }
 
 /// What was seen in the process. Each has a sentence, with the process's name.
@@ -61,14 +90,64 @@ impl Expected {
     /// What to look for after a change of a unit; `None` where the change is not one that a restart of a unit makes
     /// take effect.
     pub fn of(change: &ChangeRequest) -> Option<Expected> {
-        let [program, verb, unit] = &change.location.restart[..] else { return None };
-        let known = program == "systemctl" && verb == "restart" && systemd_runs();
-        known.then(|| Expected {
-            unit: unit.clone(),
+        let location = &change.location;
+        let Restart { name, is_unit, user, reload } = Restart::of(&location.restart)?;
+        // After a reload, only a worker that was started since has it.
+        let worker = location.format.worker.filter(|_| reload);
+        if reload != worker.is_some() || (is_unit && !systemd_runs()) {
+            return None;
+        }
+        let mut expected = Expected {
+            unit: name.to_owned(),
+            user,
             variable: change.variable.clone(),
             value: change.value.clone(),
-            before: main_process(unit).and_then(|pid| Some((pid, start_time(pid)?))),
-        })
+            before: None,
+            restart: location.restart.clone(),
+            worker: worker.map(|_| (location.format.name.to_owned(), location.part.clone())),
+            rules: change.rules.clone(),
+            calls: None,
+        };
+        expected.before = expected.process().and_then(|pid| Some((pid, start_time(pid)?)));
+        Some(expected)
+    }
+
+    /// Whether both are about the same change of the same unit.
+    pub fn is_same(&self, other: &Expected) -> bool {
+        let key = |one: &Expected| (one.unit.clone(), one.user, one.variable.clone());
+        key(self) == key(other) && (&self.value, &self.worker) == (&other.value, &other.worker)
+    }
+
+    fn is_unit(&self) -> bool {
+        Restart::of(&self.restart).is_none_or(|restart| restart.is_unit)
+    }
+
+    /// The processes whose calls the change is to save, where that is not all of a unit.
+    pub fn only(&self) -> Option<u32> {
+        if self.is_unit() { None } else { self.process() }
+    }
+
+    /// The process that is to have the change.
+    fn process(&self) -> Option<u32> {
+        match self.worker_of() {
+            Some((find, part)) if self.is_unit() => find(&processes_of_unit(&self.unit), part),
+            Some((find, part)) => find(&[], part),
+            None => main_process_of(&self.unit, self.user),
+        }
+    }
+
+    fn worker_of(&self) -> Option<(FindWorker, Option<&str>)> {
+        let (name, part) = self.worker.as_ref()?;
+        let format = CONFIG_FORMATS.iter().find(|format| format.name == name)?;
+        Some((format.worker?, part.as_deref()))
+    }
+
+    /// Whether the unit or daemon runs.
+    pub fn runs(&self) -> bool {
+        if !self.is_unit() {
+            return self.process().is_some();
+        }
+        main_process_of(&self.unit, self.user).is_some()
     }
 
     /// The same change at a place that is not certain, if the look at the main process decides about it: it is what
@@ -91,6 +170,9 @@ impl Expected {
 
     /// What a restart of the unit may take with it.
     pub fn restart_caveat(&self) -> Option<String> {
+        if self.worker.is_some() {
+            return None;
+        }
         let name = self.unit.trim_end_matches(".service");
         let ours = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let lost = if ours.contains(&format!("/{}\n", self.unit))
@@ -112,16 +194,37 @@ impl Expected {
 
     /// Looks after a restart: at what the process is when it has settled.
     pub fn look_after_restart(&self) -> Seen {
-        let words = ["systemctl", "show", "-p", "ActiveState", "--value", "--", &self.unit];
-        let failed = || run(&words.map(str::to_owned)).is_ok_and(|state| state.trim() == "failed");
         match self.settled() {
-            Seen::Unknown(_)
-                if main_process(&self.unit).is_none() && (self.before.is_some() || failed()) =>
-            {
-                Seen::Missing(format!("{} does not run with it", self.unit))
+            Seen::Unknown(_) if !self.runs() && (self.before.is_some() || self.failed()) => {
+                self.stopped()
             }
             seen => seen,
         }
+    }
+
+    /// Looks after a restart by a run that was killed, some time ago: somebody may have stopped the unit since.
+    pub fn look_late(&self) -> Seen {
+        if let pending @ Seen::Pending(_) = self.look() {
+            return pending;
+        }
+        match self.settled() {
+            Seen::Unknown(_) if self.failed() => self.stopped(),
+            seen => seen,
+        }
+    }
+
+    fn stopped(&self) -> Seen {
+        Seen::Missing(format!("{} does not run with it", self.unit))
+    }
+
+    /// Whether the unit ended with an error.
+    fn failed(&self) -> bool {
+        if !self.is_unit() {
+            return false;
+        }
+        let whose = if self.user { "--user" } else { "--system" };
+        let words = ["systemctl", whose, "show", "-p", "ActiveState", "--value", "--", &self.unit];
+        run(&words.map(str::to_owned)).is_ok_and(|state| state.trim() == "failed")
     }
 
     fn settled(&self) -> Seen {
@@ -129,18 +232,24 @@ impl Expected {
         sleep(SETTLES);
         loop {
             let seen = self.look();
-            if matches!(seen, Seen::InForce(_)) || begin.elapsed() > PATIENCE {
+            let ended = matches!(seen, Seen::Unknown(_)) && self.failed();
+            if matches!(seen, Seen::InForce(_)) || ended || begin.elapsed() > PATIENCE {
                 return seen;
             }
             sleep(SETTLES / 4);
         }
     }
 
-    /// Looks at the main process as it is now: at the environment it was started with, and at the one it has.
+    /// Looks at the process as it is now: at the environment it was started with, and at the one it has.
     pub fn look(&self) -> Seen {
         let unit = &self.unit;
-        let Some(pid) = main_process(unit) else {
-            return Seen::Unknown(format!("{unit} does not run"));
+        let Some(pid) = self.process() else {
+            return Seen::Unknown(match &self.worker {
+                Some((_, Some(part))) if !self.is_unit() || self.runs() => {
+                    format!("{unit} has no process for {part} now")
+                }
+                _ => format!("{unit} does not run"),
+            });
         };
         let (chain, mut trace) = match origin_of_process(pid, &self.variable) {
             Ok(found) => found,
@@ -152,7 +261,9 @@ impl Expected {
             Value::Unknown(_) => None,
             value => Some(value.text() == self.value.as_deref()),
         };
-        match (has(&me.initial), has(&me.live)) {
+        // A worker is a fork: the daemon gives it its environment after that.
+        let initial = if self.worker.is_some() { None } else { has(&me.initial) };
+        match (initial, has(&me.live)) {
             (None, None) => Seen::Unknown(format!("the environment of {who} cannot be read")),
             (Some(true) | None, Some(true) | None) => Seen::InForce(who),
             _ if self.before == Some((pid, me.started)) => {

@@ -7,16 +7,20 @@
 //! * without a marker, the change was begun: if every file has its new bytes the change is finished, else the changed
 //!   files are restored;
 //! * `applied`: it is in effect;
-//! * `undoing` without `undone`: it is being undone, and that is finished;
+//! * `undoing` or `taking-back` without `undone`: it is being undone, and that is finished; after `taking-back` the
+//!   process is restarted as well, which was restarted with the change and did not get it;
 //! * `undone`, `rolled-back`: history;
+//! * `on-trial`: the process is restarted with it, and has not been looked at since;
 //! * `announced`, `announced-undone`: the commands that have the files read again were run for that state.
 
+mod entry;
 mod recovery;
 mod store;
 
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
 use crate::in_force::Expected;
+pub use entry::{ChangeState, Entries, FileChange, JournalEntry, Recovered};
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
@@ -24,83 +28,6 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use store::Store;
-
-/// A file with its bytes before and after a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
-    /// Its path, absolute.
-    pub path: String,
-    /// Its bytes before; `None` where the file does not exist.
-    pub before: Option<Vec<u8>>,
-    /// Its bytes after; `None` where the file is removed.
-    pub after: Option<Vec<u8>>,
-    /// Permissions, owner and attributes: of the existing file, or for a new one.
-    pub about: FileAttributes,
-}
-
-/// A change that was made, or begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalEntry {
-    /// Its number, from 1.
-    pub id: u32,
-    /// What it does, in one line.
-    pub what: String,
-    /// Commands after which it, or its undoing, takes effect: each a list of words.
-    pub after: Vec<Vec<String>>,
-    /// How far it got.
-    pub state: ChangeState,
-    /// Whether these commands were run for that state, or there are none.
-    pub announced: bool,
-    /// The files that it changed.
-    pub paths: Vec<String>,
-    /// What it is to bring about in a process, where that is known.
-    pub expected: Option<Expected>,
-}
-
-/// The changes of a journal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entries {
-    /// Oldest first.
-    pub readable: Vec<JournalEntry>,
-    /// Numbers of the changes that cannot be read or are not trusted, and why.
-    pub unreadable: Vec<(u32, EnvironmentError)>,
-}
-
-/// How far a change got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeState {
-    /// It is in effect.
-    Applied,
-    /// It was undone.
-    Undone,
-    /// It was not finished and was rolled back.
-    RolledBack,
-    /// It was begun, and neither finished nor rolled back yet.
-    Begun,
-    /// Its undoing was begun and could not be finished yet.
-    Undoing,
-}
-
-/// What was done about a change that an earlier run did not finish.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// The change, as it is now.
-    pub entry: JournalEntry,
-    /// How it was finished, or why that is not possible yet.
-    pub how: Result<&'static str, EnvironmentError>,
-}
-
-impl std::fmt::Display for Recovered {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let JournalEntry { id, what, .. } = &self.entry;
-        match &self.how {
-            Ok(how) => write!(f, "change {id} ({what}) {how}"),
-            Err(why) => {
-                write!(f, "change {id} ({what}) was interrupted and cannot be finished yet: {why}")
-            }
-        }
-    }
-}
 
 #[derive(Serialize, Deserialize)]
 struct Meta {
@@ -123,6 +50,9 @@ struct MetaFile {
 }
 
 const VERSION: u32 = 1;
+const UNDOING: &str = "undoing";
+const TAKING_BACK: &str = "taking-back";
+const ON_TRIAL: &str = "on-trial";
 
 /// The journal in a directory of state.
 #[derive(Debug)]
@@ -238,6 +168,19 @@ impl Journal {
     /// # Errors
     /// When there is no such change, it was undone before, or a file has changed since.
     pub fn undo(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
+        self.undo_as(id, UNDOING)
+    }
+
+    /// Undoes a change that did not reach its process: this takes effect with a restart of the process, which a run that
+    /// is killed leaves to the next.
+    ///
+    /// # Errors
+    /// As of [`Journal::undo`].
+    pub fn take_back(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
+        self.undo_as(id, TAKING_BACK)
+    }
+
+    fn undo_as(&self, id: u32, marker: &str) -> Result<JournalEntry, EnvironmentError> {
         match self.store.entry(id)?.state {
             ChangeState::Applied => {}
             ChangeState::Undone => return Err(format!("change {id} was undone before").into()),
@@ -278,7 +221,7 @@ impl Journal {
             }
             self.check_again(file).map_err(|why| format!("{why}; nothing was undone"))?;
         }
-        self.mark(id, "undoing")?;
+        self.mark(id, marker)?;
         self.restore(id, &meta).map_err(|why| {
             format!("change {id} is not undone yet: {why}; fix that and undo it again")
         })?;
@@ -323,6 +266,29 @@ impl Journal {
             _ => "announced-undone",
         };
         self.mark(id, marker)
+    }
+
+    /// Remembers that the process of a change is about to be restarted with it: if this run is killed, the next one
+    /// looks at the process.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn on_trial(&self, id: u32) -> Result<(), EnvironmentError> {
+        self.mark(id, ON_TRIAL)
+    }
+
+    /// Remembers that the process was looked at.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn tried(&self, id: u32) -> Result<(), EnvironmentError> {
+        let dir = self.store.folder(id);
+        match fs::remove_file(dir.join(ON_TRIAL)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.store.failed(&error))
+            }
+            _ => sync_dir(&dir).map_err(|error| self.store.failed(&error)),
+        }
     }
 
     /// The files below the root, with the permissions of this journal's user.

@@ -24,6 +24,7 @@ mod others_write;
 mod pam;
 mod redact;
 mod request;
+mod restart;
 mod running;
 mod scratch;
 mod shape;
@@ -44,7 +45,7 @@ pub use error::EnvironmentError;
 pub use fix::{Plan, overruled, plan};
 pub use format::{Edit, FoundValue, Reach};
 pub use format_list::*;
-pub use in_force::{Expected, Seen};
+pub use in_force::{Calls, Expected, Seen};
 pub use journal::{ChangeState, Entries, FileChange, Journal, JournalEntry, Recovered};
 pub use launchers_above::look_above;
 pub use locale::{LocaleHow, plan_locale};
@@ -55,6 +56,7 @@ pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
     take_effect,
 };
-pub use running::{main_process, run, state_dir, unit_name};
+pub use restart::restart_verb;
+pub use running::{main_process, main_process_of, run, state_dir, unit_name};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};

@@ -16,6 +16,8 @@ pub struct ChangeRequest {
     pub variable: String,
     /// Its value; `None`: to be removed.
     pub value: Option<String>,
+    /// The rules whose remedy it is; none where the user named the change.
+    pub rules: Vec<String>,
     /// What to know before it is made.
     pub caveats: Vec<String>,
     /// The processes or units that get it, as names to show.
@@ -62,6 +64,7 @@ struct Wanted {
     /// The first request.
     first: ChangeRequest,
     values: Distinct<Option<String>>,
+    rules: Distinct<String>,
     caveats: Distinct<String>,
     targets: Distinct<String>,
 }
@@ -78,29 +81,33 @@ pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
         let ConfigLocation { format, file, part, .. } = &first.location;
         let key = (format.name, file.clone(), part.clone(), first.variable.clone());
         let value = first.value.clone();
+        let rules = take(&mut first.rules);
         let (caveats, targets) = (take(&mut first.caveats), take(&mut first.targets));
         match known.entry(key) {
             Entry::Vacant(entry) => {
                 entry.insert(wanted.len());
                 let values = Distinct::of([value]);
+                let rules = Distinct::of(rules);
                 let (caveats, targets) = (Distinct::of(caveats), Distinct::of(targets));
-                wanted.push(Wanted { first, values, caveats, targets });
+                wanted.push(Wanted { first, values, rules, caveats, targets });
             }
             Entry::Occupied(entry) => {
                 let there = &mut wanted[*entry.get()];
                 there.values.add(value);
+                rules.into_iter().for_each(|one| there.rules.add(one));
                 caveats.into_iter().for_each(|one| there.caveats.add(one));
                 targets.into_iter().for_each(|one| there.targets.add(one));
             }
         }
     }
     let (mut merged, mut conflicts) = (Vec::new(), Vec::new());
-    for Wanted { first, values, caveats, targets } in wanted {
+    for Wanted { first, values, rules, caveats, targets } in wanted {
         let values = values.list.iter().map(|value| label(&first.variable, value.as_deref()));
         let values: Vec<String> = values.collect();
         match values.len().checked_sub(NAMED) {
             _ if values.len() == 1 => {
                 merged.push(ChangeRequest {
+                    rules: rules.list,
                     caveats: caveats.list,
                     targets: targets.list,
                     ..first
@@ -147,6 +154,7 @@ mod tests {
             location,
             variable,
             value,
+            rules: Vec::new(),
             caveats: vec!["c".into()],
             targets: vec![process.into()],
         }

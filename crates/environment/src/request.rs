@@ -3,7 +3,10 @@
 use crate::change_request::check_target;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
-use crate::running::{main_process, processes_of_unit, run, systemd_runs, unit_name};
+use crate::running::{
+    main_process, main_process_of, processes_of_unit, run, systemd_runs, unit_name,
+};
+use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
@@ -11,6 +14,7 @@ use needless_model::{Confidence, brief, quote};
 use std::path::PathBuf;
 
 /// A change of a variable that somebody wants, and for which program.
+#[derive(Clone)]
 pub struct Request {
     /// The rule whose remedy it is; `None` where the user named the change.
     pub rule: Option<String>,
@@ -31,6 +35,8 @@ pub enum Subject {
     Process(u32),
     /// A systemd unit.
     Unit(String),
+    /// A unit of the caller's own systemd.
+    UserUnit(String),
     /// Whatever reads this file, or the named part of it.
     File(PathBuf, Option<String>),
     /// Nothing that can be changed, and why.
@@ -96,10 +102,18 @@ pub fn origin_of_stopped_unit(
     unit: &str,
     variable: &str,
 ) -> Result<VariableTrace, EnvironmentError> {
-    let name = unit_name(unit);
-    trace_unit(&name, variable, &own_root()?).ok_or_else(|| {
-        format!("there is no unit {}: `systemctl list-unit-files` lists all units", brief(&name))
-            .into()
+    stopped(unit, variable, false)
+}
+
+fn stopped(unit: &str, variable: &str, user: bool) -> Result<VariableTrace, EnvironmentError> {
+    let (name, root) = (unit_name(unit), own_root()?);
+    let me = user.then(|| User::of(&root, rustix::process::geteuid().as_raw())).flatten();
+    let found =
+        if user && me.is_none() { None } else { trace_unit(&name, variable, &root, me.as_ref()) };
+    found.ok_or_else(|| {
+        let option = if user { " --user" } else { "" };
+        let list = format!("`systemctl{option} list-unit-files` lists all units");
+        format!("there is no unit {}: {list}", brief(&name)).into()
     })
 }
 
@@ -114,6 +128,7 @@ pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, Environm
         location,
         variable: request.variable.clone(),
         value: request.value.clone(),
+        rules: request.rule.iter().cloned().collect(),
         caveats: request.caveat.iter().cloned().collect(),
         targets: named.into_iter().collect(),
     };
@@ -177,6 +192,15 @@ fn locate(
             check_target(variable, value, &exes, &own_root()?)?;
             Ok((best(origin)?, Some(unit.clone())))
         }
+        Subject::UserUnit(unit) => match main_process_of(unit, true) {
+            Some(pid) => {
+                locate(&Request { subject: Subject::Process(pid), ..request.clone() }, disk)
+            }
+            None => {
+                check_target(variable, value, &[], &own_root()?)?;
+                Ok((best(stopped(unit, variable, true)?)?, Some(unit.clone())))
+            }
+        },
     }
 }
 

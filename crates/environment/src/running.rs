@@ -65,9 +65,15 @@ pub fn unit_name(unit: &str) -> String {
 
 /// The main process of a running unit, else the oldest in its control group.
 pub fn main_process(unit: &str) -> Option<u32> {
+    main_process_of(unit, false)
+}
+
+/// The same; `user`: of the caller's own systemd, where only a main process counts.
+pub fn main_process_of(unit: &str, user: bool) -> Option<u32> {
     let name = unit_name(unit);
     if systemd_runs() {
-        let words = ["systemctl", "show", "-p", "MainPID", "--value", "--", &name];
+        let whose = if user { "--user" } else { "--system" };
+        let words = ["systemctl", whose, "show", "-p", "MainPID", "--value", "--", &name];
         let output = run(&words.map(str::to_owned)).ok();
         if let Some(pid) =
             output.and_then(|output| output.trim().parse().ok()).filter(|pid| *pid > 0)
@@ -75,7 +81,7 @@ pub fn main_process(unit: &str) -> Option<u32> {
             return Some(pid);
         }
     }
-    processes_of_unit(&name).into_iter().min()
+    if user { None } else { processes_of_unit(&name).into_iter().min() }
 }
 
 /// The processes of a unit's control group; none where it does not run.

@@ -8,6 +8,7 @@ use crate::format::apache::NOT_PASSED_ON;
 use crate::format::shell;
 use crate::format::wrapper::WRAPPER;
 use crate::format_list::{locations, search_files};
+use crate::sources::User;
 use crate::surrounding_unit;
 use crate::unit;
 use crate::unit_assignments::{NOT_EXPORTED, unit_assignments, unit_of, way_assignments};
@@ -58,17 +59,27 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
     VariableTrace { provenance, locations }
 }
 
-/// The same for a unit that does not run: from its files only. `None`: there is no unit of that name.
-pub(crate) fn trace_unit(name: &str, variable: &str, root: &Root) -> Option<VariableTrace> {
-    let unit = unit::read(root, name, variable, None);
+/// The same for a unit that does not run: from its files only. `user`: the one whose systemd has it. `None`: there is no
+/// unit of that name.
+pub(crate) fn trace_unit(
+    name: &str,
+    variable: &str,
+    root: &Root,
+    user: Option<&User>,
+) -> Option<VariableTrace> {
+    let unit = unit::read(root, name, variable, user);
     unit.fragment.as_ref()?;
-    let channel = Channel::Unit { name: name.to_owned(), how: Started::Directly };
-    let sources = search_files(root, variable, &channel, 0);
+    let (name, uid) = (name.to_owned(), user.map_or(0, |user| user.uid));
+    let channel = match user {
+        None => Channel::Unit { name: name.clone(), how: Started::Directly },
+        Some(_) => Channel::UserUnit { name: name.clone(), uid },
+    };
+    let sources = search_files(root, variable, &channel, uid);
     let (mut mentions, mut unread) = (sources.assignments, sources.unread);
     unread.extend(unit.unread.iter().cloned());
-    let by_unit = unit_assignments(root, variable, name, &unit, &mut mentions);
+    let by_unit = unit_assignments(root, variable, &name, &unit, &mut mentions);
     let way = Way::of_unit(root, variable, &unit);
-    let way = way_assignments(variable, name, &way, None, &mut mentions);
+    let way = way_assignments(variable, &name, &way, None, &mut mentions);
     let by_way = way.filter(|way| way.sure).map(|way| (way.value, way.from));
     let answer = match by_way.or(by_unit) {
         Some((Some(value), from)) => {

@@ -312,6 +312,11 @@ fn by_name(root: &Root, dirs: Vec<String>) -> Vec<String> {
 }
 
 impl Unit {
+    /// Whether it was made by a command (systemd-run(1)) and ends with its process: a drop-in of it would be of no use.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.fragment.as_ref().is_some_and(|file| file.contains("/systemd/transient/"))
+    }
+
     /// The setting that counts.
     pub(crate) fn effective(&self) -> Option<&UnitSetting> {
         self.settings.last()

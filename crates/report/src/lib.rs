@@ -40,6 +40,7 @@ pub use report::json::{SCHEMA, schema};
 pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use saved::{Advice, Saved, SavedProcess, read_saved};
 pub use text::{escape, number, wrap};
+pub use window_text::per_second;
 
 formats! {
     /// How a report is written.

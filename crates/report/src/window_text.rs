@@ -22,11 +22,20 @@ pub(crate) fn length(report: &Report<'_>) -> Option<u64> {
 
 /// `497 per second`: `n` in a window of `length` nanoseconds. Never rounded up.
 pub(crate) fn rate(n: u64, length: u64) -> String {
+    match n {
+        0 => "0.0 per second".to_owned(),
+        n => format!("{} per second", per_second(n, length)),
+    }
+}
+
+/// How many per second `n` in a window of `length` nanoseconds (not 0) are: `497`, `3.4`, `0`. Never rounded up.
+pub fn per_second(n: u64, length: u64) -> String {
     let tenths = u128::from(n) * 10_000_000_000 / u128::from(length);
     match u64::try_from(tenths).unwrap_or(u64::MAX) {
-        0 if n > 0 => "less than 0.1 per second".to_owned(),
-        few @ 0..100 => format!("{}.{} per second", few / 10, few % 10),
-        many => format!("{} per second", number(many / 10)),
+        0 if n > 0 => "less than 0.1".to_owned(),
+        0 => "0".to_owned(),
+        few @ 0..100 => format!("{}.{}", few / 10, few % 10),
+        many => number(many / 10),
     }
 }
 

@@ -3,9 +3,11 @@
 use super::environment_file::{env_lines, word};
 use super::{Edit, FoundValue, put_line};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, DEFAULT};
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
-use needless_model::Visibility;
+use crate::sources::User;
+use crate::unit;
+use needless_model::{Confidence, Visibility};
 
 /// Variables of a user's service manager.
 pub static ENVIRONMENT_D: ConfigFormat = ConfigFormat {
@@ -29,8 +31,41 @@ pub static ENVIRONMENT_D: ConfigFormat = ConfigFormat {
             }
         }
     },
+    // A drop-in of a unit is stronger and reaches no other unit; but a transient unit keeps none.
+    locate: |query| match query.channel {
+        Channel::UserUnit { name, uid } => {
+            of_transient_unit(query, name, *uid).into_iter().collect()
+        }
+        _ => Vec::new(),
+    },
     ..DEFAULT
 };
+
+fn of_transient_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLocation> {
+    let user = User::of(query.root, uid)?;
+    let unit = unit::read(query.root, name, query.variable, Some(&user));
+    if !unit.is_transient() {
+        return None;
+    }
+    let of_its_own =
+        unit.settings.iter().any(|setting| unit.fragment.as_ref() == Some(&setting.file));
+    let (confidence, why) = if of_its_own {
+        let why = format!("the command that made {name} sets it: change it there");
+        (Confidence::Low, why)
+    } else {
+        let why = format!(
+            "{name} was made by a command and has no file of its own: it has the variables of the user's systemd"
+        );
+        (Confidence::High, why)
+    };
+    let file = format!("{}/.config/environment.d/zz-needless.conf", user.home);
+    let location = ConfigLocation::new(&ENVIRONMENT_D, file, why, confidence);
+    Some(
+        location
+            .restart(&["systemctl", "--user", "daemon-reload"])
+            .caveat("It reaches every unit of the user that is started from now on."),
+    )
+}
 
 /// Where `text` sets `variable`. A value with `$` depends on other variables.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {

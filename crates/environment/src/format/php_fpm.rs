@@ -5,7 +5,7 @@ use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
-use needless_host::Root;
+use needless_host::{Root, start_time};
 use needless_model::Confidence;
 
 /// A pool of php-fpm.
@@ -13,7 +13,8 @@ pub static PHP_FPM: ConfigFormat = ConfigFormat {
     name: "php-fpm pool",
     files: "/etc/php/VERSION/fpm/pool.d/NAME.conf",
     reaches: "the workers of the pool: with clear_env they have nothing else",
-    effect: "a reload of php-fpm",
+    effect: "a reload of php-fpm, which starts its workers anew",
+    worker: Some(newest_worker),
     find,
     put,
     is_file: |path, _| path.below("/pool.d/") && path.ends(".conf"),
@@ -119,6 +120,18 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     Ok(splice(text, at, at, &[note, line]))
 }
 
+/// The worker of the pool `part` that was started last: it has the pool's environment after a reload, in which the
+/// master starts its program anew and with it all workers (php-fpm(8), SIGUSR2).
+fn newest_worker(processes: &[u32], part: Option<&str>) -> Option<u32> {
+    let title = format!("php-fpm: pool {}", part.unwrap_or("www"));
+    let of_pool = |pid: &&u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).trim_end_matches(['\0', ' ']) == title
+    };
+    let workers = processes.iter().filter(of_pool);
+    workers.copied().max_by_key(|pid| start_time(*pid))
+}
+
 fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
     for (version, _) in root.list("/etc/php").unwrap_or_default() {
         let dir = format!("/etc/php/{version}/fpm/pool.d");
@@ -134,7 +147,7 @@ fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
                     Confidence::High,
                 )
                 .part(pool)
-                .restart(&["systemctl", "reload", &unit]);
+                .restart(&["systemctl", "try-reload-or-restart", &unit]);
             }
         }
     }

@@ -6,8 +6,8 @@ use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use crate::sources::Sources;
-use needless_host::Root;
-use needless_model::{Confidence, Visibility};
+use needless_host::{Root, read_environment, start_time};
+use needless_model::{Confidence, Visibility, WatchList};
 
 /// A program of supervisord.
 pub static SUPERVISORD: ConfigFormat = ConfigFormat {
@@ -25,6 +25,7 @@ pub static SUPERVISORD: ConfigFormat = ConfigFormat {
         _ => Vec::new(),
     },
     reload: &["supervisorctl", "reread"],
+    worker: Some(newest_process),
     ..DEFAULT
 };
 
@@ -212,6 +213,26 @@ fn scan(sources: &mut Sources<'_>) {
             sources.file(&file, find, part, reaches);
         }
     }
+}
+
+/// The process of the program `part` that supervisord started last. `supervisorctl update` starts the programs anew whose
+/// section has changed.
+fn newest_process(_: &[u32], part: Option<&str>) -> Option<u32> {
+    let part = part?;
+    let is_its = |pid: u32| {
+        let marks =
+            read_environment(pid, &WatchList::default()).map(|(info, _)| (info.parent, info.marks));
+        marks.filter(|(_, marks)| {
+            ["SUPERVISOR_GROUP_NAME", "SUPERVISOR_PROCESS_NAME"]
+                .iter()
+                .any(|mark| marks.get(*mark).is_some_and(|name| name == part))
+        })
+    };
+    let all = std::fs::read_dir("/proc").ok()?.flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // What the program itself started has its variables.
+    let first = pids.filter(|pid| is_its(*pid).is_some_and(|(parent, _)| is_its(parent).is_none()));
+    first.max_by_key(|pid| start_time(*pid))
 }
 
 fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {

@@ -151,7 +151,11 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     let user = User::of(query.root, uid)?;
     let unit = unit::read(query.root, name, query.variable, Some(&user));
     let restart = ["systemctl", "--user", "restart", name];
-    let direct = query.process().is_some_and(|process| {
+    if unit.is_transient() {
+        return None;
+    }
+    // One that does not run will be started.
+    let direct = query.process().is_none_or(|process| {
         process.marks.get("SYSTEMD_EXEC_PID") == Some(&process.own_pid.to_string())
     });
     let (confidence, why) = if direct {

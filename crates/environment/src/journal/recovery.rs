@@ -34,7 +34,7 @@ impl Journal {
     /// Finishes a change that was begun; returns how.
     pub(super) fn finish(&self, id: u32) -> Result<&'static str, EnvironmentError> {
         let meta = self.store.meta(id)?;
-        if self.store.has(id, "undoing") {
+        if self.store.is_being_undone(id) {
             self.restore(id, &meta)?;
             self.mark(id, "undone")?;
             return Ok("was being undone: done");

@@ -1,7 +1,7 @@
 //! Reads the journal's files. An entry decides which files root writes, and with which bytes: one that another user
 //! could have put there is not trusted.
 
-use super::{ChangeState, Entries, JournalEntry, Meta, VERSION};
+use super::{ChangeState, Entries, JournalEntry, Meta, ON_TRIAL, TAKING_BACK, UNDOING, VERSION};
 use crate::disk::LARGEST_LOCALE;
 use crate::error::EnvironmentError;
 use crate::others_write::open_regular;
@@ -55,34 +55,43 @@ impl Store {
             ChangeState::Undone
         } else if has("rolled-back") {
             ChangeState::RolledBack
-        } else if has("undoing") {
+        } else if self.is_being_undone(id) {
             ChangeState::Undoing
         } else if has("applied") {
             ChangeState::Applied
         } else {
             ChangeState::Begun
         };
+        let mut after = meta.after;
+        if has(TAKING_BACK) {
+            after.extend(meta.expected.iter().map(|expected| expected.restart.clone()));
+        }
         let announced = match state {
             ChangeState::Applied => has("announced"),
             ChangeState::Undone | ChangeState::RolledBack => has("announced-undone"),
             ChangeState::Begun | ChangeState::Undoing => true,
-        } || meta.after.is_empty();
+        } || after.is_empty();
         let paths = meta.files.into_iter().map(|file| file.path).collect();
         // A value may be long.
         let what = shorten(&meta.what, 400, 200).into_owned();
         Ok(JournalEntry {
             id,
             what,
-            after: meta.after,
+            after,
             state,
             announced,
             paths,
             expected: meta.expected,
+            on_trial: state == ChangeState::Applied && has(ON_TRIAL),
         })
     }
 
     pub(super) fn has(&self, id: u32, marker: &str) -> bool {
         self.folder(id).join(marker).exists()
+    }
+
+    pub(super) fn is_being_undone(&self, id: u32) -> bool {
+        self.has(id, UNDOING) || self.has(id, TAKING_BACK)
     }
 
     pub(super) fn folder(&self, id: u32) -> PathBuf {

@@ -1,11 +1,12 @@
 //! The options of `origin`, `fix` and `undo`.
 
 use super::UserArgs;
-use super::values::{assignment, pid, rule_name, variable};
+use super::values::{assignment, duration, pid, rule_name, variable};
 use clap::Args;
 use needless_model::Change;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct OriginArgs {
@@ -41,16 +42,19 @@ pub(crate) struct OriginArgs {
 #[command(group = clap::ArgGroup::new("what").args(["report", "set", "unset"]).multiple(true))]
 pub(crate) struct FixArgs {
     /// A report in JSON, written with -o.
-    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "pid", "place", "locale", "check"])]
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "user_unit", "pid", "place", "locale", "check"])]
     pub(crate) report: Option<PathBuf>,
     /// A systemd unit; without REPORT, --set and --unset it is observed for 10 seconds first.
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
+    /// A unit of your own systemd (systemctl --user).
+    #[arg(long, value_name = "UNIT", requires = "what", conflicts_with = "unit")]
+    pub(crate) user_unit: Option<String>,
     /// A process id.
-    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "unit")]
+    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with_all = ["unit", "user_unit"])]
     pub(crate) pid: Option<u32>,
     /// Change this file, for every program that reads it: a Dockerfile, a manifest, a crontab …
-    #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "pid"])]
+    #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "user_unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
     /// Which part of FILE: a service, container, program or pool.
     #[arg(long, value_name = "PART", requires = "place")]
@@ -62,7 +66,7 @@ pub(crate) struct FixArgs {
     #[arg(long, value_name = "VAR", value_parser = variable, conflicts_with = "report", group = "change")]
     pub(crate) unset: Option<Change>,
     /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "pid", "place", "change"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change"])]
     pub(crate) locale: Option<String>,
     /// Build it as a directory, not in the archive of locales.
     #[arg(long, requires = "locale")]
@@ -79,11 +83,15 @@ pub(crate) struct FixArgs {
     /// Write without asking.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Restart the service afterwards, and look at its new process: a change that it did not get is taken back.
+    /// Restart the service afterwards, and look at its new process: a change that it did not get is taken back. Its
+    /// needless calls are counted before and after.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// How long its calls are counted, each time; needs CAP_BPF and CAP_PERFMON (sudo).
+    #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub(crate) length: Duration,
     /// Only look whether the process has this change by now. Exit status 1: it does not.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules"])]
     pub(crate) check: Option<u32>,
 }
 

@@ -1,5 +1,6 @@
 //! `fix`: shows each change as a diff, asks, writes it and makes it take effect.
 
+mod calls;
 mod in_force;
 mod requests;
 
@@ -8,9 +9,10 @@ use crate::cli::FixArgs;
 use crate::context::Context;
 use crate::{advice, exit, output};
 use anyhow::{Context as _, Result, bail};
-use in_force::Lacking;
+use calls::Counter;
 use needless_environment::{
     self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
+    restart_verb,
 };
 use needless_host::Root;
 use needless_model::Exit;
@@ -39,14 +41,15 @@ impl Refusals {
 /// Requests → a place for each → one change for each place → plan → diff → question → written → in effect.
 pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     if let Some(name) = &args.locale {
-        return fix_locale(name, args);
+        return fix_locale(name, args, context);
     }
+    let run = Run::new(args, context)?;
     if let Some(id) = args.check {
-        return in_force::check(id);
+        return in_force::check(id, &run.counter, &run.state);
     }
     let mut refused = Refusals::default();
     let requests = requests::requests(args, context, &mut |reason| refused.add(reason))?;
-    let (state, disk) = state_and_disk()?;
+    let disk = disk()?;
     let mut changes = Vec::new();
     for request in &requests {
         match environment::resolve(request, &disk) {
@@ -82,9 +85,7 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         }
         let (change, value) = (&change, change.value.as_deref());
         match environment::plan(&change.location, &change.variable, value, &disk) {
-            Ok(plan) => {
-                undone += u32::from(!carry_out(change, &plan, expected.as_ref(), args, &state)?)
-            }
+            Ok(plan) => undone += u32::from(!run.carry_out(change, &plan, expected.as_ref())?),
             Err(why) => {
                 undone += 1;
                 let words = environment::label(&change.variable, value);
@@ -100,12 +101,12 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
 }
 
 /// Builds the locale's files in a temporary directory → diff → question → moved to their places.
-fn fix_locale(name: &str, args: &FixArgs) -> Result<Exit> {
-    let (state, disk) = state_and_disk()?;
+fn fix_locale(name: &str, args: &FixArgs, context: &Context) -> Result<Exit> {
+    let (run, disk) = (Run::new(args, context)?, disk()?);
     let root = Root::own().context("cannot open /")?;
     let how = LocaleHow { directory: args.directory, messages: args.messages };
     let plan = environment::plan_locale(name, how, &disk, &root)?;
-    match show_and_apply(None, &plan, None, args, &state)? {
+    match run.show_and_apply(None, &plan, None)? {
         Done::Refused => bail!("1 change was not made"),
         Done::There => {
             writeln!(output::stdout_lines()?, "already so: {}", escape(&plan.what))?;
@@ -115,9 +116,8 @@ fn fix_locale(name: &str, args: &FixArgs) -> Result<Exit> {
     }
 }
 
-fn state_and_disk() -> Result<(PathBuf, Disk)> {
-    let state = environment::state_dir()?;
-    Ok((state, Disk::at(Path::new("/")).context("cannot open /")?))
+fn disk() -> Result<Disk> {
+    Disk::at(Path::new("/")).context("cannot open /")
 }
 
 /// What became of a plan.
@@ -132,87 +132,112 @@ enum Done {
     Applied(u32, Journal),
 }
 
-/// Shows the plan, and writes it if the user agrees. Returns whether the change is in effect.
-fn carry_out(
-    change: &ChangeRequest,
-    plan: &Plan,
-    expected: Option<&Expected>,
-    args: &FixArgs,
-    state: &Path,
-) -> Result<bool> {
-    let (id, journal) = match show_and_apply(Some(change), plan, expected, args, state)? {
-        Done::There => return in_force::already(expected, plan, args.restart),
-        Done::Shown => return Ok(true),
-        Done::Refused => return Ok(false),
-        Done::Applied(id, journal) => (id, journal),
-    };
-    let mut out = output::stdout_lines()?;
-    let entry = journal.entry(id)?;
-    undo::announce(&mut out, &journal, &entry)?;
-    if let Some(why) = overruled(change, plan) {
-        undo::announce(&mut out, &journal, &journal.undo(id)?)?;
-        bail!("{why}; taken back");
-    }
-    if let Some(expected) = expected {
-        return match args.restart {
-            false => in_force::pending(&mut out, expected, plan, id).map(|()| true),
-            true => match in_force::restarted(&mut out, expected, plan) {
-                Ok(()) => Ok(true),
-                Err(Lacking::Unseen(why)) => {
-                    bail!(
-                        "{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`"
-                    )
-                }
-                Err(Lacking::Missing(why)) => {
-                    undo::announce(&mut out, &journal, &journal.undo(id)?)?;
-                    environment::run(&plan.restart)?;
-                    bail!("{why}; taken back, and restarted once more")
-                }
-            },
-        };
-    }
-    if args.restart && !plan.restart.is_empty() {
-        environment::run(&plan.restart)?;
-        writeln!(out, "restarted: {}", escape(&plan.restart.join(" ")))?;
-    }
-    Ok(true)
+/// What all changes of this run have in common.
+struct Run<'a> {
+    args: &'a FixArgs,
+    counter: Counter<'a>,
+    /// Where the journal is.
+    state: PathBuf,
+    /// Whether what earlier runs left was reported already.
+    reported: bool,
 }
 
-fn show_and_apply(
-    change: Option<&ChangeRequest>,
-    plan: &Plan,
-    expected: Option<&Expected>,
-    args: &FixArgs,
-    state: &Path,
-) -> Result<Done> {
-    if plan.files.is_empty() {
-        return Ok(Done::There);
+impl Run<'_> {
+    /// Begins with what an earlier run left.
+    fn new<'a>(args: &'a FixArgs, context: &'a Context) -> Result<Run<'a>> {
+        let state = environment::state_dir()?;
+        // --diff only prints.
+        let reported = !args.diff && undo::finish_earlier(&mut output::stdout_lines()?, &state)?;
+        Ok(Run { args, counter: Counter { context, length: args.length }, state, reported })
     }
-    let mut out = output::stdout_lines()?;
-    if args.diff {
-        if !plan.is_text() {
-            bail!(
-                "--diff cannot print it: it is not text; without --diff it is shown and asked for"
-            );
+
+    /// Shows the plan, and writes it if the user agrees. Returns whether the change is in effect.
+    fn carry_out(
+        &self,
+        change: &ChangeRequest,
+        plan: &Plan,
+        expected: Option<&Expected>,
+    ) -> Result<bool> {
+        let restart = self.args.restart;
+        let (id, journal) = match self.show_and_apply(Some(change), plan, expected)? {
+            Done::There => {
+                return in_force::already(expected, plan, restart, &self.counter, &self.state);
+            }
+            Done::Shown => return Ok(true),
+            Done::Refused => return Ok(false),
+            Done::Applied(id, journal) => (id, journal),
+        };
+        let mut out = output::stdout_lines()?;
+        let entry = journal.entry(id)?;
+        undo::announce(&mut out, &journal, &entry)?;
+        if let Some(why) = overruled(change, plan) {
+            undo::announce(&mut out, &journal, &journal.undo(id)?)?;
+            bail!("{why}; taken back");
         }
-        let diff = plan.diff();
-        // A pipe may lead to patch(1), and gets every byte as it is.
-        let terminal = std::io::stdout().is_terminal();
-        let text = if terminal { safe_lines(&diff) } else { diff };
-        output::quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
-        return Ok(Done::Shown);
+        match &entry.expected {
+            Some(expected) if restart => in_force::restart_and_look(
+                &mut out,
+                expected,
+                plan,
+                Some(id),
+                &journal,
+                &self.counter,
+            )?,
+            Some(expected) => in_force::pending(&mut out, expected, plan, id)?,
+            None if restart && !plan.restart.is_empty() => {
+                environment::run(&plan.restart)?;
+                let words = plan.restart.join(" ");
+                writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?;
+            }
+            None => {}
+        }
+        Ok(true)
     }
-    show(&mut out, change, plan)?;
-    if !args.yes && !agreed(&mut out)? {
-        return Ok(Done::Refused);
+
+    fn show_and_apply(
+        &self,
+        change: Option<&ChangeRequest>,
+        plan: &Plan,
+        expected: Option<&Expected>,
+    ) -> Result<Done> {
+        if plan.files.is_empty() {
+            return Ok(Done::There);
+        }
+        let mut out = output::stdout_lines()?;
+        if self.args.diff {
+            if !plan.is_text() {
+                bail!(
+                    "--diff cannot print it: it is not text; without --diff it is shown and asked for"
+                );
+            }
+            let diff = plan.diff();
+            // A pipe may lead to patch(1), and gets every byte as it is.
+            let terminal = std::io::stdout().is_terminal();
+            let text = if terminal { safe_lines(&diff) } else { diff };
+            output::quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+            return Ok(Done::Shown);
+        }
+        show(&mut out, change, plan)?;
+        if !self.args.yes && !agreed(&mut out)? {
+            return Ok(Done::Refused);
+        }
+        let mut expected = expected.cloned();
+        if let Some(expected) = &mut expected {
+            self.counter.before(expected)?;
+        }
+        let journal = if self.reported {
+            Journal::open(&self.state, Path::new("/"))?.0
+        } else {
+            let (journal, recovered) = undo::open(&mut out, &self.state, None)?;
+            recovered.iter().for_each(output::warn);
+            journal
+        };
+        let after: Vec<Vec<String>> =
+            std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
+        let id = journal.apply_expecting(&plan.what, &plan.files, after, expected)?;
+        writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
+        Ok(Done::Applied(id, journal))
     }
-    let (journal, recovered) = undo::open(&mut out, state, None)?;
-    recovered.iter().for_each(output::warn);
-    let after: Vec<Vec<String>> =
-        std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
-    let id = journal.apply_expecting(&plan.what, &plan.files, after, expected.cloned())?;
-    writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
-    Ok(Done::Applied(id, journal))
 }
 
 fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Result<()> {

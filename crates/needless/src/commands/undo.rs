@@ -4,8 +4,8 @@ use crate::cli::UndoArgs;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeState, Entries, EnvironmentError, Journal, JournalEntry, Recovered,
-    take_effect,
+    self as environment, ChangeState, Entries, EnvironmentError, Expected, Journal, JournalEntry,
+    Recovered, Seen, take_effect,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -98,6 +98,45 @@ pub(super) fn open(
         }
     }
     Ok((journal, recovered))
+}
+
+/// Finishes what an earlier run that was killed did not, before this one looks at files and processes: its change, the
+/// commands after it, and the look at a process that it restarted. Returns whether there was something and was
+/// reported.
+pub(super) fn finish_earlier(out: &mut impl Write, state: &Path) -> Result<bool> {
+    let unfinished = |entry: &JournalEntry| {
+        let open = matches!(entry.state, ChangeState::Begun | ChangeState::Undoing);
+        open || entry.on_trial || !entry.announced
+    };
+    // A journal that cannot be used is an error for whoever writes.
+    if !Journal::list(state).is_ok_and(|all| all.readable.iter().any(unfinished)) {
+        return Ok(false);
+    }
+    let (journal, recovered) = match open(out, state, None) {
+        Ok(opened) => opened,
+        Err(why) => {
+            output::warn(why);
+            return Ok(false);
+        }
+    };
+    recovered.iter().for_each(output::warn);
+    for entry in journal.entries()?.readable.iter().filter(|entry| entry.on_trial) {
+        if let Err(why) = look_again(out, &journal, entry) {
+            output::warn(format_args!("change {}: {why}", entry.id));
+        }
+    }
+    Ok(true)
+}
+
+/// Looks at a process that was restarted with a change, by a run that was killed before it looked.
+fn look_again(out: &mut impl Write, journal: &Journal, entry: &JournalEntry) -> Result<()> {
+    // Where it is pending, the process was not restarted.
+    let Some(Seen::Missing(why)) = entry.expected.as_ref().map(Expected::look_late) else {
+        return Ok(journal.tried(entry.id)?);
+    };
+    let entry = journal.take_back(entry.id)?;
+    writeln!(out, "taken back: change {}, {}: {}", entry.id, escape(&entry.what), escape(&why))?;
+    announce(out, journal, &entry)
 }
 
 /// Runs what has the files of a change read again, once: it is not tried again where it fails.

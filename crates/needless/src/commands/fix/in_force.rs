@@ -1,16 +1,19 @@
 //! After a change: is it in force? Judged by the process of the unit.
 
+use super::calls::Counter;
+use super::undo;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeState, Entries, Expected, Journal, Plan, Seen,
+    self as environment, ChangeState, Entries, Expected, Journal, Plan, Seen, restart_verb,
 };
 use needless_model::Exit;
 use needless_report::escape;
 use std::io::Write;
+use std::path::Path;
 
 /// Why a change is not in force after a restart.
-pub(super) enum Lacking {
+enum Lacking {
     /// The process does not have it, or the unit did not start: it is to be taken back.
     Missing(anyhow::Error),
     /// It was not seen.
@@ -24,10 +27,10 @@ impl<E: Into<anyhow::Error>> From<E> for Lacking {
 }
 
 /// `fix --check`: looks for a change of the journal in the process.
-pub(super) fn check(id: u32) -> Result<Exit> {
-    let Entries { readable, unreadable } = Journal::list(&environment::state_dir()?)?;
+pub(super) fn check(id: u32, counter: &Counter<'_>, state: &Path) -> Result<Exit> {
+    let Entries { readable, unreadable } = Journal::list(state)?;
     if let Some((_, why)) = unreadable.iter().find(|(bad, _)| *bad == id) {
-        bail!("{}", super::undo::unreadable_change(id, why));
+        bail!("{}", undo::unreadable_change(id, why));
     }
     let entry = readable.into_iter().find(|entry| entry.id == id);
     let entry = entry.ok_or_else(|| anyhow!("there is no change {id}"))?;
@@ -47,7 +50,10 @@ pub(super) fn check(id: u32) -> Result<Exit> {
         Seen::Unknown(why) => bail!("change {id} was not seen: {why}"),
     };
     match yes {
-        true => writeln!(out, "in force: {} in {}", escape(&label), escape(&why))?,
+        true => {
+            writeln!(out, "in force: {} in {}", escape(&label), escape(&why))?;
+            counter.report(&mut out, &expected)?;
+        }
         false => writeln!(out, "not in force: {}: {}", escape(&label), escape(&why))?,
     }
     Ok(exit::answer(yes))
@@ -55,7 +61,13 @@ pub(super) fn check(id: u32) -> Result<Exit> {
 
 /// The file says it already: whether the process has it, too. Returns whether there is nothing left to do but a
 /// restart.
-pub(super) fn already(expected: Option<&Expected>, plan: &Plan, restart: bool) -> Result<bool> {
+pub(super) fn already(
+    expected: Option<&Expected>,
+    plan: &Plan,
+    restart: bool,
+    counter: &Counter<'_>,
+    state: &Path,
+) -> Result<bool> {
     let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
     let Some(expected) = expected else {
         writeln!(out, "already so: {what}")?;
@@ -65,10 +77,16 @@ pub(super) fn already(expected: Option<&Expected>, plan: &Plan, restart: bool) -
         Seen::InForce(who) => writeln!(out, "already so: {what}, in force in {}", escape(&who))?,
         Seen::Unknown(why) => writeln!(out, "already so: {what} ({})", escape(&why))?,
         _ if restart => {
-            return match restarted(&mut out, expected, plan) {
-                Ok(()) => Ok(true),
-                Err(Lacking::Missing(why) | Lacking::Unseen(why)) => Err(why),
-            };
+            let mut expected = expected.clone();
+            counter.before(&mut expected)?;
+            // An earlier run wrote it, or somebody else did.
+            let (journal, _) = undo::open(&mut out, state, None)?;
+            let ours = journal.entries()?.readable.into_iter().rfind(|entry| {
+                let same = entry.expected.as_ref().is_some_and(|one| one.is_same(&expected));
+                entry.state == ChangeState::Applied && same
+            });
+            let id = ours.map(|entry| entry.id);
+            restart_and_look(&mut out, &expected, plan, id, &journal, counter)?;
         }
         Seen::Pending(why) | Seen::Missing(why) => {
             let (why, words) = (escape(&why), plan.restart.join(" "));
@@ -104,16 +122,45 @@ pub(super) fn pending(
     Ok(())
 }
 
-/// Restarts the unit and looks at its new process.
-pub(super) fn restarted(
+/// Restarts the unit, looks at its new process and counts its calls. The change `id` of the journal is taken back if
+/// the process did not get it.
+///
+/// # Errors
+/// When it is not in force.
+pub(super) fn restart_and_look(
     out: &mut impl Write,
     expected: &Expected,
     plan: &Plan,
-) -> Result<(), Lacking> {
-    let label = expected.label();
+    id: Option<u32>,
+    journal: &Journal,
+    counter: &Counter<'_>,
+) -> Result<()> {
+    // If this run is killed from here on, the next one looks.
+    id.map_or(Ok(()), |id| journal.on_trial(id))?;
+    let looked = restarted(out, expected, plan);
+    match (looked, id) {
+        (Ok(()), id) => {
+            id.map_or(Ok(()), |id| journal.tried(id))?;
+            counter.report(out, expected)
+        }
+        (Err(Lacking::Unseen(why)), Some(id)) => {
+            journal.tried(id)?;
+            bail!("{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`")
+        }
+        (Err(Lacking::Missing(why)), Some(id)) => {
+            undo::announce(out, journal, &journal.take_back(id)?)?;
+            bail!("{why}; taken back, and {} once more", restart_verb(&plan.restart))
+        }
+        (Err(Lacking::Missing(why) | Lacking::Unseen(why)), None) => Err(why),
+    }
+}
+
+/// Restarts the unit and looks at its new process.
+fn restarted(out: &mut impl Write, expected: &Expected, plan: &Plan) -> Result<(), Lacking> {
+    let (label, verb) = (expected.label(), restart_verb(&plan.restart));
     environment::run(&plan.restart)
         .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
-    writeln!(out, "restarted: {}", escape(&plan.restart.join(" ")))?;
+    writeln!(out, "{verb}: {}", escape(&plan.restart.join(" ")))?;
     match expected.look_after_restart() {
         Seen::InForce(who) => {
             writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;

@@ -32,7 +32,7 @@ pub(super) fn requests(
         };
         check_variable(variable)?;
         let Some(subject) = named else {
-            bail!("--set and --unset need --unit, --pid or --in");
+            bail!("--set and --unset need --unit, --user-unit, --pid or --in");
         };
         return Ok(vec![Request {
             rule: None,
@@ -105,6 +105,10 @@ fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
             Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
             None => stopped(now, unit),
         },
+        Subject::UserUnit(unit) => match environment::main_process_of(unit, true) {
+            Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
+            None => now.stopped(variable, None).map_err(|why| anyhow!(why)),
+        },
         Subject::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
         Subject::Gone(why) => bail!("{why}"),
     }
@@ -144,6 +148,9 @@ fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
 
 /// The subject that the command line names.
 fn named(args: &FixArgs) -> Result<Option<Subject>> {
+    if let Some(unit) = &args.user_unit {
+        return Ok(Some(Subject::UserUnit(environment::unit_name(unit))));
+    }
     Ok(match (&args.place, &args.unit, args.pid) {
         (Some(file), ..) => {
             let file = std::path::absolute(file).context("no working directory")?;
@@ -176,10 +183,23 @@ fn subjects(
     let running: Vec<Subject> = running.map(|being| Subject::Process(being.pid)).collect();
     match &advice.service {
         _ if !running.is_empty() => running,
-        Some(service) if service.ends_with(".service") => vec![Subject::Unit(service.clone())],
+        Some(service) if service.ends_with(".service") => vec![unit_of(service)],
         _ => vec![Subject::Gone(
             "the process of the report has ended: name what runs it (--unit, --pid)".into(),
         )],
+    }
+}
+
+/// The unit of a service: `web.service`, or `user@1000 web.service`.
+fn unit_of(service: &str) -> Subject {
+    match service.strip_prefix("user@").and_then(|rest| rest.split_once(' ')) {
+        Some((uid, unit)) if *uid == *rustix::process::geteuid().as_raw().to_string() => {
+            Subject::UserUnit(unit.to_owned())
+        }
+        Some((uid, unit)) => Subject::Gone(format!(
+            "{unit} is a unit of user {uid}'s own systemd: run this as that user"
+        )),
+        None => Subject::Unit(service.to_owned()),
     }
 }
 

@@ -1,0 +1,181 @@
+//! The needless calls of a unit's processes, counted before a change and after it.
+
+use crate::context::Context;
+use crate::output;
+use anyhow::{Result, bail};
+use needless_environment::{Calls, Expected};
+use needless_model::Fact;
+use needless_observe::{ObserveOptions, Who};
+use needless_report::{number, per_second};
+use needless_rules::{CheckOptions, NotChecked, RULES};
+use std::io::Write;
+use std::time::Duration;
+
+/// A longer window is announced.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Counts calls in windows of one length.
+pub(super) struct Counter<'a> {
+    pub(super) context: &'a Context,
+    pub(super) length: Duration,
+}
+
+impl Counter<'_> {
+    /// Counts before the change, and remembers it. Where that is not possible, `report` says why.
+    ///
+    /// # Errors
+    /// When the user interrupts it.
+    pub(super) fn before(&self, expected: &mut Expected) -> Result<()> {
+        expected.calls = self.count(expected).ok();
+        let short = |calls: &Calls| u128::from(calls.length_ns) < self.length.as_nanos() * 9 / 10;
+        if expected.calls.as_ref().is_some_and(short) && expected.runs() {
+            bail!("interrupted: nothing was changed");
+        }
+        Ok(())
+    }
+
+    /// Counts after the change, and says what it saved.
+    pub(super) fn report(&self, out: &mut impl Write, expected: &Expected) -> Result<()> {
+        let line = match (&expected.calls, self.count(expected)) {
+            (Some(before), Ok(after)) => compared(before, &after),
+            (None, Ok(after)) => format!(
+                "{} calls per second now ({}); before the change they were not counted",
+                rate(&after),
+                length(&after)
+            ),
+            (Some(before), Err(why)) => {
+                format!("{} calls per second before; not counted now: {why}", rate(before))
+            }
+            (None, Err(why)) => format!("calls not counted: {why}"),
+        };
+        Ok(writeln!(out, "{line}")?)
+    }
+
+    /// The calls of the unit's processes that the rules of the change find needless: the rule of the finding, or all
+    /// rules that name the variable.
+    fn count(&self, expected: &Expected) -> Result<Calls, String> {
+        let settings = &self.context.settings;
+        let only = match &expected.rules[..] {
+            [] => self.rules_about(&expected.variable),
+            rules => rules.to_vec(),
+        };
+        if only.is_empty() {
+            return Err(format!("no rule is about {}", expected.variable));
+        }
+        let options =
+            ObserveOptions { watch: settings.watched.clone(), ..ObserveOptions::default() };
+        let who = match expected.only() {
+            Some(pid) => Who::Processes(vec![pid]),
+            None => Who::Unit(expected.unit.clone()),
+        };
+        if self.length > SOON {
+            let seconds = self.length.as_secs_f64();
+            output::warn(format_args!("counting the calls of {} for {seconds} s", expected.unit));
+        }
+        let profile = needless_observe::window(&who, self.length, &options, &mut |_| ())
+            .map_err(|failure| failure.message)?;
+        let length_ns = profile.window.length_ns.filter(|ns| *ns > 0).ok_or("it ended at once")?;
+        let options = CheckOptions {
+            min_saving_percent: 0.0,
+            only,
+            pedantic: true,
+            declared: settings.rules.clone(),
+            ..CheckOptions::default()
+        };
+        let verdict = needless_rules::check(&profile, &options);
+        let found = verdict.findings.iter().chain(&verdict.below);
+        let needless = found.map(|finding| finding.needless).sum();
+        match verdict.not_checked.first() {
+            Some(NotChecked { rule, missing }) if needless == 0 => {
+                let missing: Vec<&str> = missing.iter().copied().map(Fact::words).collect();
+                Err(format!("{rule} lacks {}", missing.join(", ")))
+            }
+            _ => {
+                let others = profile.totals.calls.saturating_sub(needless);
+                Ok(Calls { needless, others, length_ns })
+            }
+        }
+    }
+
+    /// The rules that read this variable, or advise to change it.
+    fn rules_about(&self, variable: &str) -> Vec<String> {
+        let known = RULES.iter().filter(|rule| rule.variables.contains(&variable));
+        let declared = self.context.settings.rules.iter().filter(|rule| {
+            rule.env.iter().any(|(name, _)| name == variable)
+                || rule.remedy.change.variable() == Some(variable)
+        });
+        known
+            .map(|rule| rule.name.to_owned())
+            .chain(declared.map(|rule| rule.name.to_string()))
+            .collect()
+    }
+}
+
+/// What a change saved, in one line.
+fn compared(before: &Calls, after: &Calls) -> String {
+    let (was, is) = (length(before), length(after));
+    let lengths =
+        if was == is { format!("{was} each") } else { format!("{was} before, {is} after") };
+    let figures =
+        format!("{} calls per second before, {} after ({lengths})", rate(before), rate(after));
+    // Both as calls in the product of both lengths.
+    let scaled = |n: u64, other: &Calls| u128::from(n) * u128::from(other.length_ns);
+    let (had, has) = (scaled(before.needless, after), scaled(after.needless, before));
+    let (others, others_now) = (scaled(before.others, after), scaled(after.others, before));
+    if had == 0 && has == 0 {
+        format!("{figures}: nothing to save was seen in that time; --for counts longer")
+    } else if has * 2 >= had {
+        // A second says no more about a program whose work changes.
+        format!("{figures}: the process has the change, and it saved little or nothing")
+    } else if before.others >= 10 && others_now * 10 < others {
+        format!(
+            "{figures}; its other calls became as rare ({} before, {} after), so it may be idle: --for counts longer",
+            number(before.others),
+            number(after.others)
+        )
+    } else {
+        figures
+    }
+}
+
+fn rate(calls: &Calls) -> String {
+    per_second(calls.needless, calls.length_ns)
+}
+
+/// `1 s`, `0.5 s`, `2.3 s`.
+fn length(calls: &Calls) -> String {
+    let tenths = (calls.length_ns + 50_000_000) / 100_000_000;
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} s"),
+        (whole, tenths) => format!("{whole}.{tenths} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(needless: u64, others: u64, tenths: u64) -> Calls {
+        Calls { needless, others, length_ns: tenths * 100_000_000 + 3_000_000 }
+    }
+
+    #[test]
+    fn what_was_saved_and_what_was_not() {
+        let line = |before, after| compared(&before, &after);
+        let saved = line(calls(401, 5, 10), calls(0, 5, 10));
+        assert_eq!(saved, "399 calls per second before, 0 after (1 s each)");
+        let longer = line(calls(401, 5, 10), calls(3, 5, 30));
+        assert!(longer.ends_with("before, 0.9 after (1 s before, 3 s after)"), "{longer}");
+        let nothing = line(calls(400, 5, 10), calls(399, 5, 10));
+        assert!(
+            nothing.ends_with(
+                "(1 s each): the process has the change, and it saved little or nothing"
+            )
+        );
+        // Twice as long, and twice as many.
+        assert!(line(calls(400, 5, 10), calls(800, 5, 20)).contains("saved little or nothing"));
+        assert!(line(calls(0, 5, 10), calls(0, 5, 10)).contains("nothing to save was seen"));
+        let idle = line(calls(400, 900, 10), calls(0, 2, 10));
+        assert!(idle.contains("(900 before, 2 after), so it may be idle"), "{idle}");
+    }
+}

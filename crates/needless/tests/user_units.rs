@@ -1,0 +1,156 @@
+//! Units of a user's own systemd, changed by that user, without root.
+
+#[path = "common/cell.rs"]
+mod cell;
+mod common;
+#[path = "common/machine.rs"]
+mod machine;
+use cell::*;
+use common::*;
+use machine::Machine;
+use std::process::Output;
+
+const HOME: &str = "/home/bob";
+const UNITS: &str = "/home/bob/.config/systemd/user";
+
+/// A machine on which the systemd of the user bob runs.
+fn machine_of_bob() -> Option<Machine> {
+    let machine = machine()?;
+    machine
+        .ok("useradd --create-home --uid 4242 --shell /bin/bash bob && loginctl enable-linger bob");
+    let up = machine::wait(|| {
+        let state = bob(&machine, "systemctl --user is-system-running");
+        matches!(stdout(&state).trim(), "running" | "degraded").then_some(())
+    });
+    let why = "the systemd of a user does not start in namespaces here";
+    needed(up.ok_or(why.to_owned()))?;
+    Some(machine)
+}
+
+/// Runs a script as bob.
+fn bob(machine: &Machine, script: &str) -> Output {
+    let env =
+        "HOME=/home/bob USER=bob XDG_RUNTIME_DIR=/run/user/4242 PATH=/usr/local/bin:/usr/bin:/bin";
+    machine.run(&format!("cd {HOME}; exec {BOB} env -i {env} sh -c \"{script}\""))
+}
+
+const BOB: &str = "setpriv --reuid=4242 --regid=4242 --clear-groups";
+
+fn bob_ok(machine: &Machine, script: &str) -> String {
+    let done = bob(machine, script);
+    assert!(done.status.success(), "{script}: {}{}", stdout(&done), stderr(&done));
+    stdout(&done)
+}
+
+/// All files of bob's configuration.
+fn files(machine: &Machine) -> String {
+    machine.ok(&format!("cd {HOME} && find .config -printf '%p %m %u ' -type f -exec sha256sum {{}} \\; -o -printf '\\n' | sort"))
+}
+
+fn unit(machine: &Machine, exec: &str) -> String {
+    let text = format!("[Service]\nExecStart={exec}\n");
+    machine.write(&format!("{UNITS}/probe.service"), "644", &text);
+    machine.ok(&format!("chown -R bob:bob {HOME}/.config"));
+    bob_ok(machine, "systemctl --user daemon-reload && systemctl --user restart probe");
+    machine.pid_of(&format!("{WORDS} mine"), "0")
+}
+
+#[test]
+fn a_user_changes_a_unit_of_their_own() {
+    let Some(machine) = machine_of_bob() else { return };
+    let pid = unit(&machine, "/usr/local/bin/probe mine");
+    assert!(machine.stats(&pid) > 50);
+    let (before, etc) = (files(&machine), machine.etc());
+    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
+    let said = bob_ok(&machine, &fix);
+    let drop_in = format!("{UNITS}/probe.service.d/zz-needless.conf");
+    for part in [
+        &*drop_in,
+        "restarted: systemctl --user restart probe.service\n",
+        &format!("in force: TZ={ZONE} in perl["),
+        "calls not counted: to observe what runs already needs CAP_BPF",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(machine.ok(&format!("stat -c %U {drop_in}")), "bob\n");
+    machine.ok(&format!("test -d {HOME}/.local/state/needless/journal/1"));
+    let fresh = machine.pid_of(&format!("{WORDS} mine"), &pid);
+    assert_eq!(machine.stats(&fresh), 0);
+    assert!(bob_ok(&machine, "needless fix --check 1").starts_with("in force: "));
+    assert!(bob_ok(&machine, "needless undo").contains("taken back: change 1"));
+    assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
+    assert_eq!(files(&machine), before);
+    // By its process, and by one who came without a session of their own.
+    bob_ok(&machine, "systemctl --user restart probe");
+    let pid = machine.pid_of(&format!("{WORDS} mine"), &fresh);
+    let bare = "env -u XDG_RUNTIME_DIR needless fix";
+    let said = bob_ok(&machine, &format!("{bare} --pid {pid} --set TZ={ZONE} --yes --restart"));
+    assert!(said.contains(&drop_in) && said.contains("in force: "), "{said}");
+    bob_ok(&machine, "needless undo");
+    // One that does not run.
+    bob_ok(&machine, "systemctl --user stop probe");
+    let said = bob_ok(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes"));
+    assert!(said.contains(&drop_in) && said.contains("probe.service does not run"), "{said}");
+    bob_ok(&machine, "needless undo");
+    assert_eq!(files(&machine), before);
+    let done = bob(&machine, "needless fix --user-unit nosuch --set A=1 --yes");
+    assert!(stderr(&done).contains("there is no unit nosuch.service"), "{}", stderr(&done));
+    assert_eq!(machine.etc(), etc, "nothing of the system has changed");
+}
+
+#[test]
+fn a_change_that_a_users_unit_does_not_get_is_taken_back() {
+    let Some(machine) = machine_of_bob() else { return };
+    let hides = "#!/usr/bin/perl\ndelete $ENV{TZ};\nexec '/usr/local/bin/probe', 'mine';\n";
+    machine.write("/usr/local/bin/hides", "755", hides);
+    unit(&machine, "/usr/local/bin/hides");
+    let before = files(&machine);
+    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
+    let done = bob(&machine, &fix);
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("does not have it: "), "{}", stderr(&done));
+    assert!(stderr(&done).contains("taken back, and restarted once more"), "{}", stderr(&done));
+    assert_eq!(files(&machine), before);
+    assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
+}
+
+/// A unit that a command made has no file: what its systemd gives to all units is the place.
+#[test]
+fn a_transient_unit_has_the_variables_of_the_users_systemd() {
+    let Some(machine) = machine_of_bob() else { return };
+    let start = "systemd-run --user --quiet --unit=job /usr/local/bin/probe job";
+    machine.ok(&format!("mkdir {HOME}/.config; chown bob {HOME}/.config"));
+    let before = files(&machine);
+    bob_ok(&machine, start);
+    let pid = machine.pid_of(&format!("{WORDS} job"), "0");
+    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart");
+    let said = bob_ok(&machine, &fix);
+    let file = format!("{HOME}/.config/environment.d/zz-needless.conf");
+    assert!(said.contains(&file), "{said}");
+    assert!(said.contains("It reaches every unit of the user"), "{said}");
+    bob_ok(&machine, &format!("systemctl --user stop job; {start}"));
+    let fresh = machine.pid_of(&format!("{WORDS} job"), &pid);
+    assert_eq!(machine.stats(&fresh), 0);
+    let story = bob_ok(&machine, &format!("needless origin TZ {fresh}"));
+    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{story}");
+    assert!(story.contains(&file), "{story}");
+    bob_ok(&machine, "needless undo");
+    assert_eq!(files(&machine), before);
+    bob_ok(
+        &machine,
+        &format!("systemctl --user daemon-reload; systemctl --user stop job; {start}"),
+    );
+    let last = machine.pid_of(&format!("{WORDS} job"), &fresh);
+    assert!(machine.stats(&last) > 50);
+    // The command that made it has the last word.
+    let own = "systemd-run --user --quiet --unit=own -E TZ=UTC /usr/local/bin/probe own";
+    bob_ok(&machine, own);
+    let pid = machine.pid_of(&format!("{WORDS} own"), "0");
+    let done = bob(&machine, &format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(
+        stderr(&done).contains("the command that made own.service sets it"),
+        "{}",
+        stderr(&done)
+    );
+}
