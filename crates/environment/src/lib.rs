@@ -28,6 +28,7 @@ mod running;
 mod scratch;
 mod shape;
 mod shown_diff;
+mod snippet;
 mod sources;
 mod sshd_config;
 mod surrounding_unit;
@@ -53,8 +54,9 @@ pub use others_write::{open_regular, others_write};
 pub use redact::redact;
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
-    take_effect,
+    resolve_for_image, take_effect,
 };
 pub use running::{main_process, run, state_dir, unit_name};
+pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};

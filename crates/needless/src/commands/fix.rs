@@ -2,6 +2,7 @@
 
 mod in_force;
 mod requests;
+mod snippets;
 
 use super::undo;
 use crate::cli::FixArgs;
@@ -46,10 +47,15 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     }
     let mut refused = Refusals::default();
     let requests = requests::requests(args, context, &mut |reason| refused.add(reason))?;
-    let (state, disk) = state_and_disk()?;
+    let (state, mut disk) = state_and_disk()?;
+    if args.format.is_some() {
+        disk = disk.that_only_reads()?;
+    }
+    let of_image = args.format.is_some_and(|format| format.of_image);
+    let resolve = if of_image { environment::resolve_for_image } else { environment::resolve };
     let mut changes = Vec::new();
     for request in &requests {
-        match environment::resolve(request, &disk) {
+        match resolve(request, &disk) {
             Ok(change) => changes.push(change),
             Err(why) => refused.add(format!("{request}: {why}")),
         }
@@ -72,6 +78,10 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             n => output::warn(format_args!("{why} ({n} processes)")),
         }
     }
+    if let Some(format) = args.format {
+        undone += snippets::print(format, &changes, &disk, args)?;
+        return made(undone);
+    }
     for mut change in changes {
         let expected = Expected::of(&change);
         if args.restart
@@ -92,6 +102,11 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             }
         }
     }
+    made(undone)
+}
+
+/// The exit status, where so many changes were not made.
+fn made(undone: u32) -> Result<Exit> {
     match undone {
         0 => Ok(exit::DONE),
         1 => bail!("1 change was not made"),
