@@ -24,6 +24,7 @@ pub(crate) mod shell;
 mod shell_builtins;
 mod shell_flow;
 mod shell_words;
+pub(crate) mod ssh_user;
 pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;

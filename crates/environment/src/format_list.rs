@@ -21,6 +21,8 @@ formats! {
     systemd_unit::ENVIRONMENT_FILE,
     systemd_unit::USER_UNIT,
     login_shell::PROFILE_D,
+    ssh_user::AUTHORIZED_KEYS,
+    ssh_user::SSH_ENVIRONMENT,
     pam_env::PAM_ENV,
     pam_env_conf::PAM_ENV_CONF,
     pam_env::DEFAULT_LOCALE,

@@ -164,7 +164,7 @@ fn carry_out(
     let mut out = output::stdout_lines()?;
     let entry = journal.entry(id)?;
     undo::announce(&mut out, &journal, &entry)?;
-    if let Some(why) = overruled(change, plan) {
+    if let Some(why) = overruled(change) {
         undo::announce(&mut out, &journal, &journal.undo(id)?)?;
         bail!("{why}; taken back");
     }
