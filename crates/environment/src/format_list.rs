@@ -35,6 +35,7 @@ formats! {
     sshd::SSHD,
     supervisord::SUPERVISORD,
     envdir::ENVDIR,
+    execline::EXECLINE,
     php_fpm::PHP_FPM,
     postgresql::POSTGRESQL,
     apache::APACHE,

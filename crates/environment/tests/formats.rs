@@ -34,6 +34,7 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
             "environment=\"A=1\",no-pty ssh-ed25519 AAAA joe\n# x\nssh-rsa BBBB ann\n",
             Some("joe"),
         ),
+        "execline script" => ("#!/usr/bin/execlineb -P\nexport A \"1\"\nprog x\n", None),
         "wrapper script" => ("#!/bin/sh\nexec /usr/bin/x \"$@\"\n", None),
         "envdir" => ("", None),
         _ => ("# a comment\nA=1\nexport B=2\nC='x y'\n", None),
