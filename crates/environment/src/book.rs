@@ -43,6 +43,13 @@ pub fn book_page() -> String {
          * sshd uses the first `SetEnv` line that it reads, and no other: that line is changed, or a drop-in \
          is made where there is none. It is stronger than PAM and than what clients send (`AcceptEnv`). Where sshd \
          uses PAM, `/etc/environment` is changed instead, which reaches su and cron as well.\n\
+         * Below a `Match` that fits a session, the first `SetEnv` takes the place of the one for every session, with all \
+         that it sets: `origin` asks sshd about the session, and `fix` changes that line (`--part \"Match User joe\"`). \
+         What a key, `~/.ssh/environment` or the client sets is changed there.\n\
+         * A transient unit (`systemd-run`) gets no drop-in, which would stay when the unit is gone.\n\
+         * A container of a manifest with several objects is named `KIND/OBJECT/NAME` if its name is not unique. What \
+         a service of a compose file takes from an anchor (`<<: *base`) is changed for that service alone, or not at \
+         all.\n\
          * If two findings need different values at one place, neither is written.\n\n\
          Locales:\n\n\
          * A locale that is not installed (`locale-not-installed`): `needless fix --locale el_GR.UTF-8` builds it. \

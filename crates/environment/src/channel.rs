@@ -1,6 +1,7 @@
 //! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
 //! the unit of its control group.
 
+use crate::sshd_config::SshSession;
 use crate::way::behind_options;
 use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
 
@@ -22,6 +23,7 @@ pub(crate) enum Channel {
     Ssh {
         /// The configuration named on sshd's command line (`-f`).
         config: Option<String>,
+        session: SshSession,
     },
     Sudo {
         login: bool,
@@ -223,7 +225,11 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
         match Launcher::of(info) {
             Some(Launcher::Cron) => return Channel::Cron,
             Some(Launcher::At) => return Channel::At,
-            Some(Launcher::Ssh) => return Channel::Ssh { config: config_of(above) },
+            Some(Launcher::Ssh) => {
+                let connection = me.marks.get("SSH_CONNECTION").cloned();
+                let session = SshSession { uid: me.uid, connection };
+                return Channel::Ssh { config: config_of(above), session };
+            }
             Some(Launcher::Sudo) => {
                 let command = behind_options(info.argv.get(1..).unwrap_or_default(), SUDO_OPTIONS);
                 let options = info.argv.len() - command.len();

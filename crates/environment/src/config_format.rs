@@ -75,11 +75,11 @@ pub(crate) enum CheckStyle {
 
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
 
-type AskReader = fn(&[String], &str, Option<&str>) -> Option<(bool, String)>;
+type AskReader = fn(&ConfigLocation, &str, Option<&str>) -> Option<(bool, String)>;
 
 /// How to ask the reader of a file which value it will use.
 pub(crate) struct Verify {
-    /// Whether it will use this value, and the reader's name. Arguments: the restart command, the variable, its value.
+    /// Whether it will use this value, and the reader's name. Arguments: the place, the variable, its value.
     /// `None` where it cannot be asked.
     pub(crate) uses: AskReader,
     /// The likely reason if it does not.

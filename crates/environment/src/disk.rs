@@ -86,6 +86,8 @@ pub struct Disk {
     user: u32,
     /// Another user who may own it.
     other: Option<u32>,
+    /// Whether nothing is to be written: then a file may be another's, or another tool's.
+    only_reads: bool,
 }
 
 impl Disk {
@@ -96,7 +98,16 @@ impl Disk {
     pub fn at(root: &Path) -> std::io::Result<Disk> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = fs::open(root, flags, Mode::empty())?;
-        Ok(Disk { root, user: rustix::process::geteuid().as_raw(), other: None })
+        let user = rustix::process::geteuid().as_raw();
+        Ok(Disk { root, user, other: None, only_reads: false })
+    }
+
+    /// The same, for a change that is not written here.
+    ///
+    /// # Errors
+    /// When no file descriptor is left.
+    pub fn that_only_reads(&self) -> Result<Disk, EnvironmentError> {
+        Ok(Disk { only_reads: true, ..self.of_owner(self.other)? })
     }
 
     /// The same, but a file and its directory may also belong to `owner`: a daemon's configuration that belongs to
@@ -106,7 +117,7 @@ impl Disk {
     /// When no file descriptor is left.
     pub fn of_owner(&self, owner: Option<u32>) -> Result<Disk, EnvironmentError> {
         let root = self.root.try_clone().map_err(|error| error.to_string())?;
-        Ok(Disk { root, user: self.user, other: owner })
+        Ok(Disk { root, other: owner, ..*self })
     }
 
     /// Reads the file `path` if a tool may change it; `None` where there is none yet.
@@ -116,7 +127,9 @@ impl Disk {
     /// name of the same file, the mark of a tool that manages it.
     pub fn read_for_change(&self, path: &str) -> Result<Option<ExistingFile>, EnvironmentError> {
         let refuse = |why: &str| Err(format!("{path}: {why}").into());
-        let (parent, name) = match self.checked_parent(path) {
+        let parent =
+            if self.only_reads { self.parent(path, None) } else { self.checked_parent(path) };
+        let (parent, name) = match parent {
             Ok(found) => found,
             // Missing directories would be made in the last one that exists.
             Err(PathRefused::Missing) => return Ok(None),
@@ -143,13 +156,14 @@ impl Disk {
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
             return refuse("not a regular file");
         }
-        if about.st_uid != self.user && Some(about.st_uid) != self.other {
+        let own = self.only_reads || about.st_uid == self.user;
+        if !own && Some(about.st_uid) != self.other {
             return refuse(&format!("it belongs to {}", owner_and_remedy(about.st_uid)));
         }
-        if about.st_mode & 0o022 != 0 {
+        if about.st_mode & 0o022 != 0 && !self.only_reads {
             return refuse("others may write it: fix that first (chmod go-w)");
         }
-        if about.st_nlink > 1 {
+        if about.st_nlink > 1 && !self.only_reads {
             return refuse("it has a second name (hard link), which would keep the old text");
         }
         let mut bytes = Vec::new();
@@ -159,9 +173,10 @@ impl Disk {
             let most = largest(path) >> 20;
             return refuse(&format!("too large to change: more than {most} MiB"));
         }
-        if let Some(tool) = managed_by(&bytes) {
+        if let Some(tool) = managed_by(&bytes).filter(|_| !self.only_reads) {
+            let how = if tool == "Ansible" { " (--format ansible prints it)" } else { "" };
             return refuse(&format!(
-                "managed by {tool}, which would undo a change: make the change there"
+                "managed by {tool}, which would undo a change: make the change there{how}"
             ));
         }
         let about = FileAttributes {
@@ -333,7 +348,8 @@ impl Disk {
 }
 
 /// The tool that manages a file, by a mark in its first lines.
-fn managed_by(bytes: &[u8]) -> Option<&'static str> {
+/// The tool that manages a file, by a mark in its first lines.
+pub(crate) fn managed_by(bytes: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
     let head = text.lines().take(HEAD).collect::<Vec<_>>().join("\n").to_ascii_lowercase();
     MANAGED.iter().find(|(mark, _)| head.contains(mark)).map(|(_, tool)| *tool)

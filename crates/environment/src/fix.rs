@@ -98,9 +98,9 @@ pub fn plan(
 
 /// Why a change that was made and reloaded has no effect, as the reader of the file itself says; `None` where it has
 /// one, or where the reader cannot be asked.
-pub fn overruled(change: &ChangeRequest, plan: &Plan) -> Option<String> {
+pub fn overruled(change: &ChangeRequest) -> Option<String> {
     let verify = change.location.format.verify.as_ref()?;
-    let (uses, who) = (verify.uses)(&plan.restart, &change.variable, change.value.as_deref())?;
+    let (uses, who) = (verify.uses)(&change.location, &change.variable, change.value.as_deref())?;
     let rival = verify.rival;
     (!uses).then(|| format!("{who} still uses another {}: {rival}", change.variable))
 }

@@ -12,6 +12,7 @@ pub(crate) mod dockerfile;
 pub(crate) mod envdir;
 pub(crate) mod environment_d;
 pub(crate) mod environment_file;
+pub(crate) mod execline;
 pub(crate) mod init_script;
 pub(crate) mod kubernetes;
 pub(crate) mod locale_conf;
@@ -24,13 +25,14 @@ pub(crate) mod shell;
 mod shell_builtins;
 mod shell_flow;
 mod shell_words;
+pub(crate) mod ssh_user;
 pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;
 pub(crate) mod systemd_unit;
 pub(crate) mod wrapper;
-mod yaml;
+pub(crate) mod yaml;
 
 use crate::error::EnvironmentError;
 use needless_model::{Visibility, quote};
@@ -197,8 +199,13 @@ pub(crate) fn check_value(value: &str) -> Result<(), EnvironmentError> {
 
 /// Refuses what no format can hold: the first step of every change.
 pub(crate) fn check(edit: &Edit<'_>) -> Result<(), EnvironmentError> {
-    check_name(edit.variable)?;
-    edit.value.map_or(Ok(()), check_value)
+    check_edit(edit.variable, edit.value)
+}
+
+/// The same of a variable and its value.
+pub(crate) fn check_edit(variable: &str, value: Option<&str>) -> Result<(), EnvironmentError> {
+    check_name(variable)?;
+    value.map_or(Ok(()), check_value)
 }
 
 /// For formats with one variable per line, of which the last counts: `found` are its lines, `line` is the new one.

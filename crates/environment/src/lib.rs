@@ -29,6 +29,7 @@ mod running;
 mod scratch;
 mod shape;
 mod shown_diff;
+mod snippet;
 mod sources;
 mod sshd_config;
 mod surrounding_unit;
@@ -54,9 +55,10 @@ pub use others_write::{open_regular, others_write};
 pub use redact::redact;
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
-    take_effect,
+    resolve_for_image, take_effect,
 };
 pub use restart::restart_verb;
 pub use running::{main_process, main_process_of, run, state_dir, unit_name};
+pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};

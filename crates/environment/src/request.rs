@@ -124,18 +124,60 @@ fn stopped(unit: &str, variable: &str, user: bool) -> Result<VariableTrace, Envi
 /// says to leave the rule's finding alone.
 pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
     let (location, named) = locate(request, disk)?;
-    let change = ChangeRequest {
+    let change = asked_for(request, location, named);
+    match comment_against(request, &change, disk) {
+        Some(comment) => Err(format!("not done: {comment}").into()),
+        None => Ok(change),
+    }
+}
+
+/// The change of an image: what it is for is checked, and no place of this machine is looked for.
+///
+/// # Errors
+/// As of [`resolve`].
+pub fn resolve_for_image(
+    request: &Request,
+    disk: &Disk,
+) -> Result<ChangeRequest, EnvironmentError> {
+    let Request { variable, value, .. } = request;
+    let nowhere = || {
+        let why = "the image of the container";
+        ConfigLocation::new(&crate::DOCKERFILE, None, why, Confidence::High)
+    };
+    let (location, named) = match &request.subject {
+        Subject::Process(pid) => {
+            let chain = ancestry(*pid, variable)?;
+            let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+            let root = root_of(me).map_err(|error| unreadable(me, &error))?;
+            let exes: Vec<String> = me.exe.iter().cloned().collect();
+            check_target(variable, value.as_deref(), &exes, &root)?;
+            (nowhere(), Some(format!("{}[{pid}]", me.name())))
+        }
+        Subject::Unit(unit) => {
+            check_target(variable, value.as_deref(), &exes_of_unit(unit), &own_root()?)?;
+            (nowhere(), Some(unit.clone()))
+        }
+        Subject::UserUnit(_) | Subject::File(..) | Subject::Gone(_) => locate(request, disk)?,
+    };
+    Ok(asked_for(request, location, named))
+}
+
+fn asked_for(request: &Request, location: ConfigLocation, named: Option<String>) -> ChangeRequest {
+    ChangeRequest {
         location,
         variable: request.variable.clone(),
         value: request.value.clone(),
         rules: request.rule.iter().cloned().collect(),
         caveats: request.caveat.iter().cloned().collect(),
         targets: named.into_iter().collect(),
-    };
-    match comment_against(request, &change, disk) {
-        Some(comment) => Err(format!("not done: {comment}").into()),
-        None => Ok(change),
     }
+}
+
+/// The programs of the unit's processes.
+fn exes_of_unit(unit: &str) -> Vec<String> {
+    let exe = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let exes = processes_of_unit(unit).into_iter().filter_map(exe);
+    exes.map(|exe| exe.to_string_lossy().into_owned()).collect()
 }
 
 /// What a comment in the place says, if it says to leave the rule's finding alone.
@@ -173,7 +215,7 @@ fn locate(
             if !me.shares_root && !sees_our_files(me, &origin) {
                 return Err(
                     "it runs in a container or another root: change the file that starts it \
-                            (--in FILE)"
+                            (--in FILE), or print the line for its image (--format dockerfile)"
                         .into(),
                 );
             }
@@ -186,10 +228,7 @@ fn locate(
                 Some(pid) => origin_of_process(pid, variable)?.1,
                 None => origin_of_stopped_unit(unit, variable)?,
             };
-            let exe = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-            let exes = processes_of_unit(unit).into_iter().filter_map(exe);
-            let exes: Vec<String> = exes.map(|exe| exe.to_string_lossy().into_owned()).collect();
-            check_target(variable, value, &exes, &own_root()?)?;
+            check_target(variable, value, &exes_of_unit(unit), &own_root()?)?;
             Ok((best(origin)?, Some(unit.clone())))
         }
         Subject::UserUnit(unit) => match main_process_of(unit, true) {

@@ -114,14 +114,20 @@ pub(crate) fn unit_will_use(
     Some(if unset { value.is_none() } else { last == value })
 }
 
-/// Whether sshd will set this value for its sessions, as `sshd -T` prints it; `None` where it cannot be asked (no
-/// host keys, no permission to read them).
-pub(crate) fn sshd_will_use(variable: &str, value: Option<&str>) -> Option<bool> {
-    let output = run(&["sshd", "-T"].map(str::to_owned)).ok()?;
+/// What sshd sets (SetEnv) for a session, as `sshd -T` prints it, with the configuration `config` or its own; `None`
+/// where it cannot be asked (no host keys, no permission to read them). `session`: as for its option -C; without it,
+/// what it sets where no `Match` fits.
+pub(crate) fn sshd_sets(
+    config: Option<&str>,
+    session: Option<&str>,
+) -> Option<Vec<(String, String)>> {
+    let mut words = vec!["sshd", "-T"];
+    words.extend(config.iter().flat_map(|file| ["-f", file]));
+    words.extend(session.iter().flat_map(|session| ["-C", session]));
+    let output = run(&words.into_iter().map(str::to_owned).collect::<Vec<_>>()).ok()?;
     let lines = output.lines().filter_map(|line| line.strip_prefix("setenv "));
-    let mut pairs = lines.filter_map(|pair| pair.split_once('='));
-    let is = pairs.find(|(name, _)| *name == variable).map(|(_, is)| is);
-    Some(is == value)
+    let pairs = lines.filter_map(|pair| pair.split_once('='));
+    Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
 /// Where the journal is: the system's for root, else the user's own (XDG Base Directory).

@@ -68,6 +68,11 @@ pub(crate) fn shown_diff(
     out
 }
 
+/// Whether all of a line may be shown.
+pub(crate) fn is_shown(line: &str, showable: &Showable<'_>) -> bool {
+    shown_line(line, showable).trim_end() == line.trim_end()
+}
+
 /// A line without anything but the changed variable, its known values, and words of the formats.
 fn shown_line(line: &str, showable: &Showable<'_>) -> String {
     let text = line.trim();

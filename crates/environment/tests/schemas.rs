@@ -204,11 +204,18 @@ def containers(at):
             yield from containers(below)
 def read(text):
     errors, found = [], {}
+    # The schemas have no List of anything: it is what kubectl makes of it.
+    documents = []
     for document in yaml.safe_load_all(text):
+        documents += document["items"] if document["kind"] == "List" else [document]
+    for document in documents:
         for check in checks:
             errors += [str(list(e.path)) + e.message for e in check(document).iter_errors(document)]
         for container in containers(document):
-            found[container["name"]] = {v["name"]: v.get("value") for v in container.get("env", [])}
+            name = container["name"]
+            if name in found:
+                name = "/".join([document["kind"], document["metadata"]["name"], name])
+            found[name] = {v["name"]: v.get("value") for v in container.get("env", [])}
     return {"errors": errors, "containers": found}
 print(json.dumps([read(text) for text in json.load(sys.stdin)]))
 "#;
@@ -265,13 +272,50 @@ fn manifest(kind: &str) -> String {
             head("batch/v1"),
             indented(POD, 10)
         ),
+        "Job" => format!(
+            "{}spec:\n  template:\n    spec:\n      restartPolicy: Never\n{}",
+            head("batch/v1"),
+            indented(POD, 6)
+        ),
         _ => format!("{}spec:\n{select}{}", head("apps/v1"), template(4)),
+    }
+}
+
+/// Several objects in one text: each has containers of the same names, and only the last is changed.
+#[test]
+fn several_objects_in_one_manifest() {
+    let (pod, job, daemons) = (manifest("Pod"), manifest("Job"), manifest("DaemonSet"));
+    let item = |text: &str| {
+        let rest = indented(text, 2);
+        format!("- {}", rest.trim_start())
+    };
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n{}{}{}",
+        item(&pod),
+        item(&daemons),
+        item(&job)
+    );
+    for text in [format!("# first\n---\n{pod}---\n{daemons}---\n{job}"), list] {
+        let all = changed(&KUBERNETES, &text, &["Job/n/web", "Job/n/bare"]);
+        let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
+        texts.push(&text);
+        let Some(read) = python(KUBERNETES_READER, &json!(texts)) else { return };
+        let before = read.as_array().unwrap().last().unwrap();
+        assert_eq!(before["errors"], json!([]), "{text}");
+        for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
+            let mut expected = before.clone();
+            expected["containers"][part]["TZ"] = json!(value.replace("$(", "$$("));
+            assert_eq!(*read, expected, "{part} {value}:\n{text}");
+        }
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("web") };
+        let said = KUBERNETES.change(&text, &edit).unwrap_err().to_string();
+        assert!(said.contains("Pod/n/web, ") && said.contains("Job/n/bare"), "{said}");
     }
 }
 
 #[test]
 fn manifests_are_what_kubernetes_describes() {
-    for kind in ["Pod", "Deployment", "StatefulSet", "DaemonSet", "CronJob"] {
+    for kind in ["Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"] {
         let text = manifest(kind);
         let all = changed(&KUBERNETES, &text, &["web", "bare", "init", "last"]);
         let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();

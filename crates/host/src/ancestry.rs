@@ -16,12 +16,13 @@ const MOST: usize = 256;
 const TICKS: f64 = 100.0;
 
 /// Variables that show which launcher started a process. They hold names and numbers, never secrets.
-const MARKS: [&str; 7] = [
+const MARKS: [&str; 8] = [
     "SYSTEMD_EXEC_PID",
     "INVOCATION_ID",
     "SUPERVISOR_PROCESS_NAME",
     "SUPERVISOR_GROUP_NAME",
     "RC_SVCNAME",
+    "SSH_CONNECTION",
     "PG_GRANDPARENT_PID",
     "GATEWAY_INTERFACE",
 ];

@@ -56,7 +56,7 @@ fn a_set_env_that_is_there() {
     assert!(story.starts_with("TZ is UTC in perl["), "{story}");
     for part in [
         "a.conf:2 sets it, and sshd sets it for every session (SetEnv)",
-        "0.conf:2 TZ=Asia/Dubai perhaps: if its Match fits",
+        "0.conf:2 TZ=Asia/Dubai does not reach it: its Match does not fit",
         "a.conf:1 TZ in AcceptEnv perhaps: if the client sends it",
         "b.conf:1 TZ=Europe/Athens does not reach it: sshd takes the first SetEnv line only",
     ] {

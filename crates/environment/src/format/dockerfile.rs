@@ -93,7 +93,7 @@ fn elsewhere(text: &str, _part: Option<&str>) -> Option<(u32, &'static str)> {
 }
 
 /// The escape character: a backslash, or the one that a directive in the first lines sets.
-fn escape(text: &str) -> char {
+pub(crate) fn escape(text: &str) -> char {
     for line in text.lines() {
         // The first other line ends the directives.
         let Some((name, value)) = line.strip_prefix('#').and_then(|line| line.split_once('='))
@@ -193,14 +193,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
             .fold(text.to_owned(), |out, env| splice(&out, env.line, env.line + 1, &[])));
     };
     let escape = escape(text);
-    let mut quoted = String::new();
-    for c in value.chars() {
-        if c == escape || matches!(c, '"' | '$') {
-            quoted.push(escape);
-        }
-        quoted.push(c);
-    }
-    let line = format!("ENV {}=\"{quoted}\"", edit.variable);
+    let line = instruction(edit.variable, value, escape);
     if let Some(last) = mine.last()
         && last.alone
     {
@@ -210,6 +203,18 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         return Err("its last line is not complete: it ends with an escape".into());
     }
     Ok(splice(text, all.len(), all.len(), &[NOTE.into(), line]))
+}
+
+/// `ENV` with a value as it is: nothing in it is expanded.
+pub(crate) fn instruction(variable: &str, value: &str, escape: char) -> String {
+    let mut quoted = String::new();
+    for c in value.chars() {
+        if c == escape || matches!(c, '"' | '$') {
+            quoted.push(escape);
+        }
+        quoted.push(c);
+    }
+    format!("ENV {variable}=\"{quoted}\"")
 }
 
 #[cfg(test)]

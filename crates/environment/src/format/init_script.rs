@@ -9,7 +9,7 @@ use needless_model::{Confidence, Visibility};
 /// What a service's init script sources.
 pub static DEFAULTS: ConfigFormat = ConfigFormat {
     name: "init script",
-    files: "/etc/default/NAME, /etc/sysconfig/NAME, /etc/conf.d/NAME",
+    files: "/etc/default/NAME, /etc/sysconfig/NAME, /etc/conf.d/NAME, /etc/rc.conf",
     reaches: "the daemon of the init script that sources it; only variables that are exported",
     effect: "a restart of the service",
     check: shell::CHECK,
@@ -17,7 +17,7 @@ pub static DEFAULTS: ConfigFormat = ConfigFormat {
     put: shell::put,
     is_file: |path, _| {
         let dirs = ["/etc/default/", "/etc/conf.d/", "/etc/sysconfig/"];
-        dirs.iter().any(|dir| path.below(dir))
+        path.is("/etc/rc.conf") || dirs.iter().any(|dir| path.below(dir))
     },
     scan,
     locate: |query| match query.channel {

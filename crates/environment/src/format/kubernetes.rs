@@ -1,7 +1,7 @@
 //! Kubernetes manifests: `env` of a container. A value has to be a string.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
-use super::yaml::{YamlLine, children, choose, is_yaml, lines, pair, quoted, scalar};
+use super::yaml::{YamlLine, children, choose, is_yaml, pair, plain_lines, quoted, scalar};
 use super::{Edit, FoundValue, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
@@ -21,7 +21,11 @@ pub static KUBERNETES: ConfigFormat = ConfigFormat {
 };
 
 struct ContainerItem<'a> {
+    /// Its name; with the kind and the name of its object where the text has several containers of that name.
+    label: String,
     name: String,
+    /// The line of its list: `containers:`.
+    list: usize,
     /// The first line of its item.
     head: YamlLine<'a>,
     own: Vec<YamlLine<'a>>,
@@ -31,11 +35,10 @@ struct ContainerItem<'a> {
 /// Items of `containers:` and `initContainers:`, in any document of the text.
 fn containers<'a>(all: &[YamlLine<'a>]) -> Vec<ContainerItem<'a>> {
     let mut found = Vec::new();
-    for (at, line) in all.iter().enumerate() {
-        if !matches!(line.text, "containers:" | "initContainers:") {
-            continue;
-        }
-        let inside = children(all, at);
+    let lists = all.iter().enumerate();
+    let lists = lists.filter(|(_, l)| matches!(l.text, "containers:" | "initContainers:"));
+    for (list, _) in lists {
+        let inside = children(all, list);
         for (at, item) in items(inside) {
             // The item's first line and those below it, as one mapping.
             let mut own = vec![YamlLine { item: false, indent: item.column, ..item.clone() }];
@@ -50,10 +53,109 @@ fn containers<'a>(all: &[YamlLine<'a>]) -> Vec<ContainerItem<'a>> {
             let name = key("name").and_then(|at| pair(own[at].text));
             let name = name.map(|(_, value)| scalar(value)).unwrap_or_default();
             let env = key("env");
-            found.push(ContainerItem { name, head: item.clone(), own, env });
+            let label = name.clone();
+            found.push(ContainerItem { label, name, list, head: item.clone(), own, env });
+        }
+    }
+    let names: Vec<String> = found.iter().map(|container| container.name.clone()).collect();
+    for container in &mut found {
+        let same = names.iter().filter(|name| **name == container.name).count();
+        if let Some(object) = object(all, container.list).filter(|_| same > 1) {
+            container.label = format!("{}/{}/{}", object.kind, object.name, container.name);
         }
     }
     found
+}
+
+/// The object that a list of containers belongs to.
+pub(crate) struct ManifestObject {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    /// The keys from the object to the list, the list's own among them: `spec`, `template`, `spec`, `containers`.
+    pub(crate) path: Vec<String>,
+}
+
+/// A container as a patch names it.
+pub(crate) struct NamedContainer {
+    pub(crate) object: ManifestObject,
+    pub(crate) name: String,
+    /// All containers of its list, in order.
+    pub(crate) all: Vec<String>,
+    /// Whether it takes the variable from elsewhere (`valueFrom`).
+    pub(crate) from_elsewhere: bool,
+}
+
+/// The container `part` of a manifest, or its only one.
+///
+/// # Errors
+/// When there is no such container, or its object has no name.
+pub(crate) fn named(
+    text: &str,
+    variable: &str,
+    part: Option<&str>,
+) -> Result<NamedContainer, EnvironmentError> {
+    let all = plain_lines(text)?;
+    let containers = containers(&all);
+    let container = choose("container", &containers, |container| &container.label, part)?;
+    let object = object(&all, container.list)
+        .ok_or("the object of that container has no kind, apiVersion or name")?;
+    let set = variables(container);
+    let from_elsewhere = set.iter().any(|v| v.name == variable && v.value.is_none());
+    let list = containers.iter().filter(|one| one.list == container.list);
+    let all = list.map(|one| one.name.clone()).collect();
+    Ok(NamedContainer { object, name: container.name.clone(), all, from_elsewhere })
+}
+
+/// The object around the line `at`: a document, or an item of a `List`.
+fn object(all: &[YamlLine<'_>], at: usize) -> Option<ManifestObject> {
+    let (mut path, mut column, mut begin) = (vec![pair(all[at].text)?.0], all[at].column, at);
+    while let Some(above) = begin.checked_sub(1) {
+        let line = &all[above];
+        if line.text == "---" && line.indent == 0 {
+            break;
+        }
+        begin = above;
+        if line.column < column {
+            path.insert(0, pair(line.text).filter(|(_, value)| value.is_empty())?.0);
+            column = line.column;
+        }
+        if line.item && line.column == column {
+            // The mapping begins here, as an item: of a List, or of something else.
+            let list = all[..above].iter().rev().find(|l| l.column <= line.indent && !l.item)?;
+            if list.text != "items:" {
+                return None;
+            }
+            break;
+        }
+    }
+    let of_object = |line: &&YamlLine<'_>| line.column == column;
+    let rest = all[begin..]
+        .iter()
+        .enumerate()
+        .take_while(|(n, line)| *n == 0 || (line.indent >= column && line.text != "---"));
+    let own: Vec<(usize, &YamlLine<'_>)> = rest.collect();
+    let keys = own.iter().filter(|(_, line)| of_object(line));
+    let value = |wanted: &str| {
+        let mut found = keys.clone().filter_map(|(_, line)| pair(line.text));
+        found.find_map(|(key, value)| (key == wanted).then(|| scalar(value)))
+    };
+    let is_metadata = |line: &&YamlLine<'_>| line.text == "metadata:";
+    let (metadata, _) = keys.clone().find(|(_, line)| is_metadata(line))?;
+    let about = children(all, begin + metadata);
+    let level = about.first()?.indent;
+    let of_metadata = |wanted: &str| {
+        let mut pairs = about.iter().filter(|l| l.indent == level).filter_map(|l| pair(l.text));
+        pairs.find_map(|(key, value)| (key == wanted).then(|| scalar(value)))
+    };
+    Some(ManifestObject {
+        api_version: value("apiVersion")?,
+        kind: value("kind")?,
+        name: of_metadata("name")?,
+        namespace: of_metadata("namespace"),
+        path,
+    })
 }
 
 fn items<'a, 'b>(inside: &'b [YamlLine<'a>]) -> impl Iterator<Item = (usize, &'b YamlLine<'a>)> {
@@ -99,9 +201,9 @@ fn variables(container: &ContainerItem<'_>) -> Vec<Variable> {
 
 /// Where the container `part` (or the only one) sets `variable`.
 pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
-    let Ok(all) = lines(text) else { return Vec::new() };
+    let Ok(all) = plain_lines(text) else { return Vec::new() };
     let all = containers(&all);
-    let Ok(container) = choose("container", &all, |container| &container.name, part) else {
+    let Ok(container) = choose("container", &all, |container| &container.label, part) else {
         return Vec::new();
     };
     let mine = variables(container).into_iter().filter(|v| v.name == variable);
@@ -116,9 +218,9 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
 
 /// A list of ConfigMaps and Secrets whose entries become variables.
 fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
-    let all = lines(text).ok()?;
+    let all = plain_lines(text).ok()?;
     let all = containers(&all);
-    let container = choose("container", &all, |container| &container.name, part).ok()?;
+    let container = choose("container", &all, |container| &container.label, part).ok()?;
     let column = container.head.column;
     let line = container.own.iter().find(|line| {
         let key = pair(line.text).map(|(key, _)| key);
@@ -131,9 +233,9 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
 /// When the container does not exist, its `env` is not understood, or the variable comes from elsewhere
 /// (`valueFrom`).
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    let all = lines(text)?;
+    let all = plain_lines(text)?;
     let all = containers(&all);
-    let container = choose("container", &all, |container| &container.name, edit.part)?;
+    let container = choose("container", &all, |container| &container.label, edit.part)?;
     let found = variables(container);
     let old = found.iter().rfind(|v| v.name == edit.variable);
     let Some(value) = edit.value else {

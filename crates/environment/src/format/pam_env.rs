@@ -131,8 +131,8 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
             };
             vec![location(service, &query.channel.subject())]
         }
-        Channel::Ssh { config } => {
-            let sshd = SshdConfig::read(query.root, config.as_deref());
+        Channel::Ssh { config, session } => {
+            let sshd = SshdConfig::of_session(query.root, config.as_deref(), session);
             let pam = location("sshd", "sshd");
             let best =
                 sshd.uses_pam() && !sshd.sets(query.variable) && pam.confidence == Confidence::High;
@@ -152,7 +152,7 @@ pub(super) fn by_pam(sources: &Sources<'_>, file: &str) -> Visibility {
                 "at gives a job the environment of the user who submitted it".into(),
             );
         }
-        Channel::Ssh { config } => {
+        Channel::Ssh { config, .. } => {
             if !SshdConfig::read(sources.root, config.as_deref()).uses_pam() {
                 return Visibility::No("sshd does not use PAM here (UsePAM)".into());
             }

@@ -1,17 +1,18 @@
 //! sshd_config(5): `SetEnv`, which gives every session a variable and is stronger than all other files; and the other
 //! directives about the environment.
 
-use super::environment_d;
 use super::{Edit, FoundValue, NOTE, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{
     CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
 };
 use crate::error::EnvironmentError;
-use crate::running::sshd_will_use;
+use crate::running::sshd_sets;
 use crate::sources::Sources;
-use crate::sshd_config::{SetEnvPairs, SshdConfig, SshdDirective, directives};
-use needless_model::{Confidence, Visibility};
+use crate::sshd_config::{
+    SetEnvPairs, SshSession, SshdConfig, SshdDirective, criteria, directives, session_of,
+};
+use needless_model::Confidence;
 
 /// sshd's configuration.
 pub static SSHD: ConfigFormat = ConfigFormat {
@@ -34,47 +35,86 @@ pub static SSHD: ConfigFormat = ConfigFormat {
     },
     scan,
     locate: |query| match query.channel {
-        Channel::Ssh { config } => vec![location(query, config.as_deref())],
+        Channel::Ssh { config, session } => vec![location(query, config.as_deref(), session)],
         _ => Vec::new(),
     },
     verify: Some(Verify {
-        uses: |_, variable, value| Some((sshd_will_use(variable, value)?, "sshd".into())),
+        uses: |place, variable, value| Some((uses(place, variable, value)?, "sshd".into())),
         rival: "a file that it reads earlier sets it, or a Match block",
     }),
     ..DEFAULT
 };
 
-/// The `SetEnv` line that counts for every session, from 0, with its variables; and where the first `Match` begins.
-fn first(text: &str) -> (Option<(usize, SetEnvPairs)>, Option<usize>) {
-    let mut first = None;
+/// The `SetEnv` that counts in a part of a text: for every session, or below one `Match`.
+struct SetEnvLine {
+    /// Its line, from 0, with its variables.
+    found: Option<(usize, SetEnvPairs)>,
+    /// Where a line is added that is missing.
+    at: usize,
+    /// What its sessions have without such a line: what every session has.
+    without: SetEnvPairs,
+}
+
+/// `part`: what a `Match` line of the text says. `None`: there is no such block.
+fn counting(text: &str, part: Option<&str>) -> Option<SetEnvLine> {
+    let wanted = part.map(|part| criteria(part.strip_prefix("Match ").unwrap_or(part)));
+    let mut all = SetEnvLine { found: None, at: lines(text).len(), without: Vec::new() };
+    let mut blocks: Vec<SetEnvLine> = Vec::new();
+    let (mut first, mut inside) = (None, false);
     for (at, said) in directives(text) {
         match said {
-            SshdDirective::Set(pairs) if first.is_none() => first = Some((at, pairs)),
-            SshdDirective::Match => return (first, Some(at)),
+            SshdDirective::Set(pairs) if first.is_none() && all.found.is_none() => {
+                all.found = Some((at, pairs));
+            }
+            SshdDirective::Set(pairs) if inside => {
+                let block = blocks.last_mut().filter(|block| block.found.is_none());
+                block.into_iter().for_each(|block| block.found = Some((at, pairs.clone())));
+            }
+            SshdDirective::Match(of) => {
+                first = first.or(Some(at));
+                inside = wanted.as_ref() == Some(&of);
+                let without = all.found.iter().flat_map(|(_, pairs)| pairs.clone()).collect();
+                blocks.extend(inside.then(|| SetEnvLine { found: None, at: at + 1, without }));
+            }
             _ => {}
         }
     }
-    (first, None)
+    if wanted.is_none() {
+        all.at = first.unwrap_or(all.at);
+        return Some(all);
+    }
+    // The first block with such a line counts.
+    let best = blocks.iter().position(|block| block.found.is_some()).unwrap_or(0);
+    (best < blocks.len()).then(|| blocks.swap_remove(best))
 }
 
-/// Where `text` sets `variable` for every session.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let Some((at, pairs)) = first(text).0 else { return Vec::new() };
+/// Where `text` sets `variable` for every session, or for those of the `Match` that `part` names.
+pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
+    let Some(line) = counting(text, part) else { return Vec::new() };
+    let (at, pairs) = line.found.unwrap_or((line.at.saturating_sub(1), line.without));
     // Of two in one line, sshd sets the first.
     let pair = pairs.into_iter().find(|(name, _)| name == variable);
     pair.map(|(_, value)| FoundValue::set(at, value)).into_iter().collect()
 }
 
-/// Changes the line that counts, or adds one above the first `Match`, below which it would apply to some sessions
-/// only.
+/// Changes the line that counts, or adds one: for every session above the first `Match`, below which it would apply to
+/// some sessions only; for those of a `Match` directly below it. sshd takes one such line and no other, so a line that
+/// is added below a `Match` also has what every session has.
 ///
 /// # Errors
-/// When the value holds control characters.
+/// When there is no such `Match`.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    let (found, end) = first(text);
-    let (at, is, mut pairs) = match found {
+    let Some(line) = counting(text, edit.part) else {
+        let all = directives(text).into_iter().filter_map(|(_, said)| match said {
+            SshdDirective::Match(of) => Some(format!("Match {of}")),
+            _ => None,
+        });
+        let all = all.collect::<Vec<_>>().join("; ");
+        return Err(format!("there is no such Match block; there are: {all}").into());
+    };
+    let (at, is, mut pairs) = match line.found {
         Some((at, pairs)) => (at, true, pairs),
-        None => (end.unwrap_or(lines(text).len()), false, Vec::new()),
+        None => (line.at, false, line.without),
     };
     match (pairs.iter_mut().find(|(name, _)| name == edit.variable), edit.value) {
         (Some(pair), Some(value)) => pair.1 = value.to_owned(),
@@ -83,11 +123,17 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         (None, None) => return Ok(text.to_owned()),
     }
     let words: Vec<_> = pairs.iter().map(|(name, value)| word(name, value)).collect();
-    let line = format!("SetEnv {}", words.join(" "));
+    let old = lines(text).get(at).copied().unwrap_or_default();
+    let pad = match (is, edit.part) {
+        (true, _) => &old[..old.len() - old.trim_start().len()],
+        (false, Some(_)) => "  ",
+        (false, None) => "",
+    };
+    let line = format!("{pad}SetEnv {}", words.join(" "));
     Ok(match (is, pairs.is_empty()) {
         (true, true) => splice(text, at, at + 1, &[]),
         (true, false) => splice(text, at, at + 1, &[line]),
-        (false, _) => splice(text, at, at, &[NOTE.into(), line]),
+        (false, _) => splice(text, at, at, &[format!("{pad}{NOTE}"), line]),
     })
 }
 
@@ -100,58 +146,38 @@ fn word(name: &str, value: &str) -> String {
     format!("\"{name}={value}\"")
 }
 
-fn scan(sources: &mut Sources<'_>) {
-    let (main, ours) = match sources.channel {
-        Channel::Ssh { config } => (config.as_deref(), true),
-        _ => (None, false),
+/// Whether sshd will set this value: for every session, or for one that the `Match` fits.
+fn uses(place: &ConfigLocation, variable: &str, value: Option<&str>) -> Option<bool> {
+    let session = match place.part.as_deref() {
+        Some(part) => Some(session_of(&criteria(part.strip_prefix("Match ").unwrap_or(part)))?),
+        None => None,
     };
-    let config = SshdConfig::read(sources.root, main);
-    sources.assignments.extend(config.assignments(sources.variable, ours));
-    sources.unread.extend(config.unread.iter().cloned());
-    let Some(home) = &sources.home else { return };
-    let file = format!("{home}/.ssh/environment");
-    let keys = ["authorized_keys", "authorized_keys2"].map(|name| format!("{home}/.ssh/{name}"));
-    let reaches = match (ours, config.reads_user_file(sources.variable)) {
-        (true, true) => Visibility::Perhaps("if PAM and SetEnv do not set it".into()),
-        (true, false) => Visibility::No("sshd does not read it (PermitUserEnvironment)".into()),
-        (false, _) => Visibility::No("only for sessions of sshd".into()),
-    };
-    sources.file(&file, environment_d::find, None, reaches.clone());
-    let reaches = match reaches {
-        Visibility::Perhaps(why) => Visibility::Perhaps(format!(
-            "if the session was opened with that key, and {}",
-            &why[3..]
-        )),
-        other => other,
-    };
-    for file in keys {
-        sources.file(&file, in_keys, None, reaches.clone());
-    }
+    let pairs = sshd_sets(None, session.as_deref())?;
+    let is = pairs.iter().find(|(name, _)| name == variable).map(|(_, is)| is.as_str());
+    Some(is == value)
 }
 
-/// Where the options of the keys in `text` (authorized_keys of sshd(8)) set `variable`: `environment="NAME=VALUE"`.
-fn in_keys(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let mut found = Vec::new();
-    for (at, line) in lines(text).into_iter().enumerate() {
-        let mut rest = line.trim_start();
-        if rest.starts_with('#') {
-            continue;
+fn scan(sources: &mut Sources<'_>) {
+    let config = match sources.channel {
+        Channel::Ssh { config, session } => {
+            SshdConfig::of_session(sources.root, config.as_deref(), session)
         }
-        while let Some((_, after)) = rest.split_once("environment=\"") {
-            let Some((pair, behind)) = after.split_once('"') else { break };
-            let value = pair.strip_prefix(variable).and_then(|value| value.strip_prefix('='));
-            found.extend(value.map(|value| FoundValue::set(at, value)));
-            rest = behind;
-        }
-    }
-    found
+        _ => SshdConfig::read(sources.root, None),
+    };
+    let ours = matches!(sources.channel, Channel::Ssh { .. });
+    sources.assignments.extend(config.assignments(sources.variable, ours));
+    sources.unread.extend(config.unread.iter().cloned());
 }
 
 /// sshd's own configuration. It is the only place that helps where sshd sets the variable itself or does not use PAM;
 /// elsewhere PAM's file, which reaches su, cron and login as well, comes first.
-fn location(query: &LocationQuery<'_>, config: Option<&str>) -> ConfigLocation {
+fn location(
+    query: &LocationQuery<'_>,
+    config: Option<&str>,
+    session: &SshSession,
+) -> ConfigLocation {
     use Confidence::{High, Medium};
-    let sshd = SshdConfig::read(query.root, config);
+    let sshd = SshdConfig::of_session(query.root, config, session);
     let why = if sshd.sets(query.variable) {
         "sshd's own SetEnv sets it, which is stronger than all other files"
     } else {
@@ -163,9 +189,18 @@ fn location(query: &LocationQuery<'_>, config: Option<&str>) -> ConfigLocation {
     });
     // If sshd was started with another configuration, we cannot be sure what it includes and what reloads it.
     let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
-    ConfigLocation::new(&SSHD, sshd.file_for(query.variable).to_owned(), why, confidence)
-        .restart(&["systemctl", "reload", unit.unwrap_or("sshd.service")])
-        .caveat("It reaches every session of sshd, whoever logs in.")
+    let (file, part) = sshd.file_for();
+    let location = ConfigLocation::new(&SSHD, file.to_owned(), why, confidence).restart(&[
+        "systemctl",
+        "reload",
+        unit.unwrap_or("sshd.service"),
+    ]);
+    match part {
+        Some(of) => location
+            .part(format!("Match {of}"))
+            .caveat("It reaches every session that this Match fits."),
+        None => location.caveat("It reaches every session of sshd, whoever logs in."),
+    }
 }
 
 #[cfg(test)]
@@ -188,10 +223,19 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_keys() {
-        let text = "# environment=\"TZ=no\"\nno-pty,environment=\"A=1\",environment=\"TZ=Europe/Rome\" ssh-ed25519 AAAA\n";
-        assert_eq!(in_keys(text, "TZ", None), [FoundValue::set(1, "Europe/Rome")]);
-        assert_eq!(in_keys(text, "T", None), []);
+    fn a_match_has_a_line_of_its_own() {
+        let text = "SetEnv A=1\nMatch User joe,ann\n  X11Forwarding no\nMatch  Group \"x y\"\n\tSetEnv TZ=no\n";
+        let part = Some("Match User joe,ann");
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part };
+        let new = put(text, &edit).unwrap();
+        let begin = format!("SetEnv A=1\nMatch User joe,ann\n  {NOTE}\n  SetEnv A=1 TZ=UTC\n  X11");
+        assert!(new.starts_with(&begin), "{new}");
+        assert_eq!(find(&new, "TZ", part), [FoundValue::set(3, "UTC")]);
+        assert_eq!((find(&new, "TZ", None), find(text, "A", part).len()), (Vec::new(), 1));
+        let new = put(text, &Edit { part: Some("Group x y"), ..edit }).unwrap();
+        assert!(new.ends_with("\"\n\tSetEnv TZ=UTC\n"), "{new}");
+        let said = put(text, &Edit { part: Some("User eve"), ..edit }).unwrap_err().to_string();
+        assert!(said.ends_with("there are: Match User joe,ann; Match Group x y"), "{said}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub static SYSTEMD_UNIT: ConfigFormat = ConfigFormat {
     },
     reload: &["systemctl", "daemon-reload"],
     verify: Some(Verify {
-        uses: |restart, variable, value| uses(restart, false, variable, value),
+        uses: |place, variable, value| uses(&place.restart, false, variable, value),
         rival: RIVAL,
     }),
     ..DEFAULT
@@ -65,7 +65,7 @@ pub static USER_UNIT: ConfigFormat = ConfigFormat {
     },
     reload: &["systemctl", "--user", "daemon-reload"],
     verify: Some(Verify {
-        uses: |restart, variable, value| uses(restart, true, variable, value),
+        uses: |place, variable, value| uses(&place.restart, true, variable, value),
         rival: RIVAL,
     }),
     ..DEFAULT
@@ -107,6 +107,9 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
             ),
         ),
     };
+    if let Some(why) = transient(&unit, name, query.variable) {
+        return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
+    }
     if let Some(file) = from_file(&unit) {
         // What reaches the process is as uncertain as what the unit itself sets.
         let why = if confidence == High { reads(name) } else { why };
@@ -163,6 +166,9 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     } else {
         (Medium, format!("it belongs to {name}, but another program in that unit started it"))
     };
+    if let Some(why) = transient(&unit, name, query.variable) {
+        return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
+    }
     if let Some(file) = from_file(&unit) {
         let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, reads(name), confidence);
         return Some(location.restart(&restart));
@@ -219,6 +225,17 @@ fn on_the_way(query: &LocationQuery<'_>, unit: &Unit, name: &str) -> Option<Conf
             );
             ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low)
         }
+    })
+}
+
+/// Why no file is changed for a unit that a program made at run time and that is gone when it ends.
+fn transient(unit: &Unit, name: &str, variable: &str) -> Option<String> {
+    let made = unit.fragment.as_ref().is_some_and(|file| file.contains("/systemd/transient/"));
+    made.then(|| {
+        format!(
+            "{name} is transient, and gone when it ends, while a drop-in would stay: start it with the variable \
+             (systemd-run --setenv={variable}=…)"
+        )
     })
 }
 

@@ -1,5 +1,5 @@
 //! Just enough of YAML to change one scalar of a block mapping and leave the rest as it is. What is not understood
-//! (flow style where a block is expected, anchors, tabs) is refused.
+//! (flow style where a block is expected, tabs) is refused.
 
 use super::bare;
 use crate::config_format::FilePath;
@@ -23,12 +23,14 @@ pub(super) struct YamlLine<'a> {
     pub text: &'a str,
     /// Column of that text.
     pub column: usize,
+    /// The anchor (`&name`) of the block that begins here, which is no part of the text.
+    pub anchor: Option<&'a str>,
 }
 
 /// The lines that are not empty and not comments. Text blocks (`|`, `>`) are left out.
 ///
 /// # Errors
-/// When tabs indent, or anchors and aliases are used.
+/// When tabs indent.
 pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
     let mut out: Vec<YamlLine<'_>> = Vec::new();
     let mut block: Option<usize> = None;
@@ -62,15 +64,42 @@ pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
         }
         let text = rest.starts_with(['"', '\'']);
         let value = if text { "" } else { rest.split_once(": ").map_or(rest, |(_, v)| v.trim()) };
-        if value.starts_with(['&', '*']) || rest.starts_with("<<:") {
-            return Err(format!("line {}: anchors and aliases are not understood", at + 1).into());
-        }
+        let anchor = value.strip_prefix('&').filter(|name| !name.contains(' '));
+        let rest = anchor.map_or(rest, |name| rest[..rest.len() - name.len() - 1].trim_end());
         if value.starts_with(['|', '>']) {
             block = Some(if item { column.saturating_sub(1).max(indent) } else { indent });
         }
-        out.push(YamlLine { at, indent, item, text: rest, column });
+        out.push(YamlLine { at, indent, item, text: rest, column, anchor });
     }
     Ok(out)
+}
+
+/// The same of a text whose values stand where they are used.
+///
+/// # Errors
+/// When tabs indent, or anchors and aliases are used.
+pub(super) fn plain_lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
+    let all = lines(text)?;
+    let value =
+        |line: &YamlLine<'_>| pair(line.text).map_or(line.text, |(_, value)| value).to_owned();
+    let shared = |line: &&YamlLine<'_>| {
+        line.anchor.is_some() || value(line).starts_with(['&', '*']) || line.text.starts_with("<<:")
+    };
+    if let Some(line) = all.iter().find(shared) {
+        return Err(format!("line {}: anchors and aliases are not understood", line.at + 1).into());
+    }
+    Ok(all)
+}
+
+/// The names of the aliases in a value: `*a`, or `[*a, *b]`.
+pub(super) fn aliases(value: &str) -> Vec<&str> {
+    let inside = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
+    inside.split(',').filter_map(|word| word.trim().strip_prefix('*')).collect()
+}
+
+/// The line of the anchor that an alias in line `before` stands for: the last one above it.
+pub(super) fn anchored(all: &[YamlLine<'_>], name: &str, before: usize) -> Option<usize> {
+    all[..before].iter().rposition(|line| line.anchor == Some(name))
 }
 
 /// Without a comment, which begins with ` #` outside of quotes.
@@ -124,7 +153,7 @@ pub(super) fn scalar(text: &str) -> String {
 }
 
 /// A text as a quoted scalar.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

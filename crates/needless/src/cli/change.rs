@@ -3,6 +3,7 @@
 use super::UserArgs;
 use super::values::{assignment, duration, pid, rule_name, variable};
 use clap::Args;
+use needless_environment::{SnippetFormat, snippet_format};
 use needless_model::Change;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -80,6 +81,13 @@ pub(crate) struct FixArgs {
     /// Only print the diff, for `patch -p1` in the root directory: with the file's own lines, whatever they hold.
     #[arg(long, conflicts_with = "yes")]
     pub(crate) diff: bool,
+    /// Write nothing, and print what belongs into the source of the file: ansible (a play), dockerfile (a line),
+    /// kustomize (a patch of the manifest that --in names).
+    #[arg(long, value_name = "FORMAT", value_parser = snippet_format, conflicts_with_all = ["locale", "diff", "yes"])]
+    pub(crate) format: Option<&'static SnippetFormat>,
+    /// With --format: print any value. By default only paths, locales, zones, numbers and switches are printed.
+    #[arg(long, requires = "format")]
+    pub(crate) show_value: bool,
     /// Write without asking.
     #[arg(long)]
     pub(crate) yes: bool,
@@ -91,7 +99,7 @@ pub(crate) struct FixArgs {
     #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) length: Duration,
     /// Only look whether the process has this change by now. Exit status 1: it does not.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules", "format"])]
     pub(crate) check: Option<u32>,
 }
 

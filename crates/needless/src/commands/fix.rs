@@ -3,6 +3,7 @@
 mod calls;
 mod in_force;
 mod requests;
+mod snippets;
 
 use super::undo;
 use crate::cli::FixArgs;
@@ -49,10 +50,15 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     }
     let mut refused = Refusals::default();
     let requests = requests::requests(args, context, &mut |reason| refused.add(reason))?;
-    let disk = disk()?;
+    let disk = match args.format {
+        Some(_) => disk()?.that_only_reads()?,
+        None => disk()?,
+    };
+    let of_image = args.format.is_some_and(|format| format.of_image);
+    let resolve = if of_image { environment::resolve_for_image } else { environment::resolve };
     let mut changes = Vec::new();
     for request in &requests {
-        match environment::resolve(request, &disk) {
+        match resolve(request, &disk) {
             Ok(change) => changes.push(change),
             Err(why) => refused.add(format!("{request}: {why}")),
         }
@@ -75,6 +81,10 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             n => output::warn(format_args!("{why} ({n} processes)")),
         }
     }
+    if let Some(format) = args.format {
+        undone += snippets::print(format, &changes, &disk, args)?;
+        return made(undone);
+    }
     for mut change in changes {
         let expected = Expected::of(&change);
         if args.restart
@@ -93,6 +103,11 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             }
         }
     }
+    made(undone)
+}
+
+/// The exit status, where so many changes were not made.
+fn made(undone: u32) -> Result<Exit> {
     match undone {
         0 => Ok(exit::DONE),
         1 => bail!("1 change was not made"),
@@ -146,8 +161,9 @@ impl Run<'_> {
     /// Begins with what an earlier run left.
     fn new<'a>(args: &'a FixArgs, context: &'a Context) -> Result<Run<'a>> {
         let state = environment::state_dir()?;
-        // --diff only prints.
-        let reported = !args.diff && undo::finish_earlier(&mut output::stdout_lines()?, &state)?;
+        // These only print.
+        let prints = args.diff || args.format.is_some();
+        let reported = !prints && undo::finish_earlier(&mut output::stdout_lines()?, &state)?;
         Ok(Run { args, counter: Counter { context, length: args.length }, state, reported })
     }
 
@@ -170,7 +186,7 @@ impl Run<'_> {
         let mut out = output::stdout_lines()?;
         let entry = journal.entry(id)?;
         undo::announce(&mut out, &journal, &entry)?;
-        if let Some(why) = overruled(change, plan) {
+        if let Some(why) = overruled(change) {
             undo::announce(&mut out, &journal, &journal.undo(id)?)?;
             bail!("{why}; taken back");
         }

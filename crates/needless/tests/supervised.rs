@@ -1,0 +1,137 @@
+//! Programs of service managers whose places are easily missed: transient units of systemd, execline's run scripts of
+//! s6, /etc/rc.conf of OpenRC. With the real ones.
+
+#[path = "common/cell.rs"]
+mod cell;
+mod common;
+#[path = "common/machine.rs"]
+mod machine;
+use cell::*;
+use common::*;
+use machine::Machine;
+
+fn machine() -> Option<Machine> {
+    program("perl")?;
+    program("strace")?;
+    Machine::boot_with(&[("probe", PROBE)], "debs-launchers")
+}
+
+/// A drop-in would stay behind when such a unit has ended: none is made.
+#[test]
+fn a_transient_unit() {
+    let Some(machine) = machine() else { return };
+    let start = |name: &str, more: &str| {
+        machine.ok(&format!("systemd-run --unit={name} {more} /usr/local/bin/probe {name}"));
+        machine.pid_of(&format!("{WORDS} {name}"), "0")
+    };
+    let before = machine.etc();
+    let pid = start("brief", "-E TZ=Europe/Rome");
+    let story = origin(&machine, &pid);
+    assert!(story.starts_with("TZ is Europe/Rome in perl["), "{story}");
+    for part in ["/run/systemd/transient/brief.service:", "brief.service is transient", "sure low"]
+    {
+        assert!(story.contains(part), "{part:?} in {story}");
+    }
+    for subject in [format!("--pid {pid}"), "--unit brief".to_owned()] {
+        let done = machine.run(&format!("needless fix {subject} --set TZ={ZONE} --yes --restart"));
+        assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+        assert!(stderr(&done).contains("(systemd-run --setenv=TZ=…)"), "{}", stderr(&done));
+    }
+    same(&before, &machine.etc(), "a transient unit");
+    // As it says.
+    let pid = start("again", &format!("--setenv=TZ={ZONE}"));
+    assert_eq!(machine.stats(&pid), 0);
+}
+
+#[test]
+fn a_run_script_of_execline() {
+    let Some(machine) = machine() else { return };
+    if machine.has("s6-svscan").is_none() || machine.has("execlineb").is_none() {
+        return;
+    }
+    let shebang = format!("#!{} -P", machine.has("execlineb").unwrap());
+    let run = |name: &str| format!("/run/s6/{name}/run");
+    let chain =
+        format!("{shebang}\n# of chain\nfdmove -c 2 1\nexport A 1\n/usr/local/bin/probe chain\n");
+    machine.write(&run("chain"), "755", &chain);
+    let dir = format!("{shebang}\ns6-envdir /etc/six\n/usr/local/bin/probe dir\n");
+    machine.write(&run("dir"), "755", &dir);
+    machine.write("/etc/six/LANG", "644", "C\n");
+    let value = format!("{shebang}\nredirfd -w 1 /run/value\nenv\n");
+    machine.write("/run/value/run", "755", &value);
+    drop(machine.start("exec s6-svscan /run/s6"));
+    for (name, place, how) in [
+        ("chain", run("chain"), "s6-svc -r /run/s6/chain"),
+        ("dir", "/etc/six/TZ".to_owned(), "kill"),
+    ] {
+        let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
+        let pid = find("0");
+        assert!(machine.stats(&pid) > 50, "{name}: no storm");
+        let story = origin(&machine, &pid);
+        let why = "a supervisor of run scripts does not give it that variable";
+        assert!(story.contains(why) && story.contains(&place), "{story}");
+        let fixed =
+            machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+        assert!(fixed.contains(&place), "{fixed}");
+        if how == "kill" {
+            machine.ok(&format!("kill {pid}"));
+        } else {
+            assert!(fixed.contains(&format!("restarted: {how}")), "{fixed}");
+        }
+        let fresh = find(&pid);
+        assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
+        let story = origin(&machine, &fresh);
+        assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{story}");
+        assert!(story.contains(&format!("{place}:")), "{story}");
+        machine.ok("needless undo");
+    }
+    assert_eq!(machine.ok(&format!("cat {}", run("chain"))), chain);
+    // execlineb reads the values that were written.
+    let read = "/run/value/run && grep ^X= /run/value.txt";
+    machine.write("/run/value/run", "755", &value.replace("/run/value", "/run/value.txt"));
+    let written = values_arrive(&machine, "--in /run/value/run", read);
+    assert_eq!(written, HARD.len());
+}
+
+/// What /etc/rc.conf exports reaches every service; /etc/conf.d/NAME is narrower, and stronger.
+#[test]
+fn openrc_and_its_rc_conf() {
+    const SERVICE: &str = "#!/sbin/openrc-run
+command=/usr/bin/perl
+command_args=\"/usr/local/bin/probe openrc\"
+command_background=true
+pidfile=/run/probed.pid
+";
+    let Some(machine) = machine() else { return };
+    if machine.has("openrc-run").is_none() {
+        return;
+    }
+    machine.write("/etc/init.d/probed", "755", SERVICE);
+    // The directories that OpenRC makes when it boots a machine.
+    machine.ok("mkdir -p /etc/conf.d /run/openrc; cd /run/openrc
+        mkdir -p daemons exclusive failed hotplugged inactive init.d options scheduled started \
+            starting stopping tmp wasinactive; touch softlevel");
+    machine.write("/etc/rc.conf", "644", "rc_sys=\"\"\n# zones\nexport TZ=\"Europe/Rome\"\n");
+    let start = |not: &str| {
+        machine.ok("rc-service probed zap; rc-service probed start");
+        machine.pid_of(&format!("{WORDS} openrc"), not)
+    };
+    let pid = start("0");
+    let story = origin(&machine, &pid);
+    assert!(story.starts_with("TZ is Europe/Rome in perl["), "{story}");
+    assert!(story.contains("/etc/rc.conf:3 sets it"), "{story}");
+    assert!(story.contains("to change it: init script, /etc/conf.d/probed"), "{story}");
+    let before = machine.etc();
+    let stop = |pid: &str| {
+        drop(machine.ok(&format!("kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.1; done")))
+    };
+    let zone = |pid: &str| machine.ok(&format!("tr '\\0' '\\n' </proc/{pid}/environ | grep ^TZ="));
+    for place in [format!("--pid {pid}"), "--in /etc/rc.conf".to_owned()] {
+        machine.ok(&format!("needless fix {place} --set TZ={ZONE} --yes"));
+        stop(&machine.pid_of(&format!("{WORDS} openrc"), "0"));
+        let fresh = start(&pid);
+        assert_eq!(zone(&fresh), format!("TZ={ZONE}\n"), "{place}");
+        machine.ok("needless undo");
+        same(&before, &machine.etc(), &place);
+    }
+}
