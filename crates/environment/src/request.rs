@@ -3,7 +3,9 @@
 use crate::change_request::check_target;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
-use crate::running::{main_process, processes_of_unit, run, systemd_runs, unit_name};
+use crate::running::{
+    main_process, processes_of_unit, reaches_nobody, run, systemd_runs, unit_name,
+};
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
@@ -169,7 +171,10 @@ fn locate(
         Subject::Unit(unit) => {
             let origin = match main_process(unit) {
                 Some(pid) => origin_of_process(pid, variable)?.1,
-                None => origin_of_stopped_unit(unit, variable)?,
+                None => match reaches_nobody(unit) {
+                    Some(why) => return Err(why.into()),
+                    None => origin_of_stopped_unit(unit, variable)?,
+                },
             };
             let exe = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
             let exes = processes_of_unit(unit).into_iter().filter_map(exe);

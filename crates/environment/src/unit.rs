@@ -112,6 +112,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
     for file in files {
         let text = match root.read(&file) {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+            Err(_) if is_masked(root, &file) => continue,
             Err(error) => {
                 unit.unread.push(format!("{file}: {error}"));
                 continue;
@@ -307,11 +308,19 @@ fn by_name(root: &Root, dirs: Vec<String>) -> Vec<String> {
             }
         }
     }
-    let masked = |file: &String| root.read_link(file).is_ok_and(|to| to == "/dev/null");
-    found.into_values().filter(|file| !masked(file)).collect()
+    found.into_values().filter(|file| !is_masked(root, file)).collect()
+}
+
+fn is_masked(root: &Root, file: &str) -> bool {
+    root.read_link(file).is_ok_and(|to| to == "/dev/null")
 }
 
 impl Unit {
+    /// Whether it was made by a command (systemd-run(1)) and ends with its process: a drop-in of it would be of no use.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.fragment.as_ref().is_some_and(|file| file.contains("/systemd/transient/"))
+    }
+
     /// The setting that counts.
     pub(crate) fn effective(&self) -> Option<&UnitSetting> {
         self.settings.last()
