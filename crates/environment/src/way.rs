@@ -95,10 +95,11 @@ impl<'a> Way<'a> {
             let real = std::fs::canonicalize(program).ok().filter(|_| self.root.is_ours());
             let real = real.as_deref().and_then(|path| path.to_str());
             let same = |path: &str| path == program || Some(path) == real;
-            let bare = !program.contains('/') && me.name() == program;
+            let first = me.argv.first();
+            let bare = !program.contains('/') && (me.name() == program || first == Some(program));
             // A script: its interpreter has it among its first words.
-            bare || me.exe.as_deref().is_some_and(same)
-                || me.argv.iter().take(4).any(|word| same(word))
+            let is_script = || me.argv.iter().take(4).any(|word| word.contains('/') && same(word));
+            bare || me.exe.as_deref().is_some_and(same) || is_script()
         };
         self.programs.iter().any(is).then_some(true).or(self.known.then_some(false))
     }
@@ -139,6 +140,11 @@ impl<'a> Way<'a> {
                 self.words(rest.get(1..).unwrap_or_default(), at, depth);
             }
             _ => {
+                let script = rest.iter().find(|word| !word.starts_with('-'));
+                if let Some(script) = script.filter(|_| is_interpreter(name)) {
+                    self.programs.pop();
+                    self.programs.push(script.clone());
+                }
                 self.known = !program.contains('$');
                 if program.starts_with('/') {
                     self.script(program, depth);
@@ -245,6 +251,14 @@ impl<'a> Way<'a> {
             self.text(&String::from_utf8_lossy(&bytes), (file, 0), How::Sourced, depth + 1);
         }
     }
+}
+
+/// Whether a program runs the script that it is given, and so may become any other.
+fn is_interpreter(name: &str) -> bool {
+    ["perl", "python", "ruby", "node", "php"].iter().any(|one| {
+        name.strip_prefix(one)
+            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    })
 }
 
 /// The words behind the options of a program; `with_word`: the letters of options whose argument is the next word.

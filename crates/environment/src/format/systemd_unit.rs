@@ -76,6 +76,8 @@ pub static USER_UNIT: ConfigFormat = ConfigFormat {
     ..DEFAULT
 };
 
+/// Where files are made anew, at least at each boot (file-hierarchy(7)).
+const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 /// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
 const DROP_IN: &str = "/zz-needless.conf";
 const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
@@ -107,6 +109,12 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
         return pam_location(query.root, service, query.variable, &who, formats).restart(&restart);
     }
     if let Some(file) = from_file(&unit) {
+        if VOLATILE.iter().any(|dir| file.starts_with(dir)) {
+            let why = format!(
+                "{file} sets it (EnvironmentFile=), and a program makes that file anew: change that program"
+            );
+            return ConfigLocation::new(&ENVIRONMENT_FILE, None, why, Low);
+        }
         // What reaches the process is as uncertain as what the unit itself sets.
         let why = if confidence == High { reads(name) } else { why };
         let others = Manager::System.readers_of(query.root, &file, name);

@@ -90,7 +90,7 @@ fn daemons_of_a_distribution() {
             // Its master has a new environment, into which main.cf lets TZ (import_environment).
             Scenario {
                 name: "postfix@-",
-                find: "pgrep -x master",
+                find: "tr -d ' ' </var/spool/postfix/pid/master.pid",
                 place: (DROP_IN, "low"),
                 ..DAEMON
             },

@@ -16,11 +16,11 @@
 //! nothing; init scripts "unexported", "exported", "sysv"; starters of an administrator "forks", "bare", "unlooked".
 //!
 //! # What stands between a unit and its program (`wrappers`)
-//! "env-u", "env-i", "env-tz", "sh-c", "unsets", "exports", "sources", "conditional", "hides", "becomes", "nice",
+//! "env-u", "env-i", "env-tz", "sh-c", "unsets", "exports", "sources", "conditional", "hides", "another-script", "envdir", "becomes", "nice",
 //! "timeout", "oneshot", "own", "title", "runuser", "setpriv", "su".
 //!
 //! # Units (`units`)
-//! "plain", "set", "order", "every", "reset", "last", "removed", "quoted", "missing", "export", "glob", "big", "inst@x",
+//! "plain", "set", "order", "every", "reset", "last", "removed", "quoted", "missing", "export", "glob", "made", "big", "inst@x",
 //! "default", "pass", "given", "alias", "user", "pam", "closed", "transient"; a file of two units "first"; units whose
 //! jobs have an environment of their own (cron, atd), whose restart ends sessions (dbus, logind), that are masked.
 //! A generator: `sources::what_systemd_knows_and_the_files_of_a_unit_do_not_show`. A unit of a user, and environment.d:

@@ -125,6 +125,18 @@ fn units() {
                 place: ("/etc/app/tz.glob", "high"),
                 ..UNIT
             },
+            // A program makes the file at each start: what is written there is gone.
+            Scenario {
+                name: "made",
+                unit: "ExecStartPre=sh -c 'echo TZ=Asia/Seoul >/run/NAME.env'\nEnvironmentFile=-/run/NAME.env\nExecStart=/usr/local/bin/probe NAME",
+                truth: Some("Asia/Seoul"),
+                answer: &["/run/made.env:1 sets it"],
+                place: ("", "low"),
+                ends: Ends::Refused(
+                    "/run/made.env sets it (EnvironmentFile=), and a program makes that file anew",
+                ),
+                ..UNIT
+            },
             // The file is stronger, and longer than what is read of one.
             Scenario {
                 name: "big",

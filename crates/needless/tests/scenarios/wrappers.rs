@@ -10,6 +10,9 @@ const DROP_IN: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";
 fn wrappers() {
     let Some(machine) = machine("debs") else { return };
     machine.ok("useradd -m -s /bin/bash bob");
+    if machine.has("envdir").is_none() {
+        return;
+    }
     hold(
         &machine,
         &[
@@ -118,6 +121,29 @@ fn wrappers() {
                     "755",
                     "#!/usr/bin/perl\ndelete $ENV{TZ};\nexec '/usr/local/bin/probe', 'NAME';\n",
                 )],
+                place: (DROP_IN, "medium"),
+                ends: Ends::TakenBack("does not have it"),
+                ..UNIT
+            },
+            // The interpreter is the same, its script is not.
+            Scenario {
+                name: "another-script",
+                unit: "Environment=TZ=UTC\nExecStart=/usr/bin/perl /usr/local/bin/NAME-start",
+                files: &[(
+                    SCRIPT,
+                    "644",
+                    "delete $ENV{TZ};\nexec '/usr/local/bin/probe', 'NAME';\n",
+                )],
+                place: (DROP_IN, "medium"),
+                ends: Ends::TakenBack("does not have it"),
+                ..UNIT
+            },
+            // A directory of variables, in which a unit's program may look: systemd knows nothing of it.
+            Scenario {
+                name: "envdir",
+                unit: "ExecStart=envdir /etc/app /usr/local/bin/probe NAME",
+                files: &[("/etc/app/TZ", "644", "Asia/Baku\n")],
+                truth: Some("Asia/Baku"),
                 place: (DROP_IN, "medium"),
                 ends: Ends::TakenBack("does not have it"),
                 ..UNIT
