@@ -156,7 +156,8 @@ impl Expected {
         let (pid, _) = self.before?;
         let main = format!("[{pid}]");
         let decides = change.targets.iter().all(|one| *one == self.unit || one.ends_with(&main));
-        let doubtful = change.location.confidence == Confidence::Medium;
+        let location = &change.location;
+        let doubtful = location.confidence != Confidence::High && location.file.is_some();
         (doubtful && decides && !change.targets.is_empty()).then(|| {
             let mut change = change.clone();
             change.location.confidence = Confidence::High;

@@ -68,6 +68,21 @@ impl Manager {
         Some(all.lines().find_map(of))
     }
 
+    /// The loaded services other than `but` whose `EnvironmentFile=` names `file`.
+    pub(crate) fn readers_of(self, root: &Root, file: &str, but: &str) -> Vec<String> {
+        if !root.is_ours() || !systemd_runs() {
+            return Vec::new();
+        }
+        let all = self.systemctl(&["show", "-p", "Id,EnvironmentFiles", "*.service"]);
+        let all = all.unwrap_or_default();
+        let blocks = all.split("\n\n").map(|block| {
+            let id = block.lines().find_map(|line| line.strip_prefix("Id=")).unwrap_or_default();
+            (id, loaded(block).env_files)
+        });
+        let reads = blocks.filter(|(id, files)| *id != but && files.iter().any(|one| one == file));
+        reads.map(|(id, _)| id.to_owned()).collect()
+    }
+
     /// The generators of its variables whose text has `name` in it, with the line, from 1; programs that are not text
     /// with the line 0.
     pub(crate) fn generators(self, root: &Root, name: &str) -> Vec<(String, u32)> {

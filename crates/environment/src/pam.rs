@@ -1,6 +1,7 @@
 //! The files that PAM reads for a session, by pam_env(8).
 
 use crate::config_format::{ConfigFormat, ConfigLocation};
+use crate::format::pam_env;
 use crate::format::pam_env_conf::{self, PAM_ENV_CONF};
 use needless_host::Root;
 use needless_model::Confidence;
@@ -20,6 +21,20 @@ pub(crate) fn pam_reads_file(root: &Root, service: &str, file: &str) -> Option<b
     let mut read = Vec::new();
     rules(root, service, 0, &mut read)?;
     Some(read.iter().any(|one| one == file))
+}
+
+/// Whether a file that pam_env reads for a service sets the variable.
+pub(crate) fn pam_sets(root: &Root, service: &str, variable: &str) -> bool {
+    let mut read = Vec::new();
+    if rules(root, service, 0, &mut read).is_none() {
+        return false;
+    }
+    read.iter().any(|file| {
+        let text = root.read(file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let find = if file == CONFIGURATION { pam_env_conf::find } else { pam_env::find };
+        !find(&text, variable, None).is_empty()
+    })
 }
 
 /// The files that pam_env reads for a service, in order; a later one takes the place of an earlier one.

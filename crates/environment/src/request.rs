@@ -4,7 +4,7 @@ use crate::change_request::check_target;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
 use crate::running::{
-    main_process, main_process_of, processes_of_unit, run, systemd_runs, unit_name,
+    main_process, main_process_of, processes_of_unit, reaches_nobody, run, systemd_runs, unit_name,
 };
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
@@ -226,7 +226,10 @@ fn locate(
         Subject::Unit(unit) => {
             let origin = match main_process(unit) {
                 Some(pid) => origin_of_process(pid, variable)?.1,
-                None => origin_of_stopped_unit(unit, variable)?,
+                None => match reaches_nobody(unit) {
+                    Some(why) => return Err(why.into()),
+                    None => origin_of_stopped_unit(unit, variable)?,
+                },
             };
             check_target(variable, value, &exes_of_unit(unit), &own_root()?)?;
             Ok((best(origin)?, Some(unit.clone())))

@@ -19,7 +19,25 @@ const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/b
 /// # Errors
 /// When it is not installed, took too long, or failed, with its complaint.
 pub fn run(words: &[String]) -> Result<String, EnvironmentError> {
-    run_as(words, rustix::process::geteuid().as_raw())
+    let me = rustix::process::geteuid().as_raw();
+    match words {
+        // systemctl would wait for the end of the program.
+        [name, verb, unit]
+            if name == "systemctl" && verb == "restart" && is_running_oneshot(unit) =>
+        {
+            run_as(&["systemctl", "restart", "--no-block", unit].map(str::to_owned), me)
+        }
+        _ => run_as(words, me),
+    }
+}
+
+/// Whether a unit of Type=oneshot (systemd.service(5)) has not ended yet: it has not "started" until then.
+fn is_running_oneshot(unit: &str) -> bool {
+    let words = ["systemctl", "show", "-p", "Type,ActiveState", "--", unit];
+    let output = run(&words.map(str::to_owned)).unwrap_or_default();
+    ["Type=oneshot", "ActiveState=activating"]
+        .iter()
+        .all(|key| output.lines().any(|line| line == *key))
 }
 
 /// The same as the user `uid`: that user's systemd answers no other one.
@@ -82,6 +100,23 @@ pub fn main_process_of(unit: &str, user: bool) -> Option<u32> {
         }
     }
     if user { None } else { processes_of_unit(&name).into_iter().min() }
+}
+
+/// Why a change of a unit would reach no process, where systemd says so: it is masked, or it only starts other units.
+pub(crate) fn reaches_nobody(unit: &str) -> Option<String> {
+    let name = unit_name(unit);
+    let words = ["systemctl", "show", "-p", "LoadState,ActiveState,ConsistsOf", "--", &name];
+    let output = run(&words.map(str::to_owned)).ok().filter(|_| systemd_runs())?;
+    let of = |key: &str| output.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+    if of("LoadState=") == "masked" {
+        return Some(format!(
+            "{name} is masked, so systemd does not start it: `systemctl unmask {name}` first"
+        ));
+    }
+    let others = of("ConsistsOf=");
+    (of("ActiveState=") == "active" && !others.is_empty()).then(|| {
+        format!("{name} is active and runs no process; it only starts and stops {others}: change that one")
+    })
 }
 
 /// The processes of a unit's control group; none where it does not run.

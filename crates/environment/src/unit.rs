@@ -112,6 +112,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
     for file in files {
         let text = match root.read(&file) {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+            Err(_) if is_masked(root, &file) => continue,
             Err(error) => {
                 unit.unread.push(format!("{file}: {error}"));
                 continue;
@@ -307,8 +308,11 @@ fn by_name(root: &Root, dirs: Vec<String>) -> Vec<String> {
             }
         }
     }
-    let masked = |file: &String| root.read_link(file).is_ok_and(|to| to == "/dev/null");
-    found.into_values().filter(|file| !masked(file)).collect()
+    found.into_values().filter(|file| !is_masked(root, file)).collect()
+}
+
+fn is_masked(root: &Root, file: &str) -> bool {
+    root.read_link(file).is_ok_and(|to| to == "/dev/null")
 }
 
 impl Unit {

@@ -4,7 +4,7 @@
 use crate::format::shell::{self, ShellCommand};
 use crate::format::{FoundValue, Reach, systemd, wrapper};
 use crate::unit::Unit;
-use needless_host::Root;
+use needless_host::{ProcInfo, Root};
 
 /// As deep as scripts that start or source others are followed.
 const DEEPEST: u32 = 4;
@@ -41,13 +41,25 @@ pub(crate) struct Way<'a> {
     pub deeds: Vec<Deed>,
     /// Lines of files that are read and set the variable without exporting it.
     pub unexported: Vec<(String, u32)>,
+    /// The scripts and the program that the command line runs, the last one at the end.
+    pub programs: Vec<String>,
+    /// Whether the last one is known: its name is not made by a shell.
+    known: bool,
     /// Whether the variable is exported so far: then a plain assignment changes it for programs, too.
     exported: bool,
 }
 
 impl<'a> Way<'a> {
     pub(crate) fn new(root: &'a Root, variable: &'a str, exported: bool) -> Way<'a> {
-        Way { root, variable, deeds: Vec::new(), unexported: Vec::new(), exported }
+        Way {
+            root,
+            variable,
+            deeds: Vec::new(),
+            unexported: Vec::new(),
+            programs: Vec::new(),
+            known: false,
+            exported,
+        }
     }
 
     /// Of a unit whose settings are known.
@@ -77,6 +89,21 @@ impl<'a> Way<'a> {
         self.deeds.last()
     }
 
+    /// Whether `me` is a program of this way; `None` where not all of them are known.
+    pub(crate) fn has_program(&self, me: &ProcInfo) -> Option<bool> {
+        let is = |program: &String| {
+            let real = std::fs::canonicalize(program).ok().filter(|_| self.root.is_ours());
+            let real = real.as_deref().and_then(|path| path.to_str());
+            let same = |path: &str| path == program || Some(path) == real;
+            let first = me.argv.first();
+            let bare = !program.contains('/') && (me.name() == program || first == Some(program));
+            // A script: its interpreter has it among its first words.
+            let is_script = || me.argv.iter().take(4).any(|word| word.contains('/') && same(word));
+            bare || me.exe.as_deref().is_some_and(same) || is_script()
+        };
+        self.programs.iter().any(is).then_some(true).or(self.known.then_some(false))
+    }
+
     fn push(&mut self, (file, line): (&str, u32), value: Option<String>, how: How, sure: bool) {
         self.exported = value.is_some();
         self.deeds.push(Deed { file: file.to_owned(), line, value, how, sure });
@@ -88,6 +115,8 @@ impl<'a> Way<'a> {
         // systemd.service(5): prefixes of the program.
         let program = program.trim_start_matches(['@', '-', ':', '+', '!']);
         let name = program.rsplit('/').next().unwrap_or(program);
+        self.programs.push(program.to_owned());
+        self.known = false;
         match name {
             "env" => self.env(rest, at, depth),
             "sh" | "dash" | "bash" | "ash" | "ksh" | "zsh" => self.shell(rest, at, depth),
@@ -110,8 +139,17 @@ impl<'a> Way<'a> {
                 let rest = behind_options(rest, "ks");
                 self.words(rest.get(1..).unwrap_or_default(), at, depth);
             }
-            _ if program.starts_with('/') => self.script(program, depth),
-            _ => {}
+            _ => {
+                let script = rest.iter().find(|word| !word.starts_with('-'));
+                if let Some(script) = script.filter(|_| is_interpreter(name)) {
+                    self.programs.pop();
+                    self.programs.push(script.clone());
+                }
+                self.known = !program.contains('$');
+                if program.starts_with('/') {
+                    self.script(program, depth);
+                }
+            }
         }
     }
 
@@ -213,6 +251,14 @@ impl<'a> Way<'a> {
             self.text(&String::from_utf8_lossy(&bytes), (file, 0), How::Sourced, depth + 1);
         }
     }
+}
+
+/// Whether a program runs the script that it is given, and so may become any other.
+fn is_interpreter(name: &str) -> bool {
+    ["perl", "python", "ruby", "node", "php"].iter().any(|one| {
+        name.strip_prefix(one)
+            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    })
 }
 
 /// The words behind the options of a program; `with_word`: the letters of options whose argument is the next word.

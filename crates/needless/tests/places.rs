@@ -239,7 +239,7 @@ fn a_unit_whose_admin_has_the_last_word() {
     machine.write("/etc/systemd/system/probe.service", "644", UNIT);
     let last = "[Service]\nEnvironment=TZ=UTC\n";
     machine.write("/etc/systemd/system/probe.service.d/zzz.conf", "644", last);
-    machine.write("/run/probe.env", "644", "# x\nTZ='Europe/Athens'\n");
+    machine.write("/srv/probe.env", "644", "# x\nTZ='Europe/Athens'\n");
     machine.ok("systemctl daemon-reload && systemctl start probe");
     let before = machine.etc();
     let done = machine.run("needless fix --unit probe --set TZ=Asia/Tokyo --yes");
@@ -247,18 +247,18 @@ fn a_unit_whose_admin_has_the_last_word() {
     assert!(stderr(&done).contains("sorts after zz-needless.conf"), "{}", stderr(&done));
     assert_eq!(machine.etc(), before);
     // EnvironmentFile has precedence over every Environment, so the change belongs there.
-    let named = format!("{UNIT}EnvironmentFile=/run/probe.env\n");
+    let named = format!("{UNIT}EnvironmentFile=/srv/probe.env\n");
     machine.write("/etc/systemd/system/probe.service", "644", &named);
     machine.ok("systemctl daemon-reload && systemctl restart probe");
     let story = machine.ok("needless origin TZ --unit probe");
-    assert!(story.contains("TZ is Europe/Athens") && story.contains("/run/probe.env:2"), "{story}");
+    assert!(story.contains("TZ is Europe/Athens") && story.contains("/srv/probe.env:2"), "{story}");
     let fixed = machine.ok("needless fix --unit probe --set TZ=Asia/Tokyo --yes --restart");
-    assert!(fixed.contains("/run/probe.env"), "{fixed}");
-    assert_eq!(machine.ok("cat /run/probe.env"), "# x\nTZ=Asia/Tokyo\n");
+    assert!(fixed.contains("/srv/probe.env"), "{fixed}");
+    assert_eq!(machine.ok("cat /srv/probe.env"), "# x\nTZ=Asia/Tokyo\n");
     let pid = machine.ok("systemctl show -p MainPID --value probe");
     assert_eq!(machine.stats(pid.trim()), 0);
     machine.ok("needless undo");
-    assert_eq!(machine.ok("cat /run/probe.env"), "# x\nTZ='Europe/Athens'\n");
+    assert_eq!(machine.ok("cat /srv/probe.env"), "# x\nTZ='Europe/Athens'\n");
 }
 
 const SCRIPT: &str = "#!/bin/sh

@@ -3,14 +3,19 @@
 use super::init_script::DEFAULTS;
 use super::wrapper::WRAPPER;
 use super::{environment_file, systemd};
-use crate::channel::{Channel, Started};
+use crate::channel::{Channel, Launcher, Started};
 use crate::config_format::{
     CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
 };
-use crate::running::{systemd_runs, unit_will_use};
+use crate::format::pam_env::{DEFAULT_LOCALE, PAM_ENV};
+use crate::manager::Manager;
+use crate::pam::{pam_location, pam_sets};
+use crate::running::{main_process, systemd_runs, unit_will_use};
 use crate::sources::User;
+use crate::trace_variable::own_change;
 use crate::unit::{self, SettingKind, Unit};
 use crate::way::{How, Way};
+use needless_host::ProcInfo;
 use needless_model::Confidence;
 
 /// A drop-in of a system unit.
@@ -71,6 +76,8 @@ pub static USER_UNIT: ConfigFormat = ConfigFormat {
     ..DEFAULT
 };
 
+/// Where files are made anew, at least at each boot (file-hierarchy(7)).
+const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 /// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
 const DROP_IN: &str = "/zz-needless.conf";
 const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
@@ -89,8 +96,98 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
     use Confidence::{High, Low, Medium};
     let unit = unit::read(query.root, name, query.variable, None);
     let restart = ["systemctl", "restart", name];
-    let (confidence, why) = match how {
+    let (mut confidence, mut why) = how_sure(query, &unit, name, how);
+    if let Some(why) = by_hand(&unit, name, query.variable) {
+        return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
+    }
+    if let Some(service) = &unit.pam
+        && pam_sets(query.root, service, query.variable)
+    {
+        let who =
+            format!("{name} has PAMName={service}, which is stronger than its own variables, and");
+        let formats = [&PAM_ENV, &DEFAULT_LOCALE];
+        return pam_location(query.root, service, query.variable, &who, formats).restart(&restart);
+    }
+    if let Some(file) = from_file(&unit) {
+        if VOLATILE.iter().any(|dir| file.starts_with(dir)) {
+            let why = format!(
+                "{file} sets it (EnvironmentFile=), and a program makes that file anew: change that program"
+            );
+            return ConfigLocation::new(&ENVIRONMENT_FILE, None, why, Low);
+        }
+        // What reaches the process is as uncertain as what the unit itself sets.
+        let why = if confidence == High { reads(name) } else { why };
+        let others = Manager::System.readers_of(query.root, &file, name);
+        return ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence)
+            .restart(&restart)
+            .caveat(&reaches_others(&others));
+    }
+    if let Some(location) = on_the_way(query, &unit, name) {
+        return location.restart(&restart);
+    }
+    let passed = query.process().and_then(|process| process.initial.text());
+    let given = unit.effective().and_then(|setting| setting.value.as_deref());
+    if query.process().is_some_and(|process| own_change(process).is_some()) {
+        if confidence == High {
+            confidence = Medium;
+        }
+        why = format!("{why}; but the program changes {} itself, after its start", query.variable);
+    } else if confidence == Medium && passed.is_some() && passed == given {
+        confidence = High;
+        why =
+            format!("{name} sets the value that the process has: what is in between passes it on");
+    } else if confidence == High && !unit.unread.is_empty() {
+        confidence = Medium;
+        why = format!("{why}; but a file of it that may be stronger could not be read");
+    }
+    let file = format!("/etc/systemd/system/{name}.d{DROP_IN}");
+    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(&restart);
+    let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
+    if passed.is_some_and(|value| !in_its_files(value)) {
+        return location.caveat(
+            "It was started with a value that is in none of its files: if its command sets the variable, that is \
+             stronger.",
+        );
+    }
+    match query.process().and_then(|process| for_its_children(process, query.variable)) {
+        Some(caveat) => location.caveat(caveat),
+        None => location,
+    }
+}
+
+/// How sure it is that a variable of the unit reaches the process, and why.
+fn how_sure(
+    query: &LocationQuery<'_>,
+    unit: &Unit,
+    name: &str,
+    how: Started,
+) -> (Confidence, String) {
+    use Confidence::{High, Low, Medium};
+    let way = Way::of_unit(query.root, query.variable, unit);
+    let is_known = query.process().and_then(|me| way.has_program(me));
+    match how {
+        Started::Directly if is_known == Some(false) => {
+            let program = way.programs.last().map_or("", String::as_str);
+            (
+                Medium,
+                format!(
+                    "{name} starts {program}, which has become another program and may have changed the variable"
+                ),
+            )
+        }
         Started::Directly => (High, format!("systemd itself starts it, as {name}")),
+        Started::ByAnother | Started::Unknown
+            if is_known == Some(true)
+                && query.root.is_ours()
+                && query.process().map(|me| me.pid) == main_process(name) =>
+        {
+            (
+                High,
+                format!(
+                    "it is the main process of {name}, and the program that systemd starts: it has only forked"
+                ),
+            )
+        }
         Started::ByAnother => (
             Medium,
             format!(
@@ -106,46 +203,28 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
                 "it belongs to {name}, but its environment does not come from systemd: another program built it"
             ),
         ),
-    };
-    if let Some(why) = transient(&unit, name, query.variable) {
-        return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
     }
-    if let Some(file) = from_file(&unit) {
-        // What reaches the process is as uncertain as what the unit itself sets.
-        let why = if confidence == High { reads(name) } else { why };
-        return ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence)
-            .restart(&restart)
-            .caveat("It reaches every unit that names that file.");
+}
+
+/// What is to be known of a change for a program that starts others.
+fn for_its_children(process: &ProcInfo, variable: &str) -> Option<&'static str> {
+    match Launcher::of(process)? {
+        Launcher::Cron | Launcher::At => {
+            Some("Its jobs do not get it: they have an environment of their own.")
+        }
+        Launcher::Supervisord => Some("Every program that it starts gets it, too."),
+        Launcher::Ssh if variable == "TZ" => Some("Every session of it gets it, too."),
+        _ => None,
     }
-    if let Some(why) = removed(&unit) {
-        return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
-    }
-    if let Some(location) = on_the_way(query, &unit, name) {
-        return location.restart(&restart);
-    }
-    let passed = query.process().and_then(|process| process.initial.text());
-    let given = unit.effective().and_then(|setting| setting.value.as_deref());
-    let (confidence, why) = if confidence == Medium && passed.is_some() && passed == given {
-        (
-            High,
-            format!("{name} sets the value that the process has: what is in between passes it on"),
-        )
-    } else if confidence == High && !unit.unread.is_empty() {
-        (Medium, format!("{why}; but a file of it that may be stronger could not be read"))
-    } else {
-        (confidence, why)
-    };
-    let file = format!("/etc/systemd/system/{name}.d{DROP_IN}");
-    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(&restart);
-    let value = query.process().and_then(|process| process.initial.text());
-    let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
-    if value.is_some_and(|value| !in_its_files(value)) {
-        location.caveat(
-            "It was started with a value that is in none of its files: if its command sets the variable, that is \
-             stronger.",
-        )
-    } else {
-        location
+}
+
+fn reaches_others(others: &[String]) -> String {
+    match others {
+        [] => "It reaches every unit that names that file.".into(),
+        others => format!(
+            "It reaches every unit that names that file: {}, too, after a restart of its own.",
+            others.join(", ")
+        ),
     }
 }
 
@@ -166,14 +245,11 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     } else {
         (Medium, format!("it belongs to {name}, but another program in that unit started it"))
     };
-    if let Some(why) = transient(&unit, name, query.variable) {
-        return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
-    }
     if let Some(file) = from_file(&unit) {
         let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, reads(name), confidence);
         return Some(location.restart(&restart));
     }
-    if let Some(why) = removed(&unit) {
+    if let Some(why) = by_hand(&unit, name, query.variable) {
         return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
     }
     let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
@@ -228,17 +304,6 @@ fn on_the_way(query: &LocationQuery<'_>, unit: &Unit, name: &str) -> Option<Conf
     })
 }
 
-/// Why no file is changed for a unit that a program made at run time and that is gone when it ends.
-fn transient(unit: &Unit, name: &str, variable: &str) -> Option<String> {
-    let made = unit.fragment.as_ref().is_some_and(|file| file.contains("/systemd/transient/"));
-    made.then(|| {
-        format!(
-            "{name} is transient, and gone when it ends, while a drop-in would stay: start it with the variable \
-             (systemd-run --setenv={variable}=…)"
-        )
-    })
-}
-
 /// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.
 fn from_file(unit: &Unit) -> Option<String> {
     let setting = unit.effective().filter(|setting| setting.kind == SettingKind::File)?;
@@ -249,13 +314,25 @@ fn reads(unit: &str) -> String {
     format!("{unit} reads it (EnvironmentFile=), and it is stronger than Environment=")
 }
 
-/// Why no drop-in of ours helps, where `UnsetEnvironment=` of another file removes the variable.
-fn removed(unit: &Unit) -> Option<String> {
-    let setting = unit.effective().filter(|setting| setting.kind == SettingKind::Unset)?;
-    (!setting.file.ends_with(DROP_IN)).then(|| {
-        format!(
-            "{}:{} removes it (UnsetEnvironment=), whatever is set: change it there",
-            setting.file, setting.line
-        )
-    })
+/// Why no drop-in of ours helps: the unit is made by a command, or a file of others has the last word.
+fn by_hand(unit: &Unit, name: &str, variable: &str) -> Option<String> {
+    if unit.is_transient() {
+        return Some(format!(
+            "{name} is transient: what started it (systemd-run) gives it its variables (--setenv={variable}=…)"
+        ));
+    }
+    let setting = unit.effective()?;
+    let at = format!("{}:{}", setting.file, setting.line);
+    let (dir, file) = setting.file.rsplit_once('/')?;
+    match setting.kind {
+        SettingKind::Unset if !setting.file.ends_with(DROP_IN) => {
+            Some(format!("{at} removes it (UnsetEnvironment=), whatever is set: change it there"))
+        }
+        SettingKind::Environment if dir.ends_with(".d") && file > &DROP_IN[1..] => Some(format!(
+            "{at} sets it, and sorts after {}: change it there (--in {})",
+            &DROP_IN[1..],
+            setting.file
+        )),
+        _ => None,
+    }
 }

@@ -99,7 +99,12 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
             Err(why) => {
                 undone += 1;
                 let words = environment::label(&change.variable, value);
-                output::warn(format_args!("{words}: {why}"));
+                let tried = expected.filter(|_| !args.restart).and_then(|one| one.tried(change));
+                let hint = tried.map_or(
+                    "",
+                    |_| "; with --restart it is tried, and taken back if it does not arrive",
+                );
+                output::warn(format_args!("{words}: {why}{hint}"));
             }
         }
     }
