@@ -168,11 +168,13 @@ impl Session {
         self.events.borrow_mut().look();
         self.collect(false);
         self.collect_percpu();
+        let live = taken::<u32, Proc>(&map(&self.attached.object, "procs"), false, |_| true);
+        let given_back = live.iter().map(|(_, proc)| (proc.image, proc.given_back)).collect();
         let shared = self.shared();
         let misses = self.misses();
         drop(self.ring);
         let events = Rc::try_unwrap(self.events).ok().expect("the ring is gone").into_inner();
-        let mut observed = rows::finish(events, &self.options, length_ns);
+        let mut observed = rows::finish(events, &self.options, length_ns, &given_back);
         let lost = &mut observed.profile.lost;
         for (loss, n) in [
             (Loss::FoldedRows, shared.folded),

@@ -141,6 +141,9 @@ pub struct Finding {
     /// Whether `kernel_ns` is the host's measured cost of a call times the count, not a
     /// measurement of these calls.
     pub estimated: bool,
+    /// What the program itself works for these calls, beside them, nanoseconds: an estimate by its runtime. `None`
+    /// where that is not known: what is saved is then `kernel_ns` at least.
+    pub user_ns: Option<u64>,
     /// One line: what was seen.
     pub what: String,
     /// Why the program does it: mechanism, function and variable.
@@ -153,4 +156,11 @@ pub struct Finding {
     pub remedies: Vec<Remedy>,
     /// Rows this finding accounts for (positions in the profile): a later rule leaves them alone.
     pub rows: Vec<usize>,
+}
+
+impl Finding {
+    /// What the needless calls take in the kernel and, as far as that is known, in the program. Nanoseconds.
+    pub fn time_ns(&self) -> Option<u64> {
+        Some(self.kernel_ns?.saturating_add(self.user_ns.unwrap_or(0)))
+    }
 }

@@ -117,6 +117,8 @@ pub struct Prediction {
     /// Kernel time that the rule predicted for these calls, nanoseconds, where known: the cost of such a
     /// call on this host, measured in a short loop, times their number.
     pub kernel_ns: Option<u64>,
+    /// What it predicted of the program's own work for them, nanoseconds, where that is known: an estimate by runtime.
+    pub user_ns: Option<u64>,
 }
 
 /// The result of a proof.

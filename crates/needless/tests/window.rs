@@ -5,6 +5,7 @@ mod common;
 mod machine;
 use common::*;
 use serde_json::Value;
+use std::io::Read;
 use std::process::{Child, Stdio};
 
 /// A program that converts the time fifty times, ten times a second, until it is dropped.
@@ -73,6 +74,26 @@ fn the_host_names_it_among_all() {
     let found = of(&seen, &clock.pid());
     assert_eq!(found.len(), 1, "{seen:#}");
     assert!(found[0]["service"].is_string(), "{}", found[0]);
+}
+
+#[test]
+fn memory_that_is_faulted_in_again_counts_in_a_window() {
+    if !observes_others() {
+        return;
+    }
+    let Some(python) = needed(needless_fixtures::referee::program("python3")) else { return };
+    let forever = "import time, zlib\nprint('ready', flush=True)\nwhile True:\n \
+                   for i in range(50): zlib.compress(b'x' * 1000)\n time.sleep(0.001)";
+    let mut started = command(python);
+    let mut churn = Clock(started.args(["-c", forever]).stdout(Stdio::piped()).spawn().unwrap());
+    let mut ready = [0; 5];
+    churn.0.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let seen = report(&["attach", &churn.pid(), "--for", "1500ms", "--rule", "heap-trim-churn"]);
+    let found = of(&seen, &churn.pid());
+    assert_eq!(found.len(), 1, "{seen:#}");
+    // What was given back is known only to the programs in the kernel, until the window ends.
+    let what = found[0]["what"].as_str().unwrap();
+    assert!(what.contains("page faults"), "{what}");
 }
 
 #[test]

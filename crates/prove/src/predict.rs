@@ -48,6 +48,10 @@ pub(crate) fn predictions(
             predicted,
             went: fell + (unnamed(&was) - unnamed(&is)).clamp(0, rest),
             kernel_ns: findings.iter().map(|finding| finding.kernel_ns).sum(),
+            user_ns: findings
+                .iter()
+                .filter_map(|finding| finding.user_ns)
+                .reduce(u64::saturating_add),
         }
     };
     by_rule.into_iter().map(prediction).collect()

@@ -112,8 +112,13 @@ mod tests {
             difference: -0.5,
             interval: (-1.0, 0.0),
         };
-        let prediction =
-            Prediction { rule: "tz-unset".into(), predicted: 9, went: -1, kernel_ns: Some(2_000) };
+        let prediction = Prediction {
+            rule: "tz-unset".into(),
+            predicted: 9,
+            went: -1,
+            kernel_ns: Some(2_000),
+            user_ns: None,
+        };
         let proof = Proof {
             outcome: Outcome::Differs("it fails".into()),
             predictions: vec![prediction],

@@ -9,6 +9,7 @@
 #[macro_use]
 mod formats;
 mod account;
+mod again;
 mod columns;
 mod difference;
 mod doctor_text;

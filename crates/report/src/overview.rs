@@ -14,8 +14,11 @@ const ROWS: usize = 8;
 const SMALL: usize = 5;
 /// Columns for the programs or services of a remedy, on a terminal of 80.
 const WHO: usize = 24;
-/// About what the other columns take.
-const REST: usize = 56;
+/// At least so many columns for the fix, if it is as long: the line of a table is then no longer than that of a
+/// terminal of 80.
+pub(crate) const FIX: usize = 16;
+/// Two blanks between five columns.
+const GAPS: usize = 8;
 
 /// One remedy: what is found that it helps against.
 pub(crate) struct Line<'a> {
@@ -41,7 +44,9 @@ impl<'a> Overview<'a> {
         let scale = scale(report);
         let lines = by_remedy(&report.verdict.findings).into_iter().map(|findings| Line {
             saves: scale.saves(&findings),
-            estimated: findings.iter().any(|f| f.estimated && f.kernel_ns.is_some()),
+            estimated: findings
+                .iter()
+                .any(|f| f.kernel_ns.is_some() && (f.estimated || f.user_ns.is_some())),
             findings,
         });
         let (small, large) = lines.partition(|line| scale.is_small_remedy(&line.findings));
@@ -80,7 +85,6 @@ impl<'a> Overview<'a> {
         }
         let estimated = shown.iter().any(|line| line.estimated);
         let scale = scale(report);
-        let who = WHO.min(style.width.saturating_sub(REST)).max(8);
         let mut cells = vec![[
             heading(&scale, estimated),
             "calls".to_owned(),
@@ -93,13 +97,20 @@ impl<'a> Overview<'a> {
                 columns_of_time(&scale, line.saves),
                 number(line.saves.calls),
                 line.rules(),
-                cut(&line.who(report.profile, who), who),
+                String::new(),
                 line.fix(),
             ]);
         }
-        let widths: Vec<usize> = (0..5)
-            .map(|at| cells.iter().map(|line| line[at].chars().count()).max().unwrap_or(0))
-            .collect();
+        let widest = |cells: &[[String; 5]], at: usize| {
+            cells.iter().map(|line| line[at].chars().count()).max().unwrap_or(0)
+        };
+        let others = [0, 1, 2].map(|at| widest(&cells, at)).iter().sum::<usize>() + GAPS;
+        let fix = widest(&cells, 4).min(FIX);
+        let who = style.width.saturating_sub(others + fix).clamp(8, WHO);
+        for (cells, line) in cells[1..].iter_mut().zip(shown) {
+            cells[3] = cut(&line.who(report.profile, who), who);
+        }
+        let widths: Vec<usize> = (0..5).map(|at| widest(&cells, at)).collect();
         for (at, line) in cells.iter().enumerate() {
             let tint = if at == 0 { Tint::Faint } else { Tint::Fix };
             let (text, fix) = row(line, &widths, style.width);
@@ -151,7 +162,7 @@ pub(crate) fn more_small(rest: &[Line<'_>]) -> Option<String> {
 /// `14,924 calls, about 149 ms`.
 fn total(amount: Amount, estimated: bool) -> String {
     let calls = count(amount.calls, "call", "calls");
-    match amount.ns {
+    match amount.time_ns() {
         Some(ns) => format!("{calls}, {}{}", about(estimated), duration(ns)),
         None => calls,
     }
@@ -182,7 +193,7 @@ fn heading(scale: &Scale, estimated: bool) -> String {
 
 /// ` 92 ms   81.2 %`, as wide for every amount.
 fn columns_of_time(scale: &Scale, saves: Amount) -> String {
-    let Some(ns) = saves.ns else { return "not known".to_owned() };
+    let Some(ns) = saves.time_ns() else { return "not known".to_owned() };
     let time = duration(ns);
     match scale.share(ns) {
         Some(share) => format!("{time:>7} {:>8}", part(scale, share)),
@@ -238,7 +249,7 @@ impl Line<'_> {
     pub(crate) fn in_short(&self, profile: &Profile) -> String {
         let time = self
             .saves
-            .ns
+            .time_ns()
             .map_or_else(String::new, |ns| format!("{}{}, ", about(self.estimated), duration(ns)));
         let calls = count(self.saves.calls, "call", "calls");
         let who = self.who(profile, WHO);

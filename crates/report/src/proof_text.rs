@@ -130,12 +130,17 @@ pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
         }));
     }
     let kernel: Option<u64> = proof.predictions.iter().map(|p| p.kernel_ns).sum();
+    let user = proof.predictions.iter().filter_map(|p| p.user_ns).reduce(u64::saturating_add);
+    let user = user.map(|ns| {
+        format!(" and {} of its own work, by what its runtime takes for each", duration(ns))
+    });
     if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), proof.measure(Quantity::Cpu)) {
         let measured = (cpu.difference * 1e9).round();
         let by = duration(measured.abs() as u64);
         all.push(format!(
-            "about {} of kernel time, by the cost of such a call measured in a short loop; CPU time {}",
+            "about {} of kernel time, by the cost of such a call measured in a short loop{}; CPU time {}",
             duration(ns),
+            user.unwrap_or_default(),
             match measured {
                 m if m < 0.0 => format!("fell by {by}"),
                 m if m > 0.0 => format!("rose by {by}"),

@@ -129,7 +129,7 @@ pub(crate) fn row(cells: &[String; 5], widths: &[usize], width: usize) -> (Strin
     );
     let left = width.saturating_sub(text.chars().count());
     // A short fix is never cut: on a narrow terminal the line is then longer.
-    (text, cut(fix, left.max(16)))
+    (text, cut(fix, left.max(crate::overview::FIX)))
 }
 
 /// What a part of a report is, which selects its colour.

@@ -32,6 +32,7 @@ fn proof(outcome: Outcome) -> Proof {
             after: 0,
         }],
         predictions: vec![Prediction {
+            user_ns: None,
             rule: "tz-unset".into(),
             predicted: 9,
             went: 9,

@@ -31,17 +31,24 @@ const COMMON: f64 = 0.5;
 /// Where no directory has so many: the least part.
 const SOME: f64 = 0.2;
 
-/// Calls, and the time they took in the kernel.
+/// Calls, and the time they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// How many.
     pub calls: u64,
-    /// Nanoseconds; `None` where neither a measurement nor the cost of a call on this machine is
+    /// Nanoseconds in the kernel; `None` where neither a measurement nor the cost of a call on this machine is
     /// known.
-    pub ns: Option<u64>,
+    pub kernel_ns: Option<u64>,
+    /// Nanoseconds in the programs, as [`Finding::user_ns`].
+    pub user_ns: Option<u64>,
 }
 
 impl Amount {
+    /// Nanoseconds in the kernel and, as far as that is known, in the programs.
+    pub fn time_ns(&self) -> Option<u64> {
+        Some(self.kernel_ns?.saturating_add(self.user_ns.unwrap_or(0)))
+    }
+
     /// All of them together.
     pub fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
         let mut sum = Amount::default();
@@ -51,10 +58,12 @@ impl Amount {
 
     pub(crate) fn add(&mut self, other: Amount) {
         self.calls += other.calls;
-        self.ns = match (self.ns, other.ns) {
+        let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
             (one, other) => one.or(other),
         };
+        self.kernel_ns = add(self.kernel_ns, other.kernel_ns);
+        self.user_ns = add(self.user_ns, other.user_ns);
     }
 }
 
@@ -172,7 +181,8 @@ impl Account {
             if calls == 0 {
                 continue;
             }
-            let amount = Amount { calls, ns: account.time(profile, row, calls) };
+            let kernel_ns = account.time(profile, row, calls);
+            let amount = Amount { calls, kernel_ns, user_ns: None };
             account.unexplained.add(amount);
             let title = titles[row.process.index()].as_str();
             let group = groups.entry((title, call, row.query, reason)).or_default();
@@ -218,7 +228,7 @@ impl Account {
     }
 
     fn rank(&mut self) {
-        self.lines.sort_by_key(|line| (Reverse(line.amount.ns), Reverse(line.amount.calls)));
+        self.lines.sort_by_key(|line| (Reverse(line.amount.kernel_ns), Reverse(line.amount.calls)));
     }
 
     fn add_finding(&mut self, profile: &Profile, finding: &Finding) {
@@ -226,7 +236,8 @@ impl Account {
         // Rows of a log that was cut may hold fewer calls than a rule infers.
         let room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
         self.needless.add(Amount { calls: saves.calls.min(room), ..saves });
-        self.estimated |= finding.estimated && finding.kernel_ns.is_some();
+        self.estimated |=
+            finding.kernel_ns.is_some() && (finding.estimated || finding.user_ns.is_some());
     }
 
     /// The time of `calls` calls of a row.

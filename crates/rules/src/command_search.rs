@@ -126,9 +126,10 @@
 //! * <https://github.com/microsoft/WSL/issues/5696>: a prompt that took two seconds
 
 use crate::helpers;
-use crate::search::{self, Infer, Search, SearchedList, Searcher};
+use crate::search::{self, Infer, Search, Searcher};
+use crate::searched::SearchedList;
 use crate::select::Threshold;
-use crate::{Rule, Sink, View};
+use crate::{Rule, View};
 use needless_model::{ProcId, Query};
 use std::collections::{HashMap, HashSet};
 
@@ -136,14 +137,15 @@ pub(crate) const RULE: Rule = Rule {
     name: "command-search",
     summary: "PATH lists directories before the right one that hold none of the programs that are started",
     variables: &["PATH"],
+    lists: &[LIST],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "PATH",
     usual,
     infer: Infer::By(dirs),
+    threshold,
     things: "programs",
     why: "Each start of a program by its bare name tries the directories of the list in turn, up to \
           the right one.",
@@ -152,14 +154,6 @@ pub(crate) const SEARCH: Search = Search {
     by_hand: true,
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    for found in search::searches(view, sink, &SEARCH) {
-        if let Some(threshold) = threshold(&found) {
-            sink.find_beyond(threshold, search::finding(&SEARCH, found));
-        }
-    }
-}
 
 /// If PATH is not known, fewer directories do not prove that there is a list.
 const FEWEST_DIRS: usize = 3;

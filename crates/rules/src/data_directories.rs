@@ -61,26 +61,21 @@
 //! * <https://specifications.freedesktop.org/basedir-spec/latest/>
 //! * <https://github.com/NixOS/nixpkgs/issues/131159>: 10,000 opens at one start
 
-use crate::search::{self, Search};
-use crate::{Rule, Sink, View};
+use crate::Rule;
+use crate::search::Search;
 
 pub(crate) const RULE: Rule = Rule {
     name: "data-directories",
     summary: "XDG_DATA_DIRS lists directories that hold nothing of what desktop programs look for",
     variables: &["XDG_DATA_DIRS"],
+    lists: &[LIST],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "XDG_DATA_DIRS",
     things: "data of the desktop",
     why: "Programs look for each kind of data in each directory of the list.",
-    manual: "Find where XDG_DATA_DIRS lists these directories, and take them out",
     caveat: "Programs that are installed below these directories later are not found in menus.",
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH);
-}

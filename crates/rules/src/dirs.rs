@@ -41,3 +41,10 @@ fn common_start<'p>(dirs: &HashSet<&'p str>) -> &'p str {
     let first = all.next().copied().unwrap_or("");
     all.fold(first, shorten)
 }
+
+/// The longest end of both paths that consists of whole names.
+pub(crate) fn common_tail<'p>(one: &'p str, other: &str) -> &'p str {
+    let same = one.rsplit('/').zip(other.rsplit('/')).take_while(|(a, b)| a == b);
+    let length: usize = same.map(|(name, _)| name.len() + 1).sum();
+    &one[one.len() - length.saturating_sub(1).min(one.len() - 1)..]
+}

@@ -121,65 +121,44 @@
 //! * `man 1 gcc`, CPATH, C_INCLUDE_PATH, CPLUS_INCLUDE_PATH
 
 use crate::again::Again;
-use crate::search::{self, Search};
-use crate::{Rule, Sink, View};
+use crate::search::Search;
+use crate::{Rule, View};
 use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "header-search",
     summary: "CPATH and similar variables list directories that hold none of the included headers",
     variables: &["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"],
+    lists: &LISTS,
     ..Rule::PLAIN
 };
 
 /// What the three lists share.
 const LIST: Search = Search {
-    rule: RULE.name,
     things: "headers",
     why: "The compiler searches the list before the directories of the system, for each header of \
           each compilation.",
     caveat: "A compilation that was not observed may use headers from these directories.",
+    user_ns: Some(1_000),
     ..Search::BY_PROGRAM
 };
 
 /// The list of all languages, then those of one.
-pub(crate) const LISTS: [Search; 3] = [
-    Search {
-        variable: "CPATH",
-        who: compiles,
-        again: Again::Compiler { system: false },
-        manual: "Find where CPATH lists these directories, and take them out",
-        ..LIST
-    },
+const LISTS: [Search; 3] = [
+    Search { variable: "CPATH", who: compiles, again: Again::Compiler { system: false }, ..LIST },
     Search {
         variable: "C_INCLUDE_PATH",
         who: |view, id| compiles(view, id) && language(view, id) == Language::C,
         again: Again::Compiler { system: true },
-        manual: "Find where C_INCLUDE_PATH lists these directories, and take them out",
         ..LIST
     },
     Search {
         variable: "CPLUS_INCLUDE_PATH",
         who: |view, id| compiles(view, id) && language(view, id) == Language::Cplusplus,
         again: Again::Compiler { system: true },
-        manual: "Find where CPLUS_INCLUDE_PATH lists these directories, and take them out",
         ..LIST
     },
 ];
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    let mut shared = Vec::new();
-    for search in &LISTS {
-        for found in search::searches(view, sink, search) {
-            let here = found.shared.clone();
-            sink.find(search::finding(search, found));
-            // Checks of a directory that two of the lists name belong in part to the next list.
-            sink.leave(&here);
-            shared.extend(here);
-        }
-    }
-    sink.explain(&shared);
-}
 
 /// Whether the process looks for headers. An interpreter that asks in the same directories does not.
 fn compiles(view: &View<'_>, id: ProcId) -> bool {

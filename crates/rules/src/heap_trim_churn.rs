@@ -15,7 +15,7 @@
 //! page faults and took 1.32 s of CPU time; with the blocks on the heap and kept there, 10,645 and
 //! 0.22 s.
 //!
-//! Where page faults and the memory that was given back are counted (`needless run`), the time of the
+//! Where page faults and the memory that was given back are counted (not in a log), the time of the
 //! finding includes them: as many as there were faults, and at most as many as pages were given back,
 //! times the cost of a page on this machine.
 //!

@@ -16,7 +16,7 @@
 //! * they are at least [`CheckOptions::min_saving_percent`] percent (1 by default) of the calls that
 //!   name a path; not of all calls, so that every backend judges alike. Where CPU time is known,
 //!   calls that take 1 ms and 0.5 % of it need no such share;
-//! * where CPU time is known and the kernel time of the calls is measured or calibrated: that time
+//! * where CPU time is known and the time of the calls is measured or calibrated: that time
 //!   is at least a hundredth of this percentage of the CPU time (0.01 % by default). A program
 //!   that computes for an hour is not made faster by saving ten calls.
 //!
@@ -57,6 +57,7 @@ mod example;
 mod glob;
 mod helpers;
 mod ignore;
+mod launchers;
 mod list_entries;
 mod list_variable;
 mod load_path;
@@ -65,11 +66,13 @@ mod locale;
 mod locale_advice;
 mod measured;
 mod merged;
+mod misread;
 mod page;
 mod placement;
 mod rederive;
 mod search;
 mod search_advice;
+mod searched;
 mod select;
 mod size;
 mod spent;
@@ -77,11 +80,14 @@ pub mod text;
 mod verdict;
 mod waiting;
 mod zone;
+mod zone_looker;
+mod zone_wanted;
 
 #[cfg(test)]
 mod tests;
 
 use needless_model::{Fact, WatchList};
+use search::Search;
 use std::collections::BTreeSet;
 
 pub use account::{Account, Amount, Unanswered, Unexplained};
@@ -116,6 +122,8 @@ pub struct Rule {
     /// Whether what it finds cannot be changed, or only in code that is not the user's: shown only
     /// on demand ([`CheckOptions::pedantic`]).
     pub pedantic: bool,
+    /// The lists of directories it is about, if that is all it is about: they are checked alike.
+    lists: &'static [Search],
     /// Texts of which at least one stands in a path or an argument where there is something to find. Every
     /// rule checks every profile: without them it need not look at the rows.
     mentions: &'static [&'static str],
@@ -135,6 +143,7 @@ impl Rule {
         variables: &[],
         correctness: false,
         pedantic: false,
+        lists: &[],
         mentions: &[],
         page: "",
         check: |_, _| {},
@@ -144,20 +153,22 @@ impl Rule {
     pub fn check(&self, view: &View<'_>, sink: &mut Sink) {
         if self.mentions.is_empty() || self.mentions.iter().any(|part| view.may_mention(part)) {
             (self.check)(view, sink);
+            search::check(view, sink, self);
         }
     }
 }
 
-/// Declares the rules in the order in which they are checked: of each file its `RULE`, its `check` and, as the
-/// page, its text. A rule whose page has no example of what is *not* a finding does not compile.
+/// Declares the rules in the order in which they are checked: of each file its `RULE`, as the page its text, and its
+/// `check`; a file marked `lists` has none, only [`Rule::lists`]. A rule whose page has no example of what is *not* a
+/// finding does not compile.
 macro_rules! rules {
-    ($($file:ident),+ $(,)?) => {
+    ($($file:ident $(: $lists:ident)?),+ $(,)?) => {
         $(mod $file;)+
 
         /// Every rule, in the order of checking.
         pub static RULES: &[&Rule] = &[$(&Rule {
             page: include_str!(concat!(stringify!($file), ".rs")),
-            check: $file::check,
+            check: rules!(@check $file $($lists)?),
             ..$file::RULE
         }),+];
 
@@ -171,6 +182,8 @@ macro_rules! rules {
             ),
         );)+
     };
+    (@check $file:ident) => { $file::check };
+    (@check $file:ident lists) => { |_, _| {} };
 }
 
 rules![
@@ -180,27 +193,27 @@ rules![
     tz_misread,
     tz_not_found,
     preload_missing,
-    library_search,
+    library_search: lists,
     library_runpath,
-    command_search,
-    python_path,
-    perl_path,
-    ruby_path,
-    node_path,
+    command_search: lists,
+    python_path: lists,
+    perl_path: lists,
+    ruby_path: lists,
+    node_path: lists,
     module_walk,
     python_bytecode,
     zone_scan,
-    terminal_search,
+    terminal_search: lists,
     terminal_unknown,
     font_cache,
-    data_directories,
+    data_directories: lists,
     converter_path,
     message_path,
     resolver_reread,
     hosts_reread,
     user_lookup,
     php_realpath,
-    php_include_path,
+    php_include_path: lists,
     java_monitoring_file,
     java_container_check,
     class_path,
@@ -209,7 +222,7 @@ rules![
     apache_links,
     kerberos_probing,
     certificate_reread,
-    header_search,
+    header_search: lists,
     loader_cache,
     processor_count,
     host_aliases,

@@ -321,20 +321,20 @@
 //! * glibc, `elf/dl-load.c`
 //! * <https://github.com/gluster/glusterfs/issues/2348>: a test suite that took a third longer
 
+use crate::Rule;
 use crate::again::Again;
 use crate::loader::{base, is_library};
 use crate::search::{self, Search, Searcher};
-use crate::{Rule, Sink, View};
 
 pub(crate) const RULE: Rule = Rule {
     name: "library-search",
     summary: "LD_LIBRARY_PATH lists directories that hold none of the libraries that programs load",
     variables: &["LD_LIBRARY_PATH"],
+    lists: &[LIST],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "LD_LIBRARY_PATH",
     who: |view, id| search::heeds_variables(view.process(id)),
     file: is_library,
@@ -349,17 +349,3 @@ pub(crate) const SEARCH: Search = Search {
              a later dlopen().",
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    for found in search::searches(view, sink, &SEARCH) {
-        let shared = found.shared.clone();
-        let current = found.empty.iter().chain(&found.kept).any(|entry| search::is_current(entry));
-        let mut finding = search::finding(&SEARCH, found);
-        if current {
-            finding.why += " An empty or relative entry is in the current directory: anybody who \
-                            may write there decides which library a program loads.";
-        }
-        sink.find(finding);
-        sink.leave(&shared);
-    }
-}

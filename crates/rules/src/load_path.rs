@@ -1,11 +1,11 @@
 //! Lists of directories that no variable of the process shows: names that are missed in many directories.
 
-use crate::dirs::Dirs;
+use crate::dirs::{Dirs, common_tail};
 use crate::helpers;
 use crate::list_entries::is_usual;
 use crate::search_list::RULE;
 use crate::select::{Case, PathPattern, Threshold, merge_by};
-use crate::text::{count, list, number};
+use crate::text::{count, number, some};
 use crate::{Sink, View};
 use needless_model::{Finding, ProcId, Query, Remedy, Row, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,6 +25,9 @@ struct Runtime {
     /// What the list is.
     why: &'static str,
     fix: &'static str,
+    /// The same where the environment is not known, so that a variable may list the directories.
+    why_unknown: &'static str,
+    fix_unknown: &'static str,
     caveat: &'static str,
 }
 
@@ -34,6 +37,8 @@ const RUBY: Runtime = Runtime {
     things: "Ruby files",
     why: "Each gem adds a directory to Ruby's load path, and `require` looks for each file in each of them in turn.",
     fix: "Add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
+    why_unknown: "They come from RUBYLIB, from -I, or from gems, each of which adds a directory to Ruby's load path. `require` looks for each file in each of them in turn. The environment is not known (`strace -v` logs it).",
+    fix_unknown: "If RUBYLIB or -I lists these directories, take them out. If gems do, add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
     caveat: "Measure it: before bundler/setup, or without Bundler, bootsnap makes more calls than it saves.",
 };
 
@@ -118,8 +123,12 @@ fn search<'p>(
     if runtime.is_none() {
         let all = Dirs::new(dirs.iter().copied().collect::<HashSet<_>>());
         let ok = view.profile.rows.iter().filter(|row| row.ok());
-        let holding: HashSet<&str> =
-            ok.filter_map(|row| Some(all.below(view.profile.path(row))?.0)).collect();
+        // What is listed may be wanted; programs also ask whether the directory itself is there, before they look in it.
+        let holds = |row: &Row| {
+            let (dir, rest) = all.below(view.profile.path(row))?;
+            (!rest.is_empty() || row.query == Query::Open).then_some(dir)
+        };
+        let holding: HashSet<&str> = ok.filter_map(holds).collect();
         // What a variable lists has a rule of its own, or was judged with its variable; man looks beside the
         // directories of PATH.
         let lists = view.process(id).lists.as_deref().unwrap_or_default();
@@ -149,13 +158,6 @@ fn search<'p>(
     Some(Searched { dirs, rows, needless, of, runtime })
 }
 
-/// The longest end of both paths that consists of whole names.
-fn common_tail<'p>(one: &'p str, other: &str) -> &'p str {
-    let same = one.rsplit('/').zip(other.rsplit('/')).take_while(|(a, b)| a == b);
-    let length: usize = same.map(|(name, _)| name.len() + 1).sum();
-    &one[one.len() - length.saturating_sub(1).min(one.len() - 1)..]
-}
-
 fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> Finding {
     let dirs: BTreeSet<&str> = all.iter().flat_map(|(_, one)| one.dirs.iter().copied()).collect();
     let runtime = all.iter().find_map(|(_, one)| one.runtime);
@@ -173,11 +175,12 @@ fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> 
     };
     let merged = merge_by(view.profile, cases.collect(), about);
     let said = count(dirs.len() as u64, "directory", "directories");
-    let mut shown: Vec<&str> = dirs.iter().copied().take(3).collect();
-    shown.extend((dirs.len() > shown.len()).then_some("others"));
     let things = runtime.map_or("files", |runtime| runtime.things);
     let (list_is, remedy): (&str, Remedy) = match runtime {
-        Some(runtime) => (runtime.why, helpers::by_hand(runtime.fix, runtime.caveat)),
+        Some(runtime) if known => (runtime.why, helpers::by_hand(runtime.fix, runtime.caveat)),
+        Some(runtime) => {
+            (runtime.why_unknown, helpers::by_hand(runtime.fix_unknown, runtime.caveat))
+        }
         None if known => (
             "No variable of its environment lists them: they come from an option, a configuration or its code.",
             helpers::by_hand(
@@ -198,7 +201,7 @@ fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> 
         what: format!("{calls} calls look for {things} in {said} that do not hold them"),
         why: format!(
             "{program} looks for the same names in {said} and misses them: {}. {list_is}",
-            list(&shown)
+            some(&dirs)
         ),
         remedies: vec![remedy],
         ..merged.finding(RULE.name)

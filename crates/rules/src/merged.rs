@@ -43,6 +43,7 @@ impl Merged {
             of: self.of,
             kernel_ns: None,
             estimated: false,
+            user_ns: None,
             what: String::new(),
             why: String::new(),
             sites: self.sites,

@@ -80,8 +80,8 @@
 //! * <https://nodejs.org/api/modules.html#loading-from-the-global-folders>
 
 use crate::helpers;
-use crate::search::{self, Infer, Search, named};
-use crate::{Rule, Sink, View};
+use crate::search::{Infer, Search, named};
+use crate::{Rule, View};
 use needless_model::ProcId;
 use std::collections::{HashMap, HashSet};
 
@@ -89,31 +89,24 @@ pub(crate) const RULE: Rule = Rule {
     name: "node-path",
     summary: "NODE_PATH lists directories that hold none of the packages that Node programs require",
     variables: &["NODE_PATH"],
+    lists: &[LIST],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "NODE_PATH",
-    who: |view, id| node(view, id),
+    who: |view, id| named(view, id, &["node", "electron"]),
     infer: Infer::By(dirs),
     things: "packages",
     why: "Node asks in each directory of the list, by five names, for every package that no node_modules directory holds.",
     manual: "Find where NODE_PATH lists these directories, and unset it there",
     caveat: "A program that was not observed may load packages from these directories.",
+    user_ns: Some(2_000),
     ..Search::BY_PROGRAM
 };
 
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH);
-}
-
 /// A name that is missing in this many directories was looked for in a list.
 const FEWEST_DIRS: usize = 5;
-
-fn node(view: &View<'_>, id: ProcId) -> bool {
-    named(view, id, &["node", "electron"])
-}
 
 /// Directories below which the same package was asked for by its `package.json`, except those that
 /// Node walks through by itself.

@@ -148,22 +148,21 @@
 //! * `man 1 perlrun`, PERL5LIB and PERLLIB
 
 use crate::again::Again;
-use crate::helpers;
-use crate::search::{self, Infer, Search, named};
-use crate::{Rule, Sink, View};
-use needless_model::{Change, ProcId, Process, Remedy, Safety};
+use crate::search::{Infer, Next, Search, named};
+use crate::{Rule, View};
+use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "perl-path",
     summary: "PERL5LIB or PERLLIB lists directories that hold none of the modules that Perl programs load",
     variables: &["PERL5LIB", "PERLLIB"],
+    lists: &LISTS,
     mentions: &[".pm"],
     ..Rule::PLAIN
 };
 
 /// What the two lists share.
 const LIST: Search = Search {
-    rule: RULE.name,
     file: |path| {
         [".pm", ".pmc", ".pl", ".pod"].iter().any(|end| path.ends_with(end))
             || !path.contains('.')
@@ -174,51 +173,32 @@ const LIST: Search = Search {
     why: "Perl searches the list before its own directories, and looks for each module twice in \
           each directory.",
     caveat: "A program that was not observed may load modules from these directories.",
+    user_ns: Some(400),
     ..Search::BY_PROGRAM
 };
 
 /// Perl reads the second only where the first is not set, not even to an empty text.
-pub(crate) const LISTS: [Search; 2] = [
+const LISTS: [Search; 2] = [
     Search {
         variable: FIRST,
         who: |view, id| view.process(id).env.value(FIRST).is_none() || perl(view, id),
         infer: Infer::Chains,
         manual: "Find out what puts these directories on @INC before Perl's own: PERL5LIB, -I or `use lib`",
+        next: Some(Next {
+            variable: SECOND,
+            price: "The variable stays set, to nothing: if it were unset, Perl would search the directories \
+                    of PERLLIB.",
+        }),
         ..LIST
     },
     Search {
-        variable: "PERLLIB",
+        variable: SECOND,
         who: |view, id| view.process(id).env.is_unset(FIRST) && perl(view, id),
         ..LIST
     },
 ];
 const FIRST: &str = "PERL5LIB";
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    for list in &LISTS {
-        for found in search::searches(view, sink, list) {
-            let mut finding = search::finding(list, found);
-            let process = view.process(finding.processes[0]);
-            for remedy in &mut finding.remedies {
-                keep_second_unused(remedy, process);
-            }
-            sink.find(finding);
-        }
-    }
-}
-
-/// Sets the first list to nothing where Perl would use the second one if the first were unset.
-pub(crate) fn keep_second_unused(remedy: &mut Remedy, process: &Process) {
-    let second = process.env.value(LISTS[1].variable).is_some_and(|value| !value.is_empty());
-    if second && matches!(&remedy.change, Change::UnsetEnv { variable } if variable == FIRST) {
-        let price = format!(
-            "The variable stays set, to nothing: if it were unset, Perl would search the directories \
-             of PERLLIB. {}",
-            LIST.caveat
-        );
-        *remedy = helpers::set(FIRST, "", Safety::Caveat(price));
-    }
-}
+const SECOND: &str = "PERLLIB";
 
 fn perl(view: &View<'_>, id: ProcId) -> bool {
     let is_module = |path: &str| path.ends_with(".pm") || path.ends_with(".pmc");

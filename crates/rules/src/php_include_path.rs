@@ -59,18 +59,18 @@
 //!
 //! * <https://www.php.net/manual/en/ini.core.php#ini.include-path>
 
-use crate::search::{self, Infer, Search, named};
-use crate::{Rule, Sink, View};
+use crate::Rule;
+use crate::search::{Infer, Search, named};
 
 pub(crate) const RULE: Rule = Rule {
     name: "php-include-path",
     summary: "PHP looks for included files in directories of its include_path that do not hold them",
+    lists: &[LIST],
     mentions: &[".php"],
     ..Rule::PLAIN
 };
 
-const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     who: |view, id| named(view, id, &["php", "apache2", "httpd"]),
     file: |path| path.ends_with(".php") || path.ends_with(".inc"),
     infer: Infer::Chains,
@@ -81,7 +81,3 @@ const SEARCH: Search = Search {
     by_hand: true,
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH);
-}

@@ -2,7 +2,8 @@
 //! the command and the process that made the calls set, changed or removed it, the change has to be
 //! made there.
 
-use crate::text::{list, number};
+use crate::launchers::{LOOKED_UP, is_interpreter, names, program, programs};
+use crate::text::number;
 use needless_model::{
     Change, Finding, Inheritance, LastChange, Link, ProcId, Profile, Query, Remedy, Row, Runtime,
     Safety, command_of,
@@ -11,18 +12,6 @@ use std::collections::BTreeSet;
 
 /// Longer values are not written out in a sentence.
 const SHOWN: usize = 120;
-/// At most this many programs are named.
-const NAMED: usize = 3;
-/// For this many processes, those with the most calls, the programs above are looked up: each
-/// look-up reads all rows.
-const LOOKED_UP: usize = 16;
-
-/// Programs that run scripts, without the version in their names.
-const INTERPRETERS: [&str; 20] = [
-    "sh", "ash", "dash", "bash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "perl", "python",
-    "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "tclsh",
-];
-
 /// Compiled programs that set a variable because their user says so: in their arguments, in a
 /// configuration or in the code that they run.
 const SET_ON_REQUEST: [&str; 33] = [
@@ -194,12 +183,6 @@ fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
         && process.runtime == Runtime::Native
 }
 
-/// A program that runs scripts, with any version in its name.
-fn is_interpreter(name: &str) -> bool {
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    INTERPRETERS.contains(&name)
-}
-
 /// The program that adds to the list of one of these processes.
 fn made_from<'p>(
     profile: &'p Profile,
@@ -350,88 +333,4 @@ fn also(remedy: &mut Remedy, sentence: &str) {
         Safety::Manual(_) => Safety::Manual(longer),
         Safety::Safe(_) | Safety::Caveat(_) => Safety::Caveat(longer),
     };
-}
-
-/// The programs that made the changes, each once, in words.
-fn programs(profile: &Profile, turns: &[LastChange<'_>]) -> String {
-    names(profile, turns.iter().map(|turn| turn.by))
-}
-
-/// These programs, each once, in words.
-fn names<'p>(profile: &'p Profile, links: impl Iterator<Item = Link<'p>>) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for link in links.take(LOOKED_UP) {
-        let name = program(profile, link);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    names.extend((more > 0).then(|| "others".to_owned()));
-    list(&names)
-}
-
-/// The program in words, and where it got the change from: the caller of env(1), make's makefile,
-/// or a command line.
-fn program(profile: &Profile, link: Link<'_>) -> String {
-    let name = name(profile, link);
-    match link.process.name() {
-        "env" => {
-            let up = link.process.parent.map(|up| profile.image_of(up));
-            match up.map(|up| Link { process: profile.process(up), id: Some(up) }) {
-                Some(up) => format!("{} (by {name})", program(profile, up)),
-                None => format!("the command line of {name}"),
-            }
-        }
-        "make" | "gmake" => match makefile(profile, link) {
-            Some(file) => format!("{file} or the command line of {name}"),
-            None => format!("a makefile or the command line of {name}"),
-        },
-        "stdbuf" => format!("the command line of {name}"),
-        shell if SHELLS.contains(&shell) && link.process.script().is_none_or(is_a_shell) => {
-            format!("a command line of {name}")
-        }
-        _ => name,
-    }
-}
-
-/// Shells that run `-c`, or a script without a name of its own.
-const SHELLS: [&str; 6] = ["sh", "dash", "bash", "zsh", "ksh", "ash"];
-
-fn is_a_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
-}
-
-/// The first makefile that make opened.
-fn makefile<'p>(profile: &'p Profile, link: Link<'p>) -> Option<&'p str> {
-    let of = |row: &&needless_model::Row| {
-        Some(row.process) == link.id && row.query == Query::Open && row.ok()
-    };
-    let mut opened = profile.rows.iter().filter(of).map(|row| profile.path(row));
-    opened.find(|path| {
-        let name = command_of(path.as_bytes());
-        name.to_ascii_lowercase().ends_with("makefile") || name.ends_with(".mk")
-    })
-}
-
-/// "/usr/bin/valgrind, a script"; "/root/.cargo/bin/cargo (/root/.cargo/bin/rustup)"; "/usr/bin/env".
-fn name(profile: &Profile, link: Link<'_>) -> String {
-    let process = link.process;
-    let (Some(command), Some(exe)) = (process.script(), &process.exe) else {
-        return process.exe.clone().unwrap_or_else(|| process.title());
-    };
-    let executed = link.id.and_then(|id| {
-        let mut rows =
-            profile.rows.iter().filter(|row| row.process == id && row.query == Query::Exec);
-        rows.find(|row| row.ok()).map(|row| profile.path(row))
-    });
-    let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);
-    match (is_interpreter(process.name()), is_interpreter(command)) {
-        // `sh`: the name of the shell that it is.
-        (true, true) => exe.clone(),
-        (true, false) if path.starts_with('/') => format!("{path}, a script"),
-        (true, false) => format!("{path}, a script of {exe}"),
-        (false, _) => format!("{path} ({exe})"),
-    }
 }

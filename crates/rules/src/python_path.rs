@@ -138,8 +138,8 @@
 
 use crate::again::Again;
 use crate::helpers;
-use crate::search::{self, Infer, Search, named, of_the_system};
-use crate::{Rule, Sink, View};
+use crate::search::{Infer, Search, named, of_the_system};
+use crate::{Rule, View};
 use needless_model::{ProcId, Query};
 use std::collections::HashSet;
 
@@ -147,11 +147,11 @@ pub(crate) const RULE: Rule = Rule {
     name: "python-path",
     summary: "PYTHONPATH lists directories that hold none of the modules that Python imports",
     variables: &["PYTHONPATH"],
+    lists: &[LIST],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "PYTHONPATH",
     who: |view, id| named(view, id, &["python", "pypy"]),
     usual: own,
@@ -161,12 +161,9 @@ pub(crate) const SEARCH: Search = Search {
     why: "Python searches the list before the standard library, so every import checks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",
     caveat: "A program that was not observed may import modules from these directories.",
+    user_ns: Some(4_000),
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH);
-}
 
 /// Fewer checks, or fewer missing directories, may be the program's own.
 const FEWEST_ASKED: u64 = 5;

@@ -7,15 +7,15 @@
 use crate::locale::{self, Name};
 use crate::search::{self, Search};
 use crate::{
-    View, bash_env, by_name, catalogue_search, command_search, converter_path, data_directories,
-    header_search, heap_trim_churn, host_aliases, java_monitoring_file, kerberos_probing,
-    library_search, list_variable, locale_advice, locale_alias, locale_not_installed,
-    locale_spelling, message_path, name_search_list, node_path, perl_path, preload_missing,
-    python_bytecode, python_path, resolver_reread, ruby_path, search_list, terminal_search,
-    terminal_unknown, tz_misread, tz_not_found, tz_unset, unbuffered_output, zone,
-    zone_file_missing,
+    View, bash_env, by_name, catalogue_search, converter_path, heap_trim_churn, host_aliases,
+    java_monitoring_file, kerberos_probing, list_variable, locale_advice, locale_alias,
+    locale_not_installed, locale_spelling, message_path, name_search_list, preload_missing,
+    python_bytecode, resolver_reread, search_advice, search_list, terminal_unknown, tz_misread,
+    tz_not_found, tz_unset, unbuffered_output, zone, zone_file_missing,
 };
-use needless_model::{Change, Env, ProcId, Profile, Remedy, ZoneFile, brief, without_entries};
+use needless_model::{
+    Change, Env, ProcId, Process, Profile, Remedy, ZoneFile, brief, without_entries,
+};
 use std::collections::{BTreeSet, HashSet};
 
 /// Whether the built-in rule `rule` ever advises a change of this kind, of this variable.
@@ -71,7 +71,10 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         Some(None) => Err(format!("{variable} is not set there")),
         _ => Ok(remedy),
     };
-    let list = |search: &Search| shorter(search, variable, value, now);
+    let lists = by_name(rule).map_or(&[][..], |rule| rule.lists);
+    if let Some(search) = lists.iter().find(|search| search.variable == variable) {
+        return shorter(search, process, value, now);
+    }
     match rule {
         "tz-unset" | "zone-scan" => Ok(zone::set_tz(&view, ProcId(0))),
         "zone-file-missing" => {
@@ -125,21 +128,6 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
                 Err(format!("{variable} makes programs load code: it is not set from a report"))
             }
         },
-        "library-search" => list(&library_search::SEARCH),
-        "command-search" => list(&command_search::SEARCH),
-        "python-path" => list(&python_path::SEARCH),
-        "perl-path" => match variable {
-            "PERLLIB" => list(&perl_path::LISTS[1]),
-            _ => list(&perl_path::LISTS[0]).map(|mut remedy| {
-                perl_path::keep_second_unused(&mut remedy, process);
-                remedy
-            }),
-        },
-        "ruby-path" => list(&ruby_path::SEARCH),
-        "node-path" => list(&node_path::SEARCH),
-        "terminal-search" => list(&terminal_search::SEARCH),
-        "data-directories" => list(&data_directories::SEARCH),
-        "header-search" => list(&header_search::LISTS[0]),
         "locale-spelling" | "locale-alias" | "locale-not-installed" => {
             another_locale(rule, said, &view, now).ok_or_else(never)?
         }
@@ -162,10 +150,11 @@ type Now<'a> = Option<Option<&'a str>>;
 /// The list that the process has, without the entries that the report does not keep.
 fn shorter(
     search: &Search,
-    variable: &str,
+    process: &Process,
     keeps: Option<&str>,
     now: Now<'_>,
 ) -> Result<Remedy, String> {
+    let variable = search.variable;
     let now = now.ok_or_else(|| format!("the value of {variable} there is not known"))?;
     let now = now.ok_or_else(|| format!("{variable} is not set there"))?;
     let searcher = search.searcher;
@@ -180,7 +169,7 @@ fn shorter(
     if kept.len() == all.len() {
         return Err(format!("{variable} lists none of these directories there"));
     }
-    Ok(search::remedy(search, variable, &kept))
+    Ok(search_advice::remedy(search, process, &kept))
 }
 
 /// Those of `entries` that the process has in its list.
@@ -279,7 +268,7 @@ fn another_locale(
 fn catalogues(
     variable: &str,
     value: Option<&str>,
-    process: &needless_model::Process,
+    process: &Process,
 ) -> Option<Result<Remedy, String>> {
     let value = value?;
     let lc_all = process.env.value("LC_ALL").is_some_and(|value| !value.is_empty());

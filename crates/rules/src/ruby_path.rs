@@ -76,34 +76,30 @@
 //! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
 use crate::again::Again;
-use crate::search::{self, Search, named};
-use crate::{Rule, Sink, View};
+use crate::search::{Search, named};
+use crate::{Rule, View};
 use needless_model::ProcId;
 
 pub(crate) const RULE: Rule = Rule {
     name: "ruby-path",
     summary: "RUBYLIB lists directories that hold none of the files that Ruby programs require",
     variables: &["RUBYLIB"],
+    lists: &[LIST],
     mentions: &[".rb"],
     ..Rule::PLAIN
 };
 
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "RUBYLIB",
-    who: |view, id| ruby(view, id),
+    who: ruby,
     file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
     again: Again::Looks,
     things: "Ruby files",
     why: "Ruby searches the list before its own directories, so each `require` tries all of it first.",
-    manual: "Find out what puts these directories on $LOAD_PATH: RUBYLIB, -I or code",
     caveat: "A program that was not observed may require files from these directories.",
+    user_ns: Some(2_500),
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    search::check(view, sink, &SEARCH);
-}
 
 fn ruby(view: &View<'_>, id: ProcId) -> bool {
     let is_ruby = |path: &str| path.ends_with(".rb");

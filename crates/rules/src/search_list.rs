@@ -70,7 +70,44 @@
 //! manual
 //! ```
 //!
+//! So does one of a shell, which asks for each directory itself, too:
+//!
+//! ```trace
+//! execve("/usr/bin/bash", ["bash"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 40
+//! newfstatat(AT_FDCWD, "/srv/a", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/srv/a/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/b", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/srv/b/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/c", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/srv/c/app", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/app", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0
+//! end
+//! ```
+//! ```finding
+//! search-list: 120 of 120
+//! stage seen
+//! manual
+//! ```
+//!
 //! ## Not a finding
+//!
+//! Directories that are listed, and may be wanted for what is in them:
+//!
+//! ```trace
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 40
+//! openat(AT_FDCWD, "/srv/a", O_RDONLY|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/srv/a/.skip", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/b", O_RDONLY|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/srv/b/.skip", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/srv/c", O_RDONLY|O_DIRECTORY) = 3
+//! newfstatat(AT_FDCWD, "/srv/c/.skip", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
 //!
 //! An entry that holds something; the directories of the system, in any order:
 //!
@@ -122,7 +159,7 @@
 use crate::list_entries::{Asked, Entries, is_dead, keep_searched, mark_hits, stopped, walked};
 use crate::list_variable::{self, Left, remedy};
 use crate::select::{Case, PathPattern, Threshold, merge_shared};
-use crate::text::{count, list, number};
+use crate::text::{count, list, number, some};
 use crate::{RULES, Rule, Sink, View, load_path};
 use needless_model::{
     Directory, EntryIndex, Finding, ProcId, Query, Row, SearchList, Stage, Target,
@@ -277,8 +314,6 @@ fn finding(
     let hold = if dirs.len() == 1 { "holds" } else { "hold" };
     let known = list_variable::known(variable);
     let things = known.map_or("files", |known| known.things);
-    let mut shown: Vec<&str> = dirs.iter().copied().take(3).collect();
-    shown.extend((dirs.len() > shown.len()).then_some("others"));
     let programs: Vec<&str> = programs.into_iter().take(3).collect();
     let same = match others.iter().copied().collect::<Vec<_>>() {
         others if others.is_empty() => String::new(),
@@ -288,7 +323,7 @@ fn finding(
         "{variable} lists {said} that {hold} none of the {things} that {} asked for: {}. {}Each name is \
          looked for in each entry in turn, up to the one that holds it.{same}",
         list(&programs),
-        list(&shown),
+        some(&dirs),
         state(view, &dirs),
     );
     let calls = number(merged.needless);

@@ -64,7 +64,7 @@ impl Scale {
 
     /// Whether nobody would notice if these calls were gone.
     pub fn is_small(&self, amount: Amount) -> bool {
-        let ns = amount.ns.unwrap_or(amount.calls.saturating_mul(CALL));
+        let ns = amount.time_ns().unwrap_or(amount.calls.saturating_mul(CALL));
         let share = self.share(ns);
         if self.is_window {
             return share.is_some_and(|share| share < OF_CORE);
@@ -88,7 +88,8 @@ impl Scale {
         let mut sum = Amount::default();
         for finding in findings {
             let besides = if self.all { u64::try_from(finding.besides).unwrap_or(0) } else { 0 };
-            sum.add(Amount { calls: finding.needless + besides, ns: finding.kernel_ns });
+            let (kernel_ns, user_ns) = (finding.kernel_ns, finding.user_ns);
+            sum.add(Amount { calls: finding.needless + besides, kernel_ns, user_ns });
         }
         sum
     }
@@ -108,7 +109,7 @@ pub fn by_remedy(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     }
     let cost = |group: &[&Finding]| {
         let warns = |f: &&Finding| by_name(&f.rule).is_some_and(|rule| rule.correctness);
-        let ns = group.iter().filter_map(|f| f.kernel_ns).reduce(u64::saturating_add);
+        let ns = group.iter().filter_map(|f| f.time_ns()).reduce(u64::saturating_add);
         let calls: u64 = group.iter().map(|f| f.needless).sum();
         Reverse((group.iter().any(warns), ns, calls))
     };

@@ -92,8 +92,8 @@
 //! * `man 5 terminfo`, `man 3 curs_terminfo`
 
 use crate::helpers::absent;
-use crate::search::{self, Infer, Search};
-use crate::{Rule, Sink, View};
+use crate::search::{Infer, Search};
+use crate::{Rule, View};
 use needless_model::{ProcId, Query, Row};
 use std::collections::HashSet;
 
@@ -101,15 +101,12 @@ pub(crate) const RULE: Rule = Rule {
     name: "terminal-search",
     summary: "Terminal descriptions are searched for in directories that do not hold them",
     variables: &["TERMINFO_DIRS"],
+    lists: &[LIST],
     mentions: &["terminfo"],
     ..Rule::PLAIN
 };
 
-/// If the list is not known: one or two directories are part of any search.
-const FEWEST_DIRS: usize = 3;
-
-pub(crate) const SEARCH: Search = Search {
-    rule: RULE.name,
+const LIST: Search = Search {
     variable: "TERMINFO_DIRS",
     who: |view, id| view.rows_of(id).any(|(_, row)| reads(view, row)),
     usual: |dir| ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"].contains(&dir),
@@ -121,14 +118,6 @@ pub(crate) const SEARCH: Search = Search {
              another machine) is then not found.",
     ..Search::BY_PROGRAM
 };
-
-pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
-    for found in search::searches(view, sink, &SEARCH) {
-        if found.value.is_some() || found.empty.len() >= FEWEST_DIRS {
-            sink.find(search::finding(&SEARCH, found));
-        }
-    }
-}
 
 /// Whether a description is read.
 fn reads(view: &View<'_>, row: &Row) -> bool {

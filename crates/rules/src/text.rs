@@ -1,6 +1,7 @@
 //! Numbers and lists in sentences, and lines of text.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 /// `1,234,567`.
 pub fn number(n: u64) -> String {
@@ -27,6 +28,13 @@ pub fn list<S: Borrow<str>>(items: &[S]) -> String {
         [one] => one.borrow().to_owned(),
         [most @ .., last] => format!("{} and {}", most.join(", "), last.borrow()),
     }
+}
+
+/// `/a and /b`; of more than three, `/a, /b, /c and others`.
+pub(crate) fn some(all: &BTreeSet<&str>) -> String {
+    let mut shown: Vec<&str> = all.iter().copied().take(3).collect();
+    shown.extend((all.len() > shown.len()).then_some("others"));
+    list(&shown)
 }
 
 /// `text` broken between words into lines of at most `width` columns, at least one.

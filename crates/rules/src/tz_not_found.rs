@@ -190,9 +190,9 @@
 //! * glibc, `time/tzset.c`
 
 use crate::helpers;
-use crate::search::heeds_variables;
 use crate::select::{Case, merge};
 use crate::zone::{self, LOCALTIME, positions, sum, zone_name};
+use crate::zone_wanted::{AREAS, elsewhere, is_none, may_be_zone, named, tzdir};
 use crate::{Rule, Sink, View};
 use needless_model::{
     Change, Errno, Fact, Finding, Libc, ProcId, Process, Query, Remedy, Row, Safety, Stage,
@@ -257,67 +257,6 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     for ((name, dir), cases) in groups {
         sink.find(finding(view, &name, dir, cases));
     }
-}
-
-/// Whether this may be a zone in a directory that TZDIR names.
-fn may_be_zone(path: &str) -> bool {
-    zone_name(path).is_none() && path.split('/').any(|part| AREAS.contains(&part))
-}
-
-/// The directories of the tz database.
-const AREAS: [&str; 10] = [
-    "Africa",
-    "America",
-    "Antarctica",
-    "Asia",
-    "Atlantic",
-    "Australia",
-    "Etc",
-    "Europe",
-    "Indian",
-    "Pacific",
-];
-
-/// The directory in which the C library looks for the zone in TZ, if it is not the usual one.
-/// Set-user-ID programs ignore the variable.
-fn tzdir(process: &Process) -> Option<&str> {
-    let dir = process.env.value("TZDIR").filter(|dir| !dir.is_empty())?;
-    let usual = dir.trim_end_matches('/') == "/usr/share/zoneinfo";
-    let relative = !tz(process)?.starts_with('/');
-    (relative && !usual && heeds_variables(process)).then_some(dir)
-}
-
-/// TZ without the colon that it may start with.
-fn tz(process: &Process) -> Option<&str> {
-    let value = process.env.value("TZ").filter(|value| !value.is_empty())?;
-    Some(value.strip_prefix(':').unwrap_or(value))
-}
-
-/// The file that TZ names, if its path does not show that it is a zone's: TZ is an absolute path, or
-/// TZDIR names the directory.
-fn elsewhere(process: &Process) -> Option<String> {
-    let name = tz(process)?;
-    let path = match tzdir(process) {
-        Some(dir) => format!("{dir}/{name}"),
-        None if name.starts_with('/') => name.to_owned(),
-        None => return None,
-    };
-    zone_name(&path).is_none().then_some(path)
-}
-
-/// Whether the row is about the zone `name`.
-fn named(view: &View<'_>, process: &Process, row: &Row, name: &str) -> bool {
-    let path = view.profile.path(row);
-    let elsewhere = || elsewhere(process).is_some_and(|at| helpers::is_at(view, row, &at));
-    path == name || zone_name(path) == Some(name) || elsewhere()
-}
-
-/// Whether there is no zone: no file, or one that is known to be something else.
-fn is_none(view: &View<'_>, process: &Process, row: &Row) -> bool {
-    row.failed(Errno::ENOENT)
-        || row.ok()
-            && process.shares_root
-            && view.profile.host.zone_files.get(view.profile.path(row)) == Some(&false)
 }
 
 /// The name in TZ, if it was looked for as a file and not found.

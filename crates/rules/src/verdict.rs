@@ -160,12 +160,16 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
         if finding.kernel_ns.is_none() {
             (finding.kernel_ns, finding.estimated) = kernel_time(profile, finding);
         }
+        // The time in a log is from another machine, perhaps.
+        finding.user_ns = finding.user_ns.filter(|_| profile.host.costs.is_some());
         // The estimate is from another moment: nothing costs more than its processes spent.
         let spent = finding.processes.iter().map(|id| profile.process(*id).cpu_ns);
-        if finding.estimated
-            && let Some(spent) = spent.sum::<Option<u64>>().filter(|spent| *spent > 0)
-        {
-            finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(spent));
+        if let Some(spent) = spent.sum::<Option<u64>>().filter(|spent| *spent > 0) {
+            if finding.estimated {
+                finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(spent));
+            }
+            let rest = spent.saturating_sub(finding.kernel_ns.unwrap_or(0));
+            finding.user_ns = finding.user_ns.map(|ns| ns.min(rest));
         }
     }
     let all = found.iter().map(|(finding, _)| finding);
@@ -200,8 +204,8 @@ fn hundreds(profile: &Profile, finding: &Finding) -> bool {
     const CPU: f64 = 0.001;
     /// Of the calls.
     const CALLS: f64 = 0.02;
-    let enough = match (profile.totals.cpu_ns(), finding.kernel_ns) {
-        (Some(cpu), Some(kernel)) => kernel as f64 >= CPU * cpu as f64,
+    let enough = match (profile.totals.cpu_ns(), finding.time_ns()) {
+        (Some(cpu), Some(time)) => time as f64 >= CPU * cpu as f64,
         _ => finding.needless as f64 >= CALLS * profile.totals.calls as f64,
     };
     finding.needless >= FEWEST && enough
@@ -209,7 +213,7 @@ fn hundreds(profile: &Profile, finding: &Finding) -> bool {
 
 /// Those that would save most kernel time first, then most calls.
 pub(crate) fn rank(findings: &mut [Finding]) {
-    findings.sort_by_key(|f| (Reverse(f.kernel_ns), Reverse(f.needless)));
+    findings.sort_by_key(|f| (Reverse(f.time_ns()), Reverse(f.needless)));
 }
 
 impl CheckOptions {
@@ -261,13 +265,13 @@ impl CheckOptions {
         let share = self.min_saving_percent / 100.0;
         // Calls without a path have no share among those with one; their rules have thresholds of
         // their own. What takes time is worth it however many calls there are beside it.
-        let felt = || finding.kernel_ns.is_some_and(|ns| Scale::of_run(profile).is_felt(ns));
+        let felt = || finding.time_ns().is_some_and(|ns| Scale::of_run(profile).is_felt(ns));
         let enough_calls = finding.needless >= Self::FEWEST_CALLS
             && (details::about(&profile.rows, finding)
                 || felt()
                 || finding.needless as f64 >= share * profile.totals.path_calls as f64);
-        let enough_time = match (profile.totals.cpu_ns(), finding.kernel_ns) {
-            (Some(cpu), Some(kernel)) => kernel as f64 >= share / 100.0 * cpu as f64,
+        let enough_time = match (profile.totals.cpu_ns(), finding.time_ns()) {
+            (Some(cpu), Some(time)) => time as f64 >= share / 100.0 * cpu as f64,
             _ => true,
         };
         enough_calls && enough_time

@@ -259,7 +259,7 @@ mod tests {
         let [waits] = &waits(&profile)[..] else { panic!("one kind") };
         assert_eq!((waits.kind, waits.calls, waits.ns), (WaitKind::Sleep, 2, 1_000_000_000));
         let account = crate::check(&profile, &crate::CheckOptions::default()).account;
-        assert_eq!((account.unexplained.calls, account.unexplained.ns), (4, Some(500)));
+        assert_eq!((account.unexplained.calls, account.unexplained.kernel_ns), (4, Some(500)));
     }
 
     #[test]

@@ -42,6 +42,8 @@ usage: cargo xtask new-rule NAME    begin a rule: a file from a template, and it
                                    written into the table from which the pages take their proof
        cargo xtask predictions [WORD] [--write]
                                    seconds that findings predict, beside those that needless prove measures
+       cargo xtask predictions [WORD] --per-call
+                                   what runtimes themselves work for each call of a search
        cargo xtask ordinary [WORD] ordinary commands in four locales: each finding that is not small
        cargo xtask workloads [WORD] [--write]
                                    ordinary jobs: what is avoidable in them, and what their account shows";
@@ -98,7 +100,10 @@ fn other_chore(root: &Path, args: &[&str]) -> Result<()> {
         ["lab", ref words @ ..] => lab::lab(root, words)?,
         ["predictions", ref words @ ..] => {
             let word = words.iter().find(|word| !word.starts_with("--")).copied();
-            predictions::run(root, word, words.contains(&"--write"))?;
+            match words.contains(&"--per-call") {
+                true => predictions::per_call(root, word)?,
+                false => predictions::run(root, word, words.contains(&"--write"))?,
+            }
         }
         ["ordinary", ref word @ ..] => cases::ordinary::run(root, word.first().copied())?,
         ["workloads", ref words @ ..] => {

@@ -47,9 +47,14 @@ impl KernelRows {
     }
 }
 
-/// The profile.
-pub(crate) fn finish(mut events: Events, options: &SessionOptions, length_ns: u64) -> Observed {
-    events.book_live();
+/// The profile. `given_back`: bytes of memory that processes which still live gave back, by image.
+pub(crate) fn finish(
+    mut events: Events,
+    options: &SessionOptions,
+    length_ns: u64,
+    given_back: &HashMap<u32, u64>,
+) -> Observed {
+    events.book_live(given_back);
     events.count_execs();
     let rows = Placed::all(&mut events);
     let mut facts = Facts::live();

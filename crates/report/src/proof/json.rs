@@ -131,6 +131,9 @@ struct ProofPrediction {
     /// Kernel time of the predicted calls in microseconds: the cost of such a call on this host,
     /// measured in a short loop, times their number.
     kernel_us: Option<f64>,
+    /// What the program itself works for them, microseconds: an estimate by its runtime. Absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user_us: Option<f64>,
 }
 
 /// One quantity in both arms.
@@ -228,6 +231,7 @@ impl From<&Prediction> for ProofPrediction {
             predicted: from.predicted,
             went: from.went,
             kernel_us: from.kernel_ns.map(|ns| ns as f64 / 1e3),
+            user_us: from.user_ns.map(|ns| ns as f64 / 1e3),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
 
 /// `about 92 ms, 81.2 % of the CPU time: sample[4711]: tz-unset: … (explained); fix: TZ=UTC`.
 fn line(finding: &Finding, report: &Report<'_>, style: Style) -> String {
-    let time = finding.kernel_ns.map(|ns| account::time(report, ns, finding.estimated) + ": ");
+    let time = account::saved(report, finding).map(|time| time + ": ");
     let rate = window_text::length(report).map(|ns| window_text::rate(finding.needless, ns));
     let mut line = format!(
         "{}{}{}: {}: {}{} ({})",

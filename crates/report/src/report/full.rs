@@ -1,9 +1,10 @@
 //! For a person at a terminal: an overview of what it costs and what to do, and for the most expensive remedies why, from
 //! where, and what else the change does.
 
+use crate::again::again;
 use crate::columns::{print_heading, print_lines, print_wrapped};
 use crate::overview::{Line, Overview};
-use crate::text::{Tint, count, escape, number, percent, shell_os_word, shell_word, wrap};
+use crate::text::{Tint, count, escape, number, percent, shell_word, wrap};
 use crate::{Report, Source, Style, account, summary, time, window_text};
 use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage};
 use std::io::{self, Write};
@@ -204,8 +205,8 @@ fn saves(finding: &Finding, report: &Report<'_>) -> String {
         }
         None => calls,
     };
-    match finding.kernel_ns {
-        Some(ns) => format!("{}; {calls}", account::time(report, ns, finding.estimated)),
+    match account::saved(report, finding) {
+        Some(time) => format!("{time}{}; {calls}", account::of_saved(finding)),
         None => calls,
     }
 }
@@ -367,63 +368,4 @@ fn observed(report: &Report<'_>) -> String {
         }
         _ => format!("by {by}; not known: {}", unknown.join(", ")),
     }
-}
-
-/// The command that runs the program again with the first remedy of each finding, if these are variables.
-fn again(report: &Report<'_>) -> Option<String> {
-    let Source::Run(program) = &report.source else { return None };
-    let mut variables: Vec<&str> = Vec::new();
-    let mut words = Vec::new();
-    let mut options = Vec::new();
-    for finding in &report.verdict.findings {
-        let Some(remedy) = finding.remedies.first() else { continue };
-        if matches!(remedy.safety, Safety::Manual(_)) {
-            continue;
-        }
-        let (variable, word) = match &remedy.change {
-            Change::SetEnv { variable, value: Some(_) } => {
-                (variable, summary::change(&remedy.change))
-            }
-            Change::UnsetEnv { variable } => (variable, format!("-u {}", escape(variable))),
-            Change::WithoutEntries { variable, entries } => {
-                if !variables.contains(&variable.as_str()) {
-                    variables.push(variable);
-                    options.push(without(variable, entries));
-                }
-                continue;
-            }
-            _ => continue,
-        };
-        if !variables.contains(&variable.as_str()) {
-            variables.push(variable);
-            words.push((matches!(remedy.change, Change::UnsetEnv { .. }), word));
-        }
-    }
-    let command = match report.command {
-        [] => shell_word(program) + " …",
-        words => words.iter().map(|word| shell_os_word(word)).collect::<Vec<_>>().join(" "),
-    };
-    // `prove` makes the new value, from the environment in which it runs.
-    if words.is_empty() && !options.is_empty() {
-        return Some(format!("needless prove {} -- {command}", options.join(" ")));
-    }
-    if words.is_empty() {
-        return None;
-    }
-    // env(1) takes options before assignments.
-    words.sort_by_key(|(unset, _)| !unset);
-    let env = if words[0].0 { "env " } else { "" };
-    let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
-    Some(format!("{env}{} needless run -- {command}", words.join(" ")))
-}
-
-/// The option of `prove` that takes these entries out of a variable.
-fn without(variable: &str, entries: &[String]) -> String {
-    let separator = match variable {
-        "TCLLIBPATH" => " ",
-        _ if entries.iter().any(|entry| entry.contains('?')) => ";",
-        _ => ":",
-    };
-    let all = format!("{variable}={}", entries.join(separator));
-    format!("--without {}", shell_word(&all))
 }

@@ -97,7 +97,8 @@ impl From<&Account> for ReportAccount {
 
 impl From<Amount> for ReportAmount {
     fn from(amount: Amount) -> ReportAmount {
-        ReportAmount { calls: amount.calls, kernel_us: amount.ns.map(micros) }
+        let Amount { calls, kernel_ns, user_ns } = amount;
+        ReportAmount { calls, kernel_us: kernel_ns.map(micros), user_us: user_ns.map(micros) }
     }
 }
 
@@ -112,7 +113,7 @@ impl From<&Unexplained> for ReportUnexplained {
                 Unanswered::Again => None,
             },
             calls: line.amount.calls,
-            kernel_us: line.amount.ns.map(micros),
+            kernel_us: line.amount.kernel_ns.map(micros),
             place: line.place.as_ref().map(|(place, _)| place.clone()),
             place_calls: line.place.as_ref().map(|(_, calls)| *calls),
             site: line.site.clone(),
@@ -245,6 +246,7 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
         small,
         kernel_us: finding.kernel_ns.map(micros),
         estimated: finding.estimated && finding.kernel_ns.is_some(),
+        user_us: finding.user_ns.map(micros),
         process: profile.process(finding.processes[0]).into(),
         whom: processes(finding, profile),
         processes: finding.processes.len() as u64,

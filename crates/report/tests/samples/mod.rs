@@ -55,7 +55,11 @@ impl Sample {
         let needless = sum(|finding| Some(finding.needless)).unwrap_or(0);
         Account {
             calls: self.profile.totals.calls.max(needless),
-            needless: Amount { calls: needless, ns: sum(|finding| finding.kernel_ns) },
+            needless: Amount {
+                user_ns: None,
+                calls: needless,
+                kernel_ns: sum(|finding| finding.kernel_ns),
+            },
             estimated: self.verdict.findings.iter().any(|finding| finding.estimated),
             ..self.verdict.account.clone()
         }
@@ -115,6 +119,7 @@ fn tz_unset(processes: usize, needless: u64) -> Finding {
         kernel_ns: Some(needless * 1_030),
         besides: 0,
         estimated: true,
+        user_ns: None,
         what: "9 of 10 time conversions stat /etc/localtime".to_owned(),
         why: "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether \
               /etc/localtime is still the file it has loaded."
@@ -209,6 +214,7 @@ pub(crate) fn tree() -> Sample {
         kernel_ns: None,
         besides: 0,
         estimated: true,
+        user_ns: None,
         what: "34 failed opens: the locale \"greek\" is looked for under other names".to_owned(),
         why: "LANG=greek is an alias.".to_owned(),
         sites: Vec::new(),

@@ -123,14 +123,15 @@ pub(crate) fn busy() -> Sample {
     let findings = services.iter().enumerate().map(finding).collect();
     let mut sample = sample(finish(builder, Some(THIRTY_SECONDS)), findings, Source::Host);
     sample.verdict.notices = (0..7).map(|n| format!("notice {n}")).collect();
-    sample.verdict.account.unexplained = Amount { calls: 30_484, ns: Some(210_000_000) };
+    sample.verdict.account.unexplained =
+        Amount { user_ns: None, calls: 30_484, kernel_ns: Some(210_000_000) };
     sample.verdict.account.lines = vec![Unexplained {
         program: "find".to_owned(),
         processes: 2,
         call: "newfstatat".to_owned(),
         query: Query::Lstat,
         reason: Unanswered::Again,
-        amount: Amount { calls: 30_484, ns: Some(210_000_000) },
+        amount: Amount { user_ns: None, calls: 30_484, kernel_ns: Some(210_000_000) },
         place: Some(("/usr/share/doc/".to_owned(), 20_000)),
         site: Some("find+0x17baa: call fstatat@plt".to_owned()),
     }];

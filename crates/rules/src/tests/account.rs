@@ -91,11 +91,11 @@ fn run_of(cpu_ms: u64) -> Scale {
 
 #[test]
 fn small_is_less_than_a_millisecond_and_half_a_percent() {
-    let calls = |us: u64| Amount { calls: 10, ns: Some(us * 1000) };
+    let calls = |us: u64| Amount { user_ns: None, calls: 10, kernel_ns: Some(us * 1000) };
     assert!(run_of(100).is_small(calls(499)) && !run_of(100).is_small(calls(500)));
     assert!(run_of(10_000).is_small(calls(999)) && !run_of(10_000).is_small(calls(1000)));
     // Where no time is known, a call counts as a microsecond.
-    let untimed = |calls| Amount { calls, ns: None };
+    let untimed = |calls| Amount { user_ns: None, calls, kernel_ns: None };
     assert!(run_of(10_000).is_small(untimed(999)) && !run_of(10_000).is_small(untimed(1000)));
     let mut window = Profile::default();
     window.window.length_ns = Some(10_000_000_000);

@@ -2,7 +2,7 @@
 
 use super::profile;
 use crate::{CheckOptions, Verdict, check};
-use needless_model::Change;
+use needless_model::{Change, Costs};
 
 fn verdict(trace: &str) -> Verdict {
     check(&profile(trace), &CheckOptions::default())
@@ -208,4 +208,26 @@ fn a_short_search_of_commands_is_left_out_with_a_word() {
     assert_eq!(of("/opt/a/bin:/usr/bin", 100), (100, 0));
     // Only what exists nowhere is looked for there.
     assert_eq!(of("/usr/bin:/opt/a/bin", 100), (0, 0));
+}
+
+/// What a search costs the program itself is estimated where the machine is known, by its kind of program.
+#[test]
+fn a_search_costs_more_than_its_calls() {
+    let gone = "-1 ENOENT (No such file or directory)";
+    let log = format!(
+        "env NODE_PATH=/opt/a\nexecve(\"/usr/bin/node\", [\"node\"], 0x7ffd) = 0\n\
+         newfstatat(AT_FDCWD, \"/opt/a/x\", 0x7ffd, 0) = {gone} x10\n"
+    );
+    let mut profile = profile(&log);
+    let priced = |profile: &_| {
+        let found = check(profile, &CheckOptions::default()).findings;
+        assert_eq!((&*found[0].rule, found[0].needless), ("node-path", 10));
+        (found[0].kernel_ns, found[0].user_ns, found[0].time_ns())
+    };
+    assert_eq!(priced(&profile), (None, None, None), "a log may be from another machine");
+    profile.host.costs =
+        Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1, refused_ns: 1, page_ns: 0 });
+    assert_eq!(priced(&profile), (Some(5_000), Some(20_000), Some(25_000)));
+    profile.processes[0].cpu_ns = Some(9_000);
+    assert_eq!(priced(&profile), (Some(5_000), Some(4_000), Some(9_000)), "no more than was spent");
 }

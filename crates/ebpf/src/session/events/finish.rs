@@ -3,17 +3,20 @@
 use super::{Events, book, used_so_far};
 use crate::Observed;
 use crate::session::layout::RowKey;
+use crate::session::wire::Used;
 use needless_model::{
     ArgClass, Backend, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
 };
 use std::collections::HashMap;
 
 impl Events {
-    /// Stores what processes that still live have used.
-    pub(crate) fn book_live(&mut self) {
+    /// Stores what processes that still live have used. `given_back`: bytes of memory, by image; only the programs in
+    /// the kernel know these.
+    pub(crate) fn book_live(&mut self, given_back: &HashMap<u32, u64>) {
         for (pid, number) in &self.live {
             let Some(image) = self.images.get_mut(number) else { continue };
-            image.used = used_so_far(*pid);
+            let given_back = given_back.get(number).copied().unwrap_or(0);
+            image.used = used_so_far(*pid).map(|used| Used { given_back, ..used });
             book(&mut self.builder, image);
         }
     }

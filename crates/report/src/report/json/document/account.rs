@@ -24,7 +24,7 @@ pub(crate) struct ReportAccount {
     pub(crate) lines: Vec<ReportUnexplained>,
 }
 
-/// Calls, and the time they took in the kernel.
+/// Calls, and the time they took.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Amount")]
 pub(crate) struct ReportAmount {
@@ -32,6 +32,9 @@ pub(crate) struct ReportAmount {
     pub(crate) calls: u64,
     /// Microseconds in the kernel, where known.
     pub(crate) kernel_us: Option<f64>,
+    /// Microseconds that programs themselves worked for them: an estimate by runtime, for those of which that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user_us: Option<f64>,
 }
 
 /// Calls of one kind that no rule explains: a fact, no advice.

@@ -44,6 +44,10 @@ pub(crate) struct ReportFinding {
     /// measured on these calls.
     #[serde(default)]
     pub(crate) estimated: bool,
+    /// What the program itself works for these calls, beside them, microseconds: an estimate by its runtime. Absent where
+    /// that is not known: the change then saves `kernel_us` at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user_us: Option<f64>,
     /// The process with most of them.
     pub(crate) process: ReportProcess,
     /// The processes it concerns, the one with most of its calls first, each pid once; of many the
