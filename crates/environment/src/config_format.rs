@@ -56,6 +56,8 @@ pub struct ConfigFormat {
     pub(crate) needs_export: bool,
     /// Whether it is read on another machine, or to make an image.
     pub(crate) of_image: bool,
+    /// Whether only an existing file is changed.
+    pub(crate) needs_file: bool,
 }
 
 /// How the checking program reports a mistake.
@@ -127,6 +129,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     order_matters: false,
     needs_export: false,
     of_image: false,
+    needs_file: false,
 };
 
 impl ConfigFormat {
@@ -214,6 +217,9 @@ impl ConfigFormat {
         let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
         let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
         let comment = &bare[begin..];
+        if format::bare(other).ends_with(comment) {
+            return None;
+        }
         let from = bare[..begin].trim_end().len();
         let behind = format!("{}{}", format::bare(other), &bare[from..]);
         let above = [comment.trim().to_owned(), format::bare(other).to_owned()];

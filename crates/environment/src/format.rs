@@ -8,6 +8,8 @@
 pub(crate) mod apache;
 pub(crate) mod compose;
 pub(crate) mod cron;
+mod cron_job;
+mod cron_table;
 pub(crate) mod dockerfile;
 pub(crate) mod envdir;
 pub(crate) mod environment_d;
@@ -23,12 +25,14 @@ pub(crate) mod postgresql;
 pub(crate) mod shell;
 mod shell_builtins;
 mod shell_flow;
+pub(crate) mod shell_stock;
 mod shell_words;
 pub(crate) mod sshd;
 pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;
 pub(crate) mod systemd_unit;
+pub(crate) mod user_shell;
 pub(crate) mod wrapper;
 mod yaml;
 
