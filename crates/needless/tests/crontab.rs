@@ -290,6 +290,27 @@ fn killed_around_crontab() {
     assert!(kept > 20 && changed > 20, "{kept}, {changed}");
 }
 
+/// Killed while crontab works: until that has ended, nobody decides what became of the table.
+#[test]
+fn a_slow_crontab_keeps_the_journal_locked() {
+    let Some(machine) = with_walker() else { return };
+    let walker = Walker(&machine);
+    walker.install("TZ=Asia/Tokyo\n* * * * * true\n");
+    let slow = "#!/bin/sh\ncase $* in *' -') touch /run/begun; while [ ! -e /run/go ]; do sleep 0.1; done ;; esac\n\
+                exec /usr/bin/crontab \"$@\"\n";
+    machine.write("/usr/sbin/crontab", "755", slow);
+    machine.ok(&format!(
+        "needless fix --in {TABLE} --set TZ=UTC --yes >/run/needless.said 2>&1 & pid=$!
+         while [ ! -e /run/begun ]; do sleep 0.1; done; kill -9 $pid"
+    ));
+    let next = machine.run("needless undo 4294967295");
+    assert!(stderr(&next).contains("another needless is changing files"), "{}", stderr(&next));
+    machine.ok("touch /run/go; while pgrep -x crontab >/dev/null; do sleep 0.1; done");
+    let next = machine.run("needless undo 4294967295");
+    assert!(stderr(&next).contains("was interrupted: it is complete"), "{}", stderr(&next));
+    assert_eq!(walker.table(), "TZ=UTC\n* * * * * true\n");
+}
+
 /// An ordinary user's login shell: ~/.profile is read after PAM's files and is stronger.
 #[test]
 fn a_users_profile() {
