@@ -181,20 +181,14 @@ impl ConfigFormat {
     /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
     /// take the variable away.
     fn mentions(&self, text: &str, edit: &Edit<'_>) -> Option<u32> {
-        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let has = |line: &str| {
-            line.match_indices(edit.variable).any(|(at, found)| {
-                let (before, behind) = (&line[..at], &line[at + found.len()..]);
-                // `$TZ` and `${TZ…}` read it.
-                let reads = before.ends_with('$') || before.ends_with("${");
-                !before.ends_with(name) && !behind.starts_with(name) && !reads
-            })
-        };
         let known: Vec<u32> =
             self.find(text, edit.variable, None).iter().map(|found| found.line).collect();
         let mut lines = (1..).zip(text.lines().map(str::trim_start));
-        let unknown = lines
-            .find(|(at, line)| !line.starts_with(['#', ';']) && has(line) && !known.contains(at));
+        let unknown = lines.find(|(at, line)| {
+            !line.starts_with(['#', ';'])
+                && format::names(line, edit.variable)
+                && !known.contains(at)
+        });
         unknown.map(|(at, _)| at)
     }
 

@@ -177,6 +177,16 @@ pub(crate) fn splice(text: &str, from: usize, to: usize, new: &[String]) -> Stri
     out
 }
 
+/// Whether a text has the variable's name in it, other than to read it: `$TZ`, `${TZ…}`.
+pub(crate) fn names(text: &str, variable: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(variable).any(|(at, found)| {
+        let (before, behind) = (&text[..at], &text[at + found.len()..]);
+        let reads = before.ends_with('$') || before.ends_with("${");
+        !before.ends_with(name) && !behind.starts_with(name) && !reads
+    })
+}
+
 /// Refuses what cannot be a variable's name in any format.
 ///
 /// # Errors

@@ -207,7 +207,7 @@ fn put_for(
         let line = format!("{}{word}{}", &own_line[..range.start], &own_line[range.end..]);
         return Ok(splice(text, job.line, job.line + 1, &[line]));
     }
-    if mentions(&job.command, edit.variable) {
+    if super::names(&job.command, edit.variable) {
         return Err(format!(
             "line {number}: the job's own command has {} in it, which is stronger: change it there by hand",
             edit.variable
@@ -267,16 +267,6 @@ fn put_for(
 fn nothing_to_remove() -> EnvironmentError {
     "no line of a crontab can remove a variable: remove it where PAM reads it (/etc/environment)"
         .into()
-}
-
-/// Whether a command names the variable other than to read it.
-pub(crate) fn mentions(command: &str, variable: &str) -> bool {
-    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    command.match_indices(variable).any(|(at, found)| {
-        let (before, behind) = (&command[..at], &command[at + found.len()..]);
-        let reads = before.ends_with('$') || before.ends_with("${");
-        !before.ends_with(name) && !behind.starts_with(name) && !reads
-    })
 }
 
 /// The assignment as a word of a job's command.
