@@ -58,10 +58,13 @@ impl Facts<'_> {
                     let lost = had && pair[1].initial.is_unset();
                     lost.then(|| transition(&pair[0], &pair[1], variable, channel, root))
                 });
-                let why = match (lost.flatten(), way, unit) {
+                // What the command of a job does is known better than between which processes.
+                let of_cron = **channel == Channel::Cron;
+                let why = match (lost.flatten().filter(|_| !of_cron || way.is_none()), way, unit) {
                     (Some(lost), ..) => lost,
                     (None, Some(way), _) => {
-                        format!("{} removes it (`{}`), on the way from systemd", way.from, way.what)
+                        let by = if of_cron { "cron" } else { "systemd" };
+                        format!("{} removes it (`{}`), on the way from {by}", way.from, way.what)
                     }
                     (None, None, Some((None, from))) => format!("{from} removes it"),
                     (None, None, _) => self.not_given(&mut or),

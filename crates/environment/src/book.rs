@@ -50,6 +50,18 @@ pub fn book_page() -> String {
          * A container of a manifest with several objects is named `KIND/OBJECT/NAME` if its name is not unique. What \
          a service of a compose file takes from an anchor (`<<: *base`) is changed for that service alone, or not at \
          all.\n\
+         * A variable in a crontab counts for all jobs below it, and no line takes it away again. `fix` finds the \
+         job by its command and changes what this job gets and nothing else: the line that sets it for this job \
+         alone, or a line above the job and the old one again below it, or, where the jobs below have no value, \
+         `export TZ=…;` in front of the command. If several lines have the same command, name the job: \
+         `--in FILE --part \"job 2\"` is the second one of the table. `--in FILE` without `--part` sets it for all.\n\
+         * The table of a user is read and replaced by crontab(1), as `crontab -l` and `crontab -` do, by root or by \
+         that user. Lines are counted as `crontab -e` shows them. `undo` gives crontab the table from before, byte \
+         for byte; the lines that Debian's crontab writes above it have the time of that.\n\
+         * `~/.profile` is read after PAM's files and is stronger than `/etc/environment`. bash reads only the \
+         first of `~/.bash_profile`, `~/.bash_login` and `~/.profile`, so `fix` makes none of them beside another. \
+         An ordinary user's `fix` goes there for what a login shell of that user started, and to `~/.bashrc` for \
+         what an interactive bash started.\n\
          * If two findings need different values at one place, neither is written.\n\n\
          Locales:\n\n\
          * A locale that is not installed (`locale-not-installed`): `needless fix --locale el_GR.UTF-8` builds it. \

@@ -16,7 +16,7 @@ pub(crate) fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(),
     let [program, arguments @ ..] = format.check else { return Ok(()) };
     let Some(program) = program_of_system(program) else { return Ok(()) };
     let failed = |error: std::io::Error| format!("cannot have {path} checked: {error}");
-    let input = in_memory(text).map_err(failed)?;
+    let input = in_memory(text.as_bytes()).map_err(failed)?;
     let (mut seen, mut checked, mut folder) = (INPUT.to_owned(), INPUT.to_owned(), None);
     if format.check_style == CheckStyle::UnitDropIn {
         let folder = folder.insert(Scratch::new().map_err(failed)?);

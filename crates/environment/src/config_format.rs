@@ -60,6 +60,8 @@ pub struct ConfigFormat {
     pub(crate) needs_export: bool,
     /// Whether it is read on another machine, or to make an image.
     pub(crate) of_image: bool,
+    /// Whether only an existing file is changed.
+    pub(crate) needs_file: bool,
 }
 
 /// How the checking program reports a mistake.
@@ -132,6 +134,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     order_matters: false,
     needs_export: false,
     of_image: false,
+    needs_file: false,
 };
 
 impl ConfigFormat {
@@ -183,20 +186,14 @@ impl ConfigFormat {
     /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
     /// take the variable away.
     fn mentions(&self, text: &str, edit: &Edit<'_>) -> Option<u32> {
-        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let has = |line: &str| {
-            line.match_indices(edit.variable).any(|(at, found)| {
-                let (before, behind) = (&line[..at], &line[at + found.len()..]);
-                // `$TZ` and `${TZ…}` read it.
-                let reads = before.ends_with('$') || before.ends_with("${");
-                !before.ends_with(name) && !behind.starts_with(name) && !reads
-            })
-        };
         let known: Vec<u32> =
             self.find(text, edit.variable, None).iter().map(|found| found.line).collect();
         let mut lines = (1..).zip(text.lines().map(str::trim_start));
-        let unknown = lines
-            .find(|(at, line)| !line.starts_with(['#', ';']) && has(line) && !known.contains(at));
+        let unknown = lines.find(|(at, line)| {
+            !line.starts_with(['#', ';'])
+                && format::names(line, edit.variable)
+                && !known.contains(at)
+        });
         unknown.map(|(at, _)| at)
     }
 
@@ -219,6 +216,9 @@ impl ConfigFormat {
         let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
         let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
         let comment = &bare[begin..];
+        if format::bare(other).ends_with(comment) {
+            return None;
+        }
         let from = bare[..begin].trim_end().len();
         let behind = format!("{}{}", format::bare(other), &bare[from..]);
         let above = [comment.trim().to_owned(), format::bare(other).to_owned()];

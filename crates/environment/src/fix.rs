@@ -134,7 +134,7 @@ fn edited(
     disk: &Disk,
 ) -> Result<(Option<FileChange>, Option<String>), EnvironmentError> {
     let before = disk.read_for_change(path)?;
-    if before.is_none() && format.of_image {
+    if before.is_none() && (format.of_image || format.needs_file) {
         return Err(format!("{path}: there is no such file").into());
     }
     let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();

@@ -8,6 +8,8 @@
 pub(crate) mod apache;
 pub(crate) mod compose;
 pub(crate) mod cron;
+mod cron_job;
+mod cron_table;
 pub(crate) mod dockerfile;
 pub(crate) mod envdir;
 pub(crate) mod environment_d;
@@ -24,6 +26,7 @@ pub(crate) mod postgresql;
 pub(crate) mod shell;
 mod shell_builtins;
 mod shell_flow;
+pub(crate) mod shell_stock;
 mod shell_words;
 pub(crate) mod ssh_user;
 pub(crate) mod sshd;
@@ -31,6 +34,7 @@ pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;
 pub(crate) mod systemd_unit;
+pub(crate) mod user_shell;
 pub(crate) mod wrapper;
 pub(crate) mod yaml;
 
@@ -173,6 +177,16 @@ pub(crate) fn splice(text: &str, from: usize, to: usize, new: &[String]) -> Stri
         out.push_str(line);
     }
     out
+}
+
+/// Whether a text has the variable's name in it, other than to read it: `$TZ`, `${TZ…}`.
+pub(crate) fn names(text: &str, variable: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(variable).any(|(at, found)| {
+        let (before, behind) = (&text[..at], &text[at + found.len()..]);
+        let reads = before.ends_with('$') || before.ends_with("${");
+        !before.ends_with(name) && !behind.starts_with(name) && !reads
+    })
 }
 
 /// Refuses what cannot be a variable's name in any format.

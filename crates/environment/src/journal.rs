@@ -14,40 +14,21 @@
 //! * `announced`, `announced-undone`: the commands that have the files read again were run for that state.
 
 mod entry;
+mod meta;
 mod recovery;
 mod store;
 
-use crate::disk::{Disk, FileAttributes};
+use crate::disk::{Disk, FileAttributes, Modified};
 use crate::error::EnvironmentError;
 use crate::in_force::Expected;
 pub use entry::{ChangeState, Entries, FileChange, JournalEntry, Recovered};
+use meta::{Meta, MetaFile};
 use rustix::fs::{FlockOperation, OFlags};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use store::Store;
-
-#[derive(Serialize, Deserialize)]
-struct Meta {
-    version: u32,
-    what: String,
-    after: Vec<Vec<String>>,
-    files: Vec<MetaFile>,
-    #[serde(default)]
-    expected: Option<Expected>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct MetaFile {
-    path: String,
-    existed: bool,
-    remains: bool,
-    about: FileAttributes,
-    /// Directories that were made for it, outermost first.
-    made: Vec<String>,
-}
 
 const VERSION: u32 = 1;
 const UNDOING: &str = "undoing";
@@ -61,7 +42,7 @@ pub struct Journal {
     pub unreadable: Vec<(u32, EnvironmentError)>,
     store: Store,
     disk: Disk,
-    _lock: File,
+    lock: File,
 }
 
 impl Journal {
@@ -79,7 +60,7 @@ impl Journal {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| "another needless is changing files: try again when it is done")?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
-        let mut journal = Journal { unreadable: Vec::new(), store, disk, _lock: lock };
+        let mut journal = Journal { unreadable: Vec::new(), store, disk, lock };
         let Entries { readable, unreadable } = journal.entries()?;
         journal.unreadable = unreadable;
         let recovered = journal.recover(readable)?;
@@ -134,16 +115,7 @@ impl Journal {
             version: VERSION,
             what: what.to_owned(),
             after,
-            files: files
-                .iter()
-                .map(|file| MetaFile {
-                    path: file.path.clone(),
-                    existed: file.before.is_some(),
-                    remains: file.after.is_some(),
-                    about: file.about.clone(),
-                    made: self.disk.missing(&file.path),
-                })
-                .collect(),
+            files: files.iter().map(|file| self.meta_file(file)).collect(),
             expected,
         };
         let id = self.store.next()?;
@@ -156,7 +128,7 @@ impl Journal {
             }
         }
         // Without the marker (disk full) it does not count.
-        if let Err(why) = self.mark(id, "applied") {
+        if let Err(why) = self.mark_applied(id, &meta) {
             self.roll_back(id, &meta)?;
             return Err(why);
         }
@@ -199,10 +171,7 @@ impl Journal {
         }
         let meta = self.store.meta(id)?;
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self
-                .disk
-                .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}; nothing was undone", file.path))?;
+            let now = self.now(file).map_err(|why| format!("{why}; nothing was undone"))?;
             if now != self.store.blob(id, at, "after")? {
                 let kept = self.store.folder(id);
                 let newer = self.store.later(id, &file.path)?;
@@ -312,9 +281,21 @@ impl Journal {
         sync_dir(&self.store.dir)
     }
 
+    /// Marks a change as being in effect, with the times of the directories after it: while they are the same, nothing
+    /// else has changed them.
+    fn mark_applied(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
+        let times: Vec<Option<Modified>> =
+            meta.files.iter().map(|file| self.disk.dir_modified(file.dir())).collect();
+        self.mark_with(id, "applied", &serde_json::to_vec(&times).unwrap_or_default())
+    }
+
     fn mark(&self, id: u32, marker: &str) -> Result<(), EnvironmentError> {
+        self.mark_with(id, marker, b"")
+    }
+
+    fn mark_with(&self, id: u32, marker: &str, bytes: &[u8]) -> Result<(), EnvironmentError> {
         let dir = self.store.folder(id);
-        write_out(&dir.join(marker), b"")
+        write_out(&dir.join(marker), bytes)
             .and_then(|()| sync_dir(&dir))
             .map_err(|error| self.store.failed(&error))
     }

@@ -1,5 +1,5 @@
 //! Where an environment comes from, and how to change it there and take it back. The only crate that writes to the host:
-//! in `disk.rs`, through the journal.
+//! in `disk.rs` and through crontab(1), both through the journal.
 
 mod answer;
 mod book;
@@ -8,6 +8,7 @@ mod channel;
 mod checker;
 mod config_format;
 mod coverage;
+mod crontab;
 mod disk;
 mod error;
 mod fix;

@@ -58,9 +58,9 @@ impl Scratch {
 }
 
 /// The text in memory. The file may hold secrets, and a copy on a disk would outlive a run that is killed.
-pub(crate) fn in_memory(text: &str) -> io::Result<File> {
+pub(crate) fn in_memory(bytes: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("needless", MemfdFlags::CLOEXEC)?);
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.rewind()?;
     // visudo refuses files that others can read.
     fchmod(&file, Mode::from(0o440))?;

@@ -2,6 +2,7 @@
 //! a process that was started in this way.
 
 use crate::channel::Channel;
+use crate::format::shell_stock::neutral;
 use crate::format::{FoundValue, shell};
 use needless_host::Root;
 use needless_model::{Assignment, Visibility};
@@ -51,7 +52,8 @@ impl<'a> Sources<'a> {
         self.found(file, find(&text, self.variable, part), &reaches);
     }
 
-    fn found(&mut self, file: &str, found: Vec<FoundValue>, reaches: &Visibility) {
+    /// Adds what was found in a file.
+    pub(crate) fn found(&mut self, file: &str, found: Vec<FoundValue>, reaches: &Visibility) {
         for found in found {
             let says = match (&found.value, found.certain) {
                 (Some(value), true) => format!("{}={value}", self.variable),
@@ -67,6 +69,7 @@ impl<'a> Sources<'a> {
     /// now.
     pub(crate) fn sourced_file(&mut self, file: &str, reaches: Visibility, exported: bool) -> bool {
         let Some(text) = self.text(file) else { return exported };
+        let text = neutral(&text);
         let found = shell::assignments(&text, self.variable, exported);
         let now = found.last().map_or(exported, |last| last.value.is_some());
         self.found(file, found, &reaches);
@@ -124,8 +127,23 @@ impl User {
 
 /// The home directory of a user, from /etc/passwd.
 pub(crate) fn home(root: &Root, uid: u32) -> Option<String> {
+    of_user(root, uid, 5)
+}
+
+/// The name of a user, from /etc/passwd.
+pub(crate) fn user_name(root: &Root, uid: u32) -> Option<String> {
+    of_user(root, uid, 0)
+}
+
+/// The shell of a user, from /etc/passwd.
+pub(crate) fn login_shell(root: &Root, uid: u32) -> Option<String> {
+    of_user(root, uid, 6)
+}
+
+/// A field of passwd(5), from 0.
+fn of_user(root: &Root, uid: u32, field: usize) -> Option<String> {
     let text = root.read("/etc/passwd").ok()?;
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| line.split(':').nth(2) == Some(&uid.to_string()))?;
-    line.split(':').nth(5).map(str::to_owned)
+    line.split(':').nth(field).map(str::to_owned)
 }

@@ -4,7 +4,9 @@ use crate::answer::Facts;
 use crate::channel::{self, Channel, Launcher, Started, is_login, starts_anew, whitelists};
 use crate::config_format::{ConfigLocation, LocationQuery};
 use crate::coverage::not_looked_at;
+use crate::crontab;
 use crate::format::apache::NOT_PASSED_ON;
+use crate::format::cron;
 use crate::format::shell;
 use crate::format::wrapper::WRAPPER;
 use crate::format_list::{locations, search_files};
@@ -41,6 +43,12 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
         by_unit = unit_assignments(root, variable, name, unit, &mut found);
     }
     let found_way = unit.as_ref().map(|(name, unit)| (name, Way::of_unit(root, variable, unit)));
+    let job = matches!(channel, Channel::Cron)
+        .then(|| cron::job_assignments(root, chain, variable, &mut found))
+        .flatten();
+    // Its command may begin with the variable: what it does then is in the way, too.
+    let found_way = found_way.map(|(name, way)| (name.as_str(), way));
+    let found_way = found_way.or_else(|| job.map(|job| ("cron", job.way(root, variable))));
     let way =
         found_way.and_then(|(name, way)| way_assignments(variable, name, &way, me, &mut found));
     found.extend(surrounding_unit::assignments(root, variable, &channel, chain));
@@ -115,9 +123,8 @@ fn files_of_locations(
         if found.iter().any(|assignment| assignment.file == *file) {
             continue;
         }
-        match root.read(file) {
+        match crontab::text(root, file) {
             Ok(text) => {
-                let text = String::from_utf8_lossy(&text);
                 let mut add = |line, says, reaches| {
                     found.push(Assignment { file: file.clone(), line, says, reaches });
                 };

@@ -77,6 +77,19 @@ impl<'a> Way<'a> {
         way
     }
 
+    /// Of a command that a shell gets with `-c`; `given`: it begins with the variable.
+    pub(crate) fn of_text(
+        root: &'a Root,
+        variable: &'a str,
+        given: bool,
+        text: &str,
+        at: (&str, u32),
+    ) -> Way<'a> {
+        let mut way = Way::new(root, variable, given);
+        way.text(text, at, How::Words("sh -c"), 0);
+        way
+    }
+
     /// What the words of a process's own command line do.
     pub(crate) fn of_words(root: &'a Root, variable: &'a str, words: &[String]) -> Way<'a> {
         let mut way = Way::new(root, variable, true);

@@ -11,6 +11,9 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
         "crontab" => {
             ("# jobs\nSHELL=/bin/sh\n* * * * * root run-it a=b\n\n5 0 * * 0 root other\n", None)
         }
+        "user's crontab" => {
+            ("A=1\nSHELL=/bin/sh\n* * * * * run-it a=b\n\n5 0 * * 0 other\n", Some("job 1"))
+        }
         "sudoers" => ("Defaults env_reset\n", None),
         "sshd" => ("Port 22\nSetEnv A=1 \"B=x y\"\nMatch User joe\n  SetEnv TZ=no\n", None),
         "supervisord" => (
@@ -206,6 +209,9 @@ fn files_are_known_by_their_paths() {
         ("/etc/cron.d/x", "", &environment::CRONTAB),
         ("/home/x/.ssh/authorized_keys", "", &environment::AUTHORIZED_KEYS),
         ("/home/x/.ssh/environment", "", &environment::SSH_ENVIRONMENT),
+        ("/var/spool/cron/crontabs/x", "", &environment::USER_CRONTAB),
+        ("/home/x/.profile", "", &environment::USER_SHELL),
+        ("/home/x/.bashrc", "", &environment::USER_SHELL),
         ("/home/x/Dockerfile", "", &environment::DOCKERFILE),
         ("x/compose.yaml", "services:\n", &environment::COMPOSE),
         ("x/deploy.yaml", "kind: Pod\nspec:\n  containers:\n", &environment::KUBERNETES),
@@ -243,6 +249,19 @@ fn a_comment_on_the_line_is_kept() {
             Some("web"),
             "[program:web]\nenvironment=TZ=\"UTC\" ; keep\n",
             "[program:web]\nenvironment=TZ=\"Asia/Tokyo\" ; keep\n",
+        ),
+        (
+            "supervisord",
+            Some("web"),
+            "[program:web]\nenvironment=A=\"1\", ; one\n  TZ=UTC, ; keep\n  B=2\ncommand=x\n",
+            "[program:web]\nenvironment=A=\"1\", ; one\n  TZ=\"Asia/Tokyo\", ; keep\n  B=2\ncommand=x\n",
+        ),
+        ("user's shell", None, "export TZ='UTC'\t# keep\n\n", "export TZ=Asia/Tokyo\t# keep\n\n"),
+        (
+            "user's crontab",
+            Some("job 1"),
+            "* * * * * TZ=UTC a # keep\n\n",
+            "* * * * * TZ=Asia/Tokyo a # keep\n\n",
         ),
         // Not a comment, but a part of the value.
         ("EnvironmentFile", None, "TZ=UTC # x\n", "TZ=Asia/Tokyo\n"),

@@ -138,6 +138,32 @@ fn the_time_of_a_file_is_put_back() {
     assert_eq!(modified(), then);
 }
 
+/// And the time of its directory, if nothing else has changed it since.
+#[test]
+fn the_time_of_a_directory_is_put_back_unless_it_is_newer() {
+    let world = World::new();
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::new(1_577_836_800, 5);
+    let dirs = ["etc", "etc/systemd/system"].map(|dir| world.root().join(dir));
+    let set = |dir: &PathBuf| fs::File::open(dir).unwrap().set_modified(then).unwrap();
+    let modified = || dirs.each_ref().map(|dir| dir.metadata().unwrap().modified().unwrap());
+    let (journal, _) = world.open();
+    for touched in [false, true] {
+        dirs.iter().for_each(set);
+        let old = journal.disk().read_for_change("/etc/environment").unwrap().unwrap();
+        let new = "LANG=C\nTZ=UTC\n";
+        let file = change("/etc/environment", Some("LANG=C\n# end"), new);
+        let files = [FileChange { about: old.about, ..file }, change(DROP_IN, None, "[Service]\n")];
+        let id = journal.apply("TZ=UTC", &files, Vec::new()).unwrap();
+        assert!(modified().iter().all(|now| *now > then));
+        if touched {
+            fs::write(world.root().join("etc/other"), "x").unwrap();
+        }
+        journal.undo(id).unwrap();
+        let [etc, units] = modified();
+        assert_eq!((etc == then, units == then), (!touched, true));
+    }
+}
+
 /// Listing changes nothing: it creates no directory, finishes no change, and does not wait for another run.
 #[test]
 fn the_list_is_only_read() {

@@ -284,7 +284,7 @@ fn what_a_session_gets() {
         name: "profile",
         truth: Some("Europe/Oslo"),
         answer: &["/home/bob/.profile:", "sets it, and su - starts a login shell"],
-        place: &["login shell, /home/bob/.profile", "sure high"],
+        place: &["user's shell, /home/bob/.profile", "sure high"],
     }
     .holds(&machine);
     machine.ok("rm /etc/profile.d/tz.sh; sed -i /Oslo/d /home/bob/.profile");
@@ -366,7 +366,7 @@ fn launchers_of_root_for_an_ordinary_user() {
     assert!(printed.starts_with("TZ is Europe/Oslo in perl["), "{printed}");
     let says = "/home/bob/.profile:";
     assert!(printed.contains(says) && printed.contains("su - starts a login shell"), "{printed}");
-    assert!(printed.contains("to change it: login shell, /home/bob/.profile"), "{printed}");
+    assert!(printed.contains("to change it: user's shell, /home/bob/.profile"), "{printed}");
     assert!(!printed.contains("sudoers"), "{printed}");
     machine.ok(&format!("kill {pid}"));
     if machine.has("cron").is_none() {

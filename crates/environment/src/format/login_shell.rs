@@ -1,12 +1,13 @@
-//! Files that shells source as they start: profile.d and the files of a user.
+//! Files that login shells source as they start.
 
 use super::pam_env::PAM_ENV;
 use super::pam_env_conf::PAM_ENV_CONF;
 use super::shell;
+use super::user_shell::{BASHRC, LOGIN};
 use crate::channel::Channel;
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
-use crate::sources::{AS_WRITTEN, Sources};
-use needless_model::{Assignment, Confidence, Visibility};
+use crate::config_format::{ConfigFormat, DEFAULT};
+use crate::sources::Sources;
+use needless_model::Visibility;
 
 /// A file for login shells.
 pub static PROFILE_D: ConfigFormat = ConfigFormat {
@@ -17,16 +18,13 @@ pub static PROFILE_D: ConfigFormat = ConfigFormat {
     check: shell::CHECK,
     find: shell::find,
     put: shell::put,
-    is_file: |path, _| {
-        (path.below("/profile.d/") && path.ends(".sh")) || OWN.contains(&path.name())
-    },
+    is_file: |path, _| path.below("/profile.d/") && path.ends(".sh"),
     scan,
-    locate,
     needs_export: true,
     ..DEFAULT
 };
 
-fn scan(sources: &mut Sources<'_>) {
+pub(super) fn scan(sources: &mut Sources<'_>) {
     let (login, interactive) = (by_login_shell(sources.channel), by_interactive(sources.channel));
     let mut files: Vec<String> = vec!["/etc/profile".into()];
     files.extend(sources.in_dir("/etc/profile.d", ".sh"));
@@ -39,40 +37,12 @@ fn scan(sources: &mut Sources<'_>) {
         exported = sources.sourced_file(&file, login.clone(), exported);
     }
     if let Some(home) = sources.home.clone() {
-        for file in OWN {
+        for file in LOGIN {
             sources.sourced_file(&format!("{home}/{file}"), login.clone(), exported);
         }
-        sources.sourced_file(&format!("{home}/.bashrc"), interactive.clone(), exported);
+        sources.sourced_file(&format!("{home}/{BASHRC}"), interactive.clone(), exported);
     }
     sources.sourced_file("/etc/bash.bashrc", interactive, exported);
-}
-
-/// What a login shell reads in a home directory: the first one that is there.
-const OWN: [&str; 3] = [".bash_profile", ".bash_login", ".profile"];
-
-/// The file of a login shell that set the value which the process has: it is read after PAM's files.
-fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
-    let login = matches!(
-        query.channel,
-        Channel::Su { login: true, .. } | Channel::Sudo { login: true } | Channel::Ssh { .. }
-    );
-    let Some(me) = query.process().filter(|_| login) else { return Vec::new() };
-    let Some(value) = me.initial.text() else { return Vec::new() };
-    let mut sources = Sources::new(query.root, query.variable, query.channel, me.uid);
-    scan(&mut sources);
-    let written = format!("{}={value}", query.variable);
-    let fits = |one: &&Assignment| {
-        one.says.strip_suffix(AS_WRITTEN).unwrap_or(&one.says) == written
-            && !matches!(one.reaches, Visibility::No(_))
-    };
-    let Some(last) = sources.assignments.iter().rfind(|one| fits(one)) else { return Vec::new() };
-    let (confidence, why) = match &last.reaches {
-        Visibility::Yes(why) => (Confidence::High, why),
-        Visibility::Perhaps(why) | Visibility::No(why) => (Confidence::Medium, why),
-    };
-    let why = format!("it sets the value that the process has, after PAM's files: {why}");
-    let location = ConfigLocation::new(&PROFILE_D, last.file.clone(), why, confidence);
-    vec![location.caveat("It reaches every login shell that reads that file.")]
 }
 
 fn by_login_shell(channel: &Channel) -> Visibility {

@@ -81,7 +81,7 @@ fn entry(command: &SimpleCommand, variable: &str, line: usize, plain: bool) -> O
 }
 
 /// A word's value, and whether it is literal.
-fn value_of(text: &str) -> (String, bool) {
+pub(super) fn value_of(text: &str) -> (String, bool) {
     let (mut value, mut sure, mut quote) = (String::new(), true, None);
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -9,6 +9,16 @@ pub(super) enum Token {
     Operator(&'static str),
 }
 
+impl Token {
+    /// The word; `None` for an operator.
+    pub(super) fn word(&self) -> Option<&str> {
+        match self {
+            Token::Word(word) => Some(word),
+            Token::Operator(_) => None,
+        }
+    }
+}
+
 /// What the tokens of a line do not understand; the shells themselves differ there, too.
 pub(super) const ARITHMETIC: &str = "((";
 

@@ -180,11 +180,54 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let percent = |value: &str| {
         if value.contains("%(") { value.to_owned() } else { value.replace('%', "%%") }
     };
+    if let Some(value) = edit.value
+        && let Some(new) = over_lines(&all[at..until], edit.variable, &percent(value))
+    {
+        let new = splice(text, at, until, &new);
+        let all = lines(&new);
+        let now = range(&all, &name).and_then(|(from, to)| entry(&all, from, to));
+        if now.is_some_and(|now| now.whole && now.pairs == pairs) {
+            return Ok(new);
+        }
+    }
     let words: Vec<_> =
         pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", percent(value))).collect();
     let new: &[String] =
         if words.is_empty() { &[] } else { &[format!("environment={}", words.join(","))] };
     Ok(splice(text, at, until, new))
+}
+
+/// A key over several lines with the value of one variable changed, or with a line more; the others stay as they are.
+fn over_lines(key: &[&str], variable: &str, value: &str) -> Option<Vec<String>> {
+    let mut new: Vec<String> = key.iter().map(|line| bare(line).to_owned()).collect();
+    let [_, .., last] = &new[..] else { return None };
+    let pair = format!("{variable}=\"{value}\"");
+    let at = |line: &str| {
+        let code = cut(line);
+        let mut found = code.match_indices(variable).map(|(at, _)| at);
+        found.find_map(|at| {
+            let begins =
+                code[..at].trim_end().ends_with([',', '=', ':']) || code[..at].trim().is_empty();
+            let rest = code[at + variable.len()..].trim_start().strip_prefix('=')?.trim_start();
+            let end = match rest.chars().next() {
+                Some(quote @ ('"' | '\'')) => rest[1..].find(quote)? + 2,
+                _ => rest.find(',').unwrap_or(rest.trim_end().len()),
+            };
+            begins.then(|| (at, code.len() - rest.len() + end))
+        })
+    };
+    if let Some((n, (from, to))) = (0..new.len()).rev().find_map(|n| Some((n, at(&new[n])?))) {
+        new[n].replace_range(from..to, &pair);
+        return Some(new);
+    }
+    let indent: String = last.chars().take_while(|c| c.is_whitespace()).collect();
+    let code = cut(last).trim_end().len();
+    let n = new.len() - 1;
+    if !new[n][..code].ends_with(',') {
+        new[n].insert(code, ',');
+    }
+    new.push(format!("{indent}{pair}"));
+    Some(new)
 }
 
 /// supervisord's files, as Debian has them; `-c FILE` of a running one is not followed.
@@ -288,9 +331,12 @@ mod tests {
         assert_eq!(programs(text), ["web", "db"]);
         let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("web") };
         let new = put(text, &edit).unwrap();
-        assert!(
-            new.contains("environment=B=\"x, y\",TZ=\"UTC\",P=\"50%%\"\n[program:db]"),
-            "{new}"
-        );
+        assert_eq!(new, text.replace("'Asia/Tokyo'", "\"UTC\""));
+        let edit = Edit { variable: "X", ..edit };
+        let new = put(text, &edit).unwrap();
+        assert_eq!(new, text.replace("P=50%% ; note\n", "P=50%%, ; note\n  X=\"UTC\"\n"));
+        let edit = Edit { value: None, variable: "TZ", ..edit };
+        let new = put(text, &edit).unwrap();
+        assert!(new.contains("environment=B=\"x, y\",P=\"50%%\"\n[program:db]"), "{new}");
     }
 }

@@ -1,7 +1,8 @@
 //! Finishes or rolls back what a killed run began, and restores files.
 
 use super::{ChangeState, Journal, JournalEntry, Meta, MetaFile, Recovered, temporary};
-use crate::disk::FileAttributes;
+use crate::crontab;
+use crate::disk::{FileAttributes, Modified};
 use crate::error::EnvironmentError;
 use std::fs;
 use std::path::Path;
@@ -41,11 +42,7 @@ impl Journal {
         }
         let mut whole = true;
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self
-                .disk
-                .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}", file.path))?;
-            whole &= now == self.store.blob(id, at, "after")?;
+            whole &= self.now(file)? == self.store.blob(id, at, "after")?;
         }
         if whole {
             self.clean(id, &meta);
@@ -65,12 +62,9 @@ impl Journal {
     /// since.
     pub(super) fn restore(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
         self.clean(id, meta);
+        let times = self.times_to_put_back(id, meta);
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self
-                .disk
-                .bytes(&file.path, file.about.link)
-                .map_err(|e| format!("{}: {e}", file.path))?;
-            if now == self.store.blob(id, at, "after")? {
+            if self.now(file)? == self.store.blob(id, at, "after")? {
                 let before = self.store.blob(id, at, "before")?;
                 if file.existed && before.is_none() {
                     return Err(format!(
@@ -86,11 +80,39 @@ impl Journal {
                 self.disk.remove_empty_dir(dir);
             }
         }
+        for (dir, time) in times {
+            self.disk.set_dir_modified(dir, time);
+        }
         Ok(())
+    }
+
+    /// The directories that nothing has changed since the change, each with its time from before.
+    fn times_to_put_back<'m>(&self, id: u32, meta: &'m Meta) -> Vec<(&'m str, Modified)> {
+        let after: Vec<Option<Modified>> = self.store.after_times(id);
+        let pairs = meta.files.iter().zip(after);
+        let same = pairs.filter_map(|(file, after)| {
+            let now = self.disk.dir_modified(file.dir());
+            let before = file.dir_modified.filter(|_| after.is_some() && now == after)?;
+            Some((file.dir(), before))
+        });
+        same.collect()
+    }
+
+    /// The bytes of a file as it is now; `None` where it is missing.
+    pub(super) fn now(&self, file: &MetaFile) -> Result<Option<Vec<u8>>, EnvironmentError> {
+        let of_file = |why: &dyn std::fmt::Display| format!("{}: {why}", file.path).into();
+        match &file.about.crontab {
+            Some(user) => crontab::read(user).map_err(|why| of_file(&why)),
+            None => self.disk.bytes(&file.path, file.about.link).map_err(|why| of_file(&why)),
+        }
     }
 
     /// Refuses a file that another user got hold of since the change was made.
     pub(super) fn check_again(&self, file: &MetaFile) -> Result<(), EnvironmentError> {
+        if file.about.crontab.is_some() {
+            // crontab(1) decides that.
+            return Ok(());
+        }
         let owned = file.about.owner.map(|(uid, _)| uid);
         self.disk.check_again(&file.path, file.about.link, owned)
     }
@@ -103,9 +125,15 @@ impl Journal {
         bytes: &Option<Vec<u8>>,
         about: &FileAttributes,
     ) -> Result<(), EnvironmentError> {
-        match bytes {
-            None => self.disk.remove(&file.path),
-            Some(bytes) => {
+        match (bytes, &file.about.crontab) {
+            (None, Some(user)) => {
+                Err(format!("{}: there was no table of {user}: crontab -r removes it", file.path)
+                    .into())
+            }
+            (None, None) => self.disk.remove(&file.path),
+            (Some(bytes), Some(user)) => crontab::install(user, bytes, &self.lock)
+                .map_err(|why| format!("{}: {why}", file.path).into()),
+            (Some(bytes), None) => {
                 let temporary = temporary(id, at);
                 let new = !file.existed || !file.remains;
                 self.disk.write(&file.path, bytes, about, &temporary, new)
@@ -117,7 +145,7 @@ impl Journal {
     pub(super) fn clean(&self, id: u32, meta: &Meta) {
         for (at, file) in meta.files.iter().enumerate() {
             // In a directory that another user got hold of, nothing is removed.
-            let ours = self.check_again(file).is_ok();
+            let ours = file.about.crontab.is_none() && self.check_again(file).is_ok();
             if let Some(dir) = Path::new(&file.path).parent().filter(|_| ours) {
                 let left = dir.join(temporary(id, at));
                 let _ = self.disk.remove(&left.to_string_lossy());

@@ -2,7 +2,7 @@
 //! could have put there is not trusted.
 
 use super::{ChangeState, Entries, JournalEntry, Meta, ON_TRIAL, TAKING_BACK, UNDOING, VERSION};
-use crate::disk::LARGEST_LOCALE;
+use crate::disk::{LARGEST_LOCALE, Modified};
 use crate::error::EnvironmentError;
 use crate::others_write::open_regular;
 use needless_model::{parser_message, shorten};
@@ -129,6 +129,12 @@ impl Store {
             VERSION => Ok(meta),
             other => Err(failed(format!("written by another needless (version {other})"))),
         }
+    }
+
+    /// When the directories of its files were last changed once it was in effect; empty where that is not known.
+    pub(super) fn after_times(&self, id: u32) -> Vec<Option<Modified>> {
+        let text = read_regular(&self.folder(id).join("applied"), LARGEST_META);
+        text.ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
     pub(super) fn blob(

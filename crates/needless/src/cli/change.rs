@@ -57,7 +57,7 @@ pub(crate) struct FixArgs {
     /// Change this file, for every program that reads it: a Dockerfile, a manifest, a crontab …
     #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "user_unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
-    /// Which part of FILE: a service, container, program or pool.
+    /// Which part of FILE: a service, container, program or pool, or of a crontab "job 2", the second one.
     #[arg(long, value_name = "PART", requires = "place")]
     pub(crate) part: Option<String>,
     /// The change: set a variable.
