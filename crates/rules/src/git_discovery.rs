@@ -54,6 +54,30 @@
 //! nothing
 //! ```
 //!
+//! The directories of a work tree, in which git looks for repositories of their own (`git ls-files -o`):
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/src/.git", {st_mode=S_IFDIR|0755, st_size=60, ...}, 0) = 0
+//! repeat 4
+//! newfstatat(AT_FDCWD, "/src/un/1/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/1/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/src/un/2/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/2/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/src/un/3/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/3/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/src/un/4/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/4/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/src/un/5/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/5/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/src/un/6/.git", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/un/6/.git/HEAD", O_RDONLY) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
 //! Set GIT_CEILING_DIRECTORIES to the directory that holds your repositories: the search ends below
@@ -89,7 +113,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = helpers::cases(view, sink, git, class);
     cases.retain(|case| {
         let paths = case.rows.iter().map(|at| view.profile.path(&view.profile.rows[*at]));
-        paths.filter(|path| path.ends_with("/.git")).collect::<BTreeSet<_>>().len() >= FEWEST_DIRS
+        is_discovery(&paths.collect())
     });
     for (program, cases) in helpers::by_program(view, cases, 1) {
         let merged = helpers::merged(view, cases);
@@ -105,4 +129,15 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
+}
+
+/// Whether git looked upwards from one directory: each directory is the parent of the one before, and in each git asks
+/// whether it is a bare repository. A look for a repository inside of the work tree asks for `.git` only.
+fn is_discovery(missed: &BTreeSet<&str>) -> bool {
+    let mut dirs: Vec<&str> = missed.iter().filter_map(|path| path.strip_suffix("/.git")).collect();
+    dirs.sort_by_key(|dir| std::cmp::Reverse(dir.len()));
+    let upwards = |pair: &[&str]| pair[0].rsplit_once('/').is_some_and(|(up, _)| up == pair[1]);
+    dirs.len() >= FEWEST_DIRS
+        && dirs.windows(2).all(upwards)
+        && dirs.iter().all(|dir| missed.contains(&*format!("{dir}/HEAD")))
 }

@@ -174,3 +174,24 @@ pub(crate) fn stopped(
     });
     counted.collect()
 }
+
+/// What the directories are on this machine, as a sentence, where all of it is known.
+pub(crate) fn state(view: &View<'_>, dirs: &BTreeSet<&str>) -> String {
+    let all =
+        |state| dirs.iter().all(|dir| view.profile.host.directories.get(*dir) == Some(&state));
+    let one = dirs.len() == 1;
+    let sentence = match () {
+        _ if all(Directory::Missing) && one => "It does not exist. ",
+        _ if all(Directory::Missing) => "None of them exists. ",
+        _ if all(Directory::Empty) && one => "It is empty. ",
+        _ if all(Directory::Empty) => "All of them are empty. ",
+        _ => "",
+    };
+    sentence.to_owned()
+}
+
+/// Whether one of the directories holds files, which something else may look for.
+pub(crate) fn is_filled(view: &View<'_>, dirs: &BTreeSet<&str>) -> bool {
+    let holds = |dir| view.profile.host.directories.get(dir) == Some(&Directory::Filled);
+    dirs.iter().any(|dir| holds(*dir))
+}

@@ -42,10 +42,15 @@ const RUBY: Runtime = Runtime {
     caveat: "Measure it: before bundler/setup, or without Bundler, bootsnap makes more calls than it saves.",
 };
 
+/// A list is known by so many searches that ended with a hit.
+const FEWEST_FOUND: u64 = 10;
+
 /// A name, and where it was missed.
 #[derive(Default)]
 struct Missed<'p> {
     dirs: BTreeSet<&'p str>,
+    /// Calls by directory.
+    counts: BTreeMap<&'p str, u64>,
     rows: Vec<(usize, &'p Row)>,
     found: bool,
 }
@@ -55,6 +60,13 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut of_program: BTreeMap<String, Vec<(ProcId, Searched<'_>)>> = BTreeMap::new();
     for id in view.ids() {
         let runtime = Some(&RUBY).filter(|r| view.process(id).name().starts_with(r.program));
+        // Relative entries of RUBYLIB are not matched with the directories: what is of gems is not known.
+        let own = view.process(id).env.value("RUBYLIB").unwrap_or("");
+        if runtime.is_some()
+            && own.split(':').any(|entry| !entry.starts_with('/') && !entry.is_empty())
+        {
+            continue;
+        }
         if let Some(searched) = search(view, sink, id, runtime) {
             of_program.entry(view.process(id).title()).or_default().push((id, searched));
         }
@@ -81,7 +93,7 @@ fn search<'p>(
     id: ProcId,
     runtime: Option<&'static Runtime>,
 ) -> Option<Searched<'p>> {
-    let mut hits: HashMap<&str, Vec<&'p str>> = HashMap::new();
+    let mut hits: HashMap<&str, Vec<(u64, &'p str)>> = HashMap::new();
     let mut misses: HashMap<&str, Vec<(usize, &'p Row, &'p str)>> = HashMap::new();
     for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
         let path = view.profile.path(row);
@@ -94,7 +106,7 @@ fn search<'p>(
             continue;
         }
         if row.ok() {
-            hits.entry(name).or_default().push(path);
+            hits.entry(name).or_default().push((row.count, path));
         } else if row.is_missed() {
             misses.entry(name).or_default().push((at, row, path));
         }
@@ -105,24 +117,37 @@ fn search<'p>(
         for (at, row, path) in missed {
             // The longest end that it has in common with another place: the name as the program knows it.
             let others = missed.iter().map(|(_, _, other)| *other).filter(|other| other != path);
-            let others = found.iter().copied().chain(others).take(COMPARED);
+            let others = found.iter().map(|(_, hit)| *hit).chain(others).take(COMPARED);
             let Some(tail) = others.map(|other| common_tail(path, other)).max() else { continue };
             let (dir, tail) = path.split_at(path.len() - tail.len());
             let dir = dir.trim_end_matches('/');
             let known = names.entry(tail).or_default();
-            known.found |= found.iter().any(|hit| hit.ends_with(tail));
+            known.found |= found.iter().any(|(_, hit)| hit.ends_with(tail));
             known.dirs.insert(dir);
+            *known.counts.entry(dir).or_default() += row.count;
             known.rows.push((*at, row));
         }
     }
-    names.retain(|_, missed| missed.dirs.len() >= FEWEST && (runtime.is_none() || missed.found));
+    // A list is searched up to a hit. A file that is optional in each directory of a tree is missed in most, and the
+    // settings of a directory begin with a dot.
+    names.retain(|name, missed| {
+        let optional = runtime.is_none() && name.starts_with('.');
+        missed.dirs.len() >= FEWEST && missed.found && !optional
+    });
     let mut dirs: BTreeSet<&'p str> =
         names.values().flat_map(|missed| missed.dirs.iter().copied()).collect();
     // A runtime whose list is known is recognised by what it looks for. Of others only directories that hold nothing
     // are certain to be needless.
     if runtime.is_none() {
+        keep_lists(&mut dirs, &names, &hits);
         let all = Dirs::new(dirs.iter().copied().collect::<HashSet<_>>());
         let ok = view.profile.rows.iter().filter(|row| row.ok());
+        // Directories of a directory that was opened come from its list: they are data.
+        let opened: HashSet<&str> = ok
+            .clone()
+            .filter(|row| row.query == Query::Open)
+            .map(|row| view.profile.path(row))
+            .collect();
         // What is listed may be wanted; programs also ask whether the directory itself is there, before they look in it.
         let holds = |row: &Row| {
             let (dir, rest) = all.below(view.profile.path(row))?;
@@ -140,7 +165,9 @@ fn search<'p>(
             entries.into_iter().any(|e| within(dir, &e.dir) || within(&e.dir, dir))
         };
         dirs.retain(|dir| {
-            !dir.is_empty() && !holding.contains(dir) && !is_usual(dir) && !listed(dir)
+            let up = dir.rsplit_once('/').map_or("", |(up, _)| up);
+            let data = opened.contains(up);
+            !dir.is_empty() && !data && !holding.contains(dir) && !is_usual(dir) && !listed(dir)
         });
     }
     if dirs.len() < FEWEST {
@@ -156,6 +183,32 @@ fn search<'p>(
         }
     }
     Some(Searched { dirs, rows, needless, of, runtime })
+}
+
+/// Keeps the directories that are searched each time: at least half as often as names are found elsewhere (programs ask
+/// for a file and then open it), and none of which is inside another, as those of a tree are.
+fn keep_lists<'p>(
+    dirs: &mut BTreeSet<&'p str>,
+    names: &BTreeMap<&str, Missed<'p>>,
+    hits: &HashMap<&str, Vec<(u64, &'p str)>>,
+) {
+    let mut found = 0;
+    let mut searched: HashMap<&str, u64> = HashMap::new();
+    for (name, missed) in names {
+        let of_name = hits.get(helpers::file_name(name)).map_or(&[][..], Vec::as_slice);
+        found += of_name.iter().filter(|(_, hit)| hit.ends_with(name)).map(|(n, _)| n).sum::<u64>();
+        for (dir, count) in &missed.counts {
+            *searched.entry(dir).or_default() += count;
+        }
+    }
+    let all = dirs.clone();
+    let inside =
+        |dir: &str, other: &str| dir.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+    dirs.retain(|dir| {
+        let often = 2 * searched.get(dir).copied().unwrap_or(0) >= found;
+        let tree = all.iter().any(|other| inside(dir, other) || inside(other, dir));
+        found >= FEWEST_FOUND && often && !tree
+    });
 }
 
 fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> Finding {
@@ -182,7 +235,7 @@ fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> 
             (runtime.why_unknown, helpers::by_hand(runtime.fix_unknown, runtime.caveat))
         }
         None if known => (
-            "No variable of its environment lists them: they come from an option, a configuration or its code.",
+            "They come from an option, a configuration, its code, or a variable that lists them by relative paths.",
             helpers::by_hand(
                 "Find where the program gets these directories from, and take those out that hold nothing",
                 "The program may look for other names there at other times.",

@@ -14,8 +14,8 @@
 //! directory that is simply an optional file's is no list.
 //!
 //! If no variable lists the directories, or the environment is not known, three directories and hundreds of calls
-//! are reported as *seen*. The list is then an option, a configuration or the program's own. For Ruby that is the
-//! load path, to which every gem adds a directory.
+//! are reported as *seen*, if the program often finds the names elsewhere. The list is then an option, a
+//! configuration or the program's own. For Ruby that is the load path, to which every gem adds a directory.
 //!
 //! ## Example
 //!
@@ -138,6 +138,35 @@
 //! nothing
 //! ```
 //!
+//! Directories of a tree, each of which may have a file of settings:
+//!
+//! ```trace
+//! execve("/usr/bin/git", ["git"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 60
+//! openat(AT_FDCWD, "/src/.gitattributes", O_RDONLY|O_NOFOLLOW) = 3
+//! openat(AT_FDCWD, "/src/a/.gitattributes", O_RDONLY|O_NOFOLLOW) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/b/.gitattributes", O_RDONLY|O_NOFOLLOW) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/src/c/.gitattributes", O_RDONLY|O_NOFOLLOW) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
+//! A name that is found nowhere: the directories may be the program's data.
+//!
+//! ```trace
+//! execve("/usr/bin/sh", ["sh"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 60
+//! newfstatat(AT_FDCWD, "/srv/many/1/done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/many/2/done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/srv/many/3/done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! ## Fix and caveat
 //!
 //! Take the entries out of the variable where the program is started. The value itself is not in a report, because
@@ -156,14 +185,14 @@
 //! * <https://www.lua.org/manual/5.4/manual.html#pdf-package.path>
 //! * <https://github.com/rails/bootsnap>
 
-use crate::list_entries::{Asked, Entries, is_dead, keep_searched, mark_hits, stopped, walked};
+use crate::list_entries::{
+    Asked, Entries, is_dead, is_filled, keep_searched, mark_hits, state, stopped, walked,
+};
 use crate::list_variable::{self, Left, remedy};
 use crate::select::{Case, PathPattern, Threshold, merge_shared};
 use crate::text::{count, list, number, some};
 use crate::{RULES, Rule, Sink, View, load_path};
-use needless_model::{
-    Directory, EntryIndex, Finding, ProcId, Query, Row, SearchList, Stage, Target,
-};
+use needless_model::{EntryIndex, Finding, ProcId, Query, Row, SearchList, Stage, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(crate) const RULE: Rule = Rule {
@@ -367,25 +396,4 @@ fn left(view: &View<'_>, variable: &str, entries: &Entries<'_>) -> Left {
         left.empty &= list.empty;
     }
     left
-}
-
-/// What the directories are on this machine, as a sentence, where all of it is known.
-fn state(view: &View<'_>, dirs: &BTreeSet<&str>) -> String {
-    let all =
-        |state| dirs.iter().all(|dir| view.profile.host.directories.get(*dir) == Some(&state));
-    let one = dirs.len() == 1;
-    let sentence = match () {
-        _ if all(Directory::Missing) && one => "It does not exist. ",
-        _ if all(Directory::Missing) => "None of them exists. ",
-        _ if all(Directory::Empty) && one => "It is empty. ",
-        _ if all(Directory::Empty) => "All of them are empty. ",
-        _ => "",
-    };
-    sentence.to_owned()
-}
-
-/// Whether one of the directories holds files, which something else may look for.
-fn is_filled(view: &View<'_>, dirs: &BTreeSet<&str>) -> bool {
-    let holds = |dir| view.profile.host.directories.get(dir) == Some(&Directory::Filled);
-    dirs.iter().any(|dir| holds(*dir))
 }
