@@ -45,6 +45,10 @@ pub(crate) fn verdict(proof: &Proof) -> (&'static str, String) {
         Outcome::Proven { calls: true, cpu: true } => {
             ("proven", "calls fell, counted, and CPU time fell, beyond chance")
         }
+        Outcome::Proven { calls: true, cpu: false } if proof.measures.is_empty() => (
+            "proven in calls; not proven in CPU time",
+            "calls fell, counted; CPU time was not measured",
+        ),
         Outcome::Proven { calls: true, cpu: false } => (
             "proven in calls; not proven in CPU time",
             "calls fell, counted; CPU time shows no difference beyond chance",

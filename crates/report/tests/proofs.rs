@@ -188,3 +188,16 @@ fn short_runs_are_compared_by_their_sums() {
     assert!(markdown.contains("| in all | 15 | 6 |"), "{markdown}");
     assert!(rendered(2)[0].contains("7.45 → 2.98 calls per second"), "{}", rendered(2)[0]);
 }
+
+/// What was not measured shows no difference, and no equality either.
+#[test]
+fn counts_alone_say_nothing_about_cpu_time() {
+    let mut counted = proof(Outcome::Proven { calls: true, cpu: false });
+    counted.pairs = 0;
+    counted.measures = Vec::new();
+    for format in [ProofFormat::Full, ProofFormat::Markdown] {
+        let text = rendered(&counted, format).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("CPU time was not measured"), "{text}");
+        assert!(!text.contains("beyond chance"), "{text}");
+    }
+}
