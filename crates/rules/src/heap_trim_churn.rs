@@ -32,9 +32,13 @@
 //! ```
 //! ```finding
 //! heap-trim-churn: 998 of 1000
-//! stage explained
+//! stage seen
 //! set MALLOC_TRIM_THRESHOLD_=268435456
 //! ```
+//!
+//! The stage is `seen`: a program that calls malloc_trim() or sbrk() by itself makes the same calls, and these
+//! remain: with the advised value, a loop of malloc_trim(0) kept 5,998 of its 8,997 calls, and a loop of
+//! sbrk() all of them.
 //!
 //! A setting in GLIBC_TUNABLES overrides the variable:
 //!
@@ -49,7 +53,7 @@
 //! ```
 //! ```finding
 //! heap-trim-churn: 998 of 1000
-//! stage explained
+//! stage seen
 //! manual
 //! ```
 //!
@@ -279,7 +283,8 @@ fn finding(view: &View<'_>, kind: Kind<'_>, program: &str, merged: Merged, pages
     let why = match kind {
         Kind { tunable: Some(set), .. } => format!(
             "{program} frees and allocates more than glibc keeps with {set} in GLIBC_TUNABLES, over \
-             and over; each round costs new pages, too."
+             and over; each round costs new pages, too. A program that calls malloc_trim() or sbrk() \
+             by itself looks the same."
         ),
         Kind { blocks: true, .. } => format!(
             "{program} frees and allocates blocks of more than 32 MiB, over and over. glibc maps \
@@ -287,7 +292,8 @@ fn finding(view: &View<'_>, kind: Kind<'_>, program: &str, merged: Merged, pages
         ),
         Kind { blocks: false, .. } => format!(
             "{program} frees and allocates more than glibc keeps at the end of its heap (128 KiB), \
-             over and over; each round costs new pages, too."
+             over and over; each round costs new pages, too. A program that calls malloc_trim() or \
+             sbrk() by itself looks the same."
         ),
     };
     let remedies = match kind {
@@ -307,7 +313,8 @@ fn finding(view: &View<'_>, kind: Kind<'_>, program: &str, merged: Merged, pages
         Kind { blocks: true, .. } => vec![block_remedy(process)],
         Kind { blocks: false, .. } => remedies(),
     };
-    let sure = glibc && (pages > 0 || !kind.blocks);
+    // The program's own malloc_trim() and sbrk() make the same calls as malloc's trim.
+    let sure = glibc && pages > 0 && kind.blocks;
     let stage = if sure { Stage::Explained } else { Stage::Seen };
     let found = helpers::finding(merged, RULE.name, stage, what, why, remedies);
     let page_ns = view.profile.host.costs.map_or(0, |costs| costs.page_ns);
@@ -347,7 +354,9 @@ pub(crate) fn tunable(process: &Process) -> Option<&str> {
 pub(crate) fn remedies() -> Vec<Remedy> {
     let price = "The program keeps the memory that it once had: in a container with a tight limit \
                  it may be killed. Set MALLOC_MMAP_THRESHOLD_=268435456 as well: without it glibc \
-                 maps each block above 128 KiB separately (man 3 mallopt).";
+                 maps each block above 128 KiB separately (man 3 mallopt). \
+                 Nothing changes for sbrk(), and little for malloc_trim(), that the program calls \
+                 by itself.";
     let caveat = || Safety::Caveat(price.to_owned());
     vec![
         helpers::set("MALLOC_TRIM_THRESHOLD_", THRESHOLD, caveat()),

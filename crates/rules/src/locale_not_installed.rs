@@ -184,6 +184,11 @@ fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
         ),
         _ => group.set(Some("C"), FEWEST),
     });
+    // First what saves calls: a locale that is loaded only for its encoding takes more.
+    let sets = |remedy: &Remedy| matches!(remedy.change, Change::SetEnv { .. });
+    if !sets(&remedies[0]) && remedies.last().is_some_and(sets) {
+        remedies.rotate_right(1);
+    }
     remedies
 }
 

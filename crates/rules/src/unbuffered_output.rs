@@ -23,8 +23,23 @@
 //! ```
 //! ```finding
 //! unbuffered-output: 5999 of 6000
-//! stage explained
+//! stage seen
 //! unset PYTHONUNBUFFERED
+//! ```
+//!
+//! The stage is `seen`, because `python3 -u` makes the same writes without the variable, and
+//! `print(..., flush=True)` half of them; a profile holds no arguments. The same is true of stdbuf and a program that
+//! flushes by itself:
+//!
+//! ```trace
+//! env _STDBUF_O=L
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! write(1, "line\n", 5) = 5 x2000
+//! ```
+//! ```finding
+//! unbuffered-output: 1999 of 2000
+//! stage seen
+//! unset _STDBUF_O
 //! ```
 //!
 //! If no variable is known to be the cause:
@@ -155,7 +170,7 @@ use crate::helpers;
 use crate::select::{Case, Threshold};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{ArgClass, Change, Env, Fact, Process, Remedy, Stage};
+use needless_model::{ArgClass, Env, Fact, Process, Remedy, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -197,8 +212,12 @@ impl Cause {
 
     fn label(&self) -> String {
         match self {
-            Cause::Python => "PYTHONUNBUFFERED is set".to_owned(),
-            Cause::Stdbuf(mode) => format!("stdbuf -o{mode} is in effect (_STDBUF_O)"),
+            Cause::Python => "PYTHONUNBUFFERED is set; the option -u or flush=True in the code \
+                              may do it as well"
+                .to_owned(),
+            Cause::Stdbuf(mode) => format!(
+                "stdbuf -o{mode} is in effect (_STDBUF_O); the program may flush by itself as well"
+            ),
             Cause::Own => "an option, the environment or its code says so".to_owned(),
         }
     }
@@ -311,10 +330,8 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
             let remedy = cause.remedy(process.name());
             let threshold =
                 if cause.beyond_help(process) { Threshold::OnDemand } else { Threshold::Usual };
-            let stage = match remedy.change {
-                Change::UnsetEnv { .. } => Stage::Explained,
-                _ => Stage::Seen,
-            };
+            // An option (-u) or a flush of the program's own does the same, and neither is known here.
+            let stage = Stage::Seen;
             let finding = helpers::finding(merged, RULE.name, stage, what, why, vec![remedy]);
             sink.find_beyond(threshold, finding);
         }
@@ -323,7 +340,8 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
 
 /// Unsets the variable that turns the buffer off.
 pub(crate) fn remedy(variable: &str) -> Remedy {
-    helpers::unset(variable, PRICE)
+    let own = "Nothing changes for what the program flushes by itself, or because of an option (python -u).";
+    helpers::unset(variable, &format!("{PRICE} {own}"))
 }
 
 /// What a buffer costs.
