@@ -126,7 +126,8 @@ pub struct Account {
     pub calls: u64,
     /// Those that failed.
     pub failed: u64,
-    /// Calls that findings name, also those that are not shown.
+    /// Calls that findings name, also those below the threshold. What only a rule explains that was not asked for
+    /// (`--pedantic`, `--rule`) is needed.
     pub needless: Amount,
     /// Calls that no rule took, and that answered nothing new.
     pub unexplained: Amount,

@@ -86,6 +86,9 @@ pub(crate) fn remedy(search: &Search, process: &Process, kept: &[&str]) -> Remed
         let caveat = format!("{} {}", next.price, search.caveat);
         return helpers::set(&variable, "", Safety::Caveat(caveat));
     }
+    if nothing && search.by_hand {
+        return helpers::by_hand(search.manual, search.caveat);
+    }
     let change = if nothing {
         Change::UnsetEnv { variable }
     } else {

@@ -172,8 +172,8 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
             finding.user_ns = finding.user_ns.map(|ns| ns.min(rest));
         }
     }
-    let all = found.iter().map(|(finding, _)| finding);
-    verdict.account = Account::of(&view, |row| explained[row], all);
+    let shown = found.iter().map(|(finding, _)| finding).filter(|of| options.wants(&of.rule));
+    verdict.account = Account::of(&view, |row| explained[row], shown);
     // A rule that found something was checked, even if it lacked a fact.
     let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
     for (rule, missing) in lacked {
