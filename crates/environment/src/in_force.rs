@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const SETTLES: Duration = Duration::from_secs(1);
 /// And how long a process that lacks the change has to get it.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long systemd may take to stop and start a unit.
+const JOB: Duration = Duration::from_secs(120);
 
 /// Units without which people and other services lose the machine.
 const VITAL: [&str; 14] = [
@@ -203,8 +205,27 @@ impl Expected {
         }
     }
 
+    /// How often systemd has restarted the unit by itself (NRestarts=, systemd.service(5)); a restart by hand sets it to
+    /// 0, and what counts is only whether it grows after that.
+    pub fn restarts(&self) -> u32 {
+        if self.is_unit() { self.show("NRestarts").parse().unwrap_or(0) } else { 0 }
+    }
+
+    /// Why the unit did not last with the change: systemd restarted it by itself since it had done so `restarts` times,
+    /// or it failed, or a daemon that ran before has ended.
+    pub fn did_not_last(&self, restarts: u32) -> Option<String> {
+        let unit = &self.unit;
+        if self.restarts() > restarts {
+            return Some(format!("{unit} ended with it, and systemd started it again"));
+        }
+        let daemon = self.is_unit() && self.worker.is_none() && self.before.is_some();
+        let ended = daemon && !self.runs() && self.show("Type") != "oneshot";
+        (self.failed() || ended).then(|| format!("{unit} ended with it"))
+    }
+
     /// Looks after a restart by a run that was killed, some time ago: somebody may have stopped the unit since.
     pub fn look_late(&self) -> Seen {
+        self.wait_for_its_job();
         if let pending @ Seen::Pending(_) = self.look() {
             return pending;
         }
@@ -223,9 +244,26 @@ impl Expected {
         if !self.is_unit() {
             return false;
         }
+        self.show("ActiveState") == "failed"
+    }
+
+    /// A property of the unit; empty where systemd cannot be asked.
+    fn show(&self, property: &str) -> String {
         let whose = if self.user { "--user" } else { "--system" };
-        let words = ["systemctl", whose, "show", "-p", "ActiveState", "--value", "--", &self.unit];
-        run(&words.map(str::to_owned)).is_ok_and(|state| state.trim() == "failed")
+        let words = ["systemctl", whose, "show", "-p", property, "--value", "--", &self.unit];
+        run(&words.map(str::to_owned)).map(|text| text.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// Waits while systemd still stops or starts the unit. The job of Type=oneshot lasts as long as its program.
+    fn wait_for_its_job(&self) {
+        let begin = Instant::now();
+        while self.is_unit()
+            && begin.elapsed() < JOB
+            && self.show("Job").parse().is_ok_and(|job: u32| job > 0)
+            && !(self.show("Type") == "oneshot" && self.show("ActiveState") == "activating")
+        {
+            sleep(SETTLES / 4);
+        }
     }
 
     fn settled(&self) -> Seen {

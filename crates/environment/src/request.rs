@@ -3,6 +3,7 @@
 use crate::change_request::check_target;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
+use crate::restart::Restart;
 use crate::running::{
     main_process, main_process_of, processes_of_unit, reaches_nobody, run, systemd_runs, unit_name,
 };
@@ -269,6 +270,16 @@ pub fn take_effect(command: &[String]) -> Result<Option<String>, EnvironmentErro
             let command = command.join(" ");
             Ok(Some(format!("systemd does not run here: run `{command}` where it does")))
         }
-        _ => run(command).map(|_| None),
+        _ => {
+            // A unit that failed too often is not started again before this (systemd.unit(5), StartLimitBurst=).
+            if let Some(Restart { name, is_unit: true, user, reload: false }) = Restart::of(command)
+            {
+                let whose = if user { "--user" } else { "--system" };
+                let words = ["systemctl", whose, "reset-failed", "--", name];
+                // It fails where the unit is not loaded, and there is nothing to reset.
+                let _ = run(&words.map(str::to_owned));
+            }
+            run(command).map(|_| None)
+        }
     }
 }

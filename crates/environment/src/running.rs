@@ -6,7 +6,8 @@ use needless_host::{find_program, find_unit, processes_of_cgroup, run_for_output
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// How long a service manager may take to answer; a restart has longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,10 +97,24 @@ pub fn main_process_of(unit: &str, user: bool) -> Option<u32> {
         if let Some(pid) =
             output.and_then(|output| output.trim().parse().ok()).filter(|pid| *pid > 0)
         {
+            wait_for_exec(pid);
             return Some(pid);
         }
     }
     if user { None } else { processes_of_unit(&name).into_iter().min() }
+}
+
+/// Waits until the process that systemd has forked for a unit executes the unit's program. Until then it has systemd's
+/// environment, and a name in parentheses.
+fn wait_for_exec(pid: u32) {
+    let is_forked = || {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.starts_with('(') && name.trim_end().ends_with(')'))
+    };
+    let begin = Instant::now();
+    while is_forked() && begin.elapsed() < Duration::from_secs(2) {
+        sleep(Duration::from_millis(20));
+    }
 }
 
 /// Why a change of a unit would reach no process, where systemd says so: it is masked, or it only starts other units.

@@ -210,3 +210,38 @@ fn a_pool_of_php_fpm_is_reloaded() {
     assert!(said.contains(&format!("restarted: systemctl restart {name}.service")), "{said}");
     assert!(main() != master, "{said}");
 }
+
+/// A unit that does not last with the change, at once, in a loop, or while its calls are counted, is not in force: the
+/// change is taken back, and the unit runs again although systemd had given it up.
+#[test]
+fn a_unit_that_does_not_last_gets_the_old_value_back() {
+    let Some(machine) = machine() else { return };
+    for (name, dies, more) in [
+        ("once", "exit 3", "Restart=always\nEnvironmentFile=/etc/once.env\n"),
+        ("loops", "sleep 0.4; exit 3", "Restart=always\n"),
+        ("later", "sleep 1.7; exit 3", ""),
+        ("well", "sleep 1.7; exit 0", ""),
+    ] {
+        let script = format!(
+            "#!/bin/sh\n[ -z \"$TZ\" ] || {{ {dies}; }}\nexec /usr/local/bin/probe {name}\n"
+        );
+        machine.write(&format!("/usr/local/bin/{name}"), "755", &script);
+        let unit = format!("[Service]\nExecStart=/usr/local/bin/{name}\n{more}");
+        machine.write(&format!("/etc/systemd/system/{name}.service"), "644", &unit);
+        machine.write("/etc/once.env", "644", "TZ=\n");
+        machine.ok(&format!("systemctl daemon-reload; systemctl start {name}"));
+        machine.pid_of(&format!("{WORDS} {name}"), "0");
+        let before = machine.etc();
+        let fix = format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart --for 2s");
+        let done = machine.run(&fix);
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{name}: {} {said}", stdout(&done));
+        assert!(
+            said.contains("taken back") && !stdout(&done).contains("in force:"),
+            "{name}: {said}"
+        );
+        assert_eq!(machine.etc(), before, "{name}");
+        machine.pid_of(&format!("{WORDS} {name}"), "0");
+        machine.ok(&format!("systemctl is-active {name}; systemctl stop {name}"));
+    }
+}

@@ -77,8 +77,9 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
         None => journal.undo(id)?,
     };
     let how = if entry.state == ChangeState::RolledBack { "rolled back" } else { "taken back" };
-    writeln!(out, "{how}: change {id}, {}", escape(&entry.what))?;
-    announce(&mut out, &journal, &entry)
+    let written = writeln!(out, "{how}: change {id}, {}", escape(&entry.what));
+    announce(&mut out, &journal, &entry)?;
+    Ok(written?)
 }
 
 /// Opens the journal. Reports what cannot be read in it, but for `wanted`; and announces what a run that was killed did
@@ -135,8 +136,10 @@ fn look_again(out: &mut impl Write, journal: &Journal, entry: &JournalEntry) -> 
         return Ok(journal.tried(entry.id)?);
     };
     let entry = journal.take_back(entry.id)?;
-    writeln!(out, "taken back: change {}, {}: {}", entry.id, escape(&entry.what), escape(&why))?;
-    announce(out, journal, &entry)
+    let (what, why) = (escape(&entry.what), escape(&why));
+    let written = writeln!(out, "taken back: change {}, {what}: {why}", entry.id);
+    announce(out, journal, &entry)?;
+    Ok(written?)
 }
 
 /// Runs what has the files of a change read again, once: it is not tried again where it fails.
@@ -153,7 +156,14 @@ pub(super) fn announce(
 /// Runs what has a changed file read again. The change stays where that fails.
 fn read_again(out: &mut impl Write, command: &[String]) -> Result<()> {
     let hint = take_effect(command).map_err(|why| {
-        anyhow!("{why}: the file is written, but its reader does not know yet: run that command where it runs")
+        match command {
+            [_, .., verb, unit] if verb == "restart" => anyhow!(
+                "{why}: the restart after that failed: look at `systemctl status {unit}`, then start it"
+            ),
+            _ => anyhow!(
+                "{why}: the file is written, but its reader does not know yet: run that command where it runs"
+            ),
+        }
     })?;
     match hint {
         Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),

@@ -137,36 +137,56 @@ pub(super) fn restart_and_look(
 ) -> Result<()> {
     // If this run is killed from here on, the next one looks.
     id.map_or(Ok(()), |id| journal.on_trial(id))?;
-    let looked = restarted(out, expected, plan);
+    // What is said is written at the end: no write may end the trial.
+    let mut said = Vec::new();
+    let looked = tried(&mut said, expected, plan, counter);
+    let written = out.write_all(&said);
     match (looked, id) {
         (Ok(()), id) => {
             id.map_or(Ok(()), |id| journal.tried(id))?;
-            counter.report(out, expected)
+            Ok(written?)
         }
         (Err(Lacking::Unseen(why)), Some(id)) => {
             journal.tried(id)?;
             bail!("{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`")
         }
         (Err(Lacking::Missing(why)), Some(id)) => {
-            undo::announce(out, journal, &journal.take_back(id)?)?;
+            let back =
+                journal.take_back(id).map_err(|error| anyhow!("{why}; not taken back: {error}"))?;
+            undo::announce(out, journal, &back)
+                .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
             bail!("{why}; taken back, and {} once more", restart_verb(&plan.restart))
         }
         (Err(Lacking::Missing(why) | Lacking::Unseen(why)), None) => Err(why),
     }
 }
 
-/// Restarts the unit and looks at its new process.
-fn restarted(out: &mut impl Write, expected: &Expected, plan: &Plan) -> Result<(), Lacking> {
+/// Restarts the unit, looks at its new process, counts, and looks again.
+fn tried(
+    out: &mut impl Write,
+    expected: &Expected,
+    plan: &Plan,
+    counter: &Counter<'_>,
+) -> Result<(), Lacking> {
     let (label, verb) = (expected.label(), restart_verb(&plan.restart));
     environment::run(&plan.restart)
         .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
+    let restarts = expected.restarts();
     writeln!(out, "{verb}: {}", escape(&plan.restart.join(" ")))?;
-    match expected.look_after_restart() {
-        Seen::InForce(who) => {
-            writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
-            Ok(())
+    let who = match expected.look_after_restart() {
+        Seen::InForce(who) => who,
+        Seen::Unknown(why) => {
+            return Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}")));
         }
-        Seen::Unknown(why) => Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}"))),
-        Seen::Pending(why) | Seen::Missing(why) => Err(Lacking::Missing(anyhow!("{label}: {why}"))),
+        Seen::Pending(why) | Seen::Missing(why) => {
+            return Err(Lacking::Missing(anyhow!("{label}: {why}")));
+        }
+    };
+    let mut counted = Vec::new();
+    counter.report(&mut counted, expected)?;
+    if let Some(why) = expected.did_not_last(restarts) {
+        return Err(Lacking::Missing(anyhow!("{label}: {why}")));
     }
+    writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
+    Ok(out.write_all(&counted)?)
 }
