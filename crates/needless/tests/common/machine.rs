@@ -143,8 +143,9 @@ impl Machine {
         let script = format!(
             "timeout -s INT 2 strace -e trace=%file,pselect6,select -o /run/strace.log -p {pid}; cat /run/strace.log"
         );
-        let log = stdout(&self.run(&script));
-        assert!(log.contains("select"), "the probe {pid} does not run: {log}");
+        // It may still be starting.
+        let log = wait(|| Some(stdout(&self.run(&script))).filter(|log| log.contains("select")));
+        let log = log.unwrap_or_else(|| panic!("the probe {pid} does not run"));
         log.lines().filter(|line| line.contains("\"/etc/localtime\"")).count()
     }
 
