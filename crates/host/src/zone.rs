@@ -2,7 +2,7 @@
 
 use crate::Root;
 use crate::tzif::{NotTzif, Tzif};
-use needless_model::{Zone, ZoneFile};
+use needless_model::{SystemZone, ZoneFile};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ const NAMES: usize = 4000;
 /// The name comes from the link, else from the file with the same contents; it is given only where
 /// `/usr/share/zoneinfo/NAME` below that root has the same local times as `/etc/localtime` at every transition from
 /// 1843 to 2200. The one exception is `UTC`, which every runtime knows without a file.
-pub fn read_zone(root: &Root) -> Zone {
+pub fn read_zone(root: &Root) -> SystemZone {
     if let Err(why) = root.usable() {
         return unnamed(ZoneFile::NotAZone(why.to_string()), why.to_string(), false);
     }
@@ -44,7 +44,7 @@ pub fn read_zone(root: &Root) -> Zone {
     match name(root, &links, &local, tzdata) {
         Ok((name, how)) => {
             let how = how + &stale_timezone(root, &name, &local);
-            Zone { file, name: Some(name), how, tzdata }
+            SystemZone { file, name: Some(name), how, tzdata }
         }
         Err(why) => unnamed(file, why, tzdata),
     }
@@ -237,22 +237,22 @@ fn walk(root: &Root, prefix: &str, names: &mut Vec<String>) {
 }
 
 /// `/etc/localtime` exists, but is not a zone: the C library then uses UTC.
-fn not_a_zone(links: &[String], what: &str, tzdata: bool) -> Zone {
+fn not_a_zone(links: &[String], what: &str, tzdata: bool) -> SystemZone {
     let leads = links.first().map_or(String::new(), |text| format!("is a link to {text}, which "));
     let file = ZoneFile::NotAZone(format!("{leads}{what}"));
     let how = format!("{LOCALTIME} {leads}{what}, so programs run in UTC");
-    Zone { file, name: Some("UTC".into()), how, tzdata }
+    SystemZone { file, name: Some("UTC".into()), how, tzdata }
 }
 
 /// `/etc/localtime` begins like a zone and is damaged.
-fn damaged(why: &str, tzdata: bool) -> Zone {
+fn damaged(why: &str, tzdata: bool) -> SystemZone {
     let what = NotTzif::Damaged(why.into()).to_string();
     let how = format!("{LOCALTIME} {what}; what a program makes of it depends on its C library");
     unnamed(ZoneFile::NotAZone(what), how, tzdata)
 }
 
 /// `/etc/localtime` could not be read.
-fn unreadable(links: &[String], error: &std::io::Error, tzdata: bool) -> Zone {
+fn unreadable(links: &[String], error: &std::io::Error, tzdata: bool) -> SystemZone {
     let errno = error.raw_os_error().unwrap_or(0);
     if error.kind() == ErrorKind::NotFound || errno == Errno::NOTDIR.raw_os_error() {
         let how = match links.first() {
@@ -260,7 +260,7 @@ fn unreadable(links: &[String], error: &std::io::Error, tzdata: bool) -> Zone {
             None => format!("{LOCALTIME} is missing"),
         };
         let how = how + ", so programs run in UTC";
-        return Zone { file: ZoneFile::Missing, name: Some("UTC".into()), how, tzdata };
+        return SystemZone { file: ZoneFile::Missing, name: Some("UTC".into()), how, tzdata };
     }
     if errno == Errno::ISDIR.raw_os_error() {
         return not_a_zone(links, "is a directory", tzdata);
@@ -269,6 +269,6 @@ fn unreadable(links: &[String], error: &std::io::Error, tzdata: bool) -> Zone {
     unnamed(ZoneFile::NotAZone(why.clone()), format!("{LOCALTIME} {why}"), tzdata)
 }
 
-fn unnamed(file: ZoneFile, why: String, tzdata: bool) -> Zone {
-    Zone { file, name: None, how: why, tzdata }
+fn unnamed(file: ZoneFile, why: String, tzdata: bool) -> SystemZone {
+    SystemZone { file, name: None, how: why, tzdata }
 }

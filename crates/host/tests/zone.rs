@@ -2,7 +2,7 @@
 
 use needless_fixtures::skipped;
 use needless_host::{Root, read_zone};
-use needless_model::{Zone, ZoneFile};
+use needless_model::{SystemZone, ZoneFile};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl FakeRoot {
         symlink(text, self.at("etc/localtime")).unwrap();
     }
 
-    fn look_up(&self) -> Zone {
+    fn look_up(&self) -> SystemZone {
         read_zone(&Root::of(fs::File::open(self.0.path()).unwrap().into()))
     }
 }

@@ -15,7 +15,7 @@ pub enum ZoneFile {
 
 /// The time zone that programs without TZ get below one root directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct SystemZone {
     /// What /etc/localtime is.
     pub file: ZoneFile,
     /// The IANA name ("Europe/Athens", "UTC") to recommend: it exists below that root and gives
@@ -94,9 +94,9 @@ pub struct Host {
     /// `uname -m` ("x86_64"), "" where not known.
     pub machine: String,
     /// The zone below the observer's own root.
-    pub zone: Option<Zone>,
+    pub zone: Option<SystemZone>,
     /// Zones of processes with another root or mount namespace.
-    pub other_zones: Vec<(crate::ProcId, Zone)>,
+    pub other_zones: Vec<(crate::ProcId, SystemZone)>,
     /// Locale names asked for, and what the host does with them.
     pub locales: Vec<LocaleProbe>,
     /// Files that TZ names, below the observer's own root: whether each is a zone.
@@ -113,7 +113,7 @@ pub struct Host {
 
 impl Host {
     /// The zone facts that hold for process `p`, whose root is the observer's own if `shares_root`.
-    pub fn zone_of(&self, p: crate::ProcId, shares_root: bool) -> Option<&Zone> {
+    pub fn zone_of(&self, p: crate::ProcId, shares_root: bool) -> Option<&SystemZone> {
         match self.other_zones.iter().find(|(id, _)| *id == p) {
             Some((_, zone)) => Some(zone),
             None if shares_root => self.zone.as_ref(),

@@ -3,7 +3,7 @@
 
 use crate::View;
 use needless_localtime::{Zone as GlibcZone, posix_tz};
-use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, Zone};
+use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, SystemZone};
 
 /// The file that glibc reads where TZ is not set (`TZDEFAULT`).
 pub(crate) const LOCALTIME: &str = "/etc/localtime";
@@ -32,7 +32,7 @@ pub(crate) fn tz_known_unset(view: &View<'_>, process: ProcId) -> bool {
 }
 
 /// The zone facts that hold for `process`.
-pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v Zone> {
+pub(crate) fn zone_of<'v>(view: &'v View<'_>, process: ProcId) -> Option<&'v SystemZone> {
     view.profile.host.zone_of(process, view.process(process).shares_root)
 }
 

@@ -91,8 +91,8 @@ use crate::text::number;
 use crate::zone::{self, LOCALTIME, positions, sum};
 use crate::{Rule, Sink, View};
 use needless_model::{
-    Change, Errno, Fact, Finding, Libc, ProcId, Query, Remedy, Row, Runtime, Safety, Stage, Zone,
-    ZoneFile,
+    Change, Errno, Fact, Finding, Libc, ProcId, Query, Remedy, Row, Runtime, Safety, Stage,
+    SystemZone, ZoneFile,
 };
 use std::collections::BTreeMap;
 
@@ -236,7 +236,7 @@ fn tries_ns(view: &View<'_>, tries: u64) -> Option<u64> {
     Some(view.profile.host.costs?.open_ns.saturating_mul(tries))
 }
 
-pub(crate) fn remedies(zone: Option<&Zone>) -> Vec<Remedy> {
+pub(crate) fn remedies(zone: Option<&SystemZone>) -> Vec<Remedy> {
     // A damaged zone file may stand for another zone than UTC.
     let utc = zone.is_none_or(|zone| zone.name.is_some());
     let price = "Takes effect at the next start. A zone file that is put there later is then \

@@ -26,7 +26,7 @@
 use crate::{LogError, ReadOptions};
 use needless_model::{
     CallSite, Costs, Env, Fact, Libc, ListsInEnvironments, LocaleProbe, Loss, ProcId, Profile,
-    Runtime, Spelling, WatchList, Zone, ZoneFile, quote,
+    Runtime, Spelling, SystemZone, WatchList, ZoneFile, quote,
 };
 use std::collections::BTreeMap;
 
@@ -196,7 +196,7 @@ fn fact(profile: &mut Profile, word: &str) -> Option<()> {
     Some(())
 }
 
-fn zone(words: &[&str]) -> Option<Zone> {
+fn zone(words: &[&str]) -> Option<SystemZone> {
     let name = |name: &str| (name != "-").then(|| name.to_owned());
     let (file, name, how) = match *words {
         ["link", at] => (
@@ -216,7 +216,7 @@ fn zone(words: &[&str]) -> Option<Zone> {
         ),
         _ => return None,
     };
-    Some(Zone { file, name, how: how.to_owned(), tzdata: true })
+    Some(SystemZone { file, name, how: how.to_owned(), tzdata: true })
 }
 
 fn locales(words: &[&str]) -> Option<LocaleProbe> {

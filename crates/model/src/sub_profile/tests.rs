@@ -1,12 +1,12 @@
 use super::*;
 use crate::{
-    Answer, Backend, Builder, CallSite, Fact, Facts, Limits, Loss, Query, Question, Window, Zone,
-    ZoneFile,
+    Answer, Backend, Builder, CallSite, Fact, Facts, Limits, Loss, Query, Question, SystemZone,
+    Window, ZoneFile,
 };
 
-fn zone(name: &str) -> Zone {
+fn zone(name: &str) -> SystemZone {
     let file = ZoneFile::Regular;
-    Zone { file, name: Some(name.to_owned()), how: String::new(), tzdata: true }
+    SystemZone { file, name: Some(name.to_owned()), how: String::new(), tzdata: true }
 }
 
 /// Five processes: one forks two, the second of which forks again and then execs.

@@ -4,7 +4,7 @@
 use super::profile;
 use crate::{CheckOptions, RULES, View, check, examples, page, rederive};
 use needless_model::{
-    Change, Env, Host, Libc, ProcId, Process, Profile, Remedy, Safety, Spawn, Zone, ZoneFile,
+    Change, Env, Host, Libc, ProcId, Process, Profile, Remedy, Safety, Spawn, SystemZone, ZoneFile,
 };
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn here(env: &[(&str, &str)]) -> Profile {
         libc: Libc::Glibc(None),
         ..Process::new(1, None, Spawn::Seen)
     };
-    let zone = Zone {
+    let zone = SystemZone {
         file: ZoneFile::Link("/usr/share/zoneinfo/Asia/Tokyo".into()),
         name: Some("Asia/Tokyo".into()),
         how: "the link".into(),
