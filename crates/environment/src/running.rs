@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a service manager may take to answer; a restart has longer.
+/// How long a service manager may take to answer; a restart has longer, and so has a reload of many units.
 const PATIENCE: Duration = Duration::from_secs(10);
 const RESTART: Duration = Duration::from_secs(120);
 /// Where administrators' programs are. Not the caller's PATH: this may run as root.
@@ -58,8 +58,7 @@ pub(crate) fn run_as(words: &[String], uid: u32) -> Result<String, EnvironmentEr
     if other {
         command.uid(uid).gid(uid).current_dir("/");
     }
-    let asks =
-        |word: &String| matches!(word.as_str(), "show" | "show-environment" | "daemon-reload");
+    let asks = |word: &String| matches!(word.as_str(), "show" | "show-environment");
     let patience = if arguments.iter().any(asks) { PATIENCE } else { RESTART };
     run_for_output(command, patience).map_err(|error| failed(error.to_string()))
 }
