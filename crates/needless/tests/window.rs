@@ -82,8 +82,12 @@ fn memory_that_is_faulted_in_again_counts_in_a_window() {
         return;
     }
     let Some(python) = needed(needless_fixtures::referee::program("python3")) else { return };
-    let forever = "import time, zlib\nprint('ready', flush=True)\nwhile True:\n \
-                   for i in range(50): zlib.compress(b'x' * 1000)\n time.sleep(0.001)";
+    // Four blocks, larger together than what glibc keeps at the end of the heap, each smaller than what it maps alone.
+    let forever = "import ctypes, time\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n\
+                   libc.free.argtypes = [ctypes.c_void_p]\nprint('ready', flush=True)\nwhile True:\n \
+                   for i in range(50):\n  blocks = [libc.malloc(100000) for _ in range(4)]\n  \
+                   for block in blocks:\n   ctypes.memset(block, 1, 100000)\n  \
+                   for block in blocks: libc.free(block)\n time.sleep(0.001)";
     let mut started = command(python);
     let mut churn = Clock(started.args(["-c", forever]).stdout(Stdio::piped()).spawn().unwrap());
     let mut ready = [0; 5];
