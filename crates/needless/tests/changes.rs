@@ -132,7 +132,7 @@ fn a_report_of_several_services() {
     let findings = seen["findings"].as_array().unwrap();
     let storms = findings.iter().filter(|finding| finding["rule"] == "tz-unset");
     let mut reported: Vec<String> = storms
-        .flat_map(|finding| finding["whom"].as_array().unwrap())
+        .flat_map(|finding| finding["affected"].as_array().unwrap())
         .map(|process| process["pid"].to_string())
         .collect();
     reported.sort();

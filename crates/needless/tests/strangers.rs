@@ -17,7 +17,7 @@ fn finding(rule: &str, kind: &str, variable: &str, value: &str, of: &Running) ->
     let remedy = json!({ "kind": kind, "variable": variable, "value": value, "text": LURE,
         "caveat": LURE, "safety": "safe" });
     json!({ "rule": rule, "service": null, "needless": 99, "of": 100, "per_second": 9.9,
-        "process": being, "whom": [being], "exes": [], "evidence": [], "remedies": [remedy] })
+        "process": being, "affected": [being], "exes": [], "evidence": [], "remedies": [remedy] })
 }
 
 fn written(folder: &Path, findings: &[Value]) -> PathBuf {
@@ -155,7 +155,7 @@ fn an_error_does_not_repeat_all_of_its_input() {
         let mut gone = finding("tz-unset", "set_env", "TZ", "UTC", &running);
         gone["service"] = json!(format!("{long}.service"));
         gone["process"]["pid"] = json!(0);
-        gone["whom"][0]["pid"] = json!(0);
+        gone["affected"][0]["pid"] = json!(0);
         let report = written(folder.path(), &[gone]);
         files.push(report.to_str().unwrap().to_owned());
         for file in &files {
@@ -323,7 +323,7 @@ fn a_process_that_came_later_is_another() {
     let running = Running::start(&[]);
     let right = finding("kerberos-probing", "set_env", "PGGSSENCMODE", "disable", &running);
     let (mut late, mut moved) = (right.clone(), right.clone());
-    late["whom"][0]["started"] = (running.started() - 1).into();
+    late["affected"][0]["started"] = (running.started() - 1).into();
     moved["service"] = "another.scope".into();
     for (finding, ended) in [(right, false), (late, true), (moved, true)] {
         let report = written(folder.path(), &[finding]);

@@ -122,10 +122,10 @@ impl From<ReportDocument> for Saved {
 
 impl From<&ReportFinding> for Advice {
     fn from(finding: &ReportFinding) -> Advice {
-        let all = if finding.whom.is_empty() {
+        let all = if finding.affected.is_empty() {
             std::slice::from_ref(&finding.process)
         } else {
-            &finding.whom
+            &finding.affected
         };
         let changes = finding.remedies.iter();
         Advice {

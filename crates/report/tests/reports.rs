@@ -59,7 +59,7 @@ fn a_script_is_named_and_its_paths_are_explained() {
     let process = serde_json::json!(
         {"pid": 4711, "exe": "/usr/bin/perl", "command": "ts", "open_files": 1_048_576}
     );
-    assert_eq!((&finding["process"], &finding["whom"][0]), (&process, &process));
+    assert_eq!((&finding["process"], &finding["affected"][0]), (&process, &process));
     let exe = serde_json::json!({"exe": "/usr/bin/perl", "script": "ts", "processes": 1});
     assert_eq!(finding["exes"], serde_json::json!([exe]));
 }
@@ -73,7 +73,7 @@ fn a_report_is_read_with_its_programs_also_one_without_scripts() {
     let now = script().rendered(ReportFormat::Json);
     assert_eq!(programs(&now), ["ts (perl)"]);
     let mut before: serde_json::Value = serde_json::from_str(&now).unwrap();
-    for list in ["whom", "exes"] {
+    for list in ["affected", "exes"] {
         let fields = before["findings"][0][list][0].as_object_mut().unwrap();
         fields.retain(|name, _| !["script", "command", "open_files"].contains(&name.as_str()));
     }
@@ -304,7 +304,7 @@ fn json() {
             "pid": 4711,
             "exe": "/tmp/sample"
           },
-          "whom": [
+          "affected": [
             {
               "pid": 4711,
               "exe": "/tmp/sample"

@@ -248,7 +248,7 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
         estimated: finding.estimated && finding.kernel_ns.is_some(),
         user_us: finding.user_ns.map(micros),
         process: profile.process(finding.processes[0]).into(),
-        whom: processes(finding, profile),
+        affected: processes(finding, profile),
         processes: finding.processes.len() as u64,
         exes: summary::programs(finding, profile).into_iter().map(ReportProgram::from).collect(),
         what: finding.what.clone(),

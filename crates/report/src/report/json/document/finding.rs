@@ -53,7 +53,7 @@ pub(crate) struct ReportFinding {
     /// The processes it concerns, the one with most of its calls first, each pid once; of many the
     /// first 256.
     #[serde(default)]
-    pub(crate) whom: Vec<ReportProcess>,
+    pub(crate) affected: Vec<ReportProcess>,
     /// How many processes it concerns.
     #[schemars(range(min = 1))]
     #[serde(default)]
