@@ -1,5 +1,6 @@
 /* Measures the C library's time functions and those of the preloaded library: in one process, in turn, on the same
- * times. Prints nanoseconds per call, the least of many short runs, and the ratio. `cargo xtask bench` runs it.
+ * times. Prints nanoseconds per call, the least of many short runs, and the ratio; of some also what C written for this
+ * work alone takes (floor.h), and how many times that the library takes. `cargo xtask bench` runs it.
  *
  * calls rows        one thread; the zone is that of TZ
  * calls threads     two threads at once
@@ -8,36 +9,71 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "floor.h"
 #include "times.h"
 
 enum { CHUNK = 200, ROUNDS = 300 };
 
-static struct tm *(*localtimes[2])(const time_t *);
-static struct tm *(*localtime_rs[2])(const time_t *, struct tm *), *(*gmtime_rs[2])(const time_t *, struct tm *);
-static time_t (*mktimes[2])(struct tm *), (*timegms[2])(struct tm *);
-static size_t (*strftimes[2])(char *, size_t, const char *, const struct tm *);
-static char *(*ctime_rs[2])(const time_t *, char *);
-static void (*tzsets[2])(void);
+static struct tm *(*localtimes[3])(const time_t *);
+static struct tm *(*localtime_rs[3])(const time_t *, struct tm *), *(*gmtime_rs[3])(const time_t *, struct tm *);
+static time_t (*mktimes[3])(struct tm *), (*timegms[3])(struct tm *);
+static size_t (*strftimes[3])(char *, size_t, const char *, const struct tm *);
+static char *(*ctime_rs[3])(const time_t *, char *);
+static void (*tzsets[3])(void);
 
 static volatile long sink;
 
-/* Both libraries in turn; of each the fastest chunk, which was not interrupted. */
+/* All in turn; of each the fastest chunk, which was not interrupted. */
+#define MEASURE(best, arms, body)                                                                   \
+    double best[3] = {1e18, 1e18, 1e18};                                                            \
+    for (int k = 0; k < arms * ROUNDS; k++) {                                                       \
+        int w = k % arms;                                                                           \
+        double start = now();                                                                       \
+        for (long i = 0; i < CHUNK; i++) { long n = (long)k * CHUNK + i; (void)n; body; }           \
+        double took = (now() - start) / CHUNK;                                                      \
+        if (took < best[w]) best[w] = took;                                                         \
+    }
+
+/* Both libraries. */
 #define ROW(name, body)                                                                             \
     do {                                                                                            \
-        double best[2] = {1e18, 1e18};                                                              \
-        for (int k = 0; k < 2 * ROUNDS; k++) {                                                      \
-            int w = k & 1;                                                                          \
-            double start = now();                                                                   \
-            for (long i = 0; i < CHUNK; i++) { long n = (long)k * CHUNK + i; (void)n; body; }       \
-            double took = now() - start;                                                            \
-            if (took < best[w]) best[w] = took;                                                     \
-        }                                                                                           \
-        printf("  %-32s %9.1f %9.1f %8.1f\n", name, best[0] / CHUNK, best[1] / CHUNK, best[0] / best[1]); \
+        MEASURE(best, 2, body)                                                                      \
+        printf("  %-32s %9.1f %9.1f %8.1f\n", name, best[0], best[1], best[0] / best[1]);           \
     } while (0)
+
+/* Both libraries and the floor. */
+#define FLOOR_ROW(name, body)                                                                       \
+    do {                                                                                            \
+        MEASURE(best, 3, body)                                                                      \
+        printf("  %-32s %9.1f %9.1f %8.1f %9.1f %8.2f\n", name, best[0], best[1], best[0] / best[1],  \
+               best[2], best[1] / best[2]);                                                         \
+    } while (0)
+
+/* Ends the program if the floor does something else than the libraries. */
+static void same_answers(void) {
+    for (int i = 0; i < 1024; i++) {
+        const time_t *lists[] = {&a_year[i], &a_century[i]};
+        for (int l = 0; l < 2; l++) {
+            struct tm tm[3], utc[3];
+            for (int w = 0; w < 3; w++) {
+                memset(&tm[w], 0, sizeof tm[w]), memset(&utc[w], 0, sizeof utc[w]);
+                localtime_rs[w](lists[l], &tm[w]), gmtime_rs[w](lists[l], &utc[w]);
+                size_t fields = offsetof(struct tm, tm_zone);
+                struct tm back = tm[w];
+                if (memcmp(&tm[w], &tm[0], fields) || strcmp(tm[w].tm_zone, tm[0].tm_zone) || memcmp(&utc[w], &utc[0], fields)
+                    || mktimes[w](&back) != *lists[l]) {
+                    printf("%d of libc, preloaded, floor has another answer for %ld\n", w, (long)*lists[l]);
+                    exit(1);
+                }
+            }
+        }
+    }
+}
 
 static void rows(void) {
     const time_t t = 1700000000;
@@ -45,21 +81,23 @@ static void rows(void) {
     char text[64];
     localtimes[0](&t);
     localtimes[1](&t);
-    ROW("localtime, constant", sink += localtimes[w](&t)->tm_sec);
-    ROW("localtime, advancing", time_t at = t + n; sink += localtimes[w](&at)->tm_sec);
-    ROW("localtime, random in a year", sink += localtimes[w](&a_year[i])->tm_sec);
-    ROW("localtime, random in 1920-2070", sink += localtimes[w](&a_century[i])->tm_sec);
-    ROW("localtime_r, constant", localtime_rs[w](&t, &tm); sink += tm.tm_sec);
-    ROW("localtime_r, advancing", time_t at = t + n; localtime_rs[w](&at, &tm); sink += tm.tm_sec);
-    ROW("localtime_r, random in a year", localtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
-    ROW("localtime_r, random in 1920-2070", localtime_rs[w](&a_century[i], &tm); sink += tm.tm_sec);
-    ROW("gmtime_r, constant", gmtime_rs[w](&t, &tm); sink += tm.tm_sec);
-    ROW("gmtime_r, advancing", time_t at = t + n; gmtime_rs[w](&at, &tm); sink += tm.tm_sec);
-    ROW("gmtime_r, random in a year", gmtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
+    floor_read(localtime_rs[0]);
+    same_answers();
+    FLOOR_ROW("localtime, constant", sink += localtimes[w](&t)->tm_sec);
+    FLOOR_ROW("localtime, advancing", time_t at = t + n; sink += localtimes[w](&at)->tm_sec);
+    FLOOR_ROW("localtime, random in a year", sink += localtimes[w](&a_year[i])->tm_sec);
+    FLOOR_ROW("localtime, random in 1920-2070", sink += localtimes[w](&a_century[i])->tm_sec);
+    FLOOR_ROW("localtime_r, constant", localtime_rs[w](&t, &tm); sink += tm.tm_sec);
+    FLOOR_ROW("localtime_r, advancing", time_t at = t + n; localtime_rs[w](&at, &tm); sink += tm.tm_sec);
+    FLOOR_ROW("localtime_r, random in a year", localtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
+    FLOOR_ROW("localtime_r, random in 1920-2070", localtime_rs[w](&a_century[i], &tm); sink += tm.tm_sec);
+    FLOOR_ROW("gmtime_r, constant", gmtime_rs[w](&t, &tm); sink += tm.tm_sec);
+    FLOOR_ROW("gmtime_r, advancing", time_t at = t + n; gmtime_rs[w](&at, &tm); sink += tm.tm_sec);
+    FLOOR_ROW("gmtime_r, random in a year", gmtime_rs[w](&a_year[i], &tm); sink += tm.tm_sec);
     ROW("timegm", copy = tm; sink += timegms[w](&copy));
     localtime_rs[0](&t, &tm);
-    ROW("mktime, constant", copy = tm; copy.tm_isdst = -1; sink += mktimes[w](&copy));
-    ROW("mktime, each day of 200", copy = tm; copy.tm_mday += i; copy.tm_isdst = -1; sink += mktimes[w](&copy));
+    FLOOR_ROW("mktime, constant", copy = tm; copy.tm_isdst = -1; sink += mktimes[w](&copy));
+    FLOOR_ROW("mktime, each day of 200", copy = tm; copy.tm_mday += i; copy.tm_isdst = -1; sink += mktimes[w](&copy));
     ROW("strftime %Y-%m-%d %H:%M:%S", sink += strftimes[w](text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm));
     ROW("strftime %s", sink += strftimes[w](text, sizeof text, "%s", &tm));
     ROW("ctime_r", sink += ctime_rs[w](&t, text)[5]);
@@ -126,6 +164,7 @@ int main(int argc, char **argv) {
     void *libc = dlopen("libc.so.6", RTLD_NOW);
 #define BOTH(name) name##s[0] = (__typeof__(name##s[0]))dlsym(libc, #name), name##s[1] = name
     BOTH(localtime), BOTH(localtime_r), BOTH(gmtime_r), BOTH(mktime), BOTH(timegm), BOTH(strftime), BOTH(ctime_r), BOTH(tzset);
+    localtimes[2] = floor_localtime, localtime_rs[2] = floor_localtime_r, gmtime_rs[2] = floor_gmtime_r, mktimes[2] = floor_mktime;
     if (localtimes[0] == localtimes[1]) { puts("both functions are the C library's: preload libneedless_localtime.so"); return 2; }
     fill_times();
     if (!strcmp(what, "threads")) threads();

@@ -30,7 +30,7 @@ const EPOCH_FROM_MARCH_1900: i64 = 25_508;
 /// Days from 1900-01-01 to 1970-01-01.
 const EPOCH_FROM_1900: i64 = 25_567;
 /// Days from 1900-03-01 to 2100-03-01. In that time every fourth year is a leap year.
-const SIMPLE_DAYS: u64 = 73_049;
+const SIMPLE_DAYS: u32 = 73_049;
 /// Days of 400 years.
 const CYCLE: i64 = 146_097;
 /// The whole days before 1970 that fit an `i64` of seconds.
@@ -42,10 +42,32 @@ pub(crate) const LAST: i64 = days_before(i32::MAX as i64 + 1901, 0) * DAY - 1;
 /// `gmtime(3)` without leap seconds: seconds since 1970-01-01 00:00:00 UTC to fields.
 ///
 /// `None`: the year does not fit `tm_year` (EOVERFLOW).
-#[inline(always)]
+#[inline]
 pub fn gmtime(t: i64) -> Option<Civil> {
+    if let Some(civil) = gmtime_near(t) {
+        return Some(civil);
+    }
     let (day, second) = split(t);
-    Some(Date::of(day)?.at(second))
+    Some(Date::of(day)?.at(second as u32))
+}
+
+/// As [`gmtime`], of 1900-03-01 to 2100-02-28; `None` elsewhere.
+#[inline(always)]
+pub(crate) fn gmtime_near(t: i64) -> Option<Civil> {
+    let (date, second) = near(t)?;
+    Some(date.at(second))
+}
+
+/// The date and the second of the day of `t`, in the same time; `None` elsewhere. Unlike [`Date::of`] it calls nothing, so
+/// that its answer stays in registers.
+#[inline(always)]
+pub(crate) fn near(t: i64) -> Option<(Date, u32)> {
+    let from_march = t.wrapping_add(EPOCH_FROM_MARCH_1900 * DAY) as u64;
+    if from_march >= SIMPLE_DAYS as u64 * DAY as u64 {
+        return None;
+    }
+    let day = (from_march / DAY as u64) as u32;
+    Some((Date::simple(day), (from_march % DAY as u64) as u32))
 }
 
 /// The fields that glibc has set when it finds that the year does not fit: `sec`, `min`, `hour`, `wday`, and the
@@ -64,7 +86,7 @@ pub fn overflow_fields(t: i64, gmtoff: i32) -> Civil {
         mday: 0,
         mon: 0,
         yday: 0,
-        ..CLOCKLESS.at(second)
+        ..CLOCKLESS.at(second as u32)
     }
 }
 
@@ -128,6 +150,40 @@ pub(crate) fn first_day(month: u16, leap: bool) -> u16 {
     FIRST[usize::from(month) - 1] + u16::from(leap && month > 2)
 }
 
+/// Hour, minute and second of a second of the day, 0 to 86,399.
+///
+/// It multiplies by rounded-up fractions (2^27 / 3600, 2^20 / 60) that are exact in this range, which the compiler does not
+/// know: half the instructions of divisions.
+#[inline(always)]
+pub const fn clock(second: u32) -> [u32; 3] {
+    let hour = (second * 37_283) >> 27;
+    let in_hour = second - hour * 3600;
+    let min = (in_hour * 17_477) >> 20;
+    [hour, min, in_hour - min * 60]
+}
+
+/// `day % 7`, likewise, for the days of [`Date::simple`] and fewer: 2^32 / 7 times the day has the remainder's sevenths in its lower
+/// half.
+#[inline(always)]
+pub(crate) const fn remainder_of_7(day: u32) -> u32 {
+    ((day.wrapping_mul(613_566_757) as u64 * 7) >> 32) as u32
+}
+
+// Each second of a day, and each day.
+const _: () = {
+    let mut second = 0;
+    while second < DAY as u32 {
+        let [hour, min, sec] = clock(second);
+        assert!(hour == second / 3600 && min == second / 60 % 60 && sec == second % 60);
+        second += 1;
+    }
+    let mut day = 0;
+    while day < SIMPLE_DAYS + 4 {
+        assert!(remainder_of_7(day) == day % 7);
+        day += 1;
+    }
+};
+
 /// The day since 1970-01-01 and the second of the day.
 #[inline(always)]
 pub(crate) fn split(t: i64) -> (i64, i32) {
@@ -174,15 +230,21 @@ impl Date {
     #[inline(always)]
     pub(crate) fn of(day: i64) -> Option<Date> {
         let simple = day.wrapping_add(EPOCH_FROM_MARCH_1900) as u64;
-        if simple < SIMPLE_DAYS {
-            let quarters = 4 * simple as u32 + 3;
-            let year = quarters / 1461;
-            // 1 March 1900 was a Thursday.
-            let wday = (simple as u32 + 4) % 7;
-            let leap = year & 3 == 0 && year != 0;
-            return Some(Date::new(year as i32, quarters % 1461 / 4, wday, leap));
+        if simple < u64::from(SIMPLE_DAYS) {
+            Some(Date::simple(simple as u32))
+        } else {
+            Date::far(day)
         }
-        Date::far(day)
+    }
+
+    /// The date so many days, less than `SIMPLE_DAYS`, after 1 March 1900.
+    #[inline(always)]
+    fn simple(day: u32) -> Date {
+        let quarters = 4 * day + 3;
+        let year = quarters / 1461;
+        let leap = year & 3 == 0 && year != 0;
+        // 1 March 1900 was a Thursday.
+        Date::new(year as i32, quarters % 1461 / 4, remainder_of_7(day + 4), leap)
     }
 
     /// As [`Date::of`], for any day.
@@ -222,13 +284,12 @@ impl Date {
 
     /// This date at a second (0 to 86,399) of the day.
     #[inline(always)]
-    pub(crate) fn at(self, second: i32) -> Civil {
-        let second = second as u32;
-        let minutes = second / 60;
+    pub(crate) fn at(self, second: u32) -> Civil {
+        let [hour, min, sec] = clock(second);
         Civil {
-            sec: (second % 60) as i32,
-            min: (minutes % 60) as i32,
-            hour: (minutes / 60) as i32,
+            sec: sec as i32,
+            min: min as i32,
+            hour: hour as i32,
             mday: self.mday,
             mon: self.mon,
             year: self.year,

@@ -20,7 +20,7 @@ mod tzif;
 mod yearly_rules;
 mod zone;
 
-pub use civil::{Civil, day_and_second, day_of, gmtime, overflow_fields, timegm};
+pub use civil::{Civil, clock, day_and_second, day_of, gmtime, overflow_fields, timegm};
 pub use local_time_type::LocalTimeType;
 pub use mktime::LocalMoment;
 pub use posix::{PosixTz, posix_tz};

@@ -35,6 +35,20 @@ impl Zone {
         self.by_rules(t)
     }
 
+    /// As [`Zone::local_time_type`], in the years of [`civil::near`]; `None` also elsewhere.
+    #[inline(always)]
+    pub(crate) fn type_near(&self, t: i64) -> Option<LocalTimeType<'_>> {
+        if let Some(transitions) = &self.transitions
+            && let Some((kind, names)) = transitions.at(t)
+        {
+            return Some(self.of_type(kind, names));
+        }
+        let rules = self.rules.as_ref()?;
+        let (date, second) = civil::near(t)?;
+        let isdst = rules.always().is_none() && rules.is_dst_near(&date, second)?;
+        Some(of_rules(rules, isdst))
+    }
+
     /// Whether the rules of a TZ string, or of a file's footer, apply at `t`, if its year in UTC fits.
     pub fn is_by_rules(&self, t: i64) -> bool {
         let after_file = |file: &Transitions| file.end().is_some_and(|end| t >= end);
@@ -126,7 +140,8 @@ impl Zone {
 fn of_rules(rules: &YearlyRules, isdst: bool) -> LocalTimeType<'_> {
     let [standard, summer] = rules.offsets;
     LocalTimeType {
-        gmtoff: if isdst { summer } else { standard },
+        // An index, not a branch, which would be a guess.
+        gmtoff: rules.offsets[usize::from(isdst)],
         isdst,
         abbr: &rules.names[usize::from(isdst)],
         globals: Globals {

@@ -98,7 +98,7 @@ impl Zone {
             return None;
         }
         *carried = -i64::from(local_type.gmtoff);
-        Some(LocalMoment { t, civil: date.at(second), local_type })
+        Some(LocalMoment { t, civil: date.at(second as u32), local_type })
     }
 
     /// `timegm(3)`: the inverse of [`Zone::gmtime`], so with leap seconds if the zone has them.

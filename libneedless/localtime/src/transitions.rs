@@ -3,6 +3,7 @@
 use crate::tzif::Tables;
 use crate::yearly_rules::c_string;
 use alloc::ffi::CString;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::ops::Range;
@@ -160,8 +161,8 @@ fn standard(kinds: &[NamedType], sequence: &[u8]) -> (i32, bool) {
 struct Index {
     base: i64,
     shift: u32,
-    /// For each stretch, and for the one behind the last, how many transitions are before it.
-    before: Vec<u16>,
+    /// For each stretch, how many transitions are before it, and how many before the next one.
+    before: Vec<[u16; 2]>,
     /// Whether the transitions are sorted.
     sorted: bool,
 }
@@ -175,6 +176,10 @@ const OLDEST: i64 = -5_364_662_400;
 impl Index {
     fn new(times: &[i64]) -> Index {
         let sorted = times.is_sorted();
+        if times.is_empty() {
+            // Two stretches, which are all of time.
+            return Index { base: i64::MIN, shift: 63, before: vec![[0; 2]; 2], sorted };
+        }
         let mut index = Index { base: 0, shift: SHIFT, before: Vec::new(), sorted };
         let old = times.iter().position(|&t| t >= OLDEST);
         let (Some(old), Some(&last)) = (old, times.last()) else { return index };
@@ -187,15 +192,16 @@ impl Index {
             index.shift += 1;
         }
         let stretches = (length >> index.shift) + 1;
-        index.before.reserve_exact(stretches as usize + 1);
+        index.before.reserve_exact(stretches as usize);
         let mut before = old;
-        for stretch in 0..=stretches {
+        for stretch in 0..stretches {
+            let from = before;
             // At most one stretch behind the last transition: no overflow.
-            let start = u128::from(stretch) << index.shift;
-            while times.get(before).is_some_and(|&t| u128::from(t.abs_diff(index.base)) < start) {
+            let end = u128::from(stretch + 1) << index.shift;
+            while times.get(before).is_some_and(|&t| u128::from(t.abs_diff(index.base)) < end) {
                 before += 1;
             }
-            index.before.push(before as u16);
+            index.before.push([from as u16, before as u16]);
         }
         index
     }
@@ -204,11 +210,10 @@ impl Index {
     #[inline(always)]
     fn count(&self, times: &[i64], t: i64) -> usize {
         let stretch = (t.wrapping_sub(self.base) as u64 >> self.shift) as usize;
-        let found = self.before.get(stretch..stretch.saturating_add(2));
-        let (Some(&[from, until]), true) = (found, t >= self.base) else {
+        let (Some(&[from, until]), true) = (self.before.get(stretch), t >= self.base) else {
             return Index::search(times, 0, times.len(), t);
         };
-        let (from, until) = (from as usize, until as usize);
+        let (from, until) = (usize::from(from), usize::from(until));
         if until - from > 1 {
             return Index::search(times, from, until, t);
         }

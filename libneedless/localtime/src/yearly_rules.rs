@@ -23,8 +23,9 @@ impl DstPeriod {
         DstPeriod { from, until, inverted: false }
     }
 
+    #[inline(always)]
     fn contains(self, moment: i64) -> bool {
-        (moment >= self.from && moment < self.until) != self.inverted
+        ((moment >= self.from) & (moment < self.until)) != self.inverted
     }
 }
 
@@ -68,8 +69,20 @@ impl YearlyRules {
         period.contains(i64::from(date.yday) * civil::DAY + i64::from(second))
     }
 
+    /// As [`YearlyRules::is_dst`], for dates of [`civil::near`]; `None` before 1970.
+    #[inline(always)]
+    pub(crate) fn is_dst_near(&self, date: &Date, second: u32) -> Option<bool> {
+        if date.year < 70 {
+            return None;
+        }
+        let first_weekday = civil::remainder_of_7((date.wday - date.yday + 371) as u32);
+        let class = first_weekday as usize + if date.year & 3 == 0 { 7 } else { 0 };
+        let moment = i64::from(date.yday as u32 * civil::DAY as u32 + second);
+        Some(self.years.get(class)?.contains(moment))
+    }
+
     /// Daylight saving time in the date's year, if the table covers it.
-    #[inline]
+    #[inline(always)]
     fn dst_period(&self, date: &Date) -> Option<DstPeriod> {
         let year = i64::from(date.year) + 1900;
         if !YEARS.contains(&year) {

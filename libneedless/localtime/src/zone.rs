@@ -2,7 +2,7 @@
 
 use crate::civil::{self, Civil};
 use crate::local_time_type::LocalTimeType;
-use crate::mktime::Lead;
+use crate::mktime::{Lead, LocalMoment};
 use crate::posix::{PosixTz, TzString};
 use crate::transitions::Transitions;
 use crate::tzif::{LeapRecord, Malformed, Tables};
@@ -141,6 +141,25 @@ impl Zone {
     pub fn local(&self, t: i64) -> Option<Local<'_>> {
         let LocalTimeType { gmtoff, isdst, abbr, .. } = self.local_time_type(t)?;
         Some(Local { civil: self.clock(t, gmtoff)?, isdst, gmtoff, abbr })
+    }
+
+    /// The local time at `t` where it is simple to work out, which it nearly always is: from 1900 to 2100, without leap
+    /// seconds. Elsewhere `None`: see [`Zone::local`].
+    #[inline(always)]
+    pub fn local_near(&self, t: i64) -> Option<LocalMoment<'_>> {
+        if self.has_leaps() {
+            return None;
+        }
+        let local_type = self.type_near(t)?;
+        // The sum of a moment near the end of an `i64` wraps to the other end, which is as far away.
+        let civil = civil::gmtime_near(t.wrapping_add(i64::from(local_type.gmtoff)))?;
+        Some(LocalMoment { t, civil, local_type })
+    }
+
+    /// As [`Zone::gmtime`], under the conditions of [`Zone::local_near`].
+    #[inline(always)]
+    pub fn gmtime_near(&self, t: i64) -> Option<Civil> {
+        if self.has_leaps() { None } else { civil::gmtime_near(t) }
     }
 
     /// What a clock that is `gmtoff` seconds ahead of UTC shows at `t`.

@@ -5,7 +5,7 @@
 
 use crate::current;
 use crate::elf::call_next;
-use crate::fields::{civil_of, set, set_clock, set_overflow, value};
+use crate::fields::{civil_of, set, set_overflow, value};
 use crate::imports::{self, Tm};
 use crate::thread::{self, SECONDS_PER_DAY};
 use crate::zones::CachedZone;
@@ -18,9 +18,13 @@ use needless_localtime::{Civil, LocalMoment, day_and_second};
 /// The value does not fit (errno(3)).
 const EOVERFLOW: i32 = 75;
 
-/// The structure that localtime, gmtime and ctime return, shared as in the C library.
+/// The structure that localtime, gmtime and ctime return, shared as in the C library. In a cache line of its own: a store
+/// that crosses two costs several times one that does not.
+#[repr(align(64))]
+struct Shared(Tm);
+
 // SAFETY: numbers and a pointer, which may all be zero.
-static mut SHARED: Tm = unsafe { core::mem::zeroed() };
+static mut SHARED: Shared = unsafe { core::mem::zeroed() };
 
 /// Converts to local time.
 ///
@@ -30,19 +34,30 @@ static mut SHARED: Tm = unsafe { core::mem::zeroed() };
 unsafe fn local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        let Some(hit) = thread::local().find(cached, t, tm) else {
-            return compute_local(cached, t, tm);
-        };
-        set_clock(tm, hit.second);
-        hit.set_globals();
+        if thread::local().find::<true>(cached, t, tm) {
+            return tm;
+        }
+        compute_local(cached, t, tm)
     }
-    tm
 }
 
 /// # Safety
 /// `tm` must be writable.
 #[inline(never)]
 unsafe fn compute_local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: `tm` is writable, by `# Safety`.
+    unsafe {
+        match cached.zone.local_near(t) {
+            Some(found) => write_local(cached, found, tm),
+            None => compute_far_local(cached, t, tm),
+        }
+    }
+}
+
+/// # Safety
+/// `tm` must be writable.
+#[inline(never)]
+unsafe fn compute_far_local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     let zone = &cached.zone;
     let found = zone.local_time_type(t).and_then(|local_type| {
         Some(LocalMoment { t, civil: zone.clock(t, local_type.gmtoff)?, local_type })
@@ -50,7 +65,7 @@ unsafe fn compute_local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mu
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
         match found {
-            Some(found) => write_local(cached, &found, tm),
+            Some(found) => write_local(cached, found, tm),
             None => local_overflow(cached, t, tm),
         }
     }
@@ -63,21 +78,28 @@ unsafe fn compute_local(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mu
 #[inline(always)]
 unsafe fn write_local(
     cached: &'static CachedZone,
-    found: &LocalMoment<'static>,
+    found: LocalMoment<'static>,
     tm: *mut Tm,
 ) -> *mut Tm {
     let LocalMoment { t, civil, local_type } = found;
     current::set_globals(&local_type.globals);
     // SAFETY: `tm` is writable, by `# Safety`.
-    unsafe {
-        set(tm, civil, local_type.isdst, local_type.gmtoff, local_type.abbr);
-        if thread::local().is_of_last_day(civil) {
-            let day = value(civil, local_type.isdst, local_type.gmtoff, local_type.abbr);
-            let around = cached.zone.type_around(*t).map(|(_, around)| around);
-            thread::local().fill(cached, *t, &day, around);
-        }
+    unsafe { set(tm, &civil, local_type.isdst, local_type.gmtoff, local_type.abbr) };
+    if thread::local().is_of_last_day(&civil) {
+        fill_local(cached, t);
     }
     tm
+}
+
+/// Caches the day of `t`. It computes the moment again, so that its callers, where that is rare, keep theirs in registers.
+#[cold]
+fn fill_local(cached: &'static CachedZone, t: i64) {
+    let zone = &cached.zone;
+    let Some(local_type) = zone.local_time_type(t) else { return };
+    let Some(civil) = zone.clock(t, local_type.gmtoff) else { return };
+    let day = value(&civil, local_type.isdst, local_type.gmtoff, local_type.abbr);
+    let around = zone.type_around(t).map(|(_, around)| around);
+    thread::local().fill(cached, t, &day, around);
 }
 
 /// The year does not fit: leaves everything as glibc does.
@@ -117,33 +139,64 @@ unsafe fn local_overflow(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *m
 unsafe fn universal(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        let Some(hit) = thread::universal().find(cached, t, tm) else {
-            return compute_universal(cached, t, tm);
-        };
-        set_clock(tm, hit.second);
+        if thread::universal().find::<false>(cached, t, tm) {
+            return tm;
+        }
+        compute_universal(cached, t, tm)
     }
-    tm
 }
 
 /// # Safety
 /// `tm` must be writable.
 #[inline(never)]
 unsafe fn compute_universal(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
-    let zone = &cached.zone;
-    let Some(civil) = zone.gmtime(t) else {
-        // SAFETY: `tm` is writable, by `# Safety`.
-        return unsafe { universal_overflow(cached, t, tm) };
-    };
     // SAFETY: `tm` is writable, by `# Safety`.
     unsafe {
-        set(tm, &civil, false, 0, c"GMT");
-        if thread::universal().is_of_last_day(&civil) {
-            let around = (!zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
-            let day = value(&civil, false, 0, c"GMT");
-            thread::universal().fill(cached, t, &day, around);
+        match cached.zone.gmtime_near(t) {
+            Some(civil) => write_universal(cached, t, &civil, tm),
+            None => compute_far_universal(cached, t, tm),
         }
     }
+}
+
+/// # Safety
+/// `tm` must be writable.
+#[inline(never)]
+unsafe fn compute_far_universal(cached: &'static CachedZone, t: i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: `tm` is writable, by `# Safety`.
+    unsafe {
+        match cached.zone.gmtime(t) {
+            Some(civil) => write_universal(cached, t, &civil, tm),
+            None => universal_overflow(cached, t, tm),
+        }
+    }
+}
+
+/// Writes a UTC that was computed.
+///
+/// # Safety
+/// `tm` must be writable.
+#[inline(always)]
+unsafe fn write_universal(
+    cached: &'static CachedZone,
+    t: i64,
+    civil: &Civil,
+    tm: *mut Tm,
+) -> *mut Tm {
+    // SAFETY: `tm` is writable, by `# Safety`.
+    unsafe { set(tm, civil, false, 0, c"GMT") };
+    if thread::universal().is_of_last_day(civil) {
+        fill_universal(cached, t);
+    }
     tm
+}
+
+/// As [`fill_local`].
+#[cold]
+fn fill_universal(cached: &'static CachedZone, t: i64) {
+    let Some(civil) = cached.zone.gmtime(t) else { return };
+    let around = (!cached.zone.has_leaps()).then_some(t - SECONDS_PER_DAY..t + SECONDS_PER_DAY);
+    thread::universal().fill(cached, t, &value(&civil, false, 0, c"GMT"), around);
 }
 
 /// # Safety
@@ -172,7 +225,7 @@ pub unsafe extern "C" fn localtime(time: *const i64) -> *mut Tm {
     };
     // SAFETY: `time` is readable, by `# Safety`. `SHARED` is only written through a raw pointer: threads that call
     // localtime at the same time get mixed fields, as localtime(3) says, and no reference to it exists.
-    unsafe { local(cached, *time, &raw mut SHARED) }
+    unsafe { local(cached, *time, &raw mut SHARED.0) }
 }
 
 /// localtime_r(3): does not check whether the zone changed, like glibc's.
@@ -181,6 +234,21 @@ pub unsafe extern "C" fn localtime(time: *const i64) -> *mut Tm {
 /// `time` must be readable, `tm` writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
+    unsafe {
+        if thread::local().find::<true>(current::raw(), *time, tm) {
+            return tm;
+        }
+        compute_localtime_r(time, tm)
+    }
+}
+
+/// As a function of its own it needs no registers of [`localtime_r`]'s, which then saves none.
+///
+/// # Safety
+/// `time` must be readable, `tm` writable.
+#[inline(never)]
+unsafe extern "C" fn compute_localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
     let Some(cached) = current::last() else {
         return call_next!(
             c"localtime_r",
@@ -191,7 +259,7 @@ pub unsafe extern "C" fn localtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
         );
     };
     // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
-    unsafe { local(cached, *time, tm) }
+    unsafe { compute_local(cached, *time, tm) }
 }
 
 /// gmtime(3).
@@ -204,18 +272,33 @@ pub unsafe extern "C" fn gmtime(time: *const i64) -> *mut Tm {
         return call_next!(c"gmtime", fn(*const i64) -> *mut Tm, null_mut(), time);
     };
     // SAFETY: as in `localtime`.
-    unsafe { universal(cached, *time, &raw mut SHARED) }
+    unsafe { universal(cached, *time, &raw mut SHARED.0) }
 }
 
 /// # Safety
 /// `time` must be readable, `tm` writable.
 #[inline(always)]
 unsafe fn universal_into(time: *const i64, tm: *mut Tm) -> *mut Tm {
+    // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
+    unsafe {
+        if thread::universal().find::<false>(current::raw(), *time, tm) {
+            return tm;
+        }
+        compute_gmtime_r(time, tm)
+    }
+}
+
+/// As [`compute_localtime_r`].
+///
+/// # Safety
+/// `time` must be readable, `tm` writable.
+#[inline(never)]
+unsafe extern "C" fn compute_gmtime_r(time: *const i64, tm: *mut Tm) -> *mut Tm {
     let Some(cached) = current::last() else {
         return call_next!(c"gmtime_r", fn(*const i64, *mut Tm) -> *mut Tm, null_mut(), time, tm);
     };
     // SAFETY: `time` is readable and `tm` writable, by `# Safety`.
-    unsafe { universal(cached, *time, tm) }
+    unsafe { compute_universal(cached, *time, tm) }
 }
 
 /// gmtime_r(3).
@@ -248,7 +331,7 @@ pub unsafe extern "C" fn ctime(time: *const i64) -> *mut c_char {
         return call_next!(c"ctime", fn(*const i64) -> *mut c_char, null_mut(), time);
     };
     // SAFETY: as in `localtime`.
-    let tm = unsafe { local(cached, *time, &raw mut SHARED) };
+    let tm = unsafe { local(cached, *time, &raw mut SHARED.0) };
     call_next!(c"asctime", fn(*mut Tm) -> *mut c_char, null_mut(), tm)
 }
 
@@ -344,10 +427,11 @@ unsafe fn compute_mktime(
     tm: *mut Tm,
 ) -> Option<i64> {
     if let Some(found) = cached.zone.mktime_far_from_changes(civil, isdst, &mut carried) {
+        let t = found.t;
         carry(carried);
         // SAFETY: `tm` is writable, by `# Safety`.
-        unsafe { write_local(cached, &found, tm) };
-        return Some(found.t);
+        unsafe { write_local(cached, found, tm) };
+        return Some(t);
     }
     let found = cached.zone.mktime_after(civil, isdst, &mut carried);
     carry(carried);

@@ -51,6 +51,12 @@ pub(crate) fn last() -> Option<&'static CachedZone> {
     if current.is_null() { check() } else { ours(current) }
 }
 
+/// The zone that [`last`] returns, or null or a mark that no slot of a thread has.
+#[inline(always)]
+pub(crate) fn raw() -> *const CachedZone {
+    CURRENT.load(Ordering::Acquire)
+}
+
 #[cold]
 fn check() -> Option<&'static CachedZone> {
     if !imports::suitable() {

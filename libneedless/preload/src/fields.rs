@@ -2,7 +2,7 @@
 
 use crate::imports::Tm;
 use core::ffi::CStr;
-use needless_localtime::{Civil, overflow_fields};
+use needless_localtime::{Civil, clock, overflow_fields};
 
 /// # Safety
 /// `tm` must be writable.
@@ -46,15 +46,11 @@ pub(crate) fn value(c: &Civil, isdst: bool, gmtoff: i32, zone: &'static CStr) ->
 
 /// # Safety
 /// `tm` must be writable.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn set_clock(tm: *mut Tm, second: u32) {
-    let minutes = second / 60;
+    let [hour, min, sec] = clock(second);
     // SAFETY: `tm` is writable, by `# Safety`.
-    unsafe {
-        (*tm).sec = (second % 60) as i32;
-        (*tm).min = (minutes % 60) as i32;
-        (*tm).hour = (minutes / 60) as i32;
-    }
+    unsafe { ((*tm).sec, (*tm).min, (*tm).hour) = (sec as i32, min as i32, hour as i32) };
 }
 
 /// # Safety

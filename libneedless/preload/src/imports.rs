@@ -142,22 +142,38 @@ pub(crate) fn environ() -> *mut *mut c_char {
     unsafe { at.read_volatile() }
 }
 
+/// Whether `tzname` has these values.
+///
+/// A zone has names of its own in memory, and each pair of them goes with one value of `timezone` and of `daylight`; they
+/// are written before the names. So whoever wrote these names wrote the right values of the other two.
+#[inline(always)]
+pub(crate) fn names_are(names: [*const c_char; 2]) -> bool {
+    // SAFETY: as in `write_globals`.
+    unsafe { imports().tzname.read_volatile() == names }
+}
+
 /// Writes `tzname`, `timezone`, `daylight` where they differ: a cache line that is not written stays shared between
 /// processors.
+#[inline(always)]
 pub(crate) fn set_globals(names: [*const c_char; 2], timezone: i64, daylight: i32) {
+    if !names_are(names) {
+        write_globals(names[0], names[1], timezone, daylight);
+    }
+}
+
+#[inline(never)]
+fn write_globals(standard: *const c_char, summer: *const c_char, timezone: i64, daylight: i32) {
     let i = imports();
     // SAFETY: a zone is in use, hence `suitable` found the three variables; tzset(3) gives their types. Programs read
     // them without a lock, and the C library writes them in the same way.
     unsafe {
-        if i.tzname.read_volatile() != names {
-            i.tzname.write_volatile(names);
-        }
         if i.timezone.read_volatile() != timezone {
             i.timezone.write_volatile(timezone);
         }
         if i.daylight.read_volatile() != daylight {
             i.daylight.write_volatile(daylight);
         }
+        i.tzname.write_volatile([standard, summer]);
     }
 }
 

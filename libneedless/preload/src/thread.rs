@@ -9,13 +9,15 @@
 //! signal handlers use a slot. So compiler fences suffice to order the count and the fields, and the fields are atomic,
 //! because a handler shares them with the code that it interrupts.
 
+use crate::fields::set_clock;
 use crate::imports::{self, Tm};
 use crate::zones::CachedZone;
 use core::ffi::{CStr, c_char};
+use core::mem::offset_of;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering, compiler_fence,
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence,
 };
 use needless_localtime::Civil;
 
@@ -33,38 +35,14 @@ pub(crate) struct SavedTime {
     clock: AtomicU32,
     /// Whether no other moment shows the same date and clock as a moment of this day.
     unique: AtomicBool,
-    /// The fields of a `Tm` except hour, minute and second.
-    mday: AtomicI32,
-    mon: AtomicI32,
-    year: AtomicI32,
-    wday: AtomicI32,
-    yday: AtomicI32,
-    isdst: AtomicI32,
+    /// The fields of a `Tm` from `mday` to `isdst`, two in each word, as they lie there.
+    date: [AtomicU64; 3],
     gmtoff: AtomicI64,
     zone: AtomicPtr<c_char>,
-    /// The values of `tzname` and the two other variables.
+    /// The values of `tzname`.
     names: [AtomicPtr<c_char>; 2],
-    timezone: AtomicI64,
-    daylight: AtomicI32,
     /// The last day that was computed: its year, and the day of the year in the lower nine bits.
     last_day: AtomicI64,
-}
-
-/// What a slot holds, apart from the fields that `Slot::find` writes.
-pub(crate) struct Hit {
-    /// Seconds after midnight.
-    pub(crate) second: u32,
-    names: [*const c_char; 2],
-    timezone: i64,
-    daylight: i32,
-}
-
-impl Hit {
-    /// Writes `tzname`, `timezone` and `daylight`.
-    #[inline(always)]
-    pub(crate) fn set_globals(&self) {
-        imports::set_globals(self.names, self.timezone, self.daylight);
-    }
 }
 
 /// Whether slots exist. On ppc64le, access to thread-local variables needs a register that Rust does not let assembly
@@ -73,48 +51,58 @@ const HAS_SLOTS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"
 
 pub(crate) const SECONDS_PER_DAY: i64 = 86_400;
 
+/// Where the words of `SavedTime::date` begin in a `Tm`, bytes.
+const DATE_WORDS: [usize; 3] = [offset_of!(Tm, mday), offset_of!(Tm, year), offset_of!(Tm, yday)];
+const _: () = assert!(
+    offset_of!(Tm, mon) == DATE_WORDS[0] + 4
+        && offset_of!(Tm, wday) == DATE_WORDS[1] + 4
+        && offset_of!(Tm, isdst) == DATE_WORDS[2] + 4
+);
+
 impl SavedTime {
-    /// Writes the fields of `t` to `tm`, except hour, minute and second, if the slot holds its day.
+    /// Writes the fields of `t` to `tm` if the slot holds its day. `current` is the zone, or what `current::raw`
+    /// returns: no slot holds anything for null or the mark of the C library.
+    ///
+    /// False if the moment has to be computed: the slot does not hold its day, or (`GLOBALS`) `tzname` is not what this
+    /// conversion leaves in it. If it is, so are `timezone` and `daylight`: see `imports::names_are`.
     ///
     /// # Safety
     /// `tm` must be writable.
     #[inline(always)]
-    pub(crate) unsafe fn find(
+    pub(crate) unsafe fn find<const GLOBALS: bool>(
         &self,
-        cached: &'static CachedZone,
+        current: *const CachedZone,
         t: i64,
         tm: *mut Tm,
-    ) -> Option<Hit> {
+    ) -> bool {
         if !HAS_SLOTS {
-            return None;
+            return false;
         }
         let changes = self.changes.load(Relaxed);
         compiler_fence(Ordering::SeqCst);
         let into = t.wrapping_sub(self.start.load(Relaxed)) as u64;
         let here = into < u64::from(self.seconds.load(Relaxed))
-            && core::ptr::eq(self.cached.load(Relaxed), cached);
-        if !here || changes & 1 != 0 {
-            return None;
+            && core::ptr::eq(self.cached.load(Relaxed), current);
+        if !here {
+            return false;
         }
-        let hit = Hit {
-            second: self.clock.load(Relaxed) + into as u32,
-            names: [self.names[0].load(Relaxed), self.names[1].load(Relaxed)],
-            timezone: self.timezone.load(Relaxed),
-            daylight: self.daylight.load(Relaxed),
-        };
-        // SAFETY: `tm` is writable, by `# Safety`. If a handler changed the slot meanwhile, the caller writes it again.
+        let second = self.clock.load(Relaxed) + into as u32;
+        let names = [self.names[0].load(Relaxed), self.names[1].load(Relaxed)];
+        if GLOBALS && !imports::names_are(names.map(<*mut c_char>::cast_const)) {
+            return false;
+        }
+        // SAFETY: `tm` is writable, by `# Safety`, and the three pairs lie within it, by the assertions below. If a handler
+        // changed the slot meanwhile, the caller writes it again.
         unsafe {
-            (*tm).mday = self.mday.load(Relaxed);
-            (*tm).mon = self.mon.load(Relaxed);
-            (*tm).year = self.year.load(Relaxed);
-            (*tm).wday = self.wday.load(Relaxed);
-            (*tm).yday = self.yday.load(Relaxed);
-            (*tm).isdst = self.isdst.load(Relaxed);
+            for (word, to) in self.date.iter().zip(DATE_WORDS) {
+                tm.byte_add(to).cast::<u64>().write_unaligned(word.load(Relaxed));
+            }
             (*tm).gmtoff = self.gmtoff.load(Relaxed);
             (*tm).zone = self.zone.load(Relaxed);
+            set_clock(tm, second);
         }
         compiler_fence(Ordering::SeqCst);
-        (self.changes.load(Relaxed) == changes).then_some(hit)
+        self.changes.load(Relaxed) == changes
     }
 
     /// The moment `second` seconds after midnight of the local `day`, if the slot holds it and it is unique; `isdst` is
@@ -137,11 +125,15 @@ impl SavedTime {
         let that_day = needless_localtime::day_of(first_day) == day
             && into < self.seconds.load(Relaxed)
             && core::ptr::eq(self.cached.load(Relaxed), cached);
-        let meant = self.unique.load(Relaxed)
-            && (isdst < 0 || (isdst > 0) == (self.isdst.load(Relaxed) > 0));
+        let meant = self.unique.load(Relaxed) && (isdst < 0 || (isdst > 0) == self.is_dst());
         compiler_fence(Ordering::SeqCst);
         let same = self.changes.load(Relaxed) == changes && changes & 1 == 0;
         (that_day && meant && same).then(|| start.wrapping_add(i64::from(into)))
+    }
+
+    fn is_dst(&self) -> bool {
+        let word = self.date[2].load(Relaxed).to_ne_bytes();
+        word[4..] != [0; 4]
     }
 
     /// Whether the conversion before was on the same local day, so that caching it is worth the cost.
@@ -177,7 +169,7 @@ impl SavedTime {
             && (midnight + SECONDS_PER_DAY)
                 .checked_add(apart)
                 .is_some_and(|last| last <= around.end);
-        let globals = cached.zone.globals_at(Some(t));
+        let names = cached.zone.globals_at(Some(t)).names;
         let changes = self.changes.load(Relaxed);
         if changes & 1 != 0 {
             // A signal handler interrupted a change.
@@ -185,24 +177,29 @@ impl SavedTime {
         }
         self.changes.store(changes | 1, Relaxed);
         compiler_fence(Ordering::SeqCst);
-        self.seconds.store((end - start) as u32, Relaxed);
+        // Empty meanwhile: a handler that converts now finds nothing.
+        self.seconds.store(0, Relaxed);
+        compiler_fence(Ordering::SeqCst);
         self.start.store(start, Relaxed);
         self.cached.store(core::ptr::from_ref(cached).cast_mut(), Relaxed);
         self.clock.store((start - midnight) as u32, Relaxed);
         self.unique.store(unique, Relaxed);
-        self.mday.store(tm.mday, Relaxed);
-        self.mon.store(tm.mon, Relaxed);
-        self.year.store(tm.year, Relaxed);
-        self.wday.store(tm.wday, Relaxed);
-        self.yday.store(tm.yday, Relaxed);
-        self.isdst.store(tm.isdst, Relaxed);
+        let word = |low: i32, high: i32| {
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(&low.to_ne_bytes());
+            bytes[4..].copy_from_slice(&high.to_ne_bytes());
+            u64::from_ne_bytes(bytes)
+        };
+        self.date[0].store(word(tm.mday, tm.mon), Relaxed);
+        self.date[1].store(word(tm.year, tm.wday), Relaxed);
+        self.date[2].store(word(tm.yday, tm.isdst), Relaxed);
         self.gmtoff.store(tm.gmtoff, Relaxed);
         self.zone.store(tm.zone.cast_mut(), Relaxed);
-        for (name, of) in self.names.iter().zip(globals.names) {
+        for (name, of) in self.names.iter().zip(names) {
             name.store(CStr::as_ptr(of).cast_mut(), Relaxed);
         }
-        self.timezone.store(globals.timezone, Relaxed);
-        self.daylight.store(globals.daylight, Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.seconds.store((end - start) as u32, Relaxed);
         compiler_fence(Ordering::SeqCst);
         self.changes.store(changes.wrapping_add(2), Relaxed);
     }

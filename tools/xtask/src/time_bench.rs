@@ -23,7 +23,10 @@ pub(crate) fn bench() -> Result<()> {
         "\nlibneedless_localtime.so: nanoseconds per call of the C library and of the preloaded library, in one"
     );
     println!(
-        "process in turn on the same times, on one processor; the least of 300 runs of 200 calls; and the ratio"
+        "process in turn on the same times, on one processor; the least of 300 runs of 200 calls; and the ratio."
+    );
+    println!(
+        "Then C written for this one zone and work (benches/time/floor.h), and how many times that we take"
     );
     for zone in ZONES {
         println!("{}", zone.map_or("TZ unset".to_owned(), |zone| format!("TZ={zone}")));
