@@ -1,7 +1,9 @@
 //! What a system call costs on this host, measured before anything is traced.
 
 use needless_model::Costs;
-use rustix::fs::{CWD, Mode, OFlags, openat, stat};
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, openat, seek, stat};
+use rustix::io::{pread, pwrite, read};
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 /// Loops of each kind. The median is used, so that an interrupt in one loop does not count.
@@ -17,15 +19,22 @@ pub fn measure_call_costs() -> Costs {
     let file = ["/etc/localtime", "/proc/self/exe"].into_iter().find(|path| open(path));
     let mut some = [0; 16];
     let root = openat(CWD, "/", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let memory = memfd_create("needless", MemfdFlags::CLOEXEC).ok();
+    let memory = memory.filter(|fd| pwrite(fd, &[0; 16], 0).is_ok());
+    let of_memory =
+        |call: &dyn Fn(&OwnedFd) -> bool| memory.as_ref().map_or(0, |fd| median(|| call(fd)));
     Costs {
         stat_ns: median(|| stat(name).is_ok()),
         failed_open_ns: median(|| open("/usr/lib/no-such-directory/no-such-file")),
         open_ns: median(|| {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let found = openat(CWD, file.unwrap_or("/"), flags, Mode::empty());
-            found.is_ok_and(|fd| rustix::io::read(fd, &mut some).is_ok())
+            found.is_ok_and(|fd| read(fd, &mut some).is_ok())
         }),
-        refused_ns: root.map_or(0, |fd| median(|| rustix::io::read(&fd, &mut [0; 16]).is_ok())),
+        refused_ns: root.map_or(0, |fd| median(|| read(&fd, &mut [0; 16]).is_ok())),
+        read_ns: of_memory(&|fd| pread(fd, &mut [0], 0).is_ok()),
+        write_ns: of_memory(&|fd| pwrite(fd, &[0], 0).is_ok()),
+        call_ns: of_memory(&|fd| seek(fd, SeekFrom::Start(0)).is_ok()),
         page_ns: 0,
     }
 }
@@ -80,7 +89,9 @@ mod tests {
     #[test]
     fn calls_cost_something() {
         let costs = measure_call_costs();
-        let all = [costs.stat_ns, costs.failed_open_ns, costs.open_ns, costs.refused_ns];
+        let Costs { stat_ns, failed_open_ns, open_ns, refused_ns, .. } = costs;
+        let Costs { read_ns, write_ns, call_ns, .. } = costs;
+        let all = [stat_ns, failed_open_ns, open_ns, refused_ns, read_ns, write_ns, call_ns];
         assert!(all.iter().all(|cost| *cost > 0), "{costs:?}");
         assert!(measure_page_cost() > 0);
     }

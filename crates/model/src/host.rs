@@ -63,9 +63,31 @@ pub struct Costs {
     pub open_ns: u64,
     /// read of a directory: a call without a path that fails at once.
     pub refused_ns: u64,
+    /// read of a byte of an open file in memory.
+    pub read_ns: u64,
+    /// write of a byte to an open file in memory.
+    pub write_ns: u64,
+    /// Any other call without a path: lseek of that file, which does little. Few calls cost less.
+    pub call_ns: u64,
     /// A page of memory that is mapped, written to for the first time, and given back; 0: not measured, because no
     /// program gave back much.
     pub page_ns: u64,
+}
+
+impl Costs {
+    /// The same cost for each kind, nanoseconds.
+    pub const fn each(ns: u64) -> Costs {
+        Costs {
+            stat_ns: ns,
+            failed_open_ns: ns,
+            open_ns: ns,
+            refused_ns: ns,
+            read_ns: ns,
+            write_ns: ns,
+            call_ns: ns,
+            page_ns: ns,
+        }
+    }
 }
 
 /// A file system and where it is mounted, in the observer's own mount namespace.

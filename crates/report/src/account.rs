@@ -1,7 +1,7 @@
 //! The account of a report in words: how many calls were needed, needless and not explained, what
 //! they cost, and which are not explained.
 
-use crate::overview::{about, part, scale};
+use crate::overview::{Precision, part, scale};
 use crate::text::{count, duration, escape, number};
 use crate::{Report, Source, time};
 use needless_model::{Fact, Finding, Query};
@@ -21,8 +21,8 @@ pub(crate) fn extent(report: &Report<'_>) -> String {
     let totals = profile.totals;
     let mut text = match (totals.cpu_user_ns, totals.cpu_sys_ns) {
         (Some(user), Some(kernel)) if !profile.backend.distorts_cpu_time() => {
-            let (all, user, kernel) = (duration(user + kernel), duration(user), duration(kernel));
-            format!("{all} of CPU time ({user} user, {kernel} kernel)")
+            let parts = time::user_and_kernel(user, kernel, "");
+            format!("{} of CPU time{parts}", duration(user + kernel))
         }
         _ => String::new(),
     };
@@ -69,22 +69,32 @@ pub(crate) fn of_which(report: &Report<'_>) -> &'static str {
 pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let account = &report.verdict.account;
     let needed = count(account.needed(), "call", "calls");
-    vec![
-        ("needed", needed),
-        ("needless", amount(report, account.needless)),
-        ("not explained", amount(report, account.unexplained)),
-    ]
+    let precision = Precision::of(account.estimated);
+    let mut parts =
+        vec![("needed", needed), ("needless", amount(report, account.certain(), precision))];
+    if account.uncertain.calls > 0 {
+        let most = amount(report, account.uncertain, Precision::AtMost);
+        parts.push(("perhaps", most + ": the cause was not looked up"));
+    }
+    parts.push(("not explained", amount(report, account.unexplained, precision)));
+    parts
 }
 
-/// `3,011 of 3,046 calls that rules need are needless, about 1.6 ms, 25.9 % of the CPU time; 8 not
-/// explained`.
+/// `3,011 of 3,046 calls that rules need are needless, about 1.6 ms, 25.9 % of the CPU time; perhaps
+/// 12 more, up to 20 µs; 8 not explained`.
 pub(crate) fn in_short(report: &Report<'_>) -> String {
     let account = &report.verdict.account;
-    let are = if account.needless.calls == 1 { "is" } else { "are" };
-    let mut text =
-        format!("{} of {} {are} needless", number(account.needless.calls), calls(report));
-    if let Some(ns) = account.needless.time_ns().filter(|ns| *ns > 0) {
-        text += &format!(", {}", time(report, ns, account.estimated));
+    let with_time = |text: String, amount: Amount, precision| match amount.time_ns() {
+        Some(ns) if ns > 0 => format!("{text}, {}", time(report, ns, precision)),
+        _ => text,
+    };
+    let (certain, uncertain) = (account.certain(), account.uncertain);
+    let are = if certain.calls == 1 { "is" } else { "are" };
+    let text = format!("{} of {} {are} needless", number(certain.calls), calls(report));
+    let mut text = with_time(text, certain, Precision::of(account.estimated));
+    if uncertain.calls > 0 {
+        let more = format!("; perhaps {} more", number(uncertain.calls));
+        text += &with_time(more, uncertain, Precision::AtMost);
     }
     text + &not_explained(report)
 }
@@ -98,17 +108,17 @@ pub(crate) fn not_explained(report: &Report<'_>) -> String {
 }
 
 /// `299,999 calls, about 0.7 s, 70 % of the CPU time`.
-fn amount(report: &Report<'_>, amount: Amount) -> String {
+fn amount(report: &Report<'_>, amount: Amount, precision: Precision) -> String {
     let calls = count(amount.calls, "call", "calls");
     match amount.time_ns().filter(|ns| *ns > 0) {
-        Some(ns) => format!("{calls}, {}", time(report, ns, report.verdict.account.estimated)),
+        Some(ns) => format!("{calls}, {}", time(report, ns, precision)),
         None => calls,
     }
 }
 
 /// What a finding saves, where it is known: `about 92 ms, 81 % of the CPU time`.
 pub(crate) fn saved(report: &Report<'_>, finding: &Finding) -> Option<String> {
-    Some(time(report, finding.time_ns()?, finding.estimated || finding.user_ns.is_some()))
+    Some(time(report, finding.time_ns()?, Precision::of_finding(finding)))
 }
 
 /// Which part of [`saved`] is the program's own work, or that it is not known: ` (kernel time only)`.
@@ -121,8 +131,8 @@ pub(crate) fn of_saved(finding: &Finding) -> String {
 
 /// `about 0.7 s, 70 % of the CPU time`; of a core for a window. Without a share where look-ups waited: the time of a call
 /// that names a path is from its entry to its return.
-pub(crate) fn time(report: &Report<'_>, ns: u64, estimated: bool) -> String {
-    let (scale, about) = (scale(report), about(estimated));
+fn time(report: &Report<'_>, ns: u64, precision: Precision) -> String {
+    let (scale, about) = (scale(report), precision.words());
     let of = if scale.is_window() { "of a core" } else { "of the CPU time" };
     let waited = time::of_waiting_look_ups(report) > ns / 10;
     match scale.share(ns).filter(|_| !waited) {
@@ -161,7 +171,11 @@ pub(crate) fn line(report: &Report<'_>, line: &Unexplained) -> String {
         text += &format!(", {some}{of} {}", escape(place));
     }
     if let Some(ns) = line.amount.kernel_ns {
-        text += &format!("; {}{}", about(report.verdict.account.estimated), duration(ns));
+        text += &format!(
+            "; {}{}",
+            Precision::of(report.verdict.account.estimated).words(),
+            duration(ns)
+        );
     }
     if let Some(site) = &line.site {
         text += &format!("; from {}", escape(site));
@@ -187,6 +201,7 @@ fn what(line: &Unexplained) -> String {
         Unanswered::Again if line.query == Query::Open => {
             format!("further {noun} of the same files")
         }
+        Unanswered::Spinning => format!("{noun}: a loop that waits without sleeping"),
         Unanswered::Again => format!("{noun} that {} again", if one { "asks" } else { "ask" }),
         Unanswered::Failed(errno) => match (line.query, errno.name()) {
             (Query::Readlink, "EINVAL") => format!("{noun} of what is no link (EINVAL)"),

@@ -2,7 +2,7 @@
 
 use crate::text::{Tint, count, cut, duration, escape, number, percent, row};
 use crate::{Report, Style, summary};
-use needless_model::{Finding, Profile};
+use needless_model::{Finding, Profile, Stage};
 use needless_rules::{Amount, Scale, by_remedy};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -25,7 +25,56 @@ pub(crate) struct Line<'a> {
     /// Most expensive first. Never empty.
     pub(crate) findings: Vec<&'a Finding>,
     pub(crate) saves: Amount,
-    pub(crate) estimated: bool,
+    pub(crate) precision: Precision,
+}
+
+/// What is known of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Precision {
+    Measured,
+    /// The cost of such calls on this machine.
+    Estimated,
+    /// So much is saved at most: the cause was not looked up.
+    AtMost,
+}
+
+impl Precision {
+    /// Of an estimate or a measurement.
+    pub(crate) fn of(estimated: bool) -> Precision {
+        if estimated { Precision::Estimated } else { Precision::Measured }
+    }
+
+    /// Of what a finding saves.
+    pub(crate) fn of_finding(finding: &Finding) -> Precision {
+        let estimated = finding.estimated || finding.user_ns.is_some();
+        match (finding.stage, finding.kernel_ns) {
+            (_, None) => Precision::Measured,
+            (Stage::Seen, Some(_)) => Precision::AtMost,
+            (_, Some(_)) => Precision::of(estimated),
+        }
+    }
+
+    fn of_lines(lines: &[Line<'_>]) -> Precision {
+        lines.iter().map(|line| line.precision).max().unwrap_or(Precision::Measured)
+    }
+
+    /// The words before a time.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Precision::Measured => "",
+            Precision::Estimated => "about ",
+            Precision::AtMost => "up to ",
+        }
+    }
+
+    /// The sign before a time in a table.
+    fn sign(self) -> &'static str {
+        match self {
+            Precision::Measured => "",
+            Precision::Estimated => "~",
+            Precision::AtMost => "≤",
+        }
+    }
 }
 
 /// The remedies of a report, most expensive first.
@@ -44,9 +93,11 @@ impl<'a> Overview<'a> {
         let scale = scale(report);
         let lines = by_remedy(&report.verdict.findings).into_iter().map(|findings| Line {
             saves: scale.saves(&findings),
-            estimated: findings
+            precision: findings
                 .iter()
-                .any(|f| f.kernel_ns.is_some() && (f.estimated || f.user_ns.is_some())),
+                .map(|finding| Precision::of_finding(finding))
+                .max()
+                .unwrap_or(Precision::Measured),
             findings,
         });
         let (small, large) = lines.partition(|line| scale.is_small_remedy(&line.findings));
@@ -83,10 +134,9 @@ impl<'a> Overview<'a> {
         if shown.is_empty() {
             return Ok(());
         }
-        let estimated = shown.iter().any(|line| line.estimated);
         let scale = scale(report);
         let mut cells = vec![[
-            heading(&scale, estimated),
+            heading(&scale),
             "calls".to_owned(),
             "rule".to_owned(),
             "who".to_owned(),
@@ -94,7 +144,7 @@ impl<'a> Overview<'a> {
         ]];
         for line in shown {
             cells.push([
-                columns_of_time(&scale, line.saves),
+                columns_of_time(&scale, line),
                 number(line.saves.calls),
                 line.rules(),
                 String::new(),
@@ -118,9 +168,8 @@ impl<'a> Overview<'a> {
             writeln!(out, "{text}{}", style.paint(tint, &fix))?;
         }
         if left_out > 0 {
-            let rest = Amount::sum(self.large[shown.len()..].iter().map(|line| line.saves));
             let more = count(left_out as u64, "more remedy", "more remedies");
-            writeln!(out, "and {more}, {}: --full shows all", total(rest, estimated))?;
+            writeln!(out, "and {more}, {}: --full shows all", total(&self.large[shown.len()..]))?;
         }
         Ok(())
     }
@@ -154,23 +203,17 @@ fn room_for_one_more(most: usize, all: usize) -> usize {
 
 /// `and 3 more, 120 calls, about 99 µs in all`.
 pub(crate) fn more_small(rest: &[Line<'_>]) -> Option<String> {
-    let estimated = rest.iter().any(|line| line.estimated);
-    let all = total(Amount::sum(rest.iter().map(|line| line.saves)), estimated);
-    (!rest.is_empty()).then(|| format!("and {} more, {all} in all", rest.len()))
+    (!rest.is_empty()).then(|| format!("and {} more, {} in all", rest.len(), total(rest)))
 }
 
 /// `14,924 calls, about 149 ms`.
-fn total(amount: Amount, estimated: bool) -> String {
+fn total(lines: &[Line<'_>]) -> String {
+    let amount = Amount::sum(lines.iter().map(|line| line.saves));
     let calls = count(amount.calls, "call", "calls");
     match amount.time_ns() {
-        Some(ns) => format!("{calls}, {}{}", about(estimated), duration(ns)),
+        Some(ns) => format!("{calls}, {}{}", Precision::of_lines(lines).words(), duration(ns)),
         None => calls,
     }
-}
-
-/// The word before a time that was not measured.
-pub(crate) fn about(estimated: bool) -> &'static str {
-    if estimated { "about " } else { "" }
 }
 
 /// A share in per cent; of several cores more than 100.
@@ -182,27 +225,27 @@ pub(crate) fn part(scale: &Scale, share: f64) -> String {
 }
 
 /// The heading of [`columns_of_time`].
-fn heading(scale: &Scale, estimated: bool) -> String {
-    let saves = if estimated { "saves about" } else { "saves" };
+fn heading(scale: &Scale) -> String {
     match scale.share(0) {
-        Some(_) if scale.is_window() => format!("{saves}, core"),
-        Some(_) => format!("{saves}, CPU"),
-        None => saves.to_owned(),
+        Some(_) if scale.is_window() => "saves  of a core".to_owned(),
+        Some(_) => "saves   of CPU".to_owned(),
+        None => "saves".to_owned(),
     }
 }
 
-/// ` 92 ms   81.2 %`, as wide for every amount.
-fn columns_of_time(scale: &Scale, saves: Amount) -> String {
-    let Some(ns) = saves.time_ns() else { return "not known".to_owned() };
-    let time = duration(ns);
+/// ` ~92 ms    81.2 %`, as wide for every amount.
+fn columns_of_time(scale: &Scale, line: &Line<'_>) -> String {
+    let Some(ns) = line.saves.time_ns() else { return "not known".to_owned() };
+    let time = line.precision.sign().to_owned() + &duration(ns);
     match scale.share(ns) {
-        Some(share) => format!("{time:>7} {:>8}", part(scale, share)),
+        Some(share) if scale.is_window() => format!("{time:>7}  {:>9}", part(scale, share)),
+        Some(share) => format!("{time:>7}  {:>7}", part(scale, share)),
         None => format!("{time:>7}"),
     }
 }
 
 impl Line<'_> {
-    /// `tz-unset`, `locale-spelling +1`.
+    /// `tz-unset`, `locale-spelling, …` of several.
     fn rules(&self) -> String {
         let mut rules: Vec<&str> = Vec::new();
         for finding in &self.findings {
@@ -212,7 +255,7 @@ impl Line<'_> {
         }
         match rules.len() {
             1 => rules[0].to_owned(),
-            n => format!("{} +{}", rules[0], n - 1),
+            _ => format!("{}, …", rules[0]),
         }
     }
 
@@ -240,7 +283,7 @@ impl Line<'_> {
         let fits = |text: &String| text.chars().count() <= room;
         let least = || match names.len() {
             1 => names[0].clone(),
-            n => format!("{} +{}", names[0], n - 1),
+            _ => format!("{}, …", names[0]),
         };
         (1..=names.len()).rev().map(more).find(fits).unwrap_or_else(least)
     }
@@ -250,7 +293,7 @@ impl Line<'_> {
         let time = self
             .saves
             .time_ns()
-            .map_or_else(String::new, |ns| format!("{}{}, ", about(self.estimated), duration(ns)));
+            .map_or_else(String::new, |ns| format!("{}{}, ", self.precision.words(), duration(ns)));
         let calls = count(self.saves.calls, "call", "calls");
         let who = self.who(profile, WHO);
         format!("{time}{calls}: {} of {who}; fix: {}", self.rules(), self.fix())

@@ -18,6 +18,10 @@ const SECOND: f64 = 0.2;
 const LEAST_CPU: u64 = 50_000_000;
 /// Fewer waits than these, nanoseconds, are not worth a line.
 const LEAST_WAIT: u64 = 1_000_000;
+/// Less CPU time than this, nanoseconds, is a few ticks of the kernel.
+const FEW_TICKS: u64 = 20_000_000;
+/// From this CPU time on, nanoseconds, ticks divide it well enough.
+const MANY_TICKS: u64 = 1_000_000_000;
 /// Processes or connections are many from so many per second on, and from so many in all.
 const PER_SECOND: f64 = 10.0;
 const LEAST: u64 = 20;
@@ -114,14 +118,25 @@ fn programs(report: &Report<'_>) -> Vec<(&'static str, String)> {
             n => format!(" ({} processes)", number(n)),
         };
         let split = program.user_ns.map_or_else(String::new, |user| {
-            let kernel = duration(program.ns.saturating_sub(user));
-            format!(" ({} user, {kernel} kernel{stops})", duration(user))
+            user_and_kernel(user, program.ns.saturating_sub(user), stops)
         });
         format!("{}{split} by {}{processes}", duration(program.ns), escape(&program.program))
     };
     let large = all.iter().filter(|program| share(program.ns) >= SHARE).take(LINES);
     let label = |at| if at == 0 { "CPU time" } else { "" };
     large.enumerate().map(|(at, program)| (label(at), line(program))).collect()
+}
+
+/// ` (0.3 s user, 0.7 s kernel)`, ` (by ticks: 20 ms user, 60 ms kernel)`, or nothing. The sum of CPU time is exact. For its
+/// parts the kernel only looks at its ticks, 100 to 1,000 in a second, where the process is (man 5 proc, `utime`): of a
+/// few ticks this says nothing, of some dozens little.
+pub(crate) fn user_and_kernel(user_ns: u64, kernel_ns: u64, more: &str) -> String {
+    let by = match user_ns + kernel_ns {
+        0..FEW_TICKS => return String::new(),
+        FEW_TICKS..MANY_TICKS => "by ticks: ",
+        _ => "",
+    };
+    format!(" ({by}{} user, {} kernel{more})", duration(user_ns), duration(kernel_ns))
 }
 
 /// `412 processes started, 210 per second; most ran true: 400`.

@@ -17,8 +17,8 @@ fn full_for_one_finding() {
       needless       9 calls, about 9.3 µs
       not explained  0 calls
 
-    saves about  calls  rule      who     fix
-         9.3 µs      9  tz-unset  sample  TZ=Europe/Athens
+      saves  calls  rule      who     fix
+    ~9.3 µs      9  tz-unset  sample  TZ=Europe/Athens
 
     tz-unset: 9 of 10 time conversions stat /etc/localtime
       saves   about 9.3 µs (kernel time only); 9 calls, 60.0 % of the calls that rules need
@@ -90,8 +90,8 @@ fn full_for_a_tree_of_processes() {
       needless       60,031 calls, about 62 ms
       not explained  0 calls
 
-    saves about   calls  rule      who            fix
-          62 ms  59,997  tz-unset  date, python3  TZ=Europe/Athens
+      saves   calls  rule      who            fix
+     ~62 ms  59,997  tz-unset  date, python3  TZ=Europe/Athens
 
     small:
       34 calls: locale-alias of date; fix: LANG=el_GR
@@ -276,6 +276,10 @@ fn json() {
           "calls": 9,
           "kernel_us": 9.27
         },
+        "uncertain": {
+          "calls": 0,
+          "kernel_us": null
+        },
         "unexplained": {
           "calls": 0,
           "kernel_us": null
@@ -426,4 +430,39 @@ fn variables_without_a_remedy_are_not_shown() {
     let mut sample = tree();
     sample.details.full = true;
     assert!(sample.rendered(ReportFormat::Full).contains("LANG=greek\n"));
+}
+
+/// What a remedy saves is one number, in the table and below it.
+#[test]
+fn the_details_count_what_the_table_counts() {
+    let mut sample = tree();
+    sample.verdict.findings.retain(|finding| finding.rule == "tz-unset");
+    sample.verdict.findings[0].besides = 300;
+    let full = sample.rendered(ReportFormat::Full);
+    let in_table = full.lines().find(|line| line.contains("  tz-unset  ")).unwrap();
+    assert!(in_table.contains(" 60,297 "), "{full}");
+    let details = "60,297 calls, > 99.9 % of all calls: these 59,997, and 300 that go with them";
+    let words = full.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(details), "{full}");
+}
+
+/// The whole price of a finding whose cause was not looked up is a limit.
+#[test]
+fn what_was_only_seen_saves_up_to_its_price() {
+    let mut sample = localtime();
+    sample.verdict.findings[0].stage = needless_model::Stage::Seen;
+    sample.verdict.account.uncertain =
+        Amount { calls: 9, kernel_ns: sample.verdict.findings[0].kernel_ns, user_ns: None };
+    let full = sample.rendered(ReportFormat::Full);
+    for line in [
+        "\n  needless       0 calls\n",
+        "\n  perhaps        9 calls, up to 9.3 µs: the cause was not looked up\n",
+        "\n≤9.3 µs ",
+        "\n  saves   up to 9.3 µs ",
+    ] {
+        assert!(full.contains(line), "{line}: {full}");
+    }
+    let concise = sample.rendered(ReportFormat::Concise);
+    let sum = "0 of 15 calls that rules need are needless; perhaps 9 more, up to 9.3 µs (";
+    assert!(concise.contains(sum), "{concise}");
 }

@@ -22,8 +22,8 @@ fn full_for_a_host() {
       needless       15,301 calls, about 150 ms, 0.5 % of a core
       not explained  0 calls
 
-    saves about, core   calls  rule      who                 fix
-      150 ms    0.5 %  15,267  tz-unset  dnsmasq and 2 more  TZ=Europe/Athens
+      saves  of a core   calls  rule      who                 fix
+    ~150 ms      0.5 %  15,267  tz-unset  dnsmasq and 2 more  TZ=Europe/Athens
 
     small:
       34 calls: locale-alias of container 3f2a9c1b7d4e (docker); fix: LANG=el_GR
@@ -61,8 +61,8 @@ fn full_for_a_daemon_attached_to() {
       needless       14,924 calls, about 149 ms, 0.5 % of a core
       not explained  0 calls
 
-    saves about, core   calls  rule      who      fix
-      149 ms    0.5 %  14,924  tz-unset  dnsmasq  TZ=Europe/Athens
+      saves  of a core   calls  rule      who      fix
+    ~149 ms      0.5 %  14,924  tz-unset  dnsmasq  TZ=Europe/Athens
 
     tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime
       saves   about 149 ms, 0.5 % of a core (kernel time only); 14,924 calls, 497 per second
@@ -92,8 +92,8 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
       needless       44 calls, about 44 µs
       not explained  0 calls
 
-    saves about  calls  rule      who  fix
-          44 µs     44  tz-unset  app  TZ=Europe/Athens
+      saves  calls  rule      who  fix
+     ~44 µs     44  tz-unset  app  TZ=Europe/Athens
 
     tz-unset: 44 of 45 time conversions stat /etc/localtime
       saves   about 44 µs (kernel time only); 44 calls, 48.9 % of all calls
@@ -234,22 +234,22 @@ fn the_end_of_a_busy_report_fits_on_a_small_terminal() {
       needless       329,978 calls, about 3.0 s, 10.1 % of a core
       not explained  30,484 calls, about 210 ms, 0.7 % of a core
 
-    saves about, core    calls  rule         who                    fix
-       1.4 s    4.6 %  134,991  tz-unset     a9, a8, a7 and 6 more  TZ=Europe/Athens
-      168 ms    0.6 %   14,999  python-path  other10                PYTHONPATH=/srv…
-      167 ms    0.6 %   14,999  python-path  other9                 PYTHONPATH=/srv…
-      166 ms    0.6 %   14,999  python-path  other8                 PYTHONPATH=/srv…
-      165 ms    0.5 %   14,999  python-path  other7                 PYTHONPATH=/srv…
-      164 ms    0.5 %   14,999  python-path  other6                 PYTHONPATH=/srv…
-      163 ms    0.5 %   14,999  python-path  other5                 PYTHONPATH=/srv…
-      162 ms    0.5 %   14,999  python-path  other4                 PYTHONPATH=/srv…
+      saves  of a core    calls  rule         who                fix
+     ~1.4 s      4.6 %  134,991  tz-unset     a9, a8 and 7 more  TZ=Europe/Athens
+    ~168 ms      0.6 %   14,999  python-path  other10            PYTHONPATH=/srv/ot…
+    ~167 ms      0.6 %   14,999  python-path  other9             PYTHONPATH=/srv/ot…
+    ~166 ms      0.6 %   14,999  python-path  other8             PYTHONPATH=/srv/ot…
+    ~165 ms      0.5 %   14,999  python-path  other7             PYTHONPATH=/srv/ot…
+    ~164 ms      0.5 %   14,999  python-path  other6             PYTHONPATH=/srv/ot…
+    ~163 ms      0.5 %   14,999  python-path  other5             PYTHONPATH=/srv/ot…
+    ~162 ms      0.5 %   14,999  python-path  other4             PYTHONPATH=/srv/ot…
     and 3 more remedies, 44,997 calls, about 480 ms: --full shows all
 
     more:         needless explain tz-unset; --full shows all details
     "#);
     let shown = table(&report);
     assert!(
-        shown[0].trim_start().starts_with("1.4 s "),
+        shown[0].trim_start().starts_with("~1.4 s "),
         "the most expensive one is on it: {report}"
     );
 }

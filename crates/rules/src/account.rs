@@ -1,13 +1,14 @@
 //! The account of a profile: each call that was counted is needed, needless or not explained, and
 //! the three add up.
 //!
-//! A call is *needless* if a finding says so, shown or not. It is *not explained* if no rule took it
+//! A call is *needless* if a finding says so, shown or not; *perhaps* so if the finding's cause was not looked up. It is *not explained* if no rule took it
 //! and one of these holds:
 //!
 //! * it failed. The kernel said "no", and the program went on;
 //! * it repeated a question that had just been answered ([`Row::repeated`]);
 //! * one process opened the same file [`OPENED_AGAIN`] times or more, or asked about the same
-//!   path [`ASKED_AGAIN`] times or more: all but the first.
+//!   path [`ASKED_AGAIN`] times or more: all but the first;
+//! * one process called sched_yield(2) [`SPINNING`] times or more.
 //!
 //! Some errors are answers, and their calls needed: the end of a wait, an interruption, a lock that
 //! another thread has, no child that is left ([`is_an_answer`]).
@@ -18,7 +19,7 @@
 use crate::verdict::{call_cost, scale};
 use crate::waiting::only_waits;
 use crate::{Scale, View};
-use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, Target};
+use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, Stage, Target};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const OPENED_AGAIN: u64 = 10;
 /// From this count on, further questions about one path by one process are not explained.
 const ASKED_AGAIN: u64 = 100;
+/// From this count on, sched_yield(2) of one process is a loop.
+const SPINNING: u64 = 1000;
 /// The least part of the calls of a line that its directory or file has.
 const COMMON: f64 = 0.5;
 /// Where no directory has so many: the least part.
@@ -74,6 +77,8 @@ pub enum Unanswered {
     Failed(Errno),
     /// It asked again what had been answered.
     Again,
+    /// It gave the processor away for a moment: a loop that waits for another thread without sleeping.
+    Spinning,
 }
 
 /// Calls of one kind that no rule explains: a fact, no advice.
@@ -129,6 +134,8 @@ pub struct Account {
     /// Calls that findings name, also those below the threshold. What only a rule explains that was not asked for
     /// (`--pedantic`, `--rule`) is needed.
     pub needless: Amount,
+    /// Of these, the calls of findings whose cause was not looked up ([`Stage::Seen`]): so many are needless at most.
+    pub uncertain: Amount,
     /// Calls that no rule took, and that answered nothing new.
     pub unexplained: Amount,
     /// Whether a time is the cost of such calls on this machine, not a measurement of these.
@@ -202,6 +209,7 @@ impl Account {
             account.add_finding(profile, finding);
         }
         account.needless.calls = account.needless.calls.saturating_sub(twice);
+        account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
         account
     }
 
@@ -211,6 +219,7 @@ impl Account {
         self.calls += other.calls;
         self.failed += other.failed;
         self.needless.add(other.needless);
+        self.uncertain.add(other.uncertain);
         self.unexplained.add(other.unexplained);
         self.estimated |= other.estimated;
         for line in other.lines {
@@ -221,6 +230,18 @@ impl Account {
             }
         }
         self.rank();
+    }
+
+    /// The needless calls whose cause is known.
+    pub fn certain(&self) -> Amount {
+        let less = |all: Option<u64>, part: Option<u64>| {
+            all.map(|all| all.saturating_sub(part.unwrap_or(0)))
+        };
+        Amount {
+            calls: self.needless.calls - self.uncertain.calls,
+            kernel_ns: less(self.needless.kernel_ns, self.uncertain.kernel_ns),
+            user_ns: less(self.needless.user_ns, self.uncertain.user_ns),
+        }
     }
 
     /// The calls against which nothing is known.
@@ -236,7 +257,11 @@ impl Account {
         let saves = Scale::of_run(profile).saves(&[finding]);
         // Rows of a log that was cut may hold fewer calls than a rule infers.
         let room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
-        self.needless.add(Amount { calls: saves.calls.min(room), ..saves });
+        let saves = Amount { calls: saves.calls.min(room), ..saves };
+        self.needless.add(saves);
+        if finding.stage == Stage::Seen {
+            self.uncertain.add(saves);
+        }
         self.estimated |=
             finding.kernel_ns.is_some() && (finding.estimated || finding.user_ns.is_some());
     }
@@ -251,7 +276,7 @@ impl Account {
             return Some(0);
         }
         self.estimated = true;
-        let cost = call_cost(&profile.host.costs?, row.query, row.ok());
+        let cost = call_cost(&profile.host.costs?, profile, row);
         Some(calls.saturating_mul(cost))
     }
 }
@@ -272,6 +297,9 @@ fn is_an_answer(call: &str, errno: Errno) -> bool {
 fn unanswered(call: &str, row: &Row) -> Option<(Unanswered, u64)> {
     if let Some(Err(errno)) = row.outcome {
         return (!is_an_answer(call, errno)).then_some((Unanswered::Failed(errno), row.count));
+    }
+    if call == "sched_yield" && row.count >= SPINNING {
+        return Some((Unanswered::Spinning, row.count));
     }
     let asks = matches!(row.query, Query::Stat | Query::Lstat | Query::Access | Query::Readlink);
     let absolute = matches!(row.target, Target::Path(_));

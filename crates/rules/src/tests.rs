@@ -11,6 +11,7 @@ mod facts;
 mod limits;
 mod locales;
 mod origin;
+mod prices;
 mod rederived;
 mod searchers;
 mod services;

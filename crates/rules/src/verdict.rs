@@ -4,7 +4,9 @@ use crate::select::Threshold;
 use crate::text::count;
 use crate::waiting::only_waits;
 use crate::{Account, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement};
-use needless_model::{Costs, Fact, Finding, Profile, Query, RuleName};
+use needless_model::{
+    ArgClass, Costs, Fact, Finding, Process, Profile, Query, Row, RuleName, Target,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,11 +165,14 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
         // The time in a log is from another machine, perhaps.
         finding.user_ns = finding.user_ns.filter(|_| profile.host.costs.is_some());
         // The estimate is from another moment: nothing costs more than its processes spent.
-        let spent = finding.processes.iter().map(|id| profile.process(*id).cpu_ns);
-        if let Some(spent) = spent.sum::<Option<u64>>().filter(|spent| *spent > 0) {
-            if finding.estimated {
-                finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(spent));
-            }
+        let sum = |time: fn(&Process) -> Option<u64>| {
+            let each = finding.processes.iter().map(|id| time(profile.process(*id)));
+            each.sum::<Option<u64>>().filter(|spent| *spent > 0)
+        };
+        if let (Some(kernel), true) = (sum(in_kernel), finding.estimated) {
+            finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(kernel));
+        }
+        if let Some(spent) = sum(|process| process.cpu_ns) {
             let rest = spent.saturating_sub(finding.kernel_ns.unwrap_or(0));
             finding.user_ns = finding.user_ns.map(|ns| ns.min(rest));
         }
@@ -192,6 +197,14 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
         rank(findings);
     }
     verdict
+}
+
+/// The most that a process can have spent in the kernel, nanoseconds. How its CPU time divides between user mode and
+/// kernel is sampled at ticks: for a few dozen of them the sum is the better limit.
+fn in_kernel(process: &Process) -> Option<u64> {
+    const TICKS: u64 = 250_000_000;
+    let all = process.cpu_ns?;
+    Some(process.cpu_sys_ns.filter(|_| all >= TICKS).unwrap_or(all))
 }
 
 /// Whether the calls take so much of the run that a person would change something. The CPU time
@@ -284,9 +297,9 @@ pub(crate) fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>,
     let rows = || finding.rows.iter().map(|at| &profile.rows[*at]);
     let measured = || rows().filter(|row| !only_waits(profile, row));
     let timed: u64 = measured().map(|row| row.timed).sum();
-    // The calls that accompany others (fstat, read, close) cost no more than a stat.
-    let stat_ns = profile.host.costs.map_or(0, |costs| costs.stat_ns);
-    let others_ns = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(stat_ns);
+    // The calls that accompany others (fstat, read, close) cost about as much as a read.
+    let read_ns = profile.host.costs.map_or(0, |costs| costs.read_ns);
+    let others_ns = u64::try_from(finding.besides).unwrap_or(0).saturating_mul(read_ns);
     if timed > 0 {
         let sum: u64 = measured().map(|row| row.kernel_ns).sum();
         return (
@@ -299,16 +312,22 @@ pub(crate) fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>,
     if count == 0 {
         return (None, true);
     }
-    let sum: u64 = rows().map(|row| row.count * call_cost(&costs, row.query, row.ok())).sum();
+    let sum: u64 = rows().map(|row| row.count * call_cost(&costs, profile, row)).sum();
     (Some(scale(sum, finding.needless, count).saturating_add(others_ns)), true)
 }
 
-/// Calibrated kernel time of one call.
-pub(crate) fn call_cost(costs: &Costs, query: Query, ok: bool) -> u64 {
-    match query {
-        Query::Open | Query::OpenWrite if ok => costs.open_ns,
-        Query::Open | Query::OpenWrite => costs.failed_open_ns,
-        Query::NoPath if !ok => costs.refused_ns,
+/// Calibrated kernel time of one call of a row.
+pub(crate) fn call_cost(costs: &Costs, profile: &Profile, row: &Row) -> u64 {
+    match (row.query, profile.call(row)) {
+        (Query::Open | Query::OpenWrite, _) if row.ok() => costs.open_ns,
+        (Query::Open | Query::OpenWrite, _) => costs.failed_open_ns,
+        (Query::NoPath, _) if !row.ok() => costs.refused_ns,
+        (Query::NoPath, "read" | "readv" | "pread64" | "recvfrom" | "recvmsg") => costs.read_ns,
+        (Query::NoPath, _) if row.target == Target::ArgClass(ArgClass::DiscardedOutput) => {
+            costs.call_ns
+        }
+        (Query::NoPath, "write" | "writev" | "pwrite64" | "sendto" | "sendmsg") => costs.write_ns,
+        (Query::NoPath, _) => costs.call_ns,
         _ => costs.stat_ns,
     }
 }

@@ -175,9 +175,7 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
         }
         "costs" => {
             let ns = words.first()?.parse().ok()?;
-            let costs =
-                Costs { stat_ns: ns, failed_open_ns: ns, open_ns: ns, refused_ns: ns, page_ns: ns };
-            profile.host.costs = Some(costs);
+            profile.host.costs = Some(Costs::each(ns));
         }
         "facts" => words.iter().try_for_each(|word| fact(profile, word))?,
         _ => return None,

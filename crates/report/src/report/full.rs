@@ -5,7 +5,7 @@ use crate::again::again;
 use crate::columns::{print_heading, print_lines, print_wrapped};
 use crate::overview::{Line, Overview};
 use crate::text::{Tint, count, escape, number, percent, shell_word, wrap};
-use crate::{Report, Source, Style, account, summary, time, window_text};
+use crate::{Report, Source, Style, account, overview, summary, time, window_text};
 use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage};
 use std::io::{self, Write};
 
@@ -192,19 +192,25 @@ fn counted(evidence: &Evidence) -> String {
     format!("{} × {call}{about} {outcome}", number(evidence.count))
 }
 
-/// `about 92 ms, 81 % of the CPU time; 199,999 calls, 99.9 % of all calls`; for a window, the calls per second.
+/// `about 92 ms, 81 % of the CPU time; 199,999 calls, 99.9 % of all calls`; for a window, the calls per second. The calls
+/// are those of the table: what goes with the calls of the finding is counted where every call was.
 fn saves(finding: &Finding, report: &Report<'_>) -> String {
-    let calls = count(finding.needless, "call", "calls");
+    let number_of = overview::scale(report).saves(&[finding]).calls;
+    let mut calls = count(number_of, "call", "calls");
     let all = report.verdict.account.calls;
-    let calls = match window_text::length(report) {
-        Some(length) => format!("{calls}, {}", window_text::rate(finding.needless, length)),
+    match window_text::length(report) {
+        Some(length) => calls += &format!(", {}", window_text::rate(number_of, length)),
         // Some of a finding's calls may not be among those that were counted.
-        None if finding.needless <= all => {
-            let share = percent(finding.needless as f64 / all as f64);
-            format!("{calls}, {share} {}", account::of_which(report))
+        None if number_of <= all => {
+            let share = percent(number_of as f64 / all as f64);
+            calls += &format!(", {share} {}", account::of_which(report));
         }
-        None => calls,
-    };
+        None => {}
+    }
+    if let Some(more @ 1..) = number_of.checked_sub(finding.needless) {
+        let these = number(finding.needless);
+        calls += &format!(": these {these}, and {} that go with them", number(more));
+    }
     match account::saved(report, finding) {
         Some(time) => format!("{time}{}; {calls}", account::of_saved(finding)),
         None => calls,

@@ -88,6 +88,7 @@ impl From<&Account> for ReportAccount {
             failed: account.failed,
             needed: account.needed(),
             needless: account.needless.into(),
+            uncertain: account.uncertain.into(),
             unexplained: account.unexplained.into(),
             estimated: account.estimated,
             lines: account.lines.iter().take(LISTED).map(ReportUnexplained::from).collect(),
@@ -110,7 +111,7 @@ impl From<&Unexplained> for ReportUnexplained {
             call: line.call.clone(),
             error: match line.reason {
                 Unanswered::Failed(errno) => Some(errno.name().to_owned()),
-                Unanswered::Again => None,
+                Unanswered::Again | Unanswered::Spinning => None,
             },
             calls: line.amount.calls,
             kernel_us: line.amount.kernel_ns.map(micros),

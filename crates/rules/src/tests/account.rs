@@ -43,6 +43,17 @@ fn some_errors_are_answers() {
     assert_eq!(lines(&account), [("app", "read", Unanswered::Failed(Errno(11)), 1)]);
 }
 
+/// A loop that waits without sleeping is a fact: nothing is advised.
+#[test]
+fn a_loop_that_spins_is_not_explained() {
+    let yields = |n| {
+        let exec = "7 execve(\"/usr/bin/app\", [\"app\"], 0x7 /* 2 vars */) = 0\n";
+        account(&format!("{exec}7 sched_yield() = 0 x{n}\n"))
+    };
+    assert_eq!(lines(&yields(1000)), [("app", "sched_yield", Unanswered::Spinning, 1000)]);
+    assert_eq!(lines(&yields(999)), []);
+}
+
 #[test]
 fn a_place_is_never_a_directory_of_the_root() {
     let open = |path: &str| {

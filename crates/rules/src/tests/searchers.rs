@@ -225,8 +225,7 @@ fn a_search_costs_more_than_its_calls() {
         (found[0].kernel_ns, found[0].user_ns, found[0].time_ns())
     };
     assert_eq!(priced(&profile), (None, None, None), "a log may be from another machine");
-    profile.host.costs =
-        Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1, refused_ns: 1, page_ns: 0 });
+    profile.host.costs = Some(Costs { stat_ns: 500, ..Costs::each(1) });
     assert_eq!(priced(&profile), (Some(5_000), Some(20_000), Some(25_000)));
     profile.processes[0].cpu_ns = Some(9_000);
     assert_eq!(priced(&profile), (Some(5_000), Some(4_000), Some(9_000)), "no more than was spent");

@@ -81,8 +81,7 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
     for row in &mut profile.rows {
         (row.timed, row.kernel_ns) = (0, 0);
     }
-    profile.host.costs =
-        Some(Costs { stat_ns: 500, failed_open_ns: 1, open_ns: 1, refused_ns: 1, page_ns: 0 });
+    profile.host.costs = Some(Costs { stat_ns: 500, ..Costs::each(1) });
     let verdict = check_by_service(&profile, &CheckOptions::default());
     assert_eq!(found(&verdict.findings), [(Some("b"), 300), (Some("c"), 200), (Some("a"), 100)]);
     assert!(verdict.findings.iter().all(|f| f.estimated && f.kernel_ns.is_some()));
@@ -92,13 +91,7 @@ fn findings_are_ranked_over_all_services_by_the_time_they_cost() {
 fn small_savings_of_a_service_that_computes_are_not_shown() {
     let logs = [clock(1, 50, 0), clock(2, 60, 0)];
     let mut profile = host(&logs, &[(1, Some("a")), (2, Some("b"))]);
-    profile.host.costs = Some(Costs {
-        stat_ns: 500,
-        failed_open_ns: 500,
-        open_ns: 500,
-        refused_ns: 500,
-        page_ns: 0,
-    });
+    profile.host.costs = Some(Costs::each(500));
     for process in &mut profile.processes {
         // An hour of one, a millisecond of the other.
         let ms = if process.pid == 2 { 3_600_000 } else { 1 };

@@ -15,6 +15,10 @@ pub(crate) struct ReportAccount {
     pub(crate) needed: u64,
     /// Calls that findings name, also findings that are below the threshold, suppressed or not wanted.
     pub(crate) needless: ReportAmount,
+    /// Of `needless`, the calls of findings at the stage `seen`: their cause was not looked up, so that so many are
+    /// needless at most.
+    #[serde(default)]
+    pub(crate) uncertain: ReportAmount,
     /// Calls that failed or got no new answer, and that no rule explains.
     pub(crate) unexplained: ReportAmount,
     /// Whether the times are the cost of such calls on this machine, at least in part, and not a
@@ -47,7 +51,7 @@ pub(crate) struct ReportUnexplained {
     pub(crate) processes: u64,
     /// The kernel's name of the call.
     pub(crate) call: String,
-    /// The error's name; absent for calls that repeated a question.
+    /// The error's name; absent for calls that repeated a question, and for `sched_yield`, which waited without sleeping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
     /// How many.
