@@ -43,11 +43,15 @@ pub struct ConfigFormat {
     pub(crate) last_resort: bool,
     /// What must be run after a change so that the file is read again.
     pub(crate) reload: &'static [&'static str],
-    /// Finds the process to which a reload of the daemon gives a new environment; none where only a restart of the unit
-    /// does.
+    /// Finds the process to which a reload of the daemon gives a new environment, or the one that was started `next`; none
+    /// where only a restart of the unit does.
     pub(crate) worker: Option<FindWorker>,
-    /// Asks the reader of the file what it will use, after the reload.
-    pub(crate) verify: Option<Verify>,
+    /// What the reader of the file starts by itself for this part of it, with the new environment: "session". None where
+    /// something has to be restarted, and where `worker` could not find it.
+    pub(crate) next: fn(Option<&str>) -> Option<&'static str>,
+    /// Why the reader of the file, asked after the reload, will not use this value of the variable at this place; none
+    /// where it will, and where it cannot be asked.
+    pub(crate) refuses: AskReader,
     /// Another file that a change of this one needs.
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// Permission bits of a new file.
@@ -77,16 +81,7 @@ pub(crate) enum CheckStyle {
 
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
 
-type AskReader = fn(&ConfigLocation, &str, Option<&str>) -> Option<(bool, String)>;
-
-/// How to ask the reader of a file which value it will use.
-pub(crate) struct Verify {
-    /// Whether it will use this value, and the reader's name. Arguments: the place, the variable, its value.
-    /// `None` where it cannot be asked.
-    pub(crate) uses: AskReader,
-    /// The likely reason if it does not.
-    pub(crate) rival: &'static str,
-}
+type AskReader = fn(&ConfigLocation, &str, Option<&str>) -> Option<String>;
 
 /// A path, and how formats recognise it.
 pub(crate) struct FilePath<'a>(pub(crate) &'a str);
@@ -127,7 +122,8 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     last_resort: false,
     reload: &[],
     worker: None,
-    verify: None,
+    next: |_| None,
+    refuses: |_, _, _| None,
     companion: |_, _| Ok(None),
     mode: 0o644,
     holds_value: true,

@@ -8,7 +8,7 @@ use crate::format::Edit;
 use crate::format_list::format_of_file;
 use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
-use crate::redact::{may_show, may_show_old};
+use crate::redact::{may_show, may_show_old, secret};
 use crate::shown_diff::{HIDDEN_TEXT, Showable, shown_diff};
 use needless_model::Confidence;
 use std::path::Path;
@@ -79,13 +79,22 @@ pub fn plan(
         }
         files.push(companion);
     }
+    let open = files.first().filter(|file| {
+        file.about.mode & 0o004 != 0 && value.is_some_and(|value| secret(variable, value))
+    });
+    let open = open.map(|file| {
+        format!(
+            "Every user can read {}: a secret belongs into a file that only its program may read.",
+            file.path
+        )
+    });
     let part = location.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
     let what = format!("{} in {path}{part}", label(variable, value));
     Ok(Plan {
         what,
         place: location.label.clone(),
         why: location.why.clone(),
-        caveats: location.caveat.iter().cloned().chain(elsewhere).collect(),
+        caveats: location.caveat.iter().cloned().chain(elsewhere).chain(open).collect(),
         files,
         reload: format.reload.iter().map(|word| (*word).to_owned()).collect(),
         restart: location.restart.clone(),
@@ -99,10 +108,8 @@ pub fn plan(
 /// Why a change that was made and reloaded has no effect, as the reader of the file itself says; `None` where it has
 /// one, or where the reader cannot be asked.
 pub fn overruled(change: &ChangeRequest) -> Option<String> {
-    let verify = change.location.format.verify.as_ref()?;
-    let (uses, who) = (verify.uses)(&change.location, &change.variable, change.value.as_deref())?;
-    let rival = verify.rival;
-    (!uses).then(|| format!("{who} still uses another {}: {rival}", change.variable))
+    let location = &change.location;
+    (location.format.refuses)(location, &change.variable, change.value.as_deref())
 }
 
 /// The location that the user named: a file, and which part of it.

@@ -4,7 +4,7 @@ use crate::format_list::CONFIG_FORMATS;
 use crate::merge::{ChangeRequest, label};
 use crate::redact::redact;
 use crate::request::origin_of_process;
-use crate::restart::{FindWorker, Restart};
+use crate::restart::{FindWorker, Restart, WorkerQuery, supervised};
 use crate::running::{main_process_of, processes_of_unit, run, systemd_runs};
 use needless_host::start_time;
 use needless_model::{Confidence, Value};
@@ -53,9 +53,12 @@ pub struct Expected {
     /// The command that brings it into force.
     #[serde(default)]
     pub restart: Vec<String>,
-    /// The format and the part of the file whose worker gets it; by default the main process does.
+    /// The format, the file and its part whose worker gets it; by default the main process does.
     #[serde(default)]
-    worker: Option<(String, Option<String>)>,
+    worker: Option<(String, String, Option<String>)>,
+    /// What gets it when it is started next, without a restart of anything: "session".
+    #[serde(default)]
+    pub next: Option<String>,
     /// The rules whose needless calls are to stop; none where the user named the change.
     #[serde(default)]
     pub rules: Vec<String>,
@@ -93,20 +96,30 @@ impl Expected {
     /// take effect.
     pub fn of(change: &ChangeRequest) -> Option<Expected> {
         let location = &change.location;
-        let Restart { name, is_unit, user, reload } = Restart::of(&location.restart)?;
+        let part = location.part.as_deref();
+        let next = (location.format.next)(part).filter(|_| location.file.is_some());
+        let (unit, user, reload) = match (next, Restart::of(&location.restart)) {
+            (Some(_), _) => (location.label.as_str(), false, true),
+            (None, Some(Restart { name, is_unit, user, reload })) if !is_unit || systemd_runs() => {
+                (name, user, reload)
+            }
+            (None, _) => return None,
+        };
         // After a reload, only a worker that was started since has it.
         let worker = location.format.worker.filter(|_| reload);
-        if reload != worker.is_some() || (is_unit && !systemd_runs()) {
+        if reload != worker.is_some() {
             return None;
         }
+        let file = location.file.clone().unwrap_or_default();
         let mut expected = Expected {
-            unit: name.to_owned(),
+            unit: unit.to_owned(),
             user,
             variable: change.variable.clone(),
             value: change.value.clone(),
             before: None,
             restart: location.restart.clone(),
-            worker: worker.map(|_| (location.format.name.to_owned(), location.part.clone())),
+            worker: worker.map(|_| (location.format.name.to_owned(), file, location.part.clone())),
+            next: next.map(str::to_owned),
             rules: change.rules.clone(),
             calls: None,
         };
@@ -120,8 +133,9 @@ impl Expected {
         key(self) == key(other) && (&self.value, &self.worker) == (&other.value, &other.worker)
     }
 
-    fn is_unit(&self) -> bool {
-        Restart::of(&self.restart).is_none_or(|restart| restart.is_unit)
+    /// Whether it is about a unit of systemd.
+    pub fn is_unit(&self) -> bool {
+        self.next.is_none() && Restart::of(&self.restart).is_none_or(|restart| restart.is_unit)
     }
 
     /// The processes whose calls the change is to save, where that is not all of a unit.
@@ -132,16 +146,19 @@ impl Expected {
     /// The process that is to have the change.
     fn process(&self) -> Option<u32> {
         match self.worker_of() {
-            Some((find, part)) if self.is_unit() => find(&processes_of_unit(&self.unit), part),
-            Some((find, part)) => find(&[], part),
+            Some((find, file, part)) => {
+                let of_unit = self.is_unit().then(|| processes_of_unit(&self.unit));
+                find(&WorkerQuery { processes: &of_unit.unwrap_or_default(), file, part })
+            }
+            None if !self.is_unit() => supervised(&self.unit),
             None => main_process_of(&self.unit, self.user),
         }
     }
 
-    fn worker_of(&self) -> Option<(FindWorker, Option<&str>)> {
-        let (name, part) = self.worker.as_ref()?;
+    fn worker_of(&self) -> Option<(FindWorker, &str, Option<&str>)> {
+        let (name, file, part) = self.worker.as_ref()?;
         let format = CONFIG_FORMATS.iter().find(|format| format.name == name)?;
-        Some((format.worker?, part.as_deref()))
+        Some((format.worker?, file, part.as_deref()))
     }
 
     /// Whether the unit or daemon runs.
@@ -152,10 +169,18 @@ impl Expected {
         main_process_of(&self.unit, self.user).is_some()
     }
 
+    /// Whether it is up, or on its way: a restart of it starts nothing that was stopped.
+    pub fn is_active(&self) -> bool {
+        if !self.is_unit() {
+            return self.process().is_some();
+        }
+        matches!(&*self.show("ActiveState"), "active" | "activating" | "reloading" | "refreshing")
+    }
+
     /// The same change at a place that is not certain, if the look at the main process decides about it: it is what
     /// the change is for.
     pub fn tried(&self, change: &ChangeRequest) -> Option<ChangeRequest> {
-        let (pid, _) = self.before?;
+        let (pid, _) = self.before.filter(|_| self.next.is_none())?;
         let main = format!("[{pid}]");
         let decides = change.targets.iter().all(|one| *one == self.unit || one.ends_with(&main));
         let location = &change.location;
@@ -184,6 +209,11 @@ impl Expected {
             "this very command, which runs in it"
         } else if VITAL.contains(&name) || name.starts_with("user@") || name.starts_with("getty@") {
             "sessions, connections and other services of this machine"
+        } else if self.is_unit() && self.is_active() && self.show("Type") == "oneshot" {
+            return Some(format!(
+                "Restarting {} runs its command once more: it is one that ends (Type=oneshot).",
+                self.unit
+            ));
         } else {
             return None;
         };
@@ -206,17 +236,19 @@ impl Expected {
     }
 
     /// How often systemd has restarted the unit by itself (NRestarts=, systemd.service(5)); a restart by hand sets it to
-    /// 0, and what counts is only whether it grows after that.
+    /// 0, and what counts is only whether it grows after that. Of another supervisor: which process it has.
     pub fn restarts(&self) -> u32 {
-        if self.is_unit() { self.show("NRestarts").parse().unwrap_or(0) } else { 0 }
+        let of_unit = || self.show("NRestarts").parse().ok();
+        if self.is_unit() { of_unit() } else { self.process() }.unwrap_or(0)
     }
 
-    /// Why the unit did not last with the change: systemd restarted it by itself since it had done so `restarts` times,
-    /// or it failed, or a daemon that ran before has ended.
+    /// Why the unit did not last with the change: its supervisor restarted it by itself since `restarts` said what it
+    /// did, or it failed, or a daemon that ran before has ended.
     pub fn did_not_last(&self, restarts: u32) -> Option<String> {
         let unit = &self.unit;
-        if self.restarts() > restarts {
-            return Some(format!("{unit} ended with it, and systemd started it again"));
+        let now = self.restarts();
+        if now > restarts || (!self.is_unit() && now != restarts) {
+            return Some(format!("{unit} ended with it, and was started again"));
         }
         let daemon = self.is_unit() && self.worker.is_none() && self.before.is_some();
         let ended = daemon && !self.runs() && self.show("Type") != "oneshot";
@@ -284,7 +316,10 @@ impl Expected {
         let unit = &self.unit;
         let Some(pid) = self.process() else {
             return Seen::Unknown(match &self.worker {
-                Some((_, Some(part))) if !self.is_unit() || self.runs() => {
+                _ if self.next.is_some() => {
+                    format!("no {} runs now", self.next.as_deref().unwrap_or_default())
+                }
+                Some((.., Some(part))) if !self.is_unit() || self.runs() => {
                     format!("{unit} has no process for {part} now")
                 }
                 _ => format!("{unit} does not run"),
@@ -301,7 +336,8 @@ impl Expected {
             value => Some(value.text() == self.value.as_deref()),
         };
         // A worker is a fork: the daemon gives it its environment after that.
-        let initial = if self.worker.is_some() { None } else { has(&me.initial) };
+        let is_fork = self.worker.is_some() && self.next.is_none();
+        let initial = if is_fork { None } else { has(&me.initial) };
         match (initial, has(&me.live)) {
             (None, None) => Seen::Unknown(format!("the environment of {who} cannot be read")),
             (Some(true) | None, Some(true) | None) => Seen::InForce(who),

@@ -59,7 +59,7 @@ pub use request::{
     resolve_for_image, take_effect,
 };
 pub use restart::restart_verb;
-pub use running::{main_process, main_process_of, run, state_dir, unit_name};
+pub use running::{main_process, main_process_of, run, service_name, state_dir};
 pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};

@@ -3,6 +3,7 @@
 use crate::error::EnvironmentError;
 use crate::format::systemd::{UnitDirective, directives};
 use needless_host::{find_program, find_unit, processes_of_cgroup, run_for_output};
+use needless_model::{brief, quote};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,11 +75,41 @@ pub(crate) fn systemd_runs() -> bool {
 }
 
 /// The name of a unit with its suffix.
-pub fn unit_name(unit: &str) -> String {
+pub(crate) fn unit_name(unit: &str) -> String {
     match unit.rsplit_once('.') {
         Some((_, "service" | "scope" | "socket" | "mount" | "swap")) => unit.to_owned(),
         _ => format!("{unit}.service"),
     }
+}
+
+/// The same of one unit whose programs get variables.
+///
+/// # Errors
+/// For a pattern, and for a kind of unit that runs no such program.
+pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
+    if unit.contains(['*', '?', '[', ']']) && !unit.contains(char::is_control) {
+        let (pattern, unit) = (quote(unit), brief(unit));
+        return Err(format!(
+            "{pattern} is a pattern: name one unit (`systemctl list-units '{unit}'` lists them)"
+        )
+        .into());
+    }
+    let what = match unit.rsplit_once('.') {
+        Some((_, "socket" | "timer" | "path")) => "the service that it starts",
+        Some((_, "mount" | "automount" | "swap" | "target" | "slice" | "device")) => "a service",
+        _ => return Ok(unit_name(unit)),
+    };
+    Err(format!("{unit} runs no program that gets variables: name {what}").into())
+}
+
+/// The template of `name`, where one instance of it is started for each connection (Accept=yes, systemd.socket(5)), or
+/// where `name` is a template itself.
+pub(crate) fn template_of_connections(name: &str) -> Option<String> {
+    let (prefix, instance) = name.split_once('@')?;
+    let words = ["systemctl", "show", "-p", "Accept", "--value", "--", &format!("{prefix}.socket")];
+    let accepts = || run(&words.map(str::to_owned)).is_ok_and(|said| said.trim() == "yes");
+    let template = format!("{prefix}@.service");
+    (instance == ".service" || (systemd_runs() && accepts())).then_some(template)
 }
 
 /// The main process of a running unit, else the oldest in its control group.

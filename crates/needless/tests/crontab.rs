@@ -85,6 +85,16 @@ fn one_job_of_a_users_table() {
     let said = machine.ok(&format!("needless fix --pid {first} --set TZ=UTC --yes"));
     assert!(said.contains(&format!("TZ=UTC in {TABLE}, job 1")), "{said}");
     assert!(said.contains("-TZ=Asia/Tokyo\n+TZ=UTC"), "{said}");
+    // The job that runs has it not, the next one has: the look is at the process.
+    let id = said.split_once("done: change ").and_then(|(_, rest)| rest.split_once(';')).unwrap().0;
+    let next = "the next run of the job has it";
+    let hint = format!("written: {next}; then `needless fix --check {id}` looks\n");
+    assert!(said.ends_with(&hint), "{said}");
+    let check = format!("needless fix --check {id}");
+    let done = machine.run(&check);
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    let pending = format!("was started before the change: {next}\n");
+    assert!(stdout(&done).ends_with(&pending), "{}", stdout(&done));
     assert_eq!(walker.table(), table.replace("Asia/Tokyo", "UTC"));
     assert_eq!(machine.ok(&format!("stat -c '%a %U %G' {TABLE}")), about);
     // By the user, who cannot read the directory of tables: between two lines, for the next job keeps its zone.
@@ -103,6 +113,9 @@ fn one_job_of_a_users_table() {
     assert!(machine.ok(&fix).contains("already so"));
     // The zones of the next jobs.
     assert_eq!(walker.next(["first", "second", "third"]), ["UTC", ZONE, "Europe/Rome"]);
+    assert!(machine.ok(&check).starts_with("in force: TZ=UTC in "), "{}", machine.ok(&check));
+    let said = machine.ok(&format!("{WALKER} needless fix --check 1"));
+    assert!(said.starts_with(&format!("in force: TZ={ZONE} in ")), "{said}");
     // Back, each by who made it, in either order.
     machine.ok(&format!("{WALKER} needless undo"));
     assert_eq!(walker.table(), table.replace("Asia/Tokyo", "UTC"));

@@ -152,7 +152,7 @@ fn a_program_of_supervisord_is_updated() {
     let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
     let fresh = machine.pid_of(&web, &pid);
     for part in
-        ["restarted: supervisorctl update\n", &format!("in force: TZ={ZONE} in perl[{fresh}]")]
+        ["restarted: supervisorctl update web\n", &format!("in force: TZ={ZONE} in perl[{fresh}]")]
     {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -161,6 +161,28 @@ fn a_program_of_supervisord_is_updated() {
         assert!(before > 0.0 && after == 0.0, "{said}");
     }
     assert_eq!(machine.pid_of(&own, "0"), other, "the other program goes on");
+    machine.ok("needless undo --last");
+    same(&before, &machine.etc(), "undo");
+    // What others have changed and not applied yet stays like that; a program of a group is found by its own name.
+    let more = format!(
+        "{config}[program:one]\ncommand=/usr/local/bin/probe one\n[program:two]\ncommand=/usr/local/bin/probe two\n[group:both]\nprograms=one,two\n"
+    );
+    machine.write("/etc/supervisor/conf.d/web.conf", "644", &more);
+    machine.ok("supervisorctl update");
+    let one = machine.pid_of(&format!("{WORDS} one"), "0");
+    let fresh = machine.pid_of(&web, "0");
+    let more = more.replace("probe web\n", "probe web\npriority=5\n");
+    machine.write("/etc/supervisor/conf.d/web.conf", "644", &more);
+    let before = machine.etc();
+    let said = machine.ok(&format!("needless fix --pid {one} --set TZ={ZONE} --yes --restart"));
+    for part in [
+        "every program of the group both of supervisord",
+        "restarted: supervisorctl update both\n",
+        &format!("in force: TZ={ZONE} in perl["),
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(machine.pid_of(&web, "0"), fresh, "its new section is not applied");
     machine.ok("needless undo --last");
     same(&before, &machine.etc(), "undo");
     // The program's own script removes it.
@@ -209,6 +231,29 @@ fn a_pool_of_php_fpm_is_reloaded() {
         .ok(&format!("needless fix --pid {} --set TZ={ZONE} --yes --restart", master.trim()));
     assert!(said.contains(&format!("restarted: systemctl restart {name}.service")), "{said}");
     assert!(main() != master, "{said}");
+    let workers = "Its workers do not get it: php-fpm clears their environment (clear_env). For these: --in /etc/php/";
+    assert!(said.contains(workers) && said.contains("/fpm/pool.d/www.conf --part www."), "{said}");
+    let story = origin(&machine, main().trim());
+    assert!(
+        story.contains("/zz-needless.conf why")
+            && story.contains("/fpm/pool.d/www.conf why php-fpm clears"),
+        "{story}"
+    );
+    machine.ok(&format!("needless undo --last; systemctl restart {name}"));
+    // A mistake of others in the configuration: a reload would end php-fpm.
+    let worker = machine.pid_of("php-fpm: pool www *", "0");
+    let dir = machine.ok("dirname /etc/php/*/fpm/pool.d/www.conf");
+    machine.write(&format!("{}/broken.conf", dir.trim()), "644", "[broken]\nuser = www-data\n");
+    let (before, master) = (machine.etc(), main());
+    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
+    assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
+    same(&before, &machine.etc(), "a broken pool");
+    assert_eq!(
+        (main(), machine.run(&format!("test -e /proc/{worker}")).status.code()),
+        (master, Some(0))
+    );
 }
 
 /// A unit that does not last with the change, at once, in a loop, or while its calls are counted, is not in force: the

@@ -29,7 +29,7 @@ struct Scene {
 const FIX: &str = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin needless fix --unit probe --set TZ=Asia/Tokyo --yes --restart";
 const CHECK: &str = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin needless fix --check 1";
 
-const SCENES: [Scene; 3] = [
+const SCENES: [Scene; 4] = [
     Scene {
         name: "restart",
         exec: "/usr/local/bin/probe unit",
@@ -50,6 +50,16 @@ const SCENES: [Scene; 3] = [
         before: &["needless fix --unit probe --set TZ=Asia/Tokyo --yes"],
         command: "needless undo",
         from: "undoing",
+    },
+    Scene {
+        name: "undo of a change on trial",
+        exec: "/usr/local/bin/probe unit",
+        before: &[
+            "needless fix --unit probe --set TZ=Asia/Tokyo --yes",
+            "systemctl restart probe; touch /var/lib/needless/journal/1/on-trial",
+        ],
+        command: "needless undo",
+        from: "taking-back",
     },
 ];
 
@@ -138,6 +148,12 @@ impl Scene {
         assert_eq!(state.contains("holds"), on_disk, "{state}: {said}");
         let finished = ["holds", "undone", "rolled back"].iter().any(|word| state.contains(word));
         assert!(finished, "{state}: {said}");
+        // What is taken back after a restart is taken from the process, too.
+        if self.from != "undoing" && !on_disk {
+            let pid = machine.pid_of(&format!("{WORDS} unit"), "0");
+            let zone = machine.run(&format!("tr '\\0' '\\n' </proc/{pid}/environ | grep ^TZ="));
+            assert_eq!(stdout(&zone), "", "{said}");
+        }
         let stale = machine.ok("systemctl show -p NeedDaemonReload --value probe");
         assert_eq!(stale, "no\n", "{said}");
         let active = machine.run("systemctl is-active probe");
@@ -165,6 +181,8 @@ fn killed_while_a_unit_is_restarted_the_next_call_ends_it() {
     let seed = std::env::var("NEEDLESS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or(u64::from(now.subsec_nanos()));
     eprintln!("NEEDLESS_SEED={seed}");
+    // All calls that change something take minutes.
+    let all = std::env::var_os("NEEDLESS_KILLS").is_some_and(|kills| kills == "all");
     std::thread::scope(|scope| {
         let scenes = SCENES.each_ref().map(|scene| {
             scope.spawn(move || {
@@ -172,8 +190,10 @@ fn killed_while_a_unit_is_restarted_the_next_call_ends_it() {
                 let (acts, looks) = scene.calls(&machine);
                 let (begun, changes, others) = (Instant::now(), acts.len(), looks.len());
                 let (mut killed, mut missed) = (0, 0);
-                for call in shuffled(acts, seed).into_iter().chain(shuffled(looks, seed)) {
-                    if begun.elapsed() > BUDGET && killed >= FEWEST {
+                let calls = shuffled(acts, seed).into_iter().chain(shuffled(looks, seed));
+                for (at, call) in calls.enumerate() {
+                    let must = killed < FEWEST || (all && at < changes);
+                    if begun.elapsed() > BUDGET && !must {
                         break;
                     }
                     match scene.killed(&machine, &call) {

@@ -85,6 +85,51 @@ fn a_match_that_fits() {
     assert_eq!(machine.ok("cat /etc/ssh/sshd_config"), text);
 }
 
+/// What sshd sets for every session: the look is at the next one, after a reload of the unit.
+#[test]
+fn the_next_session_is_looked_at() {
+    let Some(machine) = sshd("Port 2222\nUsePAM yes\nSetEnv TZ=UTC\n") else { return };
+    machine.ok(
+        "kill $(cat /run/sshd.pid); while pgrep -x sshd; do sleep 0.1; done; systemctl start ssh
+        until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done",
+    );
+    let before = machine.etc();
+    let (pid, _) = session(&machine, "first", "");
+    for (restart, begin) in [
+        ("", "written, not in force: `systemctl reload ssh.service`: "),
+        ("--restart", "reloaded: systemctl reload ssh.service; "),
+    ] {
+        let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes {restart}"));
+        let id = said.split_once("done: change ").and_then(|(_, rest)| rest.split_once(';'));
+        let id = id.unwrap_or_else(|| panic!("{said}")).0;
+        let check = format!("needless fix --check {id}");
+        let last = format!("{begin}the next session has it; then `{check}` looks\n");
+        assert!(said.ends_with(&last), "{said}");
+        let done = machine.run(&check);
+        let said = stdout(&done);
+        assert_eq!(done.status.code(), Some(1), "{said}{}", stderr(&done));
+        let pending = format!(
+            "not in force: TZ={ZONE}: perl[{pid}] was started before the change: the next session has it\n"
+        );
+        assert_eq!(said, pending);
+        if restart.is_empty() {
+            machine.ok("systemctl reload ssh; until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done");
+        }
+        let (fresh, _) = session(&machine, if restart.is_empty() { "second" } else { "third" }, "");
+        let said = machine.ok(&check);
+        assert!(said.starts_with(&format!("in force: TZ={ZONE} in perl[{fresh}]\n")), "{said}");
+        let said = machine.ok("needless undo");
+        let keeps = format!(
+            "perl[{fresh}] still has TZ={ZONE}: the next session has what the files say now\n"
+        );
+        assert!(said.ends_with(&keeps), "{said}");
+        same(&before, &machine.etc(), "undo");
+        machine.ok(&format!(
+            "kill {fresh}; while [ -e /proc/{fresh} ]; do sleep 0.1; done; systemctl reload ssh"
+        ));
+    }
+}
+
 #[test]
 fn what_a_user_or_a_client_sets() {
     let Some(machine) = sshd("UsePAM yes\nPermitUserEnvironment yes\n") else { return };

@@ -60,10 +60,7 @@ fn a_run_script_of_execline() {
     let value = format!("{shebang}\nredirfd -w 1 /run/value\nenv\n");
     machine.write("/run/value/run", "755", &value);
     drop(machine.start("exec s6-svscan /run/s6"));
-    for (name, place, how) in [
-        ("chain", run("chain"), "s6-svc -r /run/s6/chain"),
-        ("dir", "/etc/six/TZ".to_owned(), "kill"),
-    ] {
+    for (name, place) in [("chain", run("chain")), ("dir", "/etc/six/TZ".to_owned())] {
         let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
         let pid = find("0");
         assert!(machine.stats(&pid) > 50, "{name}: no storm");
@@ -73,17 +70,18 @@ fn a_run_script_of_execline() {
         let fixed =
             machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
         assert!(fixed.contains(&place), "{fixed}");
-        if how == "kill" {
-            machine.ok(&format!("kill {pid}"));
-        } else {
-            assert!(fixed.contains(&format!("restarted: {how}")), "{fixed}");
-        }
+        assert!(fixed.contains(&format!("restarted: s6-svc -r /run/s6/{name}\n")), "{fixed}");
         let fresh = find(&pid);
+        assert!(fixed.contains(&format!("in force: TZ={ZONE} in perl[{fresh}]\n")), "{fixed}");
         assert_eq!(machine.stats(&fresh), 0, "{name}: the storm is still there");
         let story = origin(&machine, &fresh);
         assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{story}");
         assert!(story.contains(&format!("{place}:")), "{story}");
-        machine.ok("needless undo");
+        let said = machine.ok("needless undo");
+        assert!(
+            said.contains(&format!("perl[{fresh}] still has TZ={ZONE}: `s6-svc -r ")),
+            "{said}"
+        );
     }
     assert_eq!(machine.ok(&format!("cat {}", run("chain"))), chain);
     // execlineb reads the values that were written.
@@ -91,6 +89,45 @@ fn a_run_script_of_execline() {
     machine.write("/run/value/run", "755", &value.replace("/run/value", "/run/value.txt"));
     let written = values_arrive(&machine, "--in /run/value/run", read);
     assert_eq!(written, HARD.len());
+}
+
+/// runit's: a program that the directory reaches, one that removes the variable itself, one that dies of it.
+#[test]
+fn a_run_script_of_runit() {
+    let Some(machine) = machine() else { return };
+    if machine.has("runsvdir").is_none() {
+        return;
+    }
+    machine.write("/etc/probe.env/LANG", "644", "C\n");
+    let hides = "#!/usr/bin/perl\ndelete $ENV{TZ};\nexec '/usr/local/bin/probe', 'hides';\n";
+    machine.write("/usr/local/bin/hides", "755", hides);
+    let dies = "#!/usr/bin/perl\nexit 3 if $ENV{TZ};\nexec '/usr/local/bin/probe', 'dies';\n";
+    machine.write("/usr/local/bin/dies", "755", dies);
+    for (name, program) in [("plain", "probe plain"), ("hides", "hides"), ("dies", "dies")] {
+        let run = format!("#!/bin/sh\nexec chpst -e /etc/probe.env /usr/local/bin/{program}\n");
+        machine.write(&format!("/run/sv/{name}/run"), "755", &run);
+    }
+    drop(machine.start("exec runsvdir /run/sv"));
+    for name in ["plain", "hides", "dies"] {
+        let find = |not: &str| machine.pid_of(&format!("{WORDS} {name}"), not);
+        let pid = find("0");
+        let before = machine.etc();
+        let done =
+            machine.run(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+        let said = format!("{}{}", stdout(&done), stderr(&done));
+        if name == "plain" {
+            assert!(done.status.success(), "{said}");
+            let fresh = find(&pid);
+            assert!(said.contains("restarted: sv restart /run/sv/plain\n"), "{said}");
+            assert!(said.contains(&format!("in force: TZ={ZONE} in perl[{fresh}]")), "{said}");
+            machine.ok("needless undo; sv restart /run/sv/plain");
+        } else {
+            assert_eq!(done.status.code(), Some(2), "{name}: {said}");
+            assert!(said.contains("taken back, and restarted once more"), "{name}: {said}");
+            find(&pid);
+        }
+        same(&before, &machine.etc(), name);
+    }
 }
 
 /// What /etc/rc.conf exports reaches every service; /etc/conf.d/NAME is narrower, and stronger.

@@ -114,6 +114,40 @@ fn a_change_that_a_users_unit_does_not_get_is_taken_back() {
     assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
 }
 
+/// What its command does is read before: no place is called sure that the command overrules.
+#[test]
+fn the_command_of_a_users_unit_is_read() {
+    let Some(machine) = machine_of_bob() else { return };
+    let wrap = "#!/bin/sh\nunset TZ\nexec /usr/local/bin/probe mine\n";
+    machine.write(&format!("{HOME}/wrap"), "755", wrap);
+    machine.ok(&format!("chown bob:bob {HOME}/wrap"));
+    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
+    let by_hand = "probe.service:2 removes it (`env -u`), after systemd: change it there by hand";
+    for runs in [true, false] {
+        unit(&machine, "/usr/bin/env -u TZ /usr/local/bin/probe mine");
+        if !runs {
+            bob_ok(&machine, "systemctl --user stop probe");
+        }
+        let before = files(&machine);
+        let done = bob(&machine, &fix);
+        assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+        assert!(stderr(&done).contains(by_hand), "{}", stderr(&done));
+        assert_eq!(files(&machine), before);
+    }
+    let pid = unit(&machine, &format!("{HOME}/wrap"));
+    let story = bob_ok(&machine, &format!("needless origin TZ {pid}"));
+    assert!(story.contains(&format!("to change it: wrapper script, {HOME}/wrap")), "{story}");
+    let said = bob_ok(&machine, &fix);
+    assert!(said.contains(&format!("place    wrapper script, {HOME}/wrap")), "{said}");
+    assert!(said.contains("in force: "), "{said}");
+    bob_ok(&machine, "needless undo");
+    assert_eq!(machine.ok(&format!("cat {HOME}/wrap")), wrap);
+    // Another program of the unit started it, and became it: not sure, and tried.
+    let pid = unit(&machine, "/usr/bin/perl -e 'exec \"/usr/local/bin/probe\", \"mine\"'");
+    let story = bob_ok(&machine, &format!("needless origin TZ {pid}"));
+    assert!(story.contains("sure  medium"), "{story}");
+}
+
 /// A unit that a command made has no file: what its systemd gives to all units is the place.
 #[test]
 fn a_transient_unit_has_the_variables_of_the_users_systemd() {

@@ -2,13 +2,14 @@
 
 use super::wrapper::WRAPPER;
 use super::{FoundValue, cron_job, cron_table};
-use crate::channel::Channel;
+use crate::channel::{Channel, Launcher};
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, FilePath, LocationQuery};
 use crate::crontab::{tables, text, user_of};
+use crate::restart::{WorkerQuery, newest};
 use crate::sources::Sources;
 use crate::way::How;
 use cron_job::{FoundJob, job_of};
-use needless_host::{ProcInfo, Root};
+use needless_host::{ProcInfo, Root, ancestry};
 use needless_model::{Assignment, Confidence, Visibility};
 
 /// What both kinds have in common.
@@ -16,6 +17,8 @@ const TABLE: ConfigFormat = ConfigFormat {
     reaches: "the job, or with --in every job of the table; nothing of cron's own unit reaches them",
     effect: "the next job, within a minute",
     check: &["crontab", "-n"],
+    worker: Some(newest_run),
+    next: |part| part.map(|_| "run of the job"),
     order_matters: true,
     ..DEFAULT
 };
@@ -53,6 +56,18 @@ pub static USER_CRONTAB: ConfigFormat = ConfigFormat {
     needs_file: true,
     ..TABLE
 };
+
+/// The process that cron started last for a job, and that still runs.
+fn newest_run(of: &WorkerQuery<'_>) -> Option<u32> {
+    let root = Root::own().ok()?;
+    newest(|pid| {
+        let chain = ancestry(pid, "PATH").unwrap_or_default();
+        let [.., parent, me] = &chain[..] else { return false };
+        let is_cron = |info| Launcher::of(info) == Some(Launcher::Cron);
+        let is_its = |job: FoundJob| job.file == of.file && of.part == Some(&job.job.part());
+        is_cron(parent) && !is_cron(me) && job_of(&root, &chain).is_ok_and(is_its)
+    })
+}
 
 /// The format of a table.
 fn format_of(file: &str) -> &'static ConfigFormat {

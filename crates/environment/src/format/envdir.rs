@@ -2,7 +2,7 @@
 //! variable, its first line the value.
 
 use super::{Edit, FoundValue};
-use crate::channel::Channel;
+use crate::channel::{Channel, Launcher};
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use needless_model::Confidence;
@@ -58,10 +58,16 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<ConfigLocation> {
             let why = format!("{run} starts it with the variables of that directory");
             let file = format!("{env}/{}", query.variable);
             let location = ConfigLocation::new(&ENVDIR, file, why, Confidence::High);
-            if text.contains("chpst") {
-                location.restart(&["sv", "restart", dir])
-            } else {
-                location
+            match query
+                .chain
+                .iter()
+                .rev()
+                .find(|info| Launcher::of(info) == Some(Launcher::RunScript))
+            {
+                Some(runsv) if runsv.name() == "runsv" => location.restart(&["sv", "restart", dir]),
+                Some(s6) if s6.name() == "s6-supervise" => location.restart(&["s6-svc", "-r", dir]),
+                Some(_) => location.restart(&["svc", "-t", dir]),
+                None => location,
             }
         }
         Err(why) => {

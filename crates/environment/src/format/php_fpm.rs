@@ -5,7 +5,9 @@ use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
-use needless_host::{Root, start_time};
+use crate::restart::WorkerQuery;
+use crate::running::run;
+use needless_host::{ProcInfo, Root, start_time};
 use needless_model::Confidence;
 
 /// A pool of php-fpm.
@@ -15,6 +17,7 @@ pub static PHP_FPM: ConfigFormat = ConfigFormat {
     reaches: "the workers of the pool: with clear_env they have nothing else",
     effect: "a reload of php-fpm, which starts its workers anew",
     worker: Some(newest_worker),
+    refuses: |place, _, _| refused(place),
     find,
     put,
     is_file: |path, _| path.below("/pool.d/") && path.ends(".conf"),
@@ -22,6 +25,11 @@ pub static PHP_FPM: ConfigFormat = ConfigFormat {
         Channel::PhpFpm { pool } => {
             vec![pool_location(query.root, pool.as_deref().unwrap_or("www"))]
         }
+        // Of the unit, its master has the variables: the pools are for the workers.
+        Channel::Unit { .. } => query.process().map_or_else(Vec::new, |master| {
+            let pools = cleared_pools(query.root, master).into_iter();
+            pools.map(|(version, file, pool)| location_in(&version, file, &pool)).collect()
+        }),
         _ => Vec::new(),
     },
     ..DEFAULT
@@ -122,34 +130,85 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
 
 /// The worker of the pool `part` that was started last: it has the pool's environment after a reload, in which the
 /// master starts its program anew and with it all workers (php-fpm(8), SIGUSR2).
-fn newest_worker(processes: &[u32], part: Option<&str>) -> Option<u32> {
-    let title = format!("php-fpm: pool {}", part.unwrap_or("www"));
+fn newest_worker(of: &WorkerQuery<'_>) -> Option<u32> {
+    let title = format!("php-fpm: pool {}", of.part.unwrap_or("www"));
     let of_pool = |pid: &&u32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).trim_end_matches(['\0', ' ']) == title
     };
-    let workers = processes.iter().filter(of_pool);
+    let workers = of.processes.iter().filter(of_pool);
     workers.copied().max_by_key(|pid| start_time(*pid))
 }
 
-fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
+/// The files of pools: the version of PHP, the path, the text.
+fn files(root: &Root) -> Vec<(String, String, String)> {
+    let mut files = Vec::new();
     for (version, _) in root.list("/etc/php").unwrap_or_default() {
         let dir = format!("/etc/php/{version}/fpm/pool.d");
         for (name, _) in root.list(&dir).unwrap_or_default() {
             let file = format!("{dir}/{name}");
             let Ok(text) = root.read(&file) else { continue };
-            if pools(&String::from_utf8_lossy(&text)).contains(&pool) {
-                let unit = format!("php{version}-fpm.service");
-                return ConfigLocation::new(
-                    &PHP_FPM,
-                    file,
-                    "php-fpm clears the environment of its workers (clear_env): only the pool's own lines reach them",
-                    Confidence::High,
-                )
-                .part(pool)
-                .restart(&["systemctl", "try-reload-or-restart", &unit]);
-            }
+            files.push((version.clone(), file, String::from_utf8_lossy(&text).into_owned()));
         }
+    }
+    files
+}
+
+/// The pools whose workers do not get what a master of php-fpm has: version, file and name of each.
+fn cleared_pools(root: &Root, master: &ProcInfo) -> Vec<(String, String, String)> {
+    let Some(version) = master.name().strip_prefix("php-fpm") else { return Vec::new() };
+    let clears = |text: &str| {
+        let keeps = |line: &str| line.split_whitespace().collect::<String>() == "clear_env=no";
+        !text.lines().any(keeps)
+    };
+    let all = files(root).into_iter().filter(|(of, _, text)| of == version && clears(text));
+    let named = all.flat_map(|(version, file, text)| {
+        let of = |pool: &str| (version.clone(), file.clone(), pool.to_owned());
+        pools(&text).into_iter().map(of).collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
+/// What is to be known of a change for `process`, if it is a master of php-fpm: which workers do not get it, and where
+/// it belongs for these.
+pub(crate) fn workers_without_it(root: &Root, process: &ProcInfo) -> Option<String> {
+    let named = cleared_pools(root, process).into_iter();
+    let named: Vec<String> =
+        named.map(|(_, file, pool)| format!("--in {file} --part {pool}")).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "Its workers do not get it: php-fpm clears their environment (clear_env). For these: {}.",
+            named.join(", ")
+        )
+    })
+}
+
+/// Why php-fpm cannot be reloaded: with a configuration that it refuses, a reload would end it.
+fn refused(place: &ConfigLocation) -> Option<String> {
+    let unit = place.restart.last()?;
+    let program = unit.strip_prefix("php")?.strip_suffix("-fpm.service")?;
+    let program = format!("php-fpm{program}");
+    let why = run(&[program.clone(), "-t".to_owned()]).err()?;
+    Some(format!("{program} refuses its configuration, so a reload would end it: {why}"))
+}
+
+fn location_in(version: &str, file: String, pool: &str) -> ConfigLocation {
+    let unit = format!("php{version}-fpm.service");
+    ConfigLocation::new(
+        &PHP_FPM,
+        file,
+        "php-fpm clears the environment of its workers (clear_env): only the pool's own lines reach them",
+        Confidence::High,
+    )
+    .part(pool)
+    .restart(&["systemctl", "try-reload-or-restart", &unit])
+}
+
+fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
+    let all = files(root);
+    let has = |text: &str| pools(text).contains(&pool);
+    if let Some((version, file, _)) = all.into_iter().find(|(_, _, text)| has(text)) {
+        return location_in(&version, file, pool);
     }
     let why =
         format!("the file of the pool {pool} was not found: needless fix --in FILE --part {pool}");

@@ -2,16 +2,16 @@
 //! directives about the environment.
 
 use super::{Edit, FoundValue, NOTE, lines, splice};
-use crate::channel::Channel;
-use crate::config_format::{
-    CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
-};
+use crate::channel::{self, Channel, Launcher};
+use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
+use crate::restart::{WorkerQuery, newest};
 use crate::running::sshd_sets;
 use crate::sources::Sources;
 use crate::sshd_config::{
     SetEnvPairs, SshSession, SshdConfig, SshdDirective, criteria, directives, session_of,
 };
+use needless_host::ancestry;
 use needless_model::Confidence;
 
 /// sshd's configuration.
@@ -34,14 +34,18 @@ pub static SSHD: ConfigFormat = ConfigFormat {
         path.name() == "sshd_config" || (path.below("/sshd_config.d/") && path.ends(".conf"))
     },
     scan,
+    worker: Some(newest_session),
+    // Whether a session is one that a Match fits, only sshd knows.
+    next: |part| part.is_none().then_some("session"),
     locate: |query| match query.channel {
         Channel::Ssh { config, session } => vec![location(query, config.as_deref(), session)],
         _ => Vec::new(),
     },
-    verify: Some(Verify {
-        uses: |place, variable, value| Some((uses(place, variable, value)?, "sshd".into())),
-        rival: "a file that it reads earlier sets it, or a Match block",
-    }),
+    refuses: |place, variable, value| {
+        let rival = "a file that it reads earlier sets it, or a Match block";
+        let uses = uses(place, variable, value)?;
+        (!uses).then(|| format!("sshd still uses another {variable}: {rival}"))
+    },
     ..DEFAULT
 };
 
@@ -167,6 +171,17 @@ fn scan(sources: &mut Sources<'_>) {
     let ours = matches!(sources.channel, Channel::Ssh { .. });
     sources.assignments.extend(config.assignments(sources.variable, ours));
     sources.unread.extend(config.unread.iter().cloned());
+}
+
+/// The first process of the session that was begun last, of an sshd with its usual configuration.
+fn newest_session(_: &WorkerQuery<'_>) -> Option<u32> {
+    newest(|pid| {
+        let chain = ancestry(pid, "PATH").unwrap_or_default();
+        let [.., parent, me] = &chain[..] else { return false };
+        let is_sshd = |info| Launcher::of(info) == Some(Launcher::Ssh);
+        let ours = || matches!(channel::of(&chain), Channel::Ssh { config: None, .. });
+        is_sshd(parent) && !is_sshd(me) && ours()
+    })
 }
 
 /// sshd's own configuration. It is the only place that helps where sshd sets the variable itself or does not use PAM;

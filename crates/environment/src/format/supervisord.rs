@@ -5,8 +5,9 @@ use super::{Edit, FoundValue, bare, lines, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
+use crate::restart::{WorkerQuery, newest};
 use crate::sources::Sources;
-use needless_host::{Root, read_environment, start_time};
+use needless_host::{Root, read_environment};
 use needless_model::{Confidence, Visibility, WatchList};
 
 /// A program of supervisord.
@@ -14,7 +15,7 @@ pub static SUPERVISORD: ConfigFormat = ConfigFormat {
     name: "supervisord",
     files: "/etc/supervisor/supervisord.conf, /etc/supervisor/conf.d/*.conf",
     reaches: "the program of that section",
-    effect: "supervisorctl reread, then supervisorctl update (a restart keeps the old environment)",
+    effect: "supervisorctl reread, then supervisorctl update GROUP (a restart keeps the old environment)",
     find,
     put,
     elsewhere,
@@ -260,8 +261,8 @@ fn scan(sources: &mut Sources<'_>) {
 
 /// The process of the program `part` that supervisord started last. `supervisorctl update` starts the programs anew whose
 /// section has changed.
-fn newest_process(_: &[u32], part: Option<&str>) -> Option<u32> {
-    let part = part?;
+fn newest_process(of: &WorkerQuery<'_>) -> Option<u32> {
+    let part = of.part?;
     let is_its = |pid: u32| {
         let marks =
             read_environment(pid, &WatchList::default()).map(|(info, _)| (info.parent, info.marks));
@@ -271,31 +272,37 @@ fn newest_process(_: &[u32], part: Option<&str>) -> Option<u32> {
                 .any(|mark| marks.get(*mark).is_some_and(|name| name == part))
         })
     };
-    let all = std::fs::read_dir("/proc").ok()?.flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // What the program itself started has its variables.
-    let first = pids.filter(|pid| is_its(*pid).is_some_and(|(parent, _)| is_its(parent).is_none()));
-    first.max_by_key(|pid| start_time(*pid))
+    newest(|pid| is_its(pid).is_some_and(|(parent, _)| is_its(parent).is_none()))
 }
 
 fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
     let marks = query.process().map(|process| &process.marks);
-    let group = marks.and_then(|marks| marks.get("SUPERVISOR_GROUP_NAME"));
-    let name = group.or_else(|| marks.and_then(|marks| marks.get("SUPERVISOR_PROCESS_NAME")));
-    let has = |file: &&String| {
-        let Ok(text) = query.root.read(file) else { return false };
-        let text = String::from_utf8_lossy(&text);
-        name.is_some_and(|name| programs(&text).contains(&name.as_str()))
-    };
-    match (name, files(query.root).iter().find(has)) {
-        (Some(name), Some(file)) => ConfigLocation::new(
-            &SUPERVISORD,
-            file.clone(),
-            format!("supervisord starts it as its program {name}"),
-            Confidence::High,
-        )
-        .part(name.clone())
-        .restart(&["supervisorctl", "update"]),
+    let of = |mark: &str| marks.and_then(|marks| marks.get(mark)).map(String::as_str);
+    // A program that is in no [group:x] is its own group (https://supervisord.org/subprocess.html).
+    let (group, process) = (of("SUPERVISOR_GROUP_NAME"), of("SUPERVISOR_PROCESS_NAME"));
+    let found = [group, process].into_iter().flatten().find_map(|name| {
+        let has = |file: &String| {
+            let text = query.root.read(file).unwrap_or_default();
+            programs(&String::from_utf8_lossy(&text)).contains(&name)
+        };
+        Some((name, files(query.root).into_iter().find(has)?))
+    });
+    match (group, found) {
+        (Some(group), Some((name, file))) => {
+            let why = format!("supervisord starts it as its program {name}");
+            // Without the group, it would also apply what others have changed.
+            let location = ConfigLocation::new(&SUPERVISORD, file, why, Confidence::High)
+                .part(name)
+                .restart(&["supervisorctl", "update", group]);
+            if group == name {
+                location
+            } else {
+                location.caveat(&format!(
+                    "A restart is one of every program of the group {group} of supervisord."
+                ))
+            }
+        }
         _ => ConfigLocation::new(
             &SUPERVISORD,
             None,

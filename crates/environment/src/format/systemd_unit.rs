@@ -2,15 +2,15 @@
 
 use super::init_script::DEFAULTS;
 use super::wrapper::WRAPPER;
-use super::{environment_file, systemd};
+use super::{environment_file, php_fpm, systemd};
 use crate::channel::{Channel, Launcher, Started};
-use crate::config_format::{
-    CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery, Verify,
-};
+use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::format::pam_env::{DEFAULT_LOCALE, PAM_ENV};
 use crate::manager::Manager;
 use crate::pam::{pam_location, pam_sets};
-use crate::running::{main_process, systemd_runs, unit_will_use};
+use crate::running::{
+    main_process, main_process_of, systemd_runs, template_of_connections, unit_will_use,
+};
 use crate::sources::User;
 use crate::trace_variable::own_change;
 use crate::unit::{self, SettingKind, Unit};
@@ -35,10 +35,7 @@ pub static SYSTEMD_UNIT: ConfigFormat = ConfigFormat {
         _ => Vec::new(),
     },
     reload: &["systemctl", "daemon-reload"],
-    verify: Some(Verify {
-        uses: |place, variable, value| uses(&place.restart, false, variable, value),
-        rival: RIVAL,
-    }),
+    refuses: |place, variable, value| refuses(&place.restart, false, variable, value),
     ..DEFAULT
 };
 
@@ -69,10 +66,7 @@ pub static USER_UNIT: ConfigFormat = ConfigFormat {
         _ => Vec::new(),
     },
     reload: &["systemctl", "--user", "daemon-reload"],
-    verify: Some(Verify {
-        uses: |place, variable, value| uses(&place.restart, true, variable, value),
-        rival: RIVAL,
-    }),
+    refuses: |place, variable, value| refuses(&place.restart, true, variable, value),
     ..DEFAULT
 };
 
@@ -82,21 +76,20 @@ const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 const DROP_IN: &str = "/zz-needless.conf";
 const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
 
-fn uses(
-    restart: &[String],
-    user: bool,
-    variable: &str,
-    value: Option<&str>,
-) -> Option<(bool, String)> {
+fn refuses(restart: &[String], user: bool, variable: &str, value: Option<&str>) -> Option<String> {
     let unit = restart.last().filter(|_| systemd_runs())?;
-    unit_will_use(unit, user, variable, value).map(|uses| (uses, unit.clone()))
+    let uses = unit_will_use(unit, user, variable, value)?;
+    (!uses).then(|| format!("{unit} still uses another {variable}: {RIVAL}"))
 }
 
 fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLocation {
-    use Confidence::{High, Low, Medium};
+    use Confidence::{High, Low};
     let unit = unit::read(query.root, name, query.variable, None);
-    let restart = ["systemctl", "restart", name];
-    let (mut confidence, mut why) = how_sure(query, &unit, name, how);
+    let template = query.root.is_ours().then(|| template_of_connections(name)).flatten();
+    // Of a template there is nothing to restart.
+    let restart: &[&str] = if template.is_some() { &[] } else { &["systemctl", "restart", name] };
+    let (confidence, why) =
+        how_sure(query, &unit, name, how, &|pid| main_process(name) == Some(pid));
     if let Some(why) = by_hand(&unit, name, query.variable) {
         return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
     }
@@ -106,7 +99,7 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
         let who =
             format!("{name} has PAMName={service}, which is stronger than its own variables, and");
         let formats = [&PAM_ENV, &DEFAULT_LOCALE];
-        return pam_location(query.root, service, query.variable, &who, formats).restart(&restart);
+        return pam_location(query.root, service, query.variable, &who, formats).restart(restart);
     }
     if let Some(file) = from_file(&unit) {
         if VOLATILE.iter().any(|dir| file.starts_with(dir)) {
@@ -119,12 +112,43 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
         let why = if confidence == High { reads(name) } else { why };
         let others = Manager::System.readers_of(query.root, &file, name);
         return ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence)
-            .restart(&restart)
+            .restart(restart)
             .caveat(&reaches_others(&others));
     }
-    if let Some(location) = on_the_way(query, &unit, name) {
-        return location.restart(&restart);
+    if let Some(location) = on_the_way(query, &unit, name, &SYSTEMD_UNIT) {
+        return location.restart(restart);
     }
+    let (confidence, why) = doubted(query, &unit, name, confidence, why);
+    let file = format!("/etc/systemd/system/{}.d{DROP_IN}", template.as_deref().unwrap_or(name));
+    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(restart);
+    let passed = query.process().and_then(|process| process.initial.text());
+    let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
+    if passed.is_some_and(|value| !in_its_files(value)) {
+        return location.caveat(
+            "It was started with a value that is in none of its files: if its command sets the variable, that is \
+             stronger.",
+        );
+    }
+    if template.is_some() {
+        return location.caveat(
+            "Each connection starts an instance of its own: the next ones get it, those that run do not.",
+        );
+    }
+    match query.process().and_then(|process| for_its_children(query, process)) {
+        Some(caveat) => location.caveat(&caveat),
+        None => location,
+    }
+}
+
+/// How sure it is, and why, in view of what the program and the files of the unit do.
+fn doubted(
+    query: &LocationQuery<'_>,
+    unit: &Unit,
+    name: &str,
+    mut confidence: Confidence,
+    mut why: String,
+) -> (Confidence, String) {
+    use Confidence::{High, Medium};
     let passed = query.process().and_then(|process| process.initial.text());
     let given = unit.effective().and_then(|setting| setting.value.as_deref());
     if query.process().is_some_and(|process| own_change(process).is_some()) {
@@ -140,27 +164,17 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
         confidence = Medium;
         why = format!("{why}; but a file of it that may be stronger could not be read");
     }
-    let file = format!("/etc/systemd/system/{name}.d{DROP_IN}");
-    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(&restart);
-    let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
-    if passed.is_some_and(|value| !in_its_files(value)) {
-        return location.caveat(
-            "It was started with a value that is in none of its files: if its command sets the variable, that is \
-             stronger.",
-        );
-    }
-    match query.process().and_then(|process| for_its_children(process, query.variable)) {
-        Some(caveat) => location.caveat(caveat),
-        None => location,
-    }
+    (confidence, why)
 }
 
-/// How sure it is that a variable of the unit reaches the process, and why.
+/// How sure it is that a variable of the unit reaches the process, and why; `is_main`: whether a process is the unit's
+/// main one.
 fn how_sure(
     query: &LocationQuery<'_>,
     unit: &Unit,
     name: &str,
     how: Started,
+    is_main: &dyn Fn(u32) -> bool,
 ) -> (Confidence, String) {
     use Confidence::{High, Low, Medium};
     let way = Way::of_unit(query.root, query.variable, unit);
@@ -175,11 +189,14 @@ fn how_sure(
                 ),
             )
         }
+        Started::Directly if matches!(query.channel, Channel::UserUnit { .. }) => {
+            (High, format!("the user's systemd starts {name}"))
+        }
         Started::Directly => (High, format!("systemd itself starts it, as {name}")),
         Started::ByAnother | Started::Unknown
             if is_known == Some(true)
                 && query.root.is_ours()
-                && query.process().map(|me| me.pid) == main_process(name) =>
+                && query.process().is_some_and(|me| is_main(me.pid)) =>
         {
             (
                 High,
@@ -207,15 +224,19 @@ fn how_sure(
 }
 
 /// What is to be known of a change for a program that starts others.
-fn for_its_children(process: &ProcInfo, variable: &str) -> Option<&'static str> {
-    match Launcher::of(process)? {
-        Launcher::Cron | Launcher::At => {
-            Some("Its jobs do not get it: they have an environment of their own.")
-        }
-        Launcher::Supervisord => Some("Every program that it starts gets it, too."),
-        Launcher::Ssh if variable == "TZ" => Some("Every session of it gets it, too."),
-        _ => None,
+fn for_its_children(query: &LocationQuery<'_>, process: &ProcInfo) -> Option<String> {
+    if let Some(caveat) = php_fpm::workers_without_it(query.root, process) {
+        return Some(caveat);
     }
+    let caveat = match Launcher::of(process)? {
+        Launcher::Cron | Launcher::At => {
+            "Its jobs do not get it: they have an environment of their own."
+        }
+        Launcher::Supervisord => "Every program that it starts gets it, too.",
+        Launcher::Ssh if query.variable == "TZ" => "Every session of it gets it, too.",
+        _ => return None,
+    };
+    Some(caveat.to_owned())
 }
 
 fn reaches_others(others: &[String]) -> String {
@@ -229,7 +250,7 @@ fn reaches_others(others: &[String]) -> String {
 }
 
 fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLocation> {
-    use Confidence::{High, Low, Medium};
+    use Confidence::{High, Low};
     let user = User::of(query.root, uid)?;
     let unit = unit::read(query.root, name, query.variable, Some(&user));
     let restart = ["systemctl", "--user", "restart", name];
@@ -237,27 +258,38 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
         return None;
     }
     // One that does not run will be started.
-    let direct = query.process().is_none_or(|process| {
+    let direct = |process: &ProcInfo| {
         process.marks.get("SYSTEMD_EXEC_PID") == Some(&process.own_pid.to_string())
-    });
-    let (confidence, why) = if direct {
-        (High, format!("the user's systemd starts {name}"))
-    } else {
-        (Medium, format!("it belongs to {name}, but another program in that unit started it"))
     };
-    if let Some(file) = from_file(&unit) {
-        let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, reads(name), confidence);
-        return Some(location.restart(&restart));
-    }
+    let how =
+        if query.process().is_none_or(direct) { Started::Directly } else { Started::ByAnother };
+    let mine = uid == rustix::process::geteuid().as_raw();
+    let is_main = |pid| mine && main_process_of(name, true) == Some(pid);
+    let (confidence, why) = how_sure(query, &unit, name, how, &is_main);
     if let Some(why) = by_hand(&unit, name, query.variable) {
         return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
     }
+    if let Some(file) = from_file(&unit) {
+        let why = if confidence == High { reads(name) } else { why };
+        let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence);
+        return Some(location.restart(&restart));
+    }
+    if let Some(location) = on_the_way(query, &unit, name, &USER_UNIT) {
+        return Some(location.restart(&restart));
+    }
+    let (confidence, why) = doubted(query, &unit, name, confidence, why);
     let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
     Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
 }
 
 /// The place where the unit's command line or a script of it sets or removes the variable, after systemd.
-fn on_the_way(query: &LocationQuery<'_>, unit: &Unit, name: &str) -> Option<ConfigLocation> {
+/// `format`: that of the unit.
+fn on_the_way(
+    query: &LocationQuery<'_>,
+    unit: &Unit,
+    name: &str,
+    format: &'static ConfigFormat,
+) -> Option<ConfigLocation> {
     use Confidence::{High, Low, Medium};
     let way = Way::of_unit(query.root, query.variable, unit);
     let plain =
@@ -299,7 +331,7 @@ fn on_the_way(query: &LocationQuery<'_>, unit: &Unit, name: &str) -> Option<Conf
                 "{file}:{} {does} it{what}, after systemd: change it there by hand",
                 last.line
             );
-            ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low)
+            ConfigLocation::new(format, None, why, Low)
         }
     })
 }

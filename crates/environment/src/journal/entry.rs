@@ -28,6 +28,8 @@ pub struct JournalEntry {
     pub after: Vec<Vec<String>>,
     /// How far it got.
     pub state: ChangeState,
+    /// Whether the last of them restarts its process, to take the change from it.
+    pub restarted: bool,
     /// Whether these commands were run for that state, or there are none.
     pub announced: bool,
     /// The files that it changed.

@@ -63,7 +63,8 @@ impl Store {
             ChangeState::Begun
         };
         let mut after = meta.after;
-        if has(TAKING_BACK) {
+        let restarted = has(TAKING_BACK) && meta.expected.is_some();
+        if restarted {
             after.extend(meta.expected.iter().map(|expected| expected.restart.clone()));
         }
         let announced = match state {
@@ -78,6 +79,7 @@ impl Store {
             id,
             what,
             after,
+            restarted,
             state,
             announced,
             paths,

@@ -13,7 +13,6 @@ use anyhow::{Context as _, Result, bail};
 use calls::Counter;
 use needless_environment::{
     self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
-    restart_verb,
 };
 use needless_host::Root;
 use needless_model::Exit;
@@ -43,6 +42,10 @@ impl Refusals {
 pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     if let Some(name) = &args.locale {
         return fix_locale(name, args, context);
+    }
+    // A change that does not exist: nothing else is begun.
+    if let Some(id) = args.check {
+        in_force::known(id, &environment::state_dir()?)?;
     }
     let run = Run::new(args, context)?;
     if let Some(id) = args.check {
@@ -182,6 +185,10 @@ impl Run<'_> {
         let restart = self.args.restart;
         let (id, journal) = match self.show_and_apply(Some(change), plan, expected)? {
             Done::There => {
+                // A reload with a file that its reader refuses may end the reader.
+                if restart && let Some(why) = overruled(change) {
+                    bail!("{}: {why}", plan.what);
+                }
                 return in_force::already(expected, plan, restart, &self.counter, &self.state);
             }
             Done::Shown => return Ok(true),
@@ -196,21 +203,23 @@ impl Run<'_> {
             bail!("{why}; taken back");
         }
         match &entry.expected {
-            Some(expected) if restart => in_force::restart_and_look(
-                &mut out,
-                expected,
-                plan,
-                Some(id),
-                &journal,
-                &self.counter,
-            )?,
-            Some(expected) => in_force::pending(&mut out, expected, plan, id)?,
-            None if restart && !plan.restart.is_empty() => {
-                environment::run(&plan.restart)?;
-                let words = plan.restart.join(" ");
-                writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?;
+            Some(expected) if restart && expected.next.is_none() && expected.is_active() => {
+                in_force::restart_and_look(
+                    &mut out,
+                    expected,
+                    plan,
+                    Some(id),
+                    &journal,
+                    &self.counter,
+                )?
             }
-            None => {}
+            Some(expected) if expected.next.is_none() => {
+                in_force::pending(&mut out, expected, plan, id, restart)?;
+            }
+            expected => {
+                let about = (change, expected.as_ref());
+                in_force::unseen(&mut out, about, plan, id, restart, &journal)?;
+            }
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@ use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
     self as environment, ChangeState, Entries, EnvironmentError, Expected, Journal, JournalEntry,
-    Recovered, Seen, take_effect,
+    Recovered, Seen, restart_verb, take_effect,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -74,12 +74,39 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
     }
     let entry = match done {
         Some(entry) => entry,
+        // Its process was restarted with it, or is being restarted.
+        None if journal.entry(id)?.on_trial => journal.take_back(id)?,
         None => journal.undo(id)?,
     };
     let how = if entry.state == ChangeState::RolledBack { "rolled back" } else { "taken back" };
     let written = writeln!(out, "{how}: change {id}, {}", escape(&entry.what));
-    announce(&mut out, &journal, &entry)?;
-    Ok(written?)
+    // Where an earlier run began to undo it, opening the journal has done this.
+    if !journal.entry(id)?.announced {
+        announce(&mut out, &journal, &entry)?;
+    }
+    written?;
+    Ok(who_keeps_it(&mut out, &entry)?)
+}
+
+/// Which process still has the value of a change that was taken back: files are restored, processes are not.
+fn who_keeps_it(out: &mut impl Write, entry: &JournalEntry) -> std::io::Result<()> {
+    if let Some(words) = entry.after.last().filter(|_| entry.restarted) {
+        return writeln!(out, "{}: {}", restart_verb(words), escape(&words.join(" ")));
+    }
+    let Some(expected) = &entry.expected else {
+        return writeln!(out, "what runs keeps what it has until it is started anew");
+    };
+    match expected.look() {
+        Seen::InForce(who) => {
+            let (who, label, words) = (escape(&who), expected.label(), expected.restart.join(" "));
+            let how = match &expected.next {
+                Some(next) => format!("the next {next} has what the files say now"),
+                None => format!("`{words}` gives it what the files say now"),
+            };
+            writeln!(out, "{who} still has {}: {}", escape(&label), escape(&how))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens the journal. Reports what cannot be read in it, but for `wanted`; and announces what a run that was killed did
@@ -135,7 +162,14 @@ fn look_again(out: &mut impl Write, journal: &Journal, entry: &JournalEntry) -> 
     let Some(Seen::Missing(why)) = entry.expected.as_ref().map(Expected::look_late) else {
         return Ok(journal.tried(entry.id)?);
     };
-    let entry = journal.take_back(entry.id)?;
+    let entry = match journal.take_back(entry.id) {
+        Ok(entry) => entry,
+        Err(error) => {
+            // Said once. What has begun to be taken back is finished by a later run.
+            journal.tried(entry.id)?;
+            bail!("{why}; not taken back: {error}");
+        }
+    };
     let (what, why) = (escape(&entry.what), escape(&why));
     let written = writeln!(out, "taken back: change {}, {what}: {why}", entry.id);
     announce(out, journal, &entry)?;
@@ -157,9 +191,12 @@ pub(super) fn announce(
 fn read_again(out: &mut impl Write, command: &[String]) -> Result<()> {
     let hint = take_effect(command).map_err(|why| {
         match command {
-            [_, .., verb, unit] if verb == "restart" => anyhow!(
-                "{why}: the restart after that failed: look at `systemctl status {unit}`, then start it"
-            ),
+            [systemctl, option @ .., verb, unit] if systemctl == "systemctl" && verb == "restart" => {
+                let user = option.iter().map(|word| format!("{word} ")).collect::<String>();
+                anyhow!(
+                    "{why}: the restart after that failed: look at `systemctl {user}status {unit}`, then start it"
+                )
+            }
             _ => anyhow!(
                 "{why}: the file is written, but its reader does not know yet: run that command where it runs"
             ),

@@ -5,12 +5,16 @@ use super::undo;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeState, Entries, Expected, Journal, Plan, Seen, restart_verb,
+    self as environment, ChangeRequest, ChangeState, Entries, Expected, Journal, JournalEntry,
+    Plan, Seen, overruled, restart_verb,
 };
 use needless_model::Exit;
 use needless_report::escape;
 use std::io::Write;
 use std::path::Path;
+
+/// Behind the reason why nothing was restarted.
+const NOT_STARTED: &str = ", and is not started: the next start has it";
 
 /// Why a change is not in force after a restart.
 enum Lacking {
@@ -26,14 +30,23 @@ impl<E: Into<anyhow::Error>> From<E> for Lacking {
     }
 }
 
-/// `fix --check`: looks for a change of the journal in the process.
-pub(super) fn check(id: u32, counter: &Counter<'_>, state: &Path) -> Result<Exit> {
+/// The change `id` of the journal. Writes nothing.
+///
+/// # Errors
+/// When there is none of that number, or it cannot be read.
+pub(super) fn known(id: u32, state: &Path) -> Result<JournalEntry> {
     let Entries { readable, unreadable } = Journal::list(state)?;
     if let Some((_, why)) = unreadable.iter().find(|(bad, _)| *bad == id) {
         bail!("{}", undo::unreadable_change(id, why));
     }
     let entry = readable.into_iter().find(|entry| entry.id == id);
-    let entry = entry.ok_or_else(|| anyhow!("there is no change {id}"))?;
+    entry
+        .ok_or_else(|| anyhow!("there is no change {id}: `needless undo --list` lists the changes"))
+}
+
+/// `fix --check`: looks for a change of the journal in the process.
+pub(super) fn check(id: u32, counter: &Counter<'_>, state: &Path) -> Result<Exit> {
+    let entry = known(id, state)?;
     match entry.state {
         ChangeState::Applied => {}
         ChangeState::Undone => bail!("change {id} was undone"),
@@ -45,14 +58,19 @@ pub(super) fn check(id: u32, counter: &Counter<'_>, state: &Path) -> Result<Exit
     let (label, mut out) = (expected.label(), output::stdout_lines()?);
     let (yes, why) = match expected.look() {
         Seen::InForce(who) => (true, who),
-        Seen::Pending(why) => (false, format!("{why}: restart {}", expected.unit)),
+        Seen::Pending(why) => match &expected.next {
+            Some(next) => (false, format!("{why}: the next {next} has it")),
+            None => (false, format!("{why}: restart {}", expected.unit)),
+        },
         Seen::Missing(why) => (false, why),
         Seen::Unknown(why) => bail!("change {id} was not seen: {why}"),
     };
     match yes {
         true => {
             writeln!(out, "in force: {} in {}", escape(&label), escape(&why))?;
-            counter.report(&mut out, &expected)?;
+            if expected.next.is_none() {
+                counter.report(&mut out, &expected)?;
+            }
         }
         false => writeln!(out, "not in force: {}: {}", escape(&label), escape(&why))?,
     }
@@ -69,14 +87,27 @@ pub(super) fn already(
     state: &Path,
 ) -> Result<bool> {
     let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
+    let again = |out: &mut dyn Write| -> Result<()> {
+        if !restart || plan.restart.is_empty() {
+            return Ok(());
+        }
+        environment::run(&plan.restart)?;
+        let words = plan.restart.join(" ");
+        Ok(writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?)
+    };
     let Some(expected) = expected else {
         writeln!(out, "already so: {what}")?;
+        again(&mut out)?;
         return Ok(true);
     };
     match expected.look() {
         Seen::InForce(who) => writeln!(out, "already so: {what}, in force in {}", escape(&who))?,
+        Seen::Unknown(why) if expected.next.is_none() && !expected.is_active() => {
+            let more = if restart { NOT_STARTED } else { "" };
+            writeln!(out, "already so: {what} ({}{more})", escape(&why))?;
+        }
         Seen::Unknown(why) => writeln!(out, "already so: {what} ({})", escape(&why))?,
-        _ if restart => {
+        _ if restart && expected.next.is_none() => {
             let mut expected = expected.clone();
             counter.before(&mut expected)?;
             // An earlier run wrote it, or somebody else did.
@@ -87,6 +118,10 @@ pub(super) fn already(
             });
             let id = ours.map(|entry| entry.id);
             restart_and_look(&mut out, &expected, plan, id, &journal, counter)?;
+        }
+        Seen::Pending(why) | Seen::Missing(why) if let Some(next) = &expected.next => {
+            again(&mut out)?;
+            writeln!(out, "already so: {what}: {}: the next {next} has it", escape(&why))?;
         }
         Seen::Pending(why) | Seen::Missing(why) => {
             let (why, words) = (escape(&why), plan.restart.join(" "));
@@ -102,10 +137,16 @@ pub(super) fn pending(
     expected: &Expected,
     plan: &Plan,
     id: u32,
+    restart: bool,
 ) -> Result<()> {
     let words = plan.restart.join(" ");
     match expected.look() {
         Seen::InForce(who) => writeln!(out, "in force: {} already has it", escape(&who))?,
+        Seen::Unknown(why) if restart => writeln!(
+            out,
+            "written: {}{NOT_STARTED}; then `needless fix --check {id}` looks",
+            escape(&why)
+        )?,
         Seen::Unknown(why) => {
             writeln!(
                 out,
@@ -120,6 +161,54 @@ pub(super) fn pending(
         )?,
     }
     Ok(())
+}
+
+/// After a change for which no process is known in which to look yet: what the user can do.
+///
+/// # Errors
+/// When the restart fails, or the reader of the file then says that it uses another value.
+pub(super) fn unseen(
+    out: &mut impl Write,
+    (change, expected): (&ChangeRequest, Option<&Expected>),
+    plan: &Plan,
+    id: u32,
+    restart: bool,
+    journal: &Journal,
+) -> Result<()> {
+    let (words, verb) = (plan.restart.join(" "), restart_verb(&plan.restart));
+    let next = expected.and_then(|expected| expected.next.as_deref());
+    let origin = match next {
+        Some(next) => format!("the next {next} has it; then `needless fix --check {id}` looks"),
+        None => format!("`needless origin {} PID` looks at a process", change.variable),
+    };
+    if change.location.format.is_of_image() {
+        return Ok(());
+    }
+    if !restart {
+        let more = match (next, &*words) {
+            (None, _) => ", not looked at".to_owned(),
+            (Some(_), "") => String::new(),
+            (Some(_), words) => format!(", not in force: `{words}`"),
+        };
+        return Ok(writeln!(out, "written{}: {origin}", escape(&more))?);
+    }
+    if plan.restart.is_empty() {
+        let why = match next {
+            Some(_) => "written, and nothing to restart",
+            None => "nothing to restart: no program is known that reads it anew",
+        };
+        return Ok(writeln!(out, "{why}; {origin}")?);
+    }
+    let stays = |why| anyhow!("{why}; the change stays: `needless undo {id}` takes it back");
+    environment::run(&plan.restart).map_err(stays)?;
+    if let Some(why) = overruled(change) {
+        undo::announce(out, journal, &journal.undo(id)?)?;
+        environment::run(&plan.restart)
+            .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
+        bail!("{why}; taken back, and {verb} once more");
+    }
+    let seen = if next.is_some() { "" } else { "not looked at: " };
+    Ok(writeln!(out, "{verb}: {}; {seen}{origin}", escape(&words))?)
 }
 
 /// Restarts the unit, looks at its new process and counts its calls. The change `id` of the journal is taken back if
@@ -139,7 +228,7 @@ pub(super) fn restart_and_look(
     id.map_or(Ok(()), |id| journal.on_trial(id))?;
     // What is said is written at the end: no write may end the trial.
     let mut said = Vec::new();
-    let looked = tried(&mut said, expected, plan, counter);
+    let looked = trial(&mut said, expected, plan, counter);
     let written = out.write_all(&said);
     match (looked, id) {
         (Ok(()), id) => {
@@ -151,8 +240,14 @@ pub(super) fn restart_and_look(
             bail!("{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`")
         }
         (Err(Lacking::Missing(why)), Some(id)) => {
-            let back =
-                journal.take_back(id).map_err(|error| anyhow!("{why}; not taken back: {error}"))?;
+            let back = match journal.take_back(id) {
+                Ok(back) => back,
+                Err(error) => {
+                    // Said once. What has begun to be taken back is finished by a later run.
+                    journal.tried(id)?;
+                    bail!("{why}; not taken back: {error}");
+                }
+            };
             undo::announce(out, journal, &back)
                 .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
             bail!("{why}; taken back, and {} once more", restart_verb(&plan.restart))
@@ -162,7 +257,7 @@ pub(super) fn restart_and_look(
 }
 
 /// Restarts the unit, looks at its new process, counts, and looks again.
-fn tried(
+fn trial(
     out: &mut impl Write,
     expected: &Expected,
     plan: &Plan,
@@ -171,7 +266,7 @@ fn tried(
     let (label, verb) = (expected.label(), restart_verb(&plan.restart));
     environment::run(&plan.restart)
         .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
-    let restarts = expected.restarts();
+    let mut restarts = expected.restarts();
     writeln!(out, "{verb}: {}", escape(&plan.restart.join(" ")))?;
     let who = match expected.look_after_restart() {
         Seen::InForce(who) => who,
@@ -182,6 +277,10 @@ fn tried(
             return Err(Lacking::Missing(anyhow!("{label}: {why}")));
         }
     };
+    if !expected.is_unit() {
+        // Its supervisor may not have waited for the new process.
+        restarts = expected.restarts();
+    }
     let mut counted = Vec::new();
     counter.report(&mut counted, expected)?;
     if let Some(why) = expected.did_not_last(restarts) {

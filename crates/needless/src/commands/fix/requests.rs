@@ -149,14 +149,14 @@ fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
 /// The subject that the command line names.
 fn named(args: &FixArgs) -> Result<Option<Subject>> {
     if let Some(unit) = &args.user_unit {
-        return Ok(Some(Subject::UserUnit(environment::unit_name(unit))));
+        return Ok(Some(Subject::UserUnit(environment::service_name(unit)?)));
     }
     Ok(match (&args.place, &args.unit, args.pid) {
         (Some(file), ..) => {
             let file = std::path::absolute(file).context("no working directory")?;
             Some(Subject::File(file, args.part.clone()))
         }
-        (_, Some(unit), _) => Some(Subject::Unit(environment::unit_name(unit))),
+        (_, Some(unit), _) => Some(Subject::Unit(environment::service_name(unit)?)),
         (.., Some(pid)) => Some(Subject::Process(pid)),
         _ => None,
     })
