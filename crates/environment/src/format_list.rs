@@ -41,6 +41,8 @@ formats! {
     php_fpm::PHP_FPM,
     postgresql::POSTGRESQL,
     apache::APACHE,
+    quadlet::QUADLET,
+    env_file::ENV_FILE,
     dockerfile::DOCKERFILE,
     compose::COMPOSE,
     kubernetes::KUBERNETES,

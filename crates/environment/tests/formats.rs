@@ -24,6 +24,10 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
             "[global]\npid = x\n[www]\nuser = w\n;env[TZ] = no\nenv[PATH] = /bin\n\n[b]\nuser = x\n",
             Some("www"),
         ),
+        "quadlet" => (
+            "[Container]\nImage=x\nEnvironment=A=1 TZ=no\n\n[Service]\nEnvironment=TZ=other\n",
+            None,
+        ),
         "Dockerfile" => ("FROM a AS b\nENV TZ=no\nFROM c\nENV A=1 \\\n  B=2\nCMD [\"x\"]\n", None),
         "compose" => (
             "services:\n  web:\n    image: x\n    environment:\n      A: \"1\"\n  db:\n    image: y\n",
@@ -124,6 +128,7 @@ fn line() -> impl Strategy<Value = String> {
         Just("env[TZ] = a".to_owned()),
         Just("Environment=TZ=a \"B=1\"".to_owned()),
         Just("[Service]".to_owned()),
+        Just("[Container]".to_owned()),
         Just("SetEnv TZ=a \"A=1 2\" # x".to_owned()),
         Just("Match all".to_owned()),
         "[ -~]{0,16}",
@@ -212,6 +217,8 @@ fn files_are_known_by_their_paths() {
         ("/var/spool/cron/crontabs/x", "", &environment::USER_CRONTAB),
         ("/home/x/.profile", "", &environment::USER_SHELL),
         ("/home/x/.bashrc", "", &environment::USER_SHELL),
+        ("/etc/containers/systemd/web.container", "", &environment::QUADLET),
+        ("/srv/web.env", "", &environment::ENV_FILE),
         ("/home/x/Dockerfile", "", &environment::DOCKERFILE),
         ("x/compose.yaml", "services:\n", &environment::COMPOSE),
         ("x/deploy.yaml", "kind: Pod\nspec:\n  containers:\n", &environment::KUBERNETES),
