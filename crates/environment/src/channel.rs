@@ -1,7 +1,7 @@
 //! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
 //! the unit of its control group.
 
-use crate::container::podman_id;
+use crate::container;
 use crate::sshd_config::SshSession;
 use crate::way::behind_options;
 use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
@@ -222,7 +222,7 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
     let watcher = above.iter().rev().find(|info| !shares_pids(info, me));
     let watcher = watcher.filter(|info| Launcher::of(info) == Some(Launcher::Container));
     if service.kind.is_container() || watcher.is_some() {
-        return container(me, &service, watcher);
+        return container::channel(me, &service, watcher);
     }
     if Launcher::of(me) == Some(Launcher::RunScript) {
         return Channel::Program { name: "its parent".into(), pid: me.parent };
@@ -255,7 +255,7 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
             }
             Some(Launcher::Supervisord) => return Channel::Supervisord,
             Some(Launcher::RunScript) => return Channel::RunScript { dir: info.cwd.clone() },
-            Some(Launcher::Container) => return container(me, &service, Some(info)),
+            Some(Launcher::Container) => return container::channel(me, &service, Some(info)),
             Some(Launcher::Systemd | Launcher::UserSystemd) => break,
             Some(Launcher::RunUser | Launcher::Shell | Launcher::Login) | None => {}
         }
@@ -269,21 +269,6 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
         }
         _ => Channel::Orphan,
     })
-}
-
-/// A container; `watcher`: the program that started its first process.
-fn container(me: &ProcInfo, service: &Service, watcher: Option<&ProcInfo>) -> Channel {
-    let podman = podman_id(&me.cgroup).map(str::to_owned);
-    let label = match &podman {
-        // Below the group of a unit, which is what has a name for the outside.
-        Some(id) => format!("container {} (podman)", &id[..12]),
-        None if service.kind.is_container() => service.to_string(),
-        None => "a container".into(),
-    };
-    let unit = watcher.map(|info| Service::of_cgroup(&info.cgroup, info.exe.as_deref()));
-    let unit = unit.filter(|unit| unit.kind == ServiceKind::Unit).map(|unit| unit.name);
-    let unit = unit.filter(|name| name.ends_with(".service"));
-    Channel::Container { label, podman, unit }
 }
 
 /// The file that the listening sshd was started with: its title holds its arguments, `sshd: /usr/sbin/sshd -f FILE

@@ -8,7 +8,7 @@ use crate::sources::AS_WRITTEN;
 use crate::unit;
 use crate::unit_assignments::{WayEffect, way_assignments};
 use crate::way::Way;
-use needless_host::{ProcInfo, Root};
+use needless_host::{ProcInfo, Root, Service, ServiceKind};
 use needless_model::{Assignment, Visibility};
 
 /// Options without a word after them. Every other one has its argument behind `=` or as the next word.
@@ -101,8 +101,23 @@ pub(crate) fn run_arguments(words: &[String], variable: &str) -> Option<RunArgum
     Some(RunArguments { files, host, ..found })
 }
 
+/// How the process `me` of a container got its environment; `watcher`: the program that started its first process.
+pub(crate) fn channel(me: &ProcInfo, service: &Service, watcher: Option<&ProcInfo>) -> Channel {
+    let podman = podman_id(&me.cgroup).map(str::to_owned);
+    let label = match &podman {
+        // Below the group of a unit, which is what has a name for the outside.
+        Some(id) => format!("container {} (podman)", &id[..12]),
+        None if service.kind.is_container() => service.to_string(),
+        None => "a container".into(),
+    };
+    let unit = watcher.map(|info| Service::of_cgroup(&info.cgroup, info.exe.as_deref()));
+    let unit = unit.filter(|unit| unit.kind == ServiceKind::Unit).map(|unit| unit.name);
+    let unit = unit.filter(|name| name.ends_with(".service"));
+    Channel::Container { label, podman, unit }
+}
+
 /// The container of podman in the text of a process's control groups: its whole id.
-pub(crate) fn podman_id(cgroup: &str) -> Option<&str> {
+fn podman_id(cgroup: &str) -> Option<&str> {
     let rest = cgroup.split_once("/libpod-")?.1;
     let id = rest.strip_prefix("payload-").unwrap_or(rest).get(..64)?;
     id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).then_some(id)

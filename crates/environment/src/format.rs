@@ -16,6 +16,7 @@ pub(crate) mod envdir;
 pub(crate) mod environment_d;
 pub(crate) mod environment_file;
 pub(crate) mod execline;
+pub(crate) mod helm;
 pub(crate) mod init_script;
 pub(crate) mod kubernetes;
 pub(crate) mod locale_conf;

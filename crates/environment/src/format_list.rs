@@ -44,6 +44,7 @@ formats! {
     quadlet::QUADLET,
     env_file::ENV_FILE,
     dockerfile::DOCKERFILE,
+    helm::HELM,
     compose::COMPOSE,
     kubernetes::KUBERNETES,
     wrapper::WRAPPER,

@@ -33,6 +33,7 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
             "services:\n  web:\n    image: x\n    environment:\n      A: \"1\"\n  db:\n    image: y\n",
             Some("web"),
         ),
+        "Helm values" => ("image: x\nweb:\n  env:\n    A: \"1\"\n", None),
         "Kubernetes manifest" => (
             "kind: Pod\nspec:\n  containers:\n    - name: web\n      image: x\n      env:\n        - name: A\n          value: \"1\"\n    - name: side\n      image: y\n",
             Some("web"),
@@ -218,6 +219,7 @@ fn files_are_known_by_their_paths() {
         ("/home/x/.profile", "", &environment::USER_SHELL),
         ("/home/x/.bashrc", "", &environment::USER_SHELL),
         ("/etc/containers/systemd/web.container", "", &environment::QUADLET),
+        ("chart/values-prod.yaml", "extra:\n  containers:\n", &environment::HELM),
         ("/srv/web.env", "", &environment::ENV_FILE),
         ("/home/x/Dockerfile", "", &environment::DOCKERFILE),
         ("x/compose.yaml", "services:\n", &environment::COMPOSE),
