@@ -1,6 +1,7 @@
 //! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
 //! the unit of its control group.
 
+use crate::container;
 use crate::sshd_config::SshSession;
 use crate::way::behind_options;
 use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
@@ -53,7 +54,15 @@ pub(crate) enum Channel {
     OpenRc {
         service: String,
     },
-    Container(String),
+    /// In a container.
+    Container {
+        /// What it is, for people.
+        label: String,
+        /// Its id, where it is podman's.
+        podman: Option<String>,
+        /// The unit of the system in which the program that watches over it runs.
+        unit: Option<String>,
+    },
     /// Started by a shell or another program that still runs.
     Program {
         name: String,
@@ -90,7 +99,7 @@ impl Channel {
             Channel::Apache { cgi: false } => "apachectl".into(),
             Channel::Apache { cgi: true } => "Apache, as a CGI program,".into(),
             Channel::OpenRc { service } => format!("OpenRC, as {service},"),
-            Channel::Container(what) => what.clone(),
+            Channel::Container { label, .. } => label.clone(),
             Channel::Program { name, pid } => format!("{name}[{pid}]"),
             Channel::Orphan => "a process that has ended".into(),
         }
@@ -210,8 +219,10 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
         return adapter;
     }
     let service = Service::of_cgroup(&me.cgroup, me.exe.as_deref());
-    if service.kind.is_container() {
-        return Channel::Container(service.to_string());
+    let watcher = above.iter().rev().find(|info| !shares_pids(info, me));
+    let watcher = watcher.filter(|info| Launcher::of(info) == Some(Launcher::Container));
+    if service.kind.is_container() || watcher.is_some() {
+        return container::channel(me, &service, watcher);
     }
     if Launcher::of(me) == Some(Launcher::RunScript) {
         return Channel::Program { name: "its parent".into(), pid: me.parent };
@@ -244,7 +255,7 @@ pub(crate) fn of(chain: &[ProcInfo]) -> Channel {
             }
             Some(Launcher::Supervisord) => return Channel::Supervisord,
             Some(Launcher::RunScript) => return Channel::RunScript { dir: info.cwd.clone() },
-            Some(Launcher::Container) => return Channel::Container("a container".into()),
+            Some(Launcher::Container) => return container::channel(me, &service, Some(info)),
             Some(Launcher::Systemd | Launcher::UserSystemd) => break,
             Some(Launcher::RunUser | Launcher::Shell | Launcher::Login) | None => {}
         }

@@ -66,6 +66,8 @@ pub struct ConfigFormat {
     pub(crate) of_image: bool,
     /// Whether only an existing file is changed.
     pub(crate) needs_file: bool,
+    /// Whether it is a file of this machine that reaches processes in containers, which do not see it.
+    pub(crate) outside_of_container: bool,
 }
 
 /// How the checking program reports a mistake.
@@ -131,6 +133,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     needs_export: false,
     of_image: false,
     needs_file: false,
+    outside_of_container: false,
 };
 
 impl ConfigFormat {

@@ -38,14 +38,17 @@ pub(crate) fn not_looked_at(channel: &Channel, unit: Option<&Unit>, root: &Root)
         Channel::Postgresql { .. } => {}
         Channel::Apache { .. } => kinds.push("Apache's modules"),
         Channel::OpenRc { .. } => kinds.push("what OpenRC's own scripts source"),
-        Channel::Container(_) => kinds.push(
+        Channel::Container { podman: Some(_), .. } => {
+            kinds.push("programs of the container that start others, and what they read");
+        }
+        Channel::Container { .. } => kinds.push(
             "the container's configuration: the image's ENV, -e, --env-file, a compose file, a manifest",
         ),
         Channel::Program { .. } | Channel::Orphan => {
             kinds.push("what the program that started it reads, and what a person typed there");
         }
     }
-    if !root.is_ours() && !matches!(channel, Channel::Container(_)) {
+    if !root.is_ours() && !matches!(channel, Channel::Container { .. }) {
         kinds.push("files outside of the process's own root");
     }
     kinds.into_iter().map(str::to_owned).collect()

@@ -11,10 +11,12 @@ pub(crate) mod cron;
 mod cron_job;
 mod cron_table;
 pub(crate) mod dockerfile;
+pub(crate) mod env_file;
 pub(crate) mod envdir;
 pub(crate) mod environment_d;
 pub(crate) mod environment_file;
 pub(crate) mod execline;
+pub(crate) mod helm;
 pub(crate) mod init_script;
 pub(crate) mod kubernetes;
 pub(crate) mod locale_conf;
@@ -23,6 +25,7 @@ pub(crate) mod pam_env;
 pub(crate) mod pam_env_conf;
 pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
+pub(crate) mod quadlet;
 pub(crate) mod shell;
 mod shell_builtins;
 mod shell_flow;
@@ -209,6 +212,11 @@ pub(crate) fn check_value(value: &str) -> Result<(), EnvironmentError> {
     } else {
         Ok(())
     }
+}
+
+/// Whether readers with different quotes, comments and expansions all read the value as it is written.
+pub(crate) fn is_plain(value: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_alphanumeric() || "_.,:/+@=-".contains(c))
 }
 
 /// Refuses what no format can hold: the first step of every change.

@@ -7,6 +7,7 @@ mod change_request;
 mod channel;
 mod checker;
 mod config_format;
+mod container;
 mod coverage;
 mod crontab;
 mod disk;

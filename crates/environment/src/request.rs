@@ -95,18 +95,15 @@ fn unreadable(process: &ProcInfo, error: &std::io::Error) -> String {
     }
 }
 
-/// Where `variable` of a unit that does not run would come from.
+/// Where `variable` of a unit that does not run would come from; `user`: of the caller's own systemd.
 ///
 /// # Errors
 /// In a sentence: there is no such unit.
 pub fn origin_of_stopped_unit(
     unit: &str,
     variable: &str,
+    user: bool,
 ) -> Result<VariableTrace, EnvironmentError> {
-    stopped(unit, variable, false)
-}
-
-fn stopped(unit: &str, variable: &str, user: bool) -> Result<VariableTrace, EnvironmentError> {
     let (name, root) = (unit_name(unit), own_root()?);
     let me = user.then(|| User::of(&root, rustix::process::geteuid().as_raw())).flatten();
     let found =
@@ -213,7 +210,8 @@ fn locate(
         Subject::Process(pid) => {
             let (chain, origin) = origin_of_process(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
-            if !me.shares_root && !sees_our_files(me, &origin) {
+            let outside = origin.locations.first().is_some_and(|l| l.format.outside_of_container);
+            if !me.shares_root && !outside && !sees_our_files(me, &origin) {
                 return Err(
                     "it runs in a container or another root: change the file that starts it \
                             (--in FILE), or print the line for its image (--format dockerfile)"
@@ -229,7 +227,7 @@ fn locate(
                 Some(pid) => origin_of_process(pid, variable)?.1,
                 None => match reaches_nobody(unit) {
                     Some(why) => return Err(why.into()),
-                    None => origin_of_stopped_unit(unit, variable)?,
+                    None => origin_of_stopped_unit(unit, variable, false)?,
                 },
             };
             check_target(variable, value, &exes_of_unit(unit), &own_root()?)?;
@@ -241,7 +239,7 @@ fn locate(
             }
             None => {
                 check_target(variable, value, &[], &own_root()?)?;
-                Ok((best(stopped(unit, variable, true)?)?, Some(unit.clone())))
+                Ok((best(origin_of_stopped_unit(unit, variable, true)?)?, Some(unit.clone())))
             }
         },
     }

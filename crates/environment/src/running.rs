@@ -128,10 +128,31 @@ pub fn main_process_of(unit: &str, user: bool) -> Option<u32> {
             output.and_then(|output| output.trim().parse().ok()).filter(|pid| *pid > 0)
         {
             wait_for_exec(pid);
-            return Some(pid);
+            return Some(first_in_container(pid, &name).unwrap_or(pid));
         }
     }
     if user { None } else { processes_of_unit(&name).into_iter().min() }
+}
+
+/// The first process of the container of a unit whose main process `pid` only watches over it (conmon), or waits for its
+/// end (podman run).
+fn first_in_container(pid: u32, unit: &str) -> Option<u32> {
+    let comm = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let watcher = match comm(pid).trim_end() {
+        "conmon" => pid,
+        "podman" => processes_of_unit(unit).into_iter().find(|pid| comm(*pid) == "conmon\n")?,
+        _ => return None,
+    };
+    let children = std::fs::read_to_string(format!("/proc/{watcher}/task/{watcher}/children"));
+    let children = children.ok()?;
+    let mut children = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+    // The first process of a pid namespace: not the runtime that makes the container.
+    let is_first = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        ids.is_some_and(|ids| ids.split_ascii_whitespace().count() > 1 && ids.ends_with("\t1"))
+    };
+    children.find(is_first)
 }
 
 /// Waits until the process that systemd has forked for a unit executes the unit's program. Until then it has systemd's
@@ -192,6 +213,22 @@ pub(crate) fn unit_will_use(
         _ => None,
     });
     Some(if unset { value.is_none() } else { last == value })
+}
+
+/// Whether the command line that podman's generator made of a quadlet gives the container this value; `None` where
+/// systemd cannot be asked.
+pub(crate) fn container_will_get(unit: &str, variable: &str, value: Option<&str>) -> Option<bool> {
+    let words = ["systemctl", "show", "-p", "ExecStart", "--value", "--", unit];
+    let output = run(&words.map(str::to_owned)).ok().filter(|_| systemd_runs())?;
+    let (_, line) = output.split_once("argv[]=")?;
+    let marks = ["--env ", "--env=", "-e "].map(|option| format!(" {option}{variable}="));
+    let last = marks.iter().filter_map(|mark| Some(line.rfind(mark)? + mark.len())).max();
+    // systemd shows a dollar as it is written in a unit.
+    let value = value.map(|value| format!("{} ", value.replace('$', "$$")));
+    Some(match (last, value) {
+        (Some(at), Some(value)) => line[at..].starts_with(&value),
+        (last, value) => last.is_none() && value.is_none(),
+    })
 }
 
 /// What sshd sets (SetEnv) for a session, as `sshd -T` prints it, with the configuration `config` or its own; `None`

@@ -57,7 +57,7 @@ fn through(channel: &Channel, variable: &str, unit: &str) -> Visibility {
         Channel::Ssh { .. } if variable != "TZ" => {
             no("sshd builds a new environment for a session")
         }
-        Channel::OpenRc { .. } | Channel::Container(_) => no("what starts it clears the rest"),
+        Channel::OpenRc { .. } | Channel::Container { .. } => no("what starts it clears the rest"),
         Channel::Apache { cgi: true } if variable != "TZ" => {
             Visibility::Perhaps(format!("if PassEnv names {unit}'s variable"))
         }

@@ -3,6 +3,7 @@
 use crate::answer::Facts;
 use crate::channel::{self, Channel, Launcher, Started, is_login, starts_anew, whitelists};
 use crate::config_format::{ConfigLocation, LocationQuery};
+use crate::container;
 use crate::coverage::not_looked_at;
 use crate::crontab;
 use crate::format::apache::NOT_PASSED_ON;
@@ -51,6 +52,8 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
     let found_way = found_way.or_else(|| job.map(|job| ("cron", job.way(root, variable))));
     let way =
         found_way.and_then(|(name, way)| way_assignments(variable, name, &way, me, &mut found));
+    let way =
+        way.or_else(|| container::assignments(&channel, variable, me, &mut found, &mut unread));
     found.extend(surrounding_unit::assignments(root, variable, &channel, chain));
     let mut locations = locations(&LocationQuery { root, chain, variable, channel: &channel });
     locations.splice(0..0, by_arguments(root, chain, variable));
@@ -120,6 +123,8 @@ fn files_of_locations(
 ) {
     for location in locations {
         let Some(file) = &location.file else { continue };
+        let outside = location.format.outside_of_container.then(|| Root::own().ok()).flatten();
+        let root = outside.as_ref().unwrap_or(root);
         if found.iter().any(|assignment| assignment.file == *file) {
             continue;
         }

@@ -65,6 +65,8 @@ pub(crate) fn way_assignments(
             How::Words(words) => format!("{unit} starts its program with `{words}`"),
             How::Script => format!("{unit} starts this script"),
             How::Sourced => format!("the script that {unit} starts sources it"),
+            How::EnvFile => format!("{unit} starts its container with it (--env-file)"),
+            How::Quadlet => format!("{unit} is made of it, and starts its container with it"),
         };
         let reaches = if Some(deed) != last {
             Visibility::No("a later line takes its place".into())

@@ -1,8 +1,9 @@
 //! What stands between a unit and its program: its command line, and the shell scripts that it starts or sources. Each
 //! may set or remove a variable after systemd.
 
+use crate::container::{self, RunArguments};
 use crate::format::shell::{self, ShellCommand};
-use crate::format::{FoundValue, Reach, systemd, wrapper};
+use crate::format::{FoundValue, Reach, env_file, quadlet, systemd, wrapper};
 use crate::unit::Unit;
 use needless_host::{ProcInfo, Root};
 
@@ -30,6 +31,10 @@ pub(crate) enum How {
     Script,
     /// A file that a script sources.
     Sourced,
+    /// A file of variables for a container (`--env-file`).
+    EnvFile,
+    /// The quadlet of which a unit is made.
+    Quadlet,
 }
 
 /// The way from a unit, or another command line, to the program.
@@ -43,6 +48,8 @@ pub(crate) struct Way<'a> {
     pub unexported: Vec<(String, u32)>,
     /// The scripts and the program that the command line runs, the last one at the end.
     pub programs: Vec<String>,
+    /// Where a container is started, which gets nothing but what its command gives it.
+    pub container: Option<(String, u32)>,
     /// Whether the last one is known: its name is not made by a shell.
     known: bool,
     /// Whether the variable is exported so far: then a plain assignment changes it for programs, too.
@@ -57,6 +64,7 @@ impl<'a> Way<'a> {
             deeds: Vec::new(),
             unexported: Vec::new(),
             programs: Vec::new(),
+            container: None,
             known: false,
             exported,
         }
@@ -66,6 +74,10 @@ impl<'a> Way<'a> {
     pub(crate) fn of_unit(root: &'a Root, variable: &'a str, unit: &Unit) -> Way<'a> {
         let gives = unit.effective().is_some_and(|setting| setting.value.is_some());
         let mut way = Way::new(root, variable, gives);
+        if let Some(file) = quadlet::source(unit) {
+            way.quadlet(file);
+            return way;
+        }
         match (&unit.source, &unit.exec) {
             (Some(script), _) => way.script(script, 0),
             (None, Some(exec)) => {
@@ -142,6 +154,12 @@ impl<'a> Way<'a> {
                         depth,
                     ),
                     None => self.words(behind_options(rest, "ugGswT"), at, depth),
+                }
+            }
+            name if container::is_engine(name) => {
+                self.known = true;
+                if let Some(arguments) = container::run_arguments(rest, self.variable) {
+                    self.run(arguments, at);
                 }
             }
             "sudo" => self.words(behind_options(rest, "ughpCrtTUDR"), at, depth),
@@ -256,6 +274,41 @@ impl<'a> Way<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// A container that a command starts.
+    fn run(&mut self, arguments: RunArguments, at: (&str, u32)) {
+        self.container = Some((at.0.to_owned(), at.1));
+        for file in &arguments.files {
+            self.env_file(file);
+        }
+        if let Some(Some(value)) = arguments.option {
+            let sure = !value.contains(['$', '%']);
+            self.push(at, Some(value), How::Words("-e"), sure);
+        } else if arguments.option.is_some() || arguments.host {
+            // It has what the engine itself has.
+            self.container = None;
+        }
+    }
+
+    fn env_file(&mut self, file: &str) {
+        let Ok(bytes) = self.root.read(file) else { return };
+        for found in env_file::find(&String::from_utf8_lossy(&bytes), self.variable, None) {
+            self.push((file, found.line), found.value, How::EnvFile, found.certain);
+        }
+    }
+
+    /// A unit that podman's generator made.
+    fn quadlet(&mut self, file: &str) {
+        let Ok(bytes) = self.root.read(file) else { return };
+        let text = String::from_utf8_lossy(&bytes);
+        self.container = Some((file.to_owned(), 0));
+        for path in quadlet::env_files(&text, file) {
+            self.env_file(&path);
+        }
+        for found in quadlet::find(&text, self.variable, None) {
+            self.push((file, found.line), found.value, How::Quadlet, found.certain);
         }
     }
 

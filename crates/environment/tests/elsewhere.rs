@@ -39,6 +39,10 @@ fn what_else_may_set_a_variable_is_named() {
     let pod_sets = format!(
         "{pod}        env:\n        - name: TZ\n          value: b\n        - name: A\n          value: b\n"
     );
+    let with_map = |pod: &str| {
+        let pod = pod.replace("secretRef", "configMapRef");
+        format!("kind: ConfigMap\ndata:\n  X: y\n---\nkind: Pod\n{pod}")
+    };
     for (path, part, line, text, sets) in [
         (
             "/srv/compose.yaml",
@@ -61,7 +65,16 @@ fn what_else_may_set_a_variable_is_named() {
             "include:\n  - other.yaml\nservices:\n  web:\n    image: y\n",
             "include:\n  - other.yaml\nservices:\n  web:\n    environment:\n      - TZ=b\n      - A=b\n",
         ),
+        (
+            "/srv/compose.yaml",
+            None,
+            "line 4 (env_file)",
+            "services:\n  web:\n    image: x\n    env_file:\n      - one.env\n      - path: two.env\n        required: false\n",
+            "services:\n  web:\n    env_file:\n      - path: two.env\n        required: false\n    environment:\n      TZ: b\n      A: b\n",
+        ),
         ("/srv/pod.yaml", None, "line 5 (envFrom)", &pod, &pod_sets),
+        // Also where the map is in the same file.
+        ("/srv/pod.yaml", None, "line 10 (envFrom)", &with_map(&pod), &with_map(&pod_sets)),
         (
             "/srv/Dockerfile",
             None,
@@ -88,6 +101,12 @@ fn what_else_may_set_a_variable_is_named() {
         // Setting it there is stronger.
         assert!(planned(path, Some(text), part, Some("UTC")).unwrap().caveats.is_empty());
     }
+    // The map itself sets it: its line is named, and a value of the container is stronger.
+    let mapped = with_map(&pod).replace("X: y", "TZ: y");
+    let why = planned("/srv/pod.yaml", Some(&mapped), None, None).unwrap_err();
+    assert!(why.contains("line 3 still has TZ in it"), "{why}");
+    let plan = planned("/srv/pod.yaml", Some(&mapped), None, Some("UTC")).unwrap();
+    assert!(plan.diff().contains("+          value: \"UTC\"\n"), "{}", plan.diff());
     let why = planned("/etc/profile.d/a.sh", Some("A=1\n. /etc/b\n"), None, None).unwrap_err();
     assert!(why.contains("line 2 is not simple enough (.)"), "{why}");
     // Nothing else is read for these.

@@ -42,6 +42,11 @@ fn bob_ok(machine: &Machine, script: &str) -> String {
     stdout(&done)
 }
 
+/// Without line ends.
+fn plain(text: &str) -> String {
+    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// All files of bob's configuration.
 fn files(machine: &Machine) -> String {
     machine.ok(&format!("cd {HOME} && find .config -printf '%p %m %u ' -type f -exec sha256sum {{}} \\; -o -printf '\\n' | sort"))
@@ -76,6 +81,9 @@ fn a_user_changes_a_unit_of_their_own() {
     machine.ok(&format!("test -d {HOME}/.local/state/needless/journal/1"));
     let fresh = machine.pid_of(&format!("{WORDS} mine"), &pid);
     assert_eq!(machine.stats(&fresh), 0);
+    let asked = "needless origin TZ --user-unit probe";
+    let story = plain(&bob_ok(&machine, asked));
+    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[{fresh}]: {drop_in}:")), "{story}");
     assert!(bob_ok(&machine, "needless fix --check 1").starts_with("in force: "));
     assert!(bob_ok(&machine, "needless undo").contains("taken back: change 1"));
     assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
@@ -91,10 +99,16 @@ fn a_user_changes_a_unit_of_their_own() {
     bob_ok(&machine, "systemctl --user stop probe");
     let said = bob_ok(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes"));
     assert!(said.contains(&drop_in) && said.contains("probe.service does not run"), "{said}");
+    let story = plain(&bob_ok(&machine, asked));
+    let says =
+        format!("probe.service does not run; it would start with TZ={ZONE}, from {drop_in}:");
+    assert!(story.starts_with(&says), "{story}");
     bob_ok(&machine, "needless undo");
     assert_eq!(files(&machine), before);
-    let done = bob(&machine, "needless fix --user-unit nosuch --set A=1 --yes");
-    assert!(stderr(&done).contains("there is no unit nosuch.service"), "{}", stderr(&done));
+    for command in ["fix --user-unit nosuch --set A=1 --yes", "origin TZ --user-unit nosuch"] {
+        let done = bob(&machine, &format!("needless {command}"));
+        assert!(stderr(&done).contains("there is no unit nosuch.service"), "{}", stderr(&done));
+    }
     assert_eq!(machine.etc(), etc, "nothing of the system has changed");
 }
 

@@ -23,17 +23,18 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     },
     // Which file made a container is not known; a manifest or an image are as likely.
     locate: |query| match query.channel {
-        Channel::Container(what) => vec![ConfigLocation::new(
+        Channel::Container { label, .. } => vec![ConfigLocation::new(
             &COMPOSE,
             None,
             format!(
-                "{what} has the environment of its configuration: set it in the compose file, manifest or image \
+                "{label} has the environment of its configuration: set it in the compose file, manifest or image \
                  (needless fix --in FILE) and create the container again"
             ),
             Confidence::Low,
         )],
         _ => Vec::new(),
     },
+    last_resort: true,
     of_image: true,
     ..DEFAULT
 };

@@ -108,7 +108,7 @@ fn location(query: &LocationQuery<'_>) -> ConfigLocation {
                 let sure = if last.sure { Confidence::High } else { Confidence::Medium };
                 ConfigLocation::new(&WRAPPER, script, why, sure)
             }
-            How::Words(_) | How::Sourced => {
+            How::Words(_) | How::Sourced | How::EnvFile | How::Quadlet => {
                 let at = format!("{}:{}", last.file, last.line);
                 let how = match (user_of(file), last.file == *file) {
                     (Some(user), true) => format!("there (crontab -u {user} -e)"),

@@ -96,12 +96,13 @@ pub(crate) fn named(
     variable: &str,
     part: Option<&str>,
 ) -> Result<NamedContainer, EnvironmentError> {
+    no_template(text)?;
     let all = plain_lines(text)?;
     let containers = containers(&all);
     let container = choose("container", &containers, |container| &container.label, part)?;
     let object = object(&all, container.list)
         .ok_or("the object of that container has no kind, apiVersion or name")?;
-    let set = variables(container);
+    let set = variables(&container.own, container.env);
     let from_elsewhere = set.iter().any(|v| v.name == variable && v.value.is_none());
     let list = containers.iter().filter(|one| one.list == container.list);
     let all = list.map(|one| one.name.clone()).collect();
@@ -175,9 +176,10 @@ struct Variable {
     column: usize,
 }
 
-fn variables(container: &ContainerItem<'_>) -> Vec<Variable> {
-    let Some(head) = container.env else { return Vec::new() };
-    let inside = children(&container.own, head);
+/// The variables of the list under line `head` of `own`.
+fn variables(own: &[YamlLine<'_>], head: Option<usize>) -> Vec<Variable> {
+    let Some(head) = head else { return Vec::new() };
+    let inside = children(own, head);
     let mut found = Vec::new();
     for (at, item) in items(inside) {
         let rest: Vec<_> = inside[at + 1..].iter().take_while(|l| l.indent > item.indent).collect();
@@ -206,7 +208,16 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
     let Ok(container) = choose("container", &all, |container| &container.label, part) else {
         return Vec::new();
     };
-    let mine = variables(container).into_iter().filter(|v| v.name == variable);
+    found_in(&container.own, container.env, variable)
+}
+
+/// Where the list under line `head` of `own` sets `variable`.
+pub(super) fn found_in(
+    own: &[YamlLine<'_>],
+    head: Option<usize>,
+    variable: &str,
+) -> Vec<FoundValue> {
+    let mine = variables(own, head).into_iter().filter(|v| v.name == variable);
     mine.map(|variable| match variable.value {
         Some((at, _, value)) => {
             FoundValue { certain: variable.certain, ..FoundValue::set(at, value) }
@@ -230,13 +241,67 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
 }
 
 /// # Errors
-/// When the container does not exist, its `env` is not understood, or the variable comes from elsewhere
-/// (`valueFrom`).
+/// When the container does not exist, its `env` is not understood, the variable comes from elsewhere (`valueFrom`), or
+/// the text is a template.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+    no_template(text)?;
     let all = plain_lines(text)?;
     let all = containers(&all);
     let container = choose("container", &all, |container| &container.label, edit.part)?;
-    let found = variables(container);
+    if let Some(head) = container.env {
+        if container.own[head].at == container.head.at && edit.value.is_some() {
+            let set = variables(&container.own, container.env);
+            if set.iter().all(|v| v.name != edit.variable) {
+                return Err("`env` is the container's first key: edit it by hand".into());
+            }
+        }
+        return put_in(text, &container.own, head, edit);
+    }
+    let Some(value) = edit.value else { return Ok(text.to_owned()) };
+    let last = container.own.last().map_or(container.head.at, |line| line.at);
+    // After the first line of the item, which may have a block of its own.
+    let next = container.own.iter().skip(1).find(|line| line.indent == container.head.column);
+    let at = next.map_or(last + 1, |line| line.at);
+    let pad = " ".repeat(container.head.column);
+    let [name, value] = item(&pad, edit.variable, value);
+    Ok(splice(text, at, at, &[format!("{pad}env:"), name, value]))
+}
+
+/// A value as Kubernetes reads it back: `$(X)` would be another variable.
+pub(super) fn written(value: &str) -> String {
+    quoted(&value.replace("$(", "$$("))
+}
+
+/// The lines of a variable in a list.
+pub(super) fn item(pad: &str, variable: &str, value: &str) -> [String; 2] {
+    [format!("{pad}- name: {variable}"), format!("{pad}  value: {}", written(value))]
+}
+
+/// Refuses the templates of a chart, whose text is no YAML yet.
+///
+/// # Errors
+/// With what to change instead.
+pub(super) fn no_template(text: &str) -> Result<(), EnvironmentError> {
+    let marks = [".Values", ".Release.", ".Chart.", "include ", "template "];
+    let of_helm = |line: &str| line.contains("{{") && marks.iter().any(|mark| line.contains(mark));
+    match text.lines().position(of_helm) {
+        Some(at) => Err(format!(
+            "line {}: it is a template of Helm: change the chart's values, where it reads them (--in values.yaml)",
+            at + 1
+        )
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// The change in the list under line `head` of `own`.
+pub(super) fn put_in(
+    text: &str,
+    own: &[YamlLine<'_>],
+    head: usize,
+    edit: &Edit<'_>,
+) -> Result<String, EnvironmentError> {
+    let found = variables(own, Some(head));
     let old = found.iter().rfind(|v| v.name == edit.variable);
     let Some(value) = edit.value else {
         let Some(old) = old else { return Ok(text.to_owned()) };
@@ -245,51 +310,33 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         }
         return Ok(splice(text, old.from, old.to, &[]));
     };
-    let value = quoted(&value.replace("$(", "$$("));
+    let new = written(value);
     match old {
         Some(Variable { value: Some((at, column, _)), from, .. }) if at > from => {
-            return Ok(splice(
-                text,
-                *at,
-                at + 1,
-                &[format!("{}value: {value}", " ".repeat(*column))],
-            ));
+            let line = format!("{}value: {new}", " ".repeat(*column));
+            return Ok(splice(text, *at, at + 1, &[line]));
         }
         Some(Variable { value: Some(_), from, to, column, .. }) if to - from == 2 => {
             let pad = " ".repeat(*column);
             let dash = format!("{}- ", " ".repeat(column - 2));
-            let new = [format!("{dash}name: {}", edit.variable), format!("{pad}value: {value}")];
+            let new = [format!("{dash}name: {}", edit.variable), format!("{pad}value: {new}")];
             return Ok(splice(text, *from, *to, &new));
         }
         Some(_) => return Err("the variable is set there in a way that is not understood".into()),
         None => {}
     }
-    let pair_of =
-        |pad: &str| [format!("{pad}- name: {}", edit.variable), format!("{pad}  value: {value}")];
-    let Some(head) = container.env else {
-        let last = container.own.last().map_or(container.head.at, |line| line.at);
-        // After the first line of the item, which may have a block of its own.
-        let next = container.own.iter().skip(1).find(|line| line.indent == container.head.column);
-        let at = next.map_or(last + 1, |line| line.at);
-        let pad = " ".repeat(container.head.column);
-        let [name, value] = pair_of(&pad);
-        return Ok(splice(text, at, at, &[format!("{pad}env:"), name, value]));
-    };
-    let head = &container.own[head];
-    if pair(head.text).is_some_and(|(_, value)| !value.is_empty()) {
+    let line = &own[head];
+    if pair(line.text).is_some_and(|(_, value)| !value.is_empty()) {
         return Err(format!(
             "line {}: `env` in one line is not changed automatically: edit it by hand",
-            head.at + 1
+            line.at + 1
         )
         .into());
     }
-    if head.at == container.head.at {
-        return Err("`env` is the container's first key: edit it by hand".into());
-    }
-    let inside = children(&container.own, container.env.unwrap_or(0));
-    let column = inside.first().map_or(head.column, |line| line.indent);
-    let at = inside.last().map_or(head.at, |line| line.at) + 1;
-    Ok(splice(text, at, at, &pair_of(&" ".repeat(column))))
+    let inside = children(own, head);
+    let column = inside.first().map_or(line.column, |line| line.indent);
+    let at = inside.last().map_or(line.at, |line| line.at) + 1;
+    Ok(splice(text, at, at, &item(&" ".repeat(column), edit.variable, value)))
 }
 
 #[cfg(test)]
@@ -309,5 +356,19 @@ mod tests {
             assert!(again.contains("value: \"$$(X)\""), "{again}");
         }
         assert_eq!(find(TEXT, "A", Some("web")), [FoundValue::set(10, "1")]);
+    }
+
+    #[test]
+    fn a_template_of_helm_is_refused() {
+        let text = TEXT.replace("image: x", "image: {{ .Values.image }}");
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("web") };
+        let said = put(&text, &edit).unwrap_err().to_string();
+        assert!(
+            said.starts_with("line 8: it is a template of Helm: change the chart's values"),
+            "{said}"
+        );
+        // What Kubernetes does not read as a template is none.
+        let text = TEXT.replace("image: x", "args: [\"{{ $labels.pod }}\"]\n        image: x");
+        assert!(put(&text, &edit).is_ok());
     }
 }

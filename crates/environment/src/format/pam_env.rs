@@ -3,7 +3,7 @@
 //! pam_env, environment.d and scripts that source the file each read it with another grammar: only values that all of
 //! them read alike are written.
 
-use super::{Edit, FoundValue, bare, lines, put_line};
+use super::{Edit, FoundValue, bare, is_plain, lines, put_line};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -103,8 +103,7 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 /// # Errors
 /// When the three readers of such a file would not all read the value alike.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_.,:/+@=-".contains(c);
-    if edit.value.is_some_and(|value| value.is_empty() || !value.chars().all(plain)) {
+    if edit.value.is_some_and(|value| value.is_empty() || !is_plain(value)) {
         return Err("pam_env, systemd and shells read such a value differently there: set it by \
                     hand, or elsewhere"
             .into());
@@ -174,8 +173,8 @@ pub(super) fn by_pam(sources: &Sources<'_>, file: &str) -> Visibility {
                     .into(),
             );
         }
-        Channel::Container(what) => {
-            return Visibility::No(format!("nothing in {what} reads it"));
+        Channel::Container { label, .. } => {
+            return Visibility::No(format!("nothing in {label} reads it"));
         }
         Channel::Program { .. } => {
             return Visibility::Perhaps(

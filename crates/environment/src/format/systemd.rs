@@ -175,15 +175,26 @@ fn percent(text: &str) -> String {
     text.replace("%%", "%")
 }
 
-/// Where a unit's text sets or removes `variable`. `UnsetEnvironment=` counts wherever it is.
-pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let (mut set, mut removed) = (Vec::new(), Vec::new());
-    for (at, said) in directives(text, "Service", "Environment") {
+/// Where `Environment=` of a section sets `variable`.
+pub(crate) fn assignments(text: &str, section: &str, variable: &str) -> Vec<FoundValue> {
+    let mut set = Vec::new();
+    for (at, said) in directives(text, section, "Environment") {
         match said {
             UnitDirective::Reset => set.clear(),
             UnitDirective::Set(name, value, certain) if name == variable => {
                 set.push(FoundValue { certain, ..FoundValue::set(at, value) });
             }
+            _ => {}
+        }
+    }
+    set
+}
+
+/// Where a unit's text sets or removes `variable`. `UnsetEnvironment=` counts wherever it is.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let (mut set, mut removed) = (assignments(text, "Service", variable), Vec::new());
+    for (at, said) in directives(text, "Service", "Environment") {
+        match said {
             UnitDirective::ResetUnset => removed.clear(),
             UnitDirective::Unset(name, value) if name == variable => removed.push((at, value)),
             _ => {}
@@ -257,7 +268,48 @@ fn put_below(text: &str, edit: &Edit<'_>, line: String) -> String {
     }
 }
 
-fn assignment(name: &str, value: &str) -> String {
+/// A section of a text that others wrote: `line` takes the place of the last one that sets the variable and nothing else,
+/// or comes below the section's last line. Without `line` the variable is removed.
+///
+/// # Errors
+/// When there is no such section, or when the line of a variable to remove has others in it.
+pub(crate) fn put_in_section(
+    text: &str,
+    section: &str,
+    edit: &Edit<'_>,
+    line: Option<String>,
+) -> Result<String, EnvironmentError> {
+    let all = super::lines(text);
+    let said = directives(text, section, "Environment");
+    let alone = |at: usize| {
+        said.iter().filter(|(line, _)| *line == at).count() == 1 && !bare(all[at]).ends_with('\\')
+    };
+    let found = assignments(text, section, edit.variable);
+    let lines: Vec<usize> = found.iter().map(|found| found.line as usize - 1).collect();
+    let Some(line) = line else {
+        if let Some(at) = lines.iter().find(|at| !alone(**at)) {
+            return Err(format!("line {}: it sets others, too: edit it by hand", at + 1).into());
+        }
+        let removed = lines.iter().rev();
+        return Ok(removed.fold(text.to_owned(), |text, at| super::splice(&text, *at, at + 1, &[])));
+    };
+    if let Some(at) = lines.last().filter(|at| alone(**at)) {
+        return Ok(super::splice(text, *at, at + 1, &[line]));
+    }
+    let head = format!("[{section}]");
+    let Some(begin) = all.iter().rposition(|line| line.trim() == head) else {
+        return Err(format!("it has no {head}").into());
+    };
+    let next = all[begin + 1..].iter().position(|line| line.trim_start().starts_with('['));
+    let end = next.map_or(all.len(), |next| begin + 1 + next);
+    let last = all[..end].iter().rposition(|line| !line.trim().is_empty()).unwrap_or(begin);
+    if bare(all[last]).ends_with('\\') {
+        return Err(format!("line {}: it does not end there: edit it by hand", last + 1).into());
+    }
+    Ok(super::splice(text, last + 1, last + 1, &[line]))
+}
+
+pub(crate) fn assignment(name: &str, value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("Environment=\"{name}={value}\"")
 }

@@ -1,8 +1,9 @@
 //! Units of systemd, of the system and of users, and the files that their `EnvironmentFile=` names.
 
+use super::env_file::ENV_FILE;
 use super::init_script::DEFAULTS;
 use super::wrapper::WRAPPER;
-use super::{environment_file, php_fpm, systemd};
+use super::{environment_file, php_fpm, quadlet, systemd};
 use crate::channel::{Channel, Launcher, Started};
 use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::format::pam_env::{DEFAULT_LOCALE, PAM_ENV};
@@ -15,7 +16,7 @@ use crate::sources::User;
 use crate::trace_variable::own_change;
 use crate::unit::{self, SettingKind, Unit};
 use crate::way::{How, Way};
-use needless_host::ProcInfo;
+use needless_host::{ProcInfo, Root};
 use needless_model::Confidence;
 
 /// A drop-in of a system unit.
@@ -31,7 +32,7 @@ pub static SYSTEMD_UNIT: ConfigFormat = ConfigFormat {
     // Not system.conf or journald.conf, which have no [Service].
     is_file: |path, _| path.below("/systemd/system/") && path.below(".d/") && path.ends(".conf"),
     locate: |query| match query.channel {
-        Channel::Unit { name, how } => vec![system_unit(query, name, *how)],
+        Channel::Unit { name, how } => system_unit(query, name, *how).into_iter().collect(),
         _ => Vec::new(),
     },
     reload: &["systemctl", "daemon-reload"],
@@ -82,15 +83,26 @@ fn refuses(restart: &[String], user: bool, variable: &str, value: Option<&str>) 
     (!uses).then(|| format!("{unit} still uses another {variable}: {RIVAL}"))
 }
 
-fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLocation {
-    use Confidence::{High, Low};
+/// The place for a variable of a unit; `None` where a format of its own knows it.
+fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> Option<ConfigLocation> {
     let unit = unit::read(query.root, name, query.variable, None);
+    let of_unit = || own_location(query, &unit, name, how);
+    quadlet::source(&unit).is_none().then(of_unit)
+}
+
+fn own_location(
+    query: &LocationQuery<'_>,
+    unit: &Unit,
+    name: &str,
+    how: Started,
+) -> ConfigLocation {
+    use Confidence::{High, Low};
     let template = query.root.is_ours().then(|| template_of_connections(name)).flatten();
     // Of a template there is nothing to restart.
     let restart: &[&str] = if template.is_some() { &[] } else { &["systemctl", "restart", name] };
     let (confidence, why) =
-        how_sure(query, &unit, name, how, &|pid| main_process(name) == Some(pid));
-    if let Some(why) = by_hand(&unit, name, query.variable) {
+        how_sure(query, unit, name, how, &|pid| main_process(name) == Some(pid));
+    if let Some(why) = by_hand(unit, name, query.variable) {
         return ConfigLocation::new(&SYSTEMD_UNIT, None, why, Low);
     }
     if let Some(service) = &unit.pam
@@ -101,7 +113,7 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
         let formats = [&PAM_ENV, &DEFAULT_LOCALE];
         return pam_location(query.root, service, query.variable, &who, formats).restart(restart);
     }
-    if let Some(file) = from_file(&unit) {
+    if let Some(file) = from_file(unit) {
         if VOLATILE.iter().any(|dir| file.starts_with(dir)) {
             let why = format!(
                 "{file} sets it (EnvironmentFile=), and a program makes that file anew: change that program"
@@ -115,10 +127,10 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> ConfigLoc
             .restart(restart)
             .caveat(&reaches_others(&others));
     }
-    if let Some(location) = on_the_way(query, &unit, name, &SYSTEMD_UNIT) {
+    if let Some(location) = on_the_way(query, unit, name, &SYSTEMD_UNIT) {
         return location.restart(restart);
     }
-    let (confidence, why) = doubted(query, &unit, name, confidence, why);
+    let (confidence, why) = doubted(query, unit, name, confidence, why);
     let file = format!("/etc/systemd/system/{}.d{DROP_IN}", template.as_deref().unwrap_or(name));
     let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(restart);
     let passed = query.process().and_then(|process| process.initial.text());
@@ -294,6 +306,9 @@ fn on_the_way(
     let way = Way::of_unit(query.root, query.variable, unit);
     let plain =
         |file: &str| ["/etc/default/", "/etc/sysconfig/"].iter().any(|dir| file.starts_with(dir));
+    if let Some(location) = into_container(query, &way, name) {
+        return Some(location);
+    }
     let Some(last) = way.last() else {
         let (file, _) = way.unexported.last().filter(|(file, _)| plain(file))?;
         let why =
@@ -321,7 +336,7 @@ fn on_the_way(
             );
             ConfigLocation::new(&WRAPPER, file, why, confidence)
         }
-        How::Sourced | How::Words(_) => {
+        How::Sourced | How::Words(_) | How::EnvFile | How::Quadlet => {
             let what = if let How::Words(words) = last.how {
                 format!(" (`{words}`)")
             } else {
@@ -334,6 +349,34 @@ fn on_the_way(
             ConfigLocation::new(format, None, why, Low)
         }
     })
+}
+
+/// The place where the command of a unit gives its container the variable: whatever the unit itself sets reaches only the
+/// program that starts the container.
+fn into_container(query: &LocationQuery<'_>, way: &Way<'_>, name: &str) -> Option<ConfigLocation> {
+    let (file, line) = way.container.as_ref()?;
+    if let Some(last) = way.last().filter(|last| last.how == How::EnvFile && last.sure) {
+        let why = format!("{name} starts its container with it (--env-file)");
+        return Some(ConfigLocation::new(&ENV_FILE, last.file.clone(), why, Confidence::High));
+    }
+    let why = format!(
+        "{file}:{line} starts a container, which gets only what is said there: change it there by hand (-e {}=…)",
+        query.variable
+    );
+    Some(ConfigLocation::new(&SYSTEMD_UNIT, None, why, Confidence::Low))
+}
+
+/// The same for a process in the container that a unit of the system has started.
+pub(crate) fn location_of_container(
+    root: &Root,
+    query: &LocationQuery<'_>,
+    name: &str,
+) -> Option<ConfigLocation> {
+    let unit = unit::read(root, name, query.variable, None);
+    let way = Way::of_unit(root, query.variable, &unit);
+    let known = quadlet::source(&unit).is_none();
+    let location = known.then(|| into_container(query, &way, name)).flatten()?;
+    Some(location.restart(&["systemctl", "restart", name]))
 }
 
 /// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.

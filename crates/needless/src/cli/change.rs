@@ -15,11 +15,14 @@ pub(crate) struct OriginArgs {
     #[arg(value_name = "VAR")]
     pub(crate) variable: String,
     /// Process id.
-    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "command"], conflicts_with_all = ["unit", "command"])]
+    #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "user_unit", "command"], conflicts_with_all = ["unit", "user_unit", "command"])]
     pub(crate) pid: Option<u32>,
     /// A systemd unit: its main process, or its files if it does not run.
-    #[arg(long, value_name = "UNIT", conflicts_with = "command")]
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["user_unit", "command"])]
     pub(crate) unit: Option<String>,
+    /// The same for a unit of your own systemd (systemctl --user).
+    #[arg(long, value_name = "UNIT", conflicts_with = "command")]
+    pub(crate) user_unit: Option<String>,
     /// Print JSON (needless.origin/1), for other tools.
     #[arg(long)]
     pub(crate) json: bool,

@@ -15,15 +15,19 @@ pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
     if !args.command.is_empty() {
         return of_run(args, context);
     }
-    let pid = match (&args.unit, args.pid) {
-        (Some(unit), _) => environment::main_process(unit),
-        (None, pid) => pid,
+    let (unit, user) = match &args.user_unit {
+        Some(unit) => (Some(unit), true),
+        None => (args.unit.as_ref(), false),
+    };
+    let pid = match unit {
+        Some(unit) => environment::main_process_of(unit, user),
+        None => args.pid,
     };
     let origin = match pid {
         Some(pid) => environment::origin_of_process(pid, &args.variable).map(|(_, origin)| origin),
         None => {
-            let unit = args.unit.as_deref().unwrap_or_default();
-            environment::origin_of_stopped_unit(unit, &args.variable)
+            let unit = unit.map(String::as_str).unwrap_or_default();
+            environment::origin_of_stopped_unit(unit, &args.variable, user)
         }
     };
     emit(origin?.provenance, args, open(args, Stream::Stdout, context)?)?;

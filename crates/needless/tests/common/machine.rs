@@ -129,6 +129,14 @@ impl Machine {
         assert!(child.wait().unwrap().success(), "{path}");
     }
 
+    /// Copies a program into it.
+    pub(crate) fn bring(&self, from: &Path, to: &str) {
+        let file = std::fs::File::open(from).unwrap();
+        let script = format!("mkdir -p $(dirname {to}); cat >{to}; chmod 755 {to}");
+        let done = self.enter().args(["sh", "-c", &script]).stdin(file).status().unwrap();
+        assert!(done.success(), "{to}");
+    }
+
     /// The pid, as the machine has it, of the process whose command line is `words` and that is not
     /// `not`.
     pub(crate) fn pid_of(&self, words: &str, not: &str) -> String {

@@ -35,6 +35,10 @@
 //! `places::who_sees_what`. In `sessions`: "login", "sources", "not-roots", "su", "sudo",
 //! "blank", "preserved".
 //!
+//! # Containers, with podman (`containers`)
+//! A quadlet "quadlet", "bare", "by-file"; podman in a unit "env-file", "option", "nothing"; podman by hand "image",
+//! "typed", "typed-file".
+//!
 //! # Other launchers
 //! supervisord: `places::a_program_of_supervisord`. envdir: `places::a_run_script_with_an_environment_directory`. runit
 //! and s6: `daemons::runit_and_s6`. OpenRC: `daemons::a_service_of_openrc`. A pool of php-fpm:
@@ -61,6 +65,7 @@ mod common;
 #[path = "../common/machine.rs"]
 mod machine;
 
+mod containers;
 mod files;
 mod forking;
 mod scenario;

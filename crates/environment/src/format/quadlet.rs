@@ -1,0 +1,111 @@
+//! Quadlets: `NAME.container`, of which podman's generator makes a unit of systemd. podman-systemd.unit(5).
+
+use super::systemd::{self, UnitDirective};
+use super::{Edit, FoundValue};
+use crate::channel::Channel;
+use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
+use crate::error::EnvironmentError;
+use crate::running::container_will_get;
+use crate::unit::{self, Unit};
+use needless_host::Root;
+use needless_model::Confidence;
+
+/// The quadlet of a system unit.
+pub static QUADLET: ConfigFormat = ConfigFormat {
+    name: "quadlet",
+    files: "/etc/containers/systemd/NAME.container",
+    reaches: "the container of that unit; what [Service] sets reaches podman, not the container",
+    effect: "systemctl daemon-reload, then a restart of the unit, which makes a new container",
+    find,
+    put,
+    is_file: |path, _| path.ends(".container") && !path.below("/.config/"),
+    locate: |query| locate(query).into_iter().collect(),
+    reload: &["systemctl", "daemon-reload"],
+    refuses: |place, variable, value| {
+        let unit = place.restart.last()?;
+        let uses = container_will_get(unit, variable, value)?;
+        (!uses).then(|| {
+            format!("{unit} still uses another {variable}: PodmanArgs= or a drop-in sets it")
+        })
+    },
+    needs_file: true,
+    outside_of_container: true,
+    ..DEFAULT
+};
+
+/// Whether podman's generator made the unit; of which file.
+pub(crate) fn source(unit: &Unit) -> Option<&str> {
+    unit.source.as_deref().filter(|file| file.ends_with(".container"))
+}
+
+/// `Environment=` of `[Container]`, in the grammar of systemd. A `$` is read by systemd once more, in the command line
+/// that the generator makes: `$$` stands for one.
+pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let mut found = systemd::assignments(text, "Container", variable);
+    for one in &mut found {
+        let value = one.value.take().unwrap_or_default();
+        one.certain &= !value.replace("$$", "").contains('$');
+        one.value = Some(value.replace("$$", "$"));
+    }
+    found
+}
+
+/// The files of `EnvironmentFile=` in `[Container]`, the strongest last; relative ones are beside the quadlet `file`.
+pub(crate) fn env_files(text: &str, file: &str) -> Vec<String> {
+    let dir = file.rsplit_once('/').map_or("", |(dir, _)| dir);
+    let mut files = Vec::new();
+    for (_, said) in systemd::directives(text, "Container", "Environment") {
+        match said {
+            UnitDirective::ResetFiles => files.clear(),
+            UnitDirective::File(path, _) if path.starts_with('/') => files.push(path),
+            UnitDirective::File(path, _) => {
+                files.push(format!("{dir}/{}", path.trim_start_matches("./")))
+            }
+            _ => {}
+        }
+    }
+    files
+}
+
+/// Adds a line at the end of `[Container]`, or changes the one that has this variable alone.
+///
+/// # Errors
+/// When there is no `[Container]`, or when other variables are set in the same line as the one to remove.
+pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+    let line =
+        edit.value.map(|value| systemd::assignment(edit.variable, &value.replace('$', "$$")));
+    systemd::put_in_section(text, "Container", edit, line)
+}
+
+fn locate(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
+    let (Channel::Unit { name, .. } | Channel::Container { unit: Some(name), .. }) = query.channel
+    else {
+        return None;
+    };
+    let root = Root::own().ok()?;
+    let unit = unit::read(&root, name, query.variable, None);
+    let why = format!("podman makes {name} of it, and starts the container with it");
+    let location = ConfigLocation::new(&QUADLET, source(&unit)?.to_owned(), why, Confidence::High);
+    Some(location.restart(&["systemctl", "restart", name]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_container_counts() {
+        let text =
+            "[Container]\nImage=x\nEnvironment=A=1 TZ=a$$b\n\n[Service]\nEnvironment=TZ=no\n";
+        assert_eq!(find(text, "TZ", None), [FoundValue::set(2, "a$b")]);
+        let edit = |value| Edit { variable: "TZ", value, part: None };
+        let new = put(text, &edit(Some("Asia/Tokyo"))).unwrap();
+        let line = "Environment=\"TZ=Asia/Tokyo\"\n";
+        assert_eq!(new, text.replace("\n\n[Service]", &format!("\n{line}\n[Service]")));
+        let again = put(&new, &edit(Some("UTC"))).unwrap();
+        assert_eq!(again, new.replace("Asia/Tokyo", "UTC"));
+        assert!(put(text, &edit(None)).is_err());
+        assert_eq!(put("[Container]\nEnvironment=TZ=a\n", &edit(None)).unwrap(), "[Container]\n");
+        assert!(put("[Service]\n", &edit(Some("UTC"))).is_err());
+    }
+}
