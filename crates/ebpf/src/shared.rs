@@ -108,8 +108,6 @@ shared! {
         image: u32,
         /// Counts calls that waited, and moves.
         waits: u32,
-        /// Whether its working directory or root may differ from the first one.
-        moved: u32,
         /// When its mappings were sent, in units of about 16 ms.
         mapped: u16,
         /// Snapshots taken of it.
@@ -118,6 +116,9 @@ shared! {
         threads: u32,
         /// What its standard streams are; 0: not looked up since the last exec.
         stdio: u32,
+        zero: u32,
+        /// The number of its working directory; 0: not looked up.
+        directory: u64,
         /// The last end of the heap that it asked for.
         heap: u64,
         /// CPU time of the threads that have ended, and their page faults.
@@ -132,7 +133,8 @@ shared! {
 
     /// What a row counts: calls that agree in all of this.
     struct RowKey {
-        /// Hash of the path's text; of `Query::NoPath` an `ArgClass` plus 1.
+        /// Hash of the path's text, and of its working directory if it is relative to that; of `Query::NoPath` an
+        /// `ArgClass` plus 1.
         path: u64,
         image: u32,
         nr: u16,
@@ -141,9 +143,7 @@ shared! {
         query: u8,
         compat: u8,
         from_dir_fd: u8,
-        /// `Proc::moved` at the call.
-        moved: u8,
-        zero: [u8; 4],
+        zero: [u8; 5],
     }
 
     struct Row {
@@ -237,18 +237,21 @@ shared! {
         runtime: u64,
     }
 
-    /// The messages. Processes have four kinds; `Moved` has the head alone.
-    enum MessageKind { Seen, Forked, Executed, Exited, Moved, Path, Stack, Mapping, OrphanRow, Spent }
+    /// The messages. Processes have four kinds.
+    enum MessageKind { Seen, Forked, Executed, Exited, Path, Directory, Stack, Mapping, OrphanRow, Spent }
 
     struct MessageHead {
         kind: u32,
         image: u32,
     }
 
-    /// The text of a path follows.
+    /// The text of a path follows; of `Directory` its components, as in `MappingMessage`.
     struct PathMessage {
         head: MessageHead,
+        /// `RowKey::path`, or the number of the directory.
         path: u64,
+        /// Of a path that is relative to a working directory, the number of that; 0: not known.
+        directory: u64,
         length: u32,
         zero: u32,
     }
@@ -271,12 +274,14 @@ shared! {
         cgroup: u64,
         /// The soft limit.
         open_files: u64,
+        /// `Proc::directory`, of `Executed`.
+        directory: u64,
         /// Its name, of `Seen` and `Executed`.
         command: [u8; COMMAND],
         exit_code: i32,
         shares_root: u8,
         secure: u8,
-        moved: u8,
+        zero: u8,
         /// It was executed by execveat with a descriptor.
         by_descriptor: u8,
         file_length: u32,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use needless_ebpf::{Session, SessionOptions};
-use needless_model::{CallId, Env, Exit, Fact, Profile, Query, Spawn, WaitsOn};
+use needless_model::{CallId, Env, Exit, Fact, Profile, Query, Spawn, Target, WaitsOn};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -102,29 +102,47 @@ fn an_environment_is_not_half_known() {
 }
 
 #[test]
-fn relative_paths_are_absolute_as_long_as_the_directory_is_known() {
+fn relative_paths_are_absolute_where_the_directory_is_known() {
     let Some(testee) = testee("moves").filter(|_| possible()) else { return };
-    let here = std::env::current_dir().unwrap();
-    let mut unmoved = std::process::Command::new(&testee);
-    let profile_here = profile(&options(), &mut unmoved);
     let asked = |profile: &Profile, path: &str| sum(profile, Query::Access, path).0;
-    let below = |path: &str| here.join(path).to_str().unwrap().to_owned();
-    assert_eq!(asked(&profile_here, &below("missing/moves")), 2);
-    assert_eq!(asked(&profile_here, "missing/moves"), 1);
-    assert_eq!(asked(&profile_here, &below("missing/child_before")), 1);
-    assert_eq!(asked(&profile_here, "missing/child_after"), 1);
-    assert_eq!(asked(&profile_here, "missing/after_exec"), 1);
-    // The command is launched in another directory than ours.
-    let elsewhere = folder();
-    let profile_there = profile(&options(), &mut command(&testee, elsewhere.path()));
-    assert_eq!(asked(&profile_there, &below("missing/moves")), 0);
-    assert_eq!(sum(&profile_there, Query::Access, "missing/moves"), (3, 1));
-    let there = |path: &str| elsewhere.path().join(path).to_str().unwrap().to_owned();
-    assert_eq!(
-        asked(&profile_there, &there("missing/moves")),
-        0,
-        "the path is relative to an unknown directory"
-    );
+    // The first directory is that of needless, or the command is launched in another one.
+    let (here, elsewhere) = (std::env::current_dir().unwrap(), folder());
+    let started_here = profile(&options(), &mut std::process::Command::new(&testee));
+    let started_there = profile(&options(), &mut command(&testee, elsewhere.path()));
+    for (profile, first) in [(started_here, &*here), (started_there, elsewhere.path())] {
+        let below = |path: &str| first.join(path).to_str().unwrap().to_owned();
+        assert_eq!(sum(&profile, Query::Access, &below("missing/moves")), (2, 1));
+        assert_eq!(asked(&profile, &below("missing/child_before")), 1);
+        assert_eq!(asked(&profile, "/usr/missing/moves"), 1);
+        assert_eq!(asked(&profile, "/usr/share/missing/moves"), 1);
+        assert_eq!(asked(&profile, "/usr/share/missing/child_after"), 1);
+        assert_eq!(asked(&profile, "/usr/share/missing/after_exec"), 1);
+        let unknown = profile.rows.iter().filter(|row| matches!(row.target, Target::Cwd(_)));
+        assert_eq!(unknown.count(), 0);
+    }
+    let mut alone = command(&testee, elsewhere.path());
+    let profile = profile(&options(), alone.arg("thread"));
+    assert_eq!(asked(&profile, "missing/alone"), 1, "in a directory of the thread alone");
+    let below = elsewhere.path().join("missing/moves");
+    assert_eq!(asked(&profile, below.to_str().unwrap()), 1);
+}
+
+#[test]
+fn relative_paths_below_another_root_and_below_a_removed_directory() {
+    let Some(()) = needed(is_root()).filter(|()| possible()) else { return };
+    let Some(sh) = needed(program("sh")) else { return };
+    let folder = folder();
+    std::fs::create_dir_all(folder.path().join("usr/share")).unwrap();
+    std::fs::create_dir(folder.path().join("gone")).unwrap();
+    std::fs::copy(testee("moves-static").unwrap(), folder.path().join("moves")).unwrap();
+    let mut command = command(sh, folder.path());
+    let script =
+        r#"cd gone && rmdir ../gone && cd -P . && [ -e removed ]; cd / && exec chroot "$0" /moves"#;
+    let profile = profile(&options(), command.args(["-c", script]).arg(folder.path()));
+    let asked = |path: &str| sum(&profile, Query::Access, path).0;
+    assert_eq!(asked("/missing/moves"), 2);
+    assert_eq!((asked("/usr/missing/moves"), asked("/usr/share/missing/moves")), (1, 1));
+    assert_eq!(sum(&profile, Query::Stat, "removed").0, 1, "its directory has no name");
 }
 
 #[test]

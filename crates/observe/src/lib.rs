@@ -13,6 +13,7 @@ mod locale_probe;
 mod module;
 mod now;
 mod preload;
+mod relative;
 mod rights;
 mod run;
 mod sites;

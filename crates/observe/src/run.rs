@@ -2,7 +2,7 @@
 
 use crate::kernel::Refused;
 use crate::rights::{self, Rights};
-use crate::{enrich, kernel, sites};
+use crate::{enrich, kernel, relative, sites};
 use needless_host::{Roots, Stack, fill_libcs};
 use needless_launch::{Caller, Launch, Stdio};
 use needless_model::{Backend, Exit, Limits, NoEbpf, ProcId, Profile, WatchList, status};
@@ -174,6 +174,7 @@ pub(crate) fn complete(
     // Stacks refer to rows by position, so rows are sorted after them.
     profile.sort_by_process();
     enrich::machine(&mut profile, &roots);
+    relative::note(&mut profile);
     rights::note(rights.write(), &mut profile.notes);
     Ok(profile)
 }

@@ -86,7 +86,11 @@ struct inode {
 	__u32 i_rdev;
 	unsigned long i_ino;
 };
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
@@ -123,7 +127,7 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 struct fs_struct {
-	struct path root;
+	struct path root, pwd;
 };
 struct mm_struct {
 	unsigned long env_start, env_end;

@@ -70,10 +70,14 @@ struct {
 
 /* Data too large for the stack of a program. No two programs share one, and a program does not interrupt itself on
  * the same CPU. */
-#define STRIDE 64
+#define STRIDE 128
+struct sip {
+	__u64 a, b, c, d;
+};
 struct text_scratch {
 	struct path_message head;
 	char text[TEXT + STRIDE];	/* padded */
+	struct sip sip;	/* of hash_long() */
 	__u64 arguments[8];	/* of the call */
 	struct row_key key;	/* of its row */
 	struct registers at;	/* of its caller */
@@ -89,6 +93,8 @@ struct sample_scratch {
 struct map_scratch {
 	struct mapping_message head;
 	char bytes[PATH_BYTES + COMPONENT];
+	struct dentry *dentry;	/* where components() is */
+	struct mount *mount;
 };
 #define SCRATCH(name)                                \
 	struct {                                     \
@@ -97,10 +103,23 @@ struct map_scratch {
 		__type(key, __u32);                  \
 		__type(value, struct name);          \
 	} name SEC(".maps")
-SCRATCH(text_scratch);
+/* One for the path of a call, one for a directory. */
+#define OF_CALL 0
+#define OF_DIRECTORY 1
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct text_scratch);
+} text_scratches SEC(".maps");
 SCRATCH(exec_scratch);
 SCRATCH(sample_scratch);
 SCRATCH(map_scratch);
+
+static __always_inline struct text_scratch *text_scratch(__u32 of)
+{
+	return bpf_map_lookup_elem(&text_scratches, &of);
+}
 
 #define scratch(name)                                          \
 	({                                                     \

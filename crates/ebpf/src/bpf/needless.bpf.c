@@ -52,7 +52,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		cx.first = first_argument(regs, cx.compat);
 	if (settings.all && nr >= 0 && (!call || call->kind == ACTION_PLAIN)) {
 		cx.nr = nr < 2 * CALLS ? nr : 0xffff;
-		if (count_again(&cx))
+		if (count_again(outcome(cx.nr, cx.err), cx.compat, cx.first))
 			return 0;
 	}
 	__u32 tgid = tgid_of(cx.task);
@@ -65,7 +65,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	if (!proc->image) {
 		/* Not counted yet; but its working directory matters for the program it will execute. */
 		if (call && !cx.err && (call->kind == ACTION_MOVES || call->moves != MOVES_NOTHING))
-			proc->moved = 1;
+			moves(proc);
 		return 0;
 	}
 	if (nr < 0) {
@@ -73,7 +73,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	}
 	cx.nr = nr < 2 * CALLS ? nr : 0xffff;
-	struct text_scratch *s = scratch(text_scratch);
+	struct text_scratch *s = text_scratch(OF_CALL);
 	if (!s)
 		return 0;
 	if (call) {
@@ -82,8 +82,13 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 			take_arguments(s->arguments, regs, cx.compat);
 		bool counted = false;
 		if (call->kind == ACTION_PATH) {
-			if (call->query_or_class == QUERY_EXEC && !cx.err)
-				return 0;	/* counted by sched_process_exec */
+			if (call->query_or_class == QUERY_EXEC && !cx.err) {
+				/* Counted by sched_process_exec. The program may leave its directory before it asks for
+				 * a relative path. */
+				if (!proc->directory)
+					proc->directory = working_directory();
+				return 0;
+			}
 			counted = path_key(s, &cx, call, proc);
 		} else if (call->kind == ACTION_CLASSIFY) {
 			counted = class_key(s, &cx, call, proc, &epoch);

@@ -59,9 +59,12 @@ static __always_inline void add_here(struct percpu_counter *here, const struct c
 }
 
 /* Counts a call without a path like the last one of its kind on this CPU, without a search for its process; false: it
- * is of another process, or there was none. */
-static __always_inline bool count_again(const struct call_ctx *cx)
+ * is of another process, or there was none. A separate function, so that the verifier walks it once. */
+__noinline int count_again(__u32 outcome, __u32 compat, __u64 first)
 {
+	struct call_ctx call = { .task = current_task(), .first = first, .nr = outcome, .err = outcome >> 16 };
+	const struct call_ctx *cx = &call;
+	call.compat = compat;
 	__u32 at = percpu_counter(cx);
 	struct percpu_counter *here = bpf_map_lookup_elem(&percpu_counters, &at);
 	if (!here || here->tgid != tgid_of(cx->task) || here->key.nr != cx->nr || here->key.err != cx->err ||
@@ -90,7 +93,7 @@ __noinline int give_back(__u32 at)
 
 static __always_inline void count_plain(struct proc *proc, const struct call_ctx *cx)
 {
-	if (count_again(cx))
+	if (count_again(outcome(cx->nr, cx->err), cx->compat, cx->first))
 		return;
 	__u32 at = percpu_counter(cx);
 	give_back(at);

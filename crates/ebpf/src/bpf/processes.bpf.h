@@ -1,5 +1,6 @@
 /* The programs at the start, exec and end of a process. */
 #pragma once
+#include "directory.h"
 #include "processes.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -25,8 +26,8 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 	if (!known->image)
 		return 0;
 	fresh.image = new_image();
-	fresh.moved = known->moved;
-	struct process_message event = { .former = known->image, .moved = known->moved };
+	fresh.directory = shares_directory() ? known->directory : 0;
+	struct process_message event = { .former = known->image };
 	fill(&event, MESSAGE_KIND_FORKED, fresh.image, child);
 	if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY))
 		bump(&shared.events_lost);
@@ -53,7 +54,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid, struct l
 	fill(event, MESSAGE_KIND_EXECUTED, proc->image, task);
 	name(event, task);
 	times(event, proc, task);
-	event->moved = proc->moved;
+	event->directory = proc->directory;
 	event->secure = BPF_CORE_READ_BITFIELD(binprm, secureexec);
 	event->by_descriptor = bpf_core_field_exists(binprm->fdpath) && binprm->fdpath != NULL;
 	__u32 used = 0;

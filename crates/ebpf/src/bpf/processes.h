@@ -120,15 +120,3 @@ static __noinline struct proc *first_seen(__u32 tgid)
 		bump(&shared.uncounted);
 	return proc;
 }
-
-/* From here on, the working directory or the root of a process may differ. */
-static __always_inline void moves(struct proc *proc)
-{
-	__sync_fetch_and_add(&proc->waits, 1);
-	if (proc->moved)
-		return;
-	proc->moved = 1;
-	struct message_head event = { .kind = MESSAGE_KIND_MOVED, .image = proc->image };
-	if (!send(&event, sizeof(event)))
-		bump(&shared.events_lost);
-}

@@ -8,10 +8,6 @@
  * to guess among 2^64. The key is random in each run and only needless knows it: its map cannot be read without CAP_BPF
  * or CAP_SYS_ADMIN, and no hash leaves needless. A sum of products with secret numbers would be faster and as good
  * against one guess, but a program that measures the duration of its calls could learn the numbers bit by bit. */
-struct sip {
-	__u64 a, b, c, d;
-};
-
 static __always_inline __u64 turned(__u64 word, __u32 by)
 {
 	return word << by | word >> (64 - by);
@@ -59,35 +55,49 @@ static __always_inline __u64 sip_end(struct sip *s, __u64 last)
 	return s->a ^ s->b ^ s->c ^ s->d;
 }
 
-/* The hash of the text in text_scratch, which is padded with zeros. A separate function, so that the verifier walks
- * its loop once. */
-__noinline __u64 hash_long(void)
+/* Takes one stride of the text in a text_scratch. A separate function, so that the verifier walks it once. */
+__noinline int hash_stride(__u32 of, __u32 at)
 {
-	struct text_scratch *s = scratch(text_scratch);
+	struct text_scratch *s = text_scratch(of);
 	if (!s)
 		return 0;
-	const __u64 *words = (const __u64 *)s->text;
-	__u32 length = s->head.length;
-	struct sip sip = sip_begin();
-	__builtin_memset(s->text + (length & (TEXT - 1)), 0, STRIDE);
-	for (__u32 i = 0; i < TEXT / STRIDE; i++) {
-		if (i * STRIDE >= length)
-			break;
+	const __u64 *words = (const __u64 *)(s->text + (at & (TEXT - STRIDE)));
+	struct sip sip = s->sip;
 #pragma unroll
-		for (__u32 word = 0; word < STRIDE / 8; word++)
-			sip_take(&sip, words[i * STRIDE / 8 + word]);
-	}
-	return sip_end(&sip, length);
+	for (__u32 word = 0; word < STRIDE / 8; word++)
+		sip_take(&sip, words[word]);
+	s->sip = sip;
+	return 0;
 }
 
-/* The same for most paths, without a loop and a call. As in the definition of SipHash, the last word holds the rest of
+/* The hash of the text in a text_scratch, which is padded with zeros. */
+__noinline __u64 hash_long(__u32 of)
+{
+	struct text_scratch *s = text_scratch(of);
+	if (!s)
+		return 0;
+	__u32 length = s->head.length;
+	s->sip = sip_begin();
+	__builtin_memset(s->text + (length & (TEXT - 1)), 0, STRIDE);
+	for (__u32 at = 0; at < TEXT; at += STRIDE) {
+		if (at >= length)
+			break;
+		hash_stride(of, at);
+	}
+	return sip_end(&s->sip, length);
+}
+
+/* The same for the path of a call, most of which are short: without a loop. As in the definition of SipHash, the last word holds the rest of
  * the text and the length. A short and a long text differ in the length. */
 #define SHORT 48
-static __always_inline __u64 hash_text(const struct text_scratch *s)
+__noinline __u64 hash_text(void)
 {
+	const struct text_scratch *s = text_scratch(OF_CALL);
+	if (!s)
+		return 0;
 	__u32 length = s->head.length;
 	if (length > SHORT)
-		return hash_long();
+		return hash_long(OF_CALL);
 	const __u64 *words = (const __u64 *)s->text;
 	struct sip sip = sip_begin();
 #pragma unroll
@@ -97,6 +107,14 @@ static __always_inline __u64 hash_text(const struct text_scratch *s)
 	/* Masked and not padded: a load of bytes that were just stored in two pieces is slow. */
 	__u64 rest = words[length / 8 & 7] & ((1ULL << (length & 7) * 8) - 1);
 	return sip_end(&sip, rest | (__u64)length << 56);
+}
+
+/* The key of a path that is relative to a working directory. */
+__noinline __u64 hash_below(__u64 directory, __u64 path)
+{
+	struct sip sip = sip_begin();
+	sip_take(&sip, directory);
+	return sip_end(&sip, path);
 }
 
 /* For answers of the kernel. It is not the key of a count: two answers with the same hash are taken for the same
@@ -116,7 +134,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
  * modification (asm/stat.h, linux/stat.h). */
 __noinline __u64 fingerprint(__u32 reply, __u64 address, __u32 length)
 {
-	struct text_scratch *s = scratch(text_scratch);
+	struct text_scratch *s = text_scratch(OF_CALL);
 	if (!s)
 		return 0;
 	__u64 *words = (__u64 *)s->text;
@@ -156,7 +174,7 @@ __noinline __u64 fingerprint(__u32 reply, __u64 address, __u32 length)
 		if (bpf_probe_read_user(s->text, length, (void *)address))
 			return 0;
 		s->head.length = length;
-		return hash_long();
+		return hash_long(OF_CALL);
 	}
 	return 0;
 }

@@ -2,32 +2,12 @@
 #pragma once
 #include "classes.h"
 #include "current.h"
+#include "directory.h"
 #include "maps.h"
 #include "plain.h"
 #include "queries.h"
 #include "stacks.h"
 #include "waits.h"
-
-/* Sends the text of the path in text_scratch, with the key there, unless it was sent before; 0: there is no room. */
-__noinline int send_text(void)
-{
-	struct text_scratch *s = scratch(text_scratch);
-	if (!s)
-		return 0;
-	if (bpf_map_lookup_elem(&sent_paths, &s->key.path))
-		return 1;
-	/* A quick answer: a program may ask many times while the reader does not run. */
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING - 2 * TEXT)
-		return 0;
-	s->head.head.kind = MESSAGE_KIND_PATH;
-	s->head.head.image = s->key.image;
-	s->head.path = s->key.path;
-	if (!send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
-		return 0;
-	__u8 one = 1;
-	bpf_map_update_elem(&sent_paths, &s->key.path, &one, BPF_ANY);
-	return 1;
-}
 
 /* Adds a row for the key in text_scratch, and sends the text of its path if it is new; false: there is no room, or
  * another CPU was faster. */
@@ -37,7 +17,7 @@ static __always_inline bool add_row(struct text_scratch *s)
 	if (bpf_map_update_elem(&rows, &s->key, &fresh, BPF_NOEXIST))
 		return false;
 	bump(&shared.rows);
-	if (s->key.query != QUERY_NO_PATH && !send_text()) {
+	if (s->key.query != QUERY_NO_PATH && !send_text(OF_CALL)) {
 		struct row *row = bpf_map_lookup_elem(&rows, &s->key);
 		if (row)
 			row->unsent = 1;
@@ -82,7 +62,7 @@ enum place { NOWHERE, IN_PERCPU_ROW, IN_ROWS };
  * it is counted again, in `hot` from then on. Rows that are counted once, as most are, do not displace others. */
 __noinline int place_of(__u32 at, __u32 tgid)
 {
-	struct text_scratch *s = scratch(text_scratch);
+	struct text_scratch *s = text_scratch(OF_CALL);
 	struct percpu_row *hot = bpf_map_lookup_elem(&percpu_rows, &at);
 	if (!s || !hot)
 		return NOWHERE;
@@ -175,18 +155,22 @@ static __always_inline bool path_key(struct text_scratch *s, const struct call_c
 		return false;
 	/* In the map: the verifier would follow each length of a local variable separately. */
 	s->head.length = length;
+	/* AT_FDCWD is -100 */
+	bool from_dir_fd = call->dir != NONE && (__s32)argument(s, call->dir) != -100;
 	struct row_key *key = &s->key;
 	__builtin_memset(key, 0, sizeof(*key));
-	key->path = hash_text(s);
+	key->path = hash_text();
+	s->head.directory = 0;
+	if (length && s->text[0] != '/' && !from_dir_fd) {
+		s->head.directory = directory_of(proc, cx, call);
+		key->path = hash_below(s->head.directory, key->path);
+	}
 	key->image = proc->image;
 	key->nr = cx->nr;
 	key->err = cx->err;
 	key->query = decide(call, s);
 	key->compat = compat;
-	key->moved = proc->moved != 0;
-	/* AT_FDCWD is -100 */
-	if (call->dir != NONE)
-		key->from_dir_fd = (__s32)argument(s, call->dir) != -100;
+	key->from_dir_fd = from_dir_fd;
 	return true;
 }
 
@@ -233,7 +217,7 @@ static __always_inline bool count_row(struct pt_regs *regs, struct text_scratch 
 		}
 	}
 	/* Before answered(), which may overwrite the text with the answer. */
-	if (row->unsent && send_text())
+	if (row->unsent && send_text(OF_CALL))
 		row->unsent = 0;
 	answered(row, s, ret, cx, call, proc, epoch);
 	if (!cx->err) {

@@ -1,5 +1,6 @@
 /* Where in the program a call is made: snapshots of the stack, and mapped files. */
 #pragma once
+#include "directory.h"
 #include "processes.h"
 
 /* Whether a snapshot may be due at the `hit`th call of a row: a quick "no" for most. weight() decides. */
@@ -32,39 +33,6 @@ extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struc
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
-/* Writes the path of a `struct file`, up to the root of the mount tree, into map_scratch, the last component first, and
- * returns its length. Like the two functions below it is separate so that the verifier walks its loop once; such a
- * function takes an address as a number. */
-__noinline __u32 components(__u64 address)
-{
-	struct file *file = (void *)address;
-	struct map_scratch *s = scratch(map_scratch);
-	if (!s)
-		return 0;
-	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	struct vfsmount *vfs = BPF_CORE_READ(file, f_path.mnt);
-	struct mount *mount = (void *)vfs - bpf_core_field_offset(struct mount, mnt);
-	__u32 used = 0;
-	for (int i = 0; i < 32; i++) {
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
-			struct mount *above = BPF_CORE_READ(mount, mnt_parent);
-			if (above == mount)
-				break;
-			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-			mount = above;
-			continue;
-		}
-		long length = bpf_probe_read_kernel_str(s->bytes + (used & (PATH_BYTES - 1)), COMPONENT,
-							BPF_CORE_READ(dentry, d_name.name));
-		if (length <= 0 || used + length > PATH_BYTES)
-			return 0;
-		used += length;
-		dentry = parent;
-	}
-	return used;
-}
-
 /* Sends the files that the process has mapped executable: it may have ended when its stack is unwound. */
 __noinline int send_mappings(__u32 image)
 {
@@ -88,7 +56,7 @@ __noinline int send_mappings(__u32 image)
 		s->head.end = vma->vm_end;
 		s->head.page = vma->vm_pgoff;
 		s->head.inode = BPF_CORE_READ(file, f_path.dentry, d_inode, i_ino);
-		__u32 length = components((__u64)file);
+		__u32 length = components((__u64)file + bpf_core_field_offset(struct file, f_path));
 		s->head.length = length;
 		if (!send(s, sizeof(s->head) + (length & (PATH_BYTES - 1))))
 			bump(&shared.stacks_lost);
@@ -121,7 +89,7 @@ __noinline int send_stack(__u64 sp)
 __noinline int snapshot(__u64 hit, __u32 tgid)
 {
 	__u64 stands_for = weight(hit);
-	struct text_scratch *call = scratch(text_scratch);
+	struct text_scratch *call = text_scratch(OF_CALL);
 	struct sample_scratch *s = scratch(sample_scratch);
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!stands_for || !call || !s || !proc || proc->samples >= (hit < 8 ? 32 : hit < 64 ? 128 : 1024))

@@ -24,10 +24,6 @@ struct Image {
     id: ProcId,
     /// Its pid while it is the latest image of that pid and has not ended.
     pid: Option<u32>,
-    /// Its first working directory, where known.
-    directory: Option<Rc<str>>,
-    /// Whether its working directory may differ.
-    moved: bool,
     /// What earlier images of this process used.
     earlier: Used,
     /// What it and they used, once that is known.
@@ -45,7 +41,14 @@ struct Exec {
     image: u32,
     path: String,
     by_descriptor: bool,
-    moved: bool,
+    directory: Option<Rc<str>>,
+}
+
+/// The text of a path.
+struct Text {
+    text: Rc<str>,
+    /// The number of the directory that it is relative to.
+    directory: u64,
 }
 
 /// What is known from the messages so far.
@@ -65,7 +68,9 @@ pub(crate) struct Events {
     images: Map<u32, Image>,
     /// The latest image of each live process.
     live: Map<u32, u32>,
-    texts: Map<u64, Rc<str>>,
+    texts: Map<u64, Text>,
+    /// Working directories by their numbers.
+    directories: Map<u64, Rc<str>>,
     execs: Vec<Exec>,
     samples: Samples,
     /// Images not yet looked up in /proc.
@@ -92,6 +97,7 @@ impl Events {
             images: Map::default(),
             live: Map::default(),
             texts: Map::default(),
+            directories: Map::default(),
             execs: Vec::new(),
             samples: Samples::default(),
             new: Vec::new(),
@@ -104,7 +110,7 @@ impl Events {
     /// From now on, process `pid` is observed as `image`.
     pub(crate) fn attached(&mut self, image: u32, pid: u32) {
         let process = Process::new(pid, None, Spawn::Seen);
-        self.begin(image, pid, process, None, true);
+        self.begin(image, pid, process, true);
     }
 
     /// Whether process `pid` is observed and lives.
@@ -132,7 +138,7 @@ impl Events {
                 let mut process = Process::new(event.about.pid, None, Spawn::Seen);
                 process.shares_root = event.shares_root();
                 describe(&mut process, &event);
-                self.begin(event.image(), event.about.pid, process, None, true);
+                self.begin(event.image(), event.about.pid, process, true);
                 self.note_cgroup(event);
             }
             Some(KernelMessage::Forked(event)) => self.forked(event),
@@ -144,14 +150,12 @@ impl Events {
                     book(&mut self.builder, image);
                 }
             }
-            Some(KernelMessage::Moved { image }) => {
-                if let Some(image) = self.images.get_mut(&image) {
-                    image.moved = true;
-                }
+            Some(KernelMessage::Path { path, directory, text }) => {
+                let text = String::from_utf8_lossy(text).into();
+                self.texts.insert(path, Text { text, directory });
             }
-            Some(KernelMessage::Path { path, text }) => {
-                let text = String::from_utf8_lossy(text);
-                self.texts.insert(path, text.into());
+            Some(KernelMessage::Directory { number, name }) => {
+                self.directories.insert(number, name.into());
             }
             Some(KernelMessage::Stack(about, bytes)) => self.sampled(&about, bytes),
             Some(KernelMessage::Mapping(about, path)) => self.samples.mapped(&about, path),
@@ -162,20 +166,11 @@ impl Events {
         }
     }
 
-    fn begin(
-        &mut self,
-        image: u32,
-        pid: u32,
-        process: Process,
-        directory: Option<Rc<str>>,
-        attached: bool,
-    ) {
+    fn begin(&mut self, image: u32, pid: u32, process: Process, attached: bool) {
         let id = self.builder.process(process);
         let fresh = Image {
             id,
             pid: Some(pid),
-            directory,
-            moved: false,
             earlier: Used::default(),
             used: None,
             rest_ns: 0,
@@ -188,24 +183,17 @@ impl Events {
     }
 
     fn forked(&mut self, event: ProcessEvent<'_>) {
-        let (process, directory) = match self.images.get(&event.about.former) {
+        let process = match self.images.get(&event.about.former) {
             Some(parent) => {
                 let mut process =
                     self.builder.process_ref(parent.id).forked(event.about.pid, parent.id);
                 process.shares_root = event.shares_root();
-                (process, parent.directory.clone())
+                process
             }
-            None => (Process::new(event.about.pid, None, Spawn::Seen), None),
+            None => Process::new(event.about.pid, None, Spawn::Seen),
         };
-        self.begin(event.image(), event.about.pid, process, directory, false);
-        self.moved(event);
+        self.begin(event.image(), event.about.pid, process, false);
         self.note_cgroup(event);
-    }
-
-    fn moved(&mut self, event: ProcessEvent<'_>) {
-        if let Some(image) = self.images.get_mut(&event.image()) {
-            image.moved |= event.moved();
-        }
     }
 
     fn note_cgroup(&mut self, event: ProcessEvent<'_>) {
@@ -223,20 +211,19 @@ impl Events {
             former.used = Some(used);
             book(&mut self.builder, former);
             self.builder.process_mut(former.id).shares_root &= event.shares_root();
-            (former.id, former.directory.clone(), former.attached)
+            former.id
         });
-        let command = event.about.former == 0;
-        let mut process = Process::new(event.about.pid, former.as_ref().map(|f| f.0), Spawn::Exec);
+        let mut process = Process::new(event.about.pid, former, Spawn::Exec);
         process.shares_root = event.shares_root();
         process.secure = Some(event.about.secure != 0);
         describe(&mut process, &event);
         if let Some(environ) = event.whole_environ() {
             process.env = Env::Known(needless_host::watched_variables(environ, &self.watch));
         }
-        let directory = match former {
-            Some((_, directory, _)) => directory,
-            None if command => self.own_directory.clone(),
-            None => None,
+        let directory = match event.about.directory {
+            // The command, where needless was started.
+            0 if event.about.former == 0 => self.own_directory.clone(),
+            number => self.directories.get(&number).cloned(),
         };
         let file = String::from_utf8_lossy(event.file).into_owned();
         let interpreter = String::from_utf8_lossy(event.interpreter).into_owned();
@@ -244,8 +231,7 @@ impl Events {
         if let Some(exe) = &process.exe {
             process.runtime = needless_model::Runtime::of_exe(exe);
         }
-        self.begin(event.image(), event.about.pid, process, directory, false);
-        self.moved(event);
+        self.begin(event.image(), event.about.pid, process, false);
         self.note_cgroup(event);
         if let Some(image) = self.images.get_mut(&event.image()) {
             image.earlier = used;
@@ -254,8 +240,7 @@ impl Events {
             }
         }
         let by_descriptor = event.about.by_descriptor != 0;
-        let moved = event.moved();
-        self.execs.push(Exec { image: event.image(), path: file, by_descriptor, moved });
+        self.execs.push(Exec { image: event.image(), path: file, by_descriptor, directory });
     }
 
     /// The program that the kernel runs for `name`, as /proc would show it.
@@ -267,8 +252,7 @@ impl Events {
     ) -> Option<String> {
         let path = match name.strip_prefix('/') {
             Some(_) => name.to_owned(),
-            None if event.moved() => return Some(name.to_owned()),
-            None => format!("{}/{name}", directory?),
+            None => below(directory?, name),
         };
         if !event.shares_root() {
             return Some(path);
@@ -317,9 +301,6 @@ impl Events {
                 process.command = known.0.or(process.command.take());
                 process.open_files = known.1.or(process.open_files);
                 process.shares_root = RootId::of(&pid.to_string()) == self.shares_root;
-                if image.directory.is_none() && !image.moved {
-                    image.directory = needless_host::working_directory(pid as i32).map(Into::into);
-                }
                 image.earlier = used_so_far(pid).unwrap_or_default();
                 if let Some(block) = block {
                     self.builder.environment(image.id, needless_host::variables(&block));
@@ -339,6 +320,11 @@ impl Events {
             }
         }
     }
+}
+
+/// The absolute path of `relative`.
+fn below(directory: &str, relative: &str) -> String {
+    format!("{}/{relative}", directory.trim_end_matches('/'))
 }
 
 /// The facts in the message about a process that is first seen, or executes.

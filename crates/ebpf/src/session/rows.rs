@@ -114,7 +114,7 @@ impl Placed<'_> {
             Query::NoPath => (key.path.checked_sub(1))
                 .and_then(|at| ArgClass::ALL.get(at as usize))
                 .and_then(|detail| self.events.detail(key.image, call, *detail)),
-            _ => self.events.question_by_hash(key.image, about, key.moved != 0, key.path),
+            _ => self.events.question_by_hash(key.image, about, key.path),
         };
         // A process or a path that found no room in the ring. The programs have counted the lost processes
         // themselves.

@@ -204,23 +204,26 @@ impl From<&ProcessMessage> for Used {
 }
 
 /// A message of the programs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum KernelMessage<'a> {
     Seen(ProcessEvent<'a>),
     Forked(ProcessEvent<'a>),
     Executed(ProcessEvent<'a>),
     Exited(ProcessEvent<'a>),
-    Moved {
-        image: u32,
-    },
-    /// The path with this hash has this text.
+    /// The path with this hash has this text, and is relative to this directory.
     Path {
         path: u64,
+        directory: u64,
         text: &'a [u8],
     },
+    /// The directory with this number has this name.
+    Directory {
+        number: u64,
+        name: String,
+    },
     Stack(StackMessage, &'a [u8]),
-    /// The components of the path, the last one first.
-    Mapping(MappingMessage, &'a [u8]),
+    /// A file, and its name.
+    Mapping(MappingMessage, String),
     /// A row, with what it adds to it.
     OrphanRow(OrphanRow),
     /// CPU time of a thread that ended.
@@ -259,10 +262,6 @@ impl<'a> ProcessEvent<'a> {
         self.about.shares_root != 0
     }
 
-    pub(crate) fn moved(&self) -> bool {
-        self.about.moved != 0
-    }
-
     /// The environment, where all of it was sent.
     pub(crate) fn whole_environ(&self) -> Option<&'a [u8]> {
         let whole = self.about.environ_length == self.about.environ_whole;
@@ -284,17 +283,18 @@ impl KernelMessage<'_> {
             KernelMessage::Executed(process()?)
         } else if is(MessageKind::Exited) {
             KernelMessage::Exited(process()?)
-        } else if is(MessageKind::Moved) {
-            KernelMessage::Moved { image: head.image }
         } else if is(MessageKind::Path) {
-            let (PathMessage { path, length, .. }, rest) = take(bytes)?;
-            KernelMessage::Path { path, text: split(rest, length).0 }
+            let (PathMessage { path, directory, length, .. }, rest) = take(bytes)?;
+            KernelMessage::Path { path, directory, text: split(rest, length).0 }
+        } else if is(MessageKind::Directory) {
+            let (PathMessage { path: number, length, .. }, rest) = take(bytes)?;
+            KernelMessage::Directory { number, name: name(split(rest, length).0) }
         } else if is(MessageKind::Stack) {
             let (stack, rest) = take::<StackMessage>(bytes)?;
             KernelMessage::Stack(stack, split(rest, stack.length).0)
         } else if is(MessageKind::Mapping) {
             let (mapping, rest) = take::<MappingMessage>(bytes)?;
-            KernelMessage::Mapping(mapping, text(split(rest, mapping.length).0))
+            KernelMessage::Mapping(mapping, name(split(rest, mapping.length).0))
         } else if is(MessageKind::OrphanRow) {
             KernelMessage::OrphanRow(take(bytes)?.0)
         } else if is(MessageKind::Spent) {
@@ -312,6 +312,16 @@ fn take<T: FromBytes + KnownLayout + Immutable>(bytes: &[u8]) -> Option<(T, &[u8
 /// The first `length` bytes, or all where there are fewer, and the rest.
 fn split(bytes: &[u8], length: u32) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len().min(length as usize))
+}
+
+/// The name whose components these are, the last one first.
+pub(crate) fn name(components: &[u8]) -> String {
+    let mut path = String::new();
+    for component in text(components).rsplit(|byte| *byte == 0) {
+        path.push('/');
+        path.push_str(&String::from_utf8_lossy(component));
+    }
+    path
 }
 
 /// Without the NUL at its end.

@@ -1,6 +1,6 @@
 //! At the end: the questions that rows belong to, and the profile.
 
-use super::{Events, book, used_so_far};
+use super::{Events, Text, below, book, used_so_far};
 use crate::Observed;
 use crate::session::layout::RowKey;
 use crate::session::wire::Used;
@@ -26,7 +26,7 @@ impl Events {
         for exec in std::mem::take(&mut self.execs) {
             let name = if exec.by_descriptor { "execveat" } else { "execve" };
             let about = (self.builder.call(name), Query::Exec, false);
-            let question = self.question(exec.image, about, exec.moved, &exec.path);
+            let question = self.question(exec.image, about, exec.directory.as_deref(), &exec.path);
             let Some(question) = question else { continue };
             let tally = Tally { count: 1, ..Tally::default() };
             self.builder.tally(question, Some(Ok(())), tally);
@@ -64,11 +64,11 @@ impl Events {
         &mut self,
         image: u32,
         about: (CallId, Query, bool),
-        moved: bool,
         path: u64,
     ) -> Option<QuestionId> {
-        let text = self.texts.get(&path)?.clone();
-        self.question(image, about, moved, &text)
+        let Text { text, directory } = self.texts.get(&path)?;
+        let (text, directory) = (text.clone(), self.directories.get(directory).cloned());
+        self.question(image, about, directory.as_deref(), &text)
     }
 
     /// The question behind calls without a path that have this class.
@@ -82,21 +82,19 @@ impl Events {
         Some(self.builder.detail(image.id, call, detail))
     }
 
+    /// The question about `text`, which is relative to `directory`, where it is relative to a working directory.
     fn question(
         &mut self,
         image: u32,
         (call, query, from_dir_fd): (CallId, Query, bool),
-        moved: bool,
+        directory: Option<&str>,
         text: &str,
     ) -> Option<QuestionId> {
         let image = self.images.get(&image)?;
         let absolute;
-        let path = match &image.directory {
-            Some(directory) if !text.starts_with('/') && !from_dir_fd && !moved => {
-                absolute = match text {
-                    "" => String::new(),
-                    _ => format!("{}/{text}", directory.trim_end_matches('/')),
-                };
+        let path = match directory {
+            Some(directory) if !(text.is_empty() || text.starts_with('/') || from_dir_fd) => {
+                absolute = below(directory, text);
                 &absolute
             }
             _ => text,

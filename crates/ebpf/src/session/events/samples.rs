@@ -48,15 +48,10 @@ impl Samples {
     }
 
     /// A file that an image has mapped.
-    pub(crate) fn mapped(&mut self, about: &MappingMessage, components: &[u8]) {
+    pub(crate) fn mapped(&mut self, about: &MappingMessage, path: String) {
         let modules = self.mapped.entry(about.head.image).or_default();
         if about.first != 0 {
             *modules = Arc::default();
-        }
-        let mut path = String::new();
-        for component in components.rsplit(|byte| *byte == 0) {
-            path.push('/');
-            path.push_str(&String::from_utf8_lossy(component));
         }
         let file = self.files.open(about.pid as i32, &path, about.inode);
         Arc::make_mut(modules).push(Module {
