@@ -105,7 +105,7 @@ pub(crate) fn searches<'p>(
         let dirs: HashSet<&'p str> = match (value, &process.env) {
             (Some(value), _) => {
                 let absolute = entries(value, search.searcher);
-                let all = absolute.chain(relative.iter().map(|(dir, _)| *dir));
+                let all = absolute.chain(relative.keys().copied());
                 all.filter(|dir| !(search.usual)(dir)).collect()
             }
             (None, Env::Unknown) => inferred(view, id, search),
