@@ -2,7 +2,7 @@
 
 use crate::text::{Tint, count, cut, duration, escape, number, percent, row};
 use crate::{Report, Style, summary};
-use needless_model::{Finding, Profile, Stage};
+use needless_model::{Change, Finding, Profile, Stage};
 use needless_rules::{Amount, Scale, by_remedy};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -261,8 +261,14 @@ impl Line<'_> {
 
     /// What to do, as far as it is one line.
     fn fix(&self) -> String {
-        let remedy = self.findings[0].remedies.first();
-        remedy.map_or_else(|| "not known".to_owned(), |remedy| summary::change(&remedy.change))
+        match self.findings[0].remedies.first().map(|remedy| &remedy.change) {
+            None => "not known".to_owned(),
+            // The entries are in the details.
+            Some(Change::WithoutEntries { variable, .. }) => {
+                format!("shorten {}", escape(variable))
+            }
+            Some(change) => summary::change(change),
+        }
     }
 
     /// The services, or programs without one, most expensive first: `a6, a7, a8 and 6 more`, of

@@ -214,5 +214,10 @@ fn looks_at(call: &SearchCall<'_>, dir: &str) -> bool {
 }
 
 fn same(entry: &str, dir: &str) -> bool {
-    entry.trim_end_matches('/') == dir
+    let entry = entry.trim_end_matches('/');
+    let relative = || {
+        let base = dir.strip_suffix(entry).filter(|_| !entry.is_empty() && !entry.starts_with('/'));
+        base.is_some_and(|base| base.ends_with('/'))
+    };
+    entry == dir || relative()
 }

@@ -70,6 +70,7 @@ mod misread;
 mod page;
 mod placement;
 mod rederive;
+mod relative;
 mod search;
 mod search_advice;
 mod searched;

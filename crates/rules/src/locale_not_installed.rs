@@ -33,6 +33,24 @@
 //! set LC_ALL=C
 //! ```
 //!
+//! Perl warns of it in seven lines or more, bash in one if LC_ALL is set. That goes, too:
+//!
+//! ```trace
+//! env LANG=xx_YY.UTF-8
+//! execve("/usr/bin/perl", ["perl"], 0x7ffd5e8b9d58 /* 9 vars */) = 0
+//! openat(AT_FDCWD, "/usr/lib/locale/locale-archive", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/usr/share/locale/locale.alias", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/usr/lib/locale/xx_YY.UTF-8/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x6
+//! write(2, "perl: warning: Setting locale failed.\n", 38) = 38 x7
+//! write(1, "hello\n", 6) = 6 x3
+//! ```
+//! ```finding
+//! locale-not-installed: 7 of 7
+//! besides 12
+//! stage explained
+//! set LANG
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The locale is installed under the name that is asked for. (The check of the archive is needed,
@@ -68,7 +86,7 @@ use crate::locale::{self, Cause, Name};
 use crate::locale_advice::{self as advice, LocaleGroup, encoding, find_by_locpath, groups};
 use crate::select::Threshold;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Finding, Remedy, Stage};
+use needless_model::{Change, Finding, ProcId, Remedy, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "locale-not-installed",
@@ -114,8 +132,13 @@ fn finding(view: &View<'_>, group: LocaleGroup<'_>) -> Finding {
     let instead = match besides(view, &group) {
         // Another locale is loaded instead, with no fewer calls.
         Some(_) => -(group.merged.needless as i64),
-        None if variable(&group).is_some() => advice::alias_reads(view, &group.merged.processes),
-        None => 0,
+        None => match variable(&group) {
+            Some(variable) => {
+                let processes = &group.merged.processes;
+                advice::alias_reads(view, processes) + warnings(view, processes, variable)
+            }
+            None => 0,
+        },
     };
     Finding {
         besides: instead,
@@ -190,6 +213,28 @@ fn remedies(view: &View<'_>, group: &LocaleGroup<'_>) -> Vec<Remedy> {
         remedies.rotate_right(1);
     }
     remedies
+}
+
+/// Calls with which these processes warn that there is no such locale: Perl has a line for each variable and five more
+/// (perldoc perllocale), bash asks about standard error and writes one, for LC_ALL only.
+fn warnings(view: &View<'_>, processes: &[ProcId], variable: &str) -> i64 {
+    let of = |id: &ProcId| {
+        let process = view.process(*id);
+        let category = |name: &&&str| name.starts_with("LC_") && **name != "LC_ALL";
+        let is_set = |name: &&&str| process.env.value(name).is_some();
+        let (lines, each) = match process.name() {
+            name if name.starts_with("perl") => {
+                (7 + locale::VARIABLES.iter().filter(category).filter(is_set).count(), 1)
+            }
+            "bash" if variable == "LC_ALL" => (1, 2),
+            _ => (0, 1),
+        };
+        // PERL_BADLANG=0 turns it off.
+        let writes = view.rows_of(*id).filter(|(_, row)| view.profile.call(row) == "write");
+        let writes: u64 = writes.map(|(_, row)| row.count).sum();
+        each * writes.min(lines as u64) as i64
+    };
+    processes.iter().map(of).sum()
 }
 
 /// The variable that causes the search, if it is known.
