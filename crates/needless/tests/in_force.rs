@@ -272,6 +272,16 @@ fn a_pool_of_php_fpm_is_reloaded() {
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
     same(&before, &machine.etc(), "a broken pool");
+    // The same where the file says it already.
+    machine.ok(&format!(
+        "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} --yes; mv /run/broken.conf .",
+        dir.trim()
+    ));
+    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
+    machine.ok("needless undo");
+    same(&before, &machine.etc(), "written before");
     assert_eq!(
         (main(), machine.run(&format!("test -e /proc/{worker}")).status.code()),
         (master, Some(0))

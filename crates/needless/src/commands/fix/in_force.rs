@@ -98,6 +98,10 @@ pub(super) fn already(
     let Some(expected) = expected else {
         writeln!(out, "already so: {what}")?;
         again(&mut out)?;
+        if restart && !plan.restart.is_empty() {
+            let looks = format!("`needless origin {} PID` looks at a process", plan.variable);
+            writeln!(out, "not looked at: {looks}")?;
+        }
         return Ok(true);
     };
     match expected.look() {
