@@ -80,7 +80,9 @@ pub fn plan(
         files.push(companion);
     }
     let open = files.first().filter(|file| {
-        file.about.mode & 0o004 != 0 && value.is_some_and(|value| secret(variable, value))
+        value.is_some_and(|value| secret(variable, value))
+            && file.about.mode & 0o004 != 0
+            && !disk.is_hidden(&file.path)
     });
     let open = open.map(|file| {
         format!(

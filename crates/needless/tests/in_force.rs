@@ -193,6 +193,28 @@ fn a_program_of_supervisord_is_updated() {
     same(&before, &machine.etc(), "taken back");
 }
 
+/// daemontools' supervise starts the run script anew, which reads the directory.
+#[test]
+fn a_run_script_of_daemontools_is_restarted() {
+    let Some(machine) = machine() else { return };
+    if machine.has("svc").is_none() || machine.has("supervise").is_none() {
+        return;
+    }
+    let run = "#!/bin/sh\nexec envdir /etc/probe.env /usr/local/bin/probe envdir\n";
+    machine.write("/run/probe.d/run", "755", run);
+    machine.write("/etc/probe.env/LANG", "644", "C\n");
+    drop(machine.start("exec supervise /run/probe.d"));
+    let words = format!("{WORDS} envdir");
+    let (pid, before) = (machine.pid_of(&words, "0"), machine.etc());
+    let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+    let fresh = machine.pid_of(&words, &pid);
+    assert!(said.contains("restarted: svc -t /run/probe.d\n"), "{said}");
+    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[{fresh}]\n")), "{said}");
+    let said = machine.ok("needless undo");
+    assert!(said.contains(&format!("perl[{fresh}] still has TZ={ZONE}: `svc -t ")), "{said}");
+    same(&before, &machine.etc(), "undo");
+}
+
 /// The workers of a pool get the pool's variables at a reload; the master, with what its unit gives it, goes on.
 #[test]
 fn a_pool_of_php_fpm_is_reloaded() {
@@ -250,6 +272,16 @@ fn a_pool_of_php_fpm_is_reloaded() {
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
     same(&before, &machine.etc(), "a broken pool");
+    // The same where the file says it already.
+    machine.ok(&format!(
+        "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} --yes; mv /run/broken.conf .",
+        dir.trim()
+    ));
+    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
+    machine.ok("needless undo");
+    same(&before, &machine.etc(), "written before");
     assert_eq!(
         (main(), machine.run(&format!("test -e /proc/{worker}")).status.code()),
         (master, Some(0))

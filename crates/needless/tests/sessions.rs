@@ -112,6 +112,13 @@ fn the_next_session_is_looked_at() {
             "not in force: TZ={ZONE}: perl[{pid}] was started before the change: the next session has it\n"
         );
         assert_eq!(said, pending);
+        let again =
+            machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes {restart}"));
+        assert!(
+            again.contains("already so: ") && again.ends_with(": the next session has it\n"),
+            "{again}"
+        );
+        assert_eq!(again.contains("reloaded: "), !restart.is_empty(), "{again}");
         if restart.is_empty() {
             machine.ok("systemctl reload ssh; until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done");
         }

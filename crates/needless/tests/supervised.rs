@@ -171,4 +171,16 @@ pidfile=/run/probed.pid
         machine.ok("needless undo");
         same(&before, &machine.etc(), &place);
     }
+    // The first call writes, the second restarts what the first did not.
+    stop(&machine.pid_of(&format!("{WORDS} openrc"), "0"));
+    let pid = start("0");
+    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes");
+    let looks = "not looked at: `needless origin TZ PID` looks at a process\n";
+    let said = machine.ok(&fix);
+    assert!(said.ends_with(&format!("written, {looks}")), "{said}");
+    let said = machine.ok(&format!("{fix} --restart"));
+    assert!(said.contains("already so: ") && !said.contains("done: change"), "{said}");
+    assert!(said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")), "{said}");
+    let fresh = machine.pid_of(&format!("{WORDS} openrc"), &pid);
+    assert_eq!(zone(&fresh), format!("TZ={ZONE}\n"));
 }

@@ -231,6 +231,17 @@ fn a_secret_in_an_open_file_has_a_caveat() {
     unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/probe.env\n"));
     let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes");
     assert!(said.contains("/etc/probe.env") && !said.contains("can read"), "{said}");
+    machine.ok("needless undo; chmod 644 /etc/probe.env");
+    for closed in [false, true] {
+        machine.ok(if closed {
+            "chmod 700 /etc/closed"
+        } else {
+            "mkdir /etc/closed; cp /etc/probe.env /etc/closed"
+        });
+        unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/closed/probe.env\n"));
+        let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes; needless undo");
+        assert_eq!(said.contains("Every user can read /etc/closed/probe.env"), !closed, "{said}");
+    }
 }
 
 /// A drop-in that somebody changes while the unit is restarted is left alone, and the reason to take it back is said.

@@ -128,6 +128,30 @@ fn a_change_that_a_users_unit_does_not_get_is_taken_back() {
     assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
 }
 
+/// The restart that takes the change back fails, too: the message names the command for the user's systemd.
+#[test]
+fn a_users_unit_that_stays_down_is_named() {
+    let Some(machine) = machine_of_bob() else { return };
+    machine.write(
+        "/usr/local/bin/sulks",
+        "755",
+        "#!/bin/sh\n[ -z \"$TZ\" ] && [ ! -e /run/user/4242/hurt ] && exit\ntouch /run/user/4242/hurt\nexit 3\n",
+    );
+    unit(&machine, "/usr/local/bin/probe mine\nExecStartPre=/usr/local/bin/sulks");
+    let before = files(&machine);
+    let done =
+        bob(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    for part in [
+        "the restart failed: ",
+        "; taken back, but ",
+        "look at `systemctl --user status probe.service`, then start it",
+    ] {
+        assert!(stderr(&done).contains(part), "{part}: {}", stderr(&done));
+    }
+    assert_eq!(files(&machine), before);
+}
+
 /// What its command does is read before: no place is called sure that the command overrules.
 #[test]
 fn the_command_of_a_users_unit_is_read() {

@@ -25,7 +25,7 @@ impl Disk {
         }
     }
 
-    fn dir(&self, path: &str) -> Result<OwnedFd, Errno> {
+    pub(super) fn dir(&self, path: &str) -> Result<OwnedFd, Errno> {
         let inside = Path::new(path).join("x");
         let (dir, _) = self.parent(&inside.to_string_lossy(), None).map_err(|_| Errno::NOENT)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -64,6 +64,13 @@ impl Disk {
         Ok((dir, name.into()))
     }
 
+    /// Whether a directory above the file `path` keeps everybody out but its owner and its group.
+    pub(crate) fn is_hidden(&self, path: &str) -> bool {
+        let above = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+        let closed = |dir| fs::fstat(self.dir(dir).ok()?).ok().map(|about| about.st_mode & 1 == 0);
+        above.filter_map(closed).any(|closed| closed)
+    }
+
     /// Refuses a directory in which another user could replace a file.
     pub(super) fn check_dir(&self, dir: &OwnedFd, path: &Path) -> Result<(), EnvironmentError> {
         let about = fs::fstat(dir).map_err(|error| error.to_string())?;

@@ -94,8 +94,8 @@ pub(crate) struct FixArgs {
     /// Write without asking.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Restart the service afterwards, and look at its new process: a change that it did not get is taken back. Its
-    /// needless calls are counted before and after.
+    /// Restart the service afterwards, if it runs, and look at its new process: a change that it did not get is taken
+    /// back. Its needless calls are counted before and after.
     #[arg(long)]
     pub(crate) restart: bool,
     /// How long its calls are counted, each time; needs CAP_BPF and CAP_PERFMON (sudo).

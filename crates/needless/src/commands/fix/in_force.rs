@@ -87,27 +87,40 @@ pub(super) fn already(
     state: &Path,
 ) -> Result<bool> {
     let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
-    let again = |out: &mut dyn Write| -> Result<()> {
+    // Returns whether it did.
+    let again = |out: &mut dyn Write| -> Result<bool> {
         if !restart || plan.restart.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         environment::run(&plan.restart)?;
         let words = plan.restart.join(" ");
-        Ok(writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?)
+        writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?;
+        Ok(true)
     };
     let Some(expected) = expected else {
         writeln!(out, "already so: {what}")?;
-        again(&mut out)?;
+        if again(&mut out)? {
+            let looks = format!("`needless origin {} PID` looks at a process", plan.variable);
+            writeln!(out, "not looked at: {looks}")?;
+        }
         return Ok(true);
     };
-    match expected.look() {
+    let seen = expected.look();
+    if let (Some(next), Seen::Pending(why) | Seen::Missing(why) | Seen::Unknown(why)) =
+        (&expected.next, &seen)
+    {
+        again(&mut out)?;
+        writeln!(out, "already so: {what}: {}: the next {next} has it", escape(why))?;
+        return Ok(true);
+    }
+    match seen {
         Seen::InForce(who) => writeln!(out, "already so: {what}, in force in {}", escape(&who))?,
-        Seen::Unknown(why) if expected.next.is_none() && !expected.is_active() => {
+        Seen::Unknown(why) if !expected.is_active() => {
             let more = if restart { NOT_STARTED } else { "" };
             writeln!(out, "already so: {what} ({}{more})", escape(&why))?;
         }
         Seen::Unknown(why) => writeln!(out, "already so: {what} ({})", escape(&why))?,
-        _ if restart && expected.next.is_none() => {
+        _ if restart => {
             let mut expected = expected.clone();
             counter.before(&mut expected)?;
             // An earlier run wrote it, or somebody else did.
@@ -118,10 +131,6 @@ pub(super) fn already(
             });
             let id = ours.map(|entry| entry.id);
             restart_and_look(&mut out, &expected, plan, id, &journal, counter)?;
-        }
-        Seen::Pending(why) | Seen::Missing(why) if let Some(next) = &expected.next => {
-            again(&mut out)?;
-            writeln!(out, "already so: {what}: {}: the next {next} has it", escape(&why))?;
         }
         Seen::Pending(why) | Seen::Missing(why) => {
             let (why, words) = (escape(&why), plan.restart.join(" "));
