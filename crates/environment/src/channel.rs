@@ -341,14 +341,14 @@ fn short(flag: &str, letter: char) -> bool {
 fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<Channel> {
     match service.kind {
         ServiceKind::Unit if service.name.ends_with(".service") => {
-            let how = if !me.initial.is_known() {
-                Started::Unknown
-            } else if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string())
+            let how = if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string())
                 || is_worker(me, above)
             {
                 Started::Directly
             } else if me.marks.contains_key("INVOCATION_ID") {
                 Started::ByAnother
+            } else if !me.initial.is_known() {
+                Started::Unknown
             } else {
                 Started::Rebuilt
             };

@@ -253,6 +253,23 @@ mod tests {
         assert_eq!(of("ps -a"), None);
     }
 
+    /// Its process is not below the unit: a change of its file could not be seen there.
+    #[test]
+    fn a_container_of_docker_is_by_hand() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.env"), "TZ=UTC\n").unwrap();
+        let root = Root::of(std::fs::File::open(folder.path()).unwrap().into());
+        let of = |engine: &str| {
+            let line = format!("/usr/bin/{engine} run --env-file /a.env img");
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let way = Way::of_words(&root, "TZ", &words);
+            assert!(way.container.is_some());
+            way.last().map(|deed| deed.file.clone())
+        };
+        assert_eq!(of("podman").as_deref(), Some("/a.env"));
+        assert_eq!(of("docker"), None);
+    }
+
     #[test]
     fn ids_in_control_groups() {
         let id = "0123456789abcdef".repeat(4);

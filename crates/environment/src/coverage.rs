@@ -39,7 +39,7 @@ pub(crate) fn not_looked_at(channel: &Channel, unit: Option<&Unit>, root: &Root)
         Channel::Apache { .. } => kinds.push("Apache's modules"),
         Channel::OpenRc { .. } => kinds.push("what OpenRC's own scripts source"),
         Channel::Container { podman: Some(_), .. } => {
-            kinds.push("programs of the container that start others, and what they read");
+            kinds.push("containers.conf (env=), secrets of podman, and programs of the container that start others");
         }
         Channel::Container { .. } => kinds.push(
             "the container's configuration: the image's ENV, -e, --env-file, a compose file, a manifest",

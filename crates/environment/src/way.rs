@@ -50,6 +50,8 @@ pub(crate) struct Way<'a> {
     pub programs: Vec<String>,
     /// Where a container is started, which gets nothing but what its command gives it.
     pub container: Option<(String, u32)>,
+    /// The arguments of the script that is read, where they are known.
+    arguments: Option<Vec<String>>,
     /// Whether the last one is known: its name is not made by a shell.
     known: bool,
     /// Whether the variable is exported so far: then a plain assignment changes it for programs, too.
@@ -65,6 +67,7 @@ impl<'a> Way<'a> {
             unexported: Vec::new(),
             programs: Vec::new(),
             container: None,
+            arguments: None,
             known: false,
             exported,
         }
@@ -159,7 +162,7 @@ impl<'a> Way<'a> {
             name if container::is_engine(name) => {
                 self.known = true;
                 if let Some(arguments) = container::run_arguments(rest, self.variable) {
-                    self.run(arguments, at);
+                    self.run(arguments, at, name == "podman");
                 }
             }
             "sudo" => self.words(behind_options(rest, "ughpCrtTUDR"), at, depth),
@@ -178,6 +181,7 @@ impl<'a> Way<'a> {
                 }
                 self.known = !program.contains('$');
                 if program.starts_with('/') {
+                    self.arguments = Some(rest.to_vec());
                     self.script(program, depth);
                 }
             }
@@ -215,8 +219,10 @@ impl<'a> Way<'a> {
         let flags = words.iter().take_while(|word| word.starts_with(['-', '+'])).count();
         let script = words.get(flags).map_or("", String::as_str);
         if words[..flags].iter().any(|word| !word.starts_with("--") && word.contains('c')) {
+            self.arguments = None;
             self.text(script, at, How::Words("sh -c"), depth);
         } else if script.starts_with('/') {
+            self.arguments = Some(words[flags + 1..].to_vec());
             self.script(script, depth);
         }
     }
@@ -250,7 +256,8 @@ impl<'a> Way<'a> {
         let unexported = shell::unexported(text, self.variable).filter(|_| !self.exported);
         self.unexported.extend(unexported.map(|own| (at.0.to_owned(), line(own))));
         let mut found = found.into_iter().peekable();
-        let mut commands = shell::commands_of(text, self.variable).into_iter().peekable();
+        let commands = shell::commands_of(text, self.variable, self.arguments.as_deref());
+        let mut commands = commands.into_iter().peekable();
         loop {
             let next = found.peek().map(|found| found.line);
             match commands.peek().map(|(own, _)| *own) {
@@ -277,10 +284,11 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// A container that a command starts.
-    fn run(&mut self, arguments: RunArguments, at: (&str, u32)) {
+    /// A container that a command starts. `seen`: its process is found below the unit, and so what a file gives it is
+    /// looked for there; docker's is not.
+    fn run(&mut self, arguments: RunArguments, at: (&str, u32), seen: bool) {
         self.container = Some((at.0.to_owned(), at.1));
-        for file in &arguments.files {
+        for file in arguments.files.iter().filter(|_| seen) {
             self.env_file(file);
         }
         if let Some(Some(value)) = arguments.option {

@@ -27,6 +27,9 @@ const MARKS: [&str; 8] = [
     "GATEWAY_INTERFACE",
 ];
 
+/// Those of systemd (systemd.exec(5)).
+const SYSTEMD_MARKS: [&str; 2] = ["SYSTEMD_EXEC_PID", "INVOCATION_ID"];
+
 /// A process, as /proc showed it.
 #[derive(Clone, Debug)]
 pub struct ProcInfo {
@@ -54,7 +57,7 @@ pub struct ProcInfo {
     pub initial: Value,
     /// The variable in the program's own memory, now.
     pub live: Value,
-    /// The variables of launchers in the initial block.
+    /// The variables of launchers in the initial block; where that is not known, systemd's as they are now.
     pub marks: BTreeMap<String, String>,
     /// Whether its root directory and mount namespace are ours.
     pub shares_root: bool,
@@ -101,7 +104,15 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<ProcInfo>, HostError> {
     let mut chain = Vec::new();
     let mut at = pid;
     while at != 0 && chain.len() < MOST {
-        let Some((info, _)) = proc_info(at, Some(variable)) else { break };
+        let Some((mut info, _)) = proc_info(at, Some(variable)) else { break };
+        // A program that has written over its block still has systemd's marks in its memory.
+        if at == pid && !info.initial.is_known() {
+            for mark in SYSTEMD_MARKS {
+                if let Value::Set(value) = live_variable::read(pid, mark) {
+                    info.marks.entry(mark.to_owned()).or_insert(value);
+                }
+            }
+        }
         at = info.parent;
         chain.push(info);
     }

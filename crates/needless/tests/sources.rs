@@ -371,6 +371,22 @@ fn launchers_of_root_for_an_ordinary_user() {
     assert!(printed.contains("to change it: user's shell, /home/bob/.profile"), "{printed}");
     assert!(!printed.contains("sudoers"), "{printed}");
     machine.ok(&format!("kill {pid}"));
+    if program("sshd").is_some() {
+        machine.ok("set -e; mkdir -p /run/sshd /root/.ssh; ssh-keygen -A >/dev/null; usermod -p '*' bob
+             rm -f /root/.ssh/b*; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/b
+             install -d -m 700 -o bob /home/bob/.ssh; cp /root/.ssh/b.pub /home/bob/.ssh/authorized_keys
+             rm -f /run/nologin; echo TZ=Europe/Rome >/etc/environment; /usr/sbin/sshd -p 2223
+             until ssh-keyscan -p 2223 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done");
+        let ssh = "exec ssh -i /root/.ssh/b -o StrictHostKeyChecking=no -p 2223 bob@127.0.0.1";
+        drop(machine.start(&format!("{ssh} exec /usr/local/bin/probe session")));
+        let pid = machine.pid_of(&format!("{WORDS} session"), "0");
+        let printed = machine.ok(&ask.replace(&ask[ask.rfind(' ').unwrap()..], &format!(" {pid}")));
+        let printed = printed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.starts_with("TZ is Europe/Rome in perl["), "{printed}");
+        assert!(printed.contains("/etc/environment:1 sets it"), "{printed}");
+        assert!(printed.contains("to change it: pam_env, /etc/environment"), "{printed}");
+        machine.ok(&format!("kill {pid}; : >/etc/environment"));
+    }
     if machine.has("cron").is_none() {
         return;
     }

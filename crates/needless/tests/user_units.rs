@@ -112,6 +112,28 @@ fn a_user_changes_a_unit_of_their_own() {
     assert_eq!(machine.etc(), etc, "nothing of the system has changed");
 }
 
+/// A program of the unit starts the daemon, so the place is not certain: the look decides.
+#[test]
+fn a_users_unit_that_forks() {
+    let Some(machine) = machine_of_bob() else { return };
+    let forks = "#!/bin/sh\n/usr/local/bin/probe mine &\necho $! >$XDG_RUNTIME_DIR/probe.pid\n";
+    machine.write("/usr/local/bin/forks", "755", forks);
+    let pid = unit(&machine, "/usr/local/bin/forks\nType=forking\nPIDFile=%t/probe.pid");
+    assert!(machine.stats(&pid) > 50);
+    let before = files(&machine);
+    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes");
+    let done = bob(&machine, &fix);
+    let says = "another program in that unit started it";
+    assert!(stderr(&done).contains(says) && !stdout(&done).contains("done:"), "{}", stderr(&done));
+    assert_eq!(files(&machine), before);
+    let said = bob_ok(&machine, &format!("{fix} --restart"));
+    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[")), "{said}");
+    let fresh = machine.pid_of(&format!("{WORDS} mine"), &pid);
+    assert_eq!(machine.stats(&fresh), 0);
+    bob_ok(&machine, "needless undo");
+    assert_eq!(files(&machine), before);
+}
+
 #[test]
 fn a_change_that_a_users_unit_does_not_get_is_taken_back() {
     let Some(machine) = machine_of_bob() else { return };

@@ -99,10 +99,11 @@ fn started(command: &str, argv: &[String]) -> bool {
     {
         return of_shell.trim() == command;
     }
-    let last = shell::commands_of(command, "TZ").into_iter().rev().find_map(|(_, one)| match one {
-        ShellCommand::Becomes(words) => Some(words),
-        _ => None,
-    });
+    let last =
+        shell::commands_of(command, "TZ", None).into_iter().rev().find_map(|(_, one)| match one {
+            ShellCommand::Becomes(words) => Some(words),
+            _ => None,
+        });
     let Some(words) = last else { return false };
     // A script's arguments come behind its interpreter, and perhaps one option of that.
     let mut given = (0..argv.len().min(3)).map(|skip| &argv[skip..]);

@@ -2,6 +2,7 @@
 //! envvars, wrapper scripts. POSIX, Shell Command Language 2.
 
 use super::shell_flow::{Flow, LineRead, SimpleCommand};
+use super::shell_words::{expanded, is_number};
 use super::{Edit, FoundValue, NOTE, Reach, lines, splice};
 use crate::error::EnvironmentError;
 
@@ -185,28 +186,43 @@ pub(crate) enum ShellCommand {
 }
 
 /// The files that `text` sources, and the commands that it becomes, with their lines from 1. Variables that the script
-/// sets to a plain text before are expanded in names of files.
-pub(crate) fn commands_of(text: &str, variable: &str) -> Vec<(u32, ShellCommand)> {
+/// sets to a plain text before are expanded in names of files, and so are its `arguments`, where they are known.
+pub(crate) fn commands_of(
+    text: &str,
+    variable: &str,
+    arguments: Option<&[String]>,
+) -> Vec<(u32, ShellCommand)> {
     let (mut found, mut last) = (Vec::new(), None);
-    let mut known: Vec<(String, String)> = Vec::new();
+    let argument = |all: &[String], at: usize| all.get(at - 1).cloned().unwrap_or_default();
+    let mut known: Vec<(String, String)> = arguments.map_or_else(Vec::new, |all| {
+        (1..=9).map(|at| (at.to_string(), argument(all, at))).collect()
+    });
     let mut flow = Flow::new(variable);
     let plain = |word: &String| value_of(word).0;
     for (at, text) in lines(text).into_iter().enumerate() {
         let line = super::number(at);
-        for command in flow.line(text.strip_suffix('\n').unwrap_or(text), line).commands {
+        let read = flow.line(text.strip_suffix('\n').unwrap_or(text), line);
+        // A function has arguments of its own.
+        let mine = |known: &[(String, String)]| -> Vec<(String, String)> {
+            let all = known.iter().filter(|(name, _)| read.reach == Reach::Yes || !is_number(name));
+            all.cloned().collect()
+        };
+        for command in read.commands {
+            let mine = mine(&known);
             let pairs = command.assigned.iter().filter_map(|word| word.split_once('='));
             let pairs: Vec<(String, String)> = pairs
-                .map(|(name, value)| (name.to_owned(), expanded(&value_of(value).0, &known)))
+                .map(|(name, value)| (name.to_owned(), expanded(&value_of(value).0, &mine)))
                 .collect();
             let words: Vec<String> = command.words.iter().map(plain).collect();
             match words.first().map(String::as_str) {
                 None => known.extend(pairs),
                 Some("." | "source") => {
-                    let file = expanded(words.get(1).map_or("", String::as_str), &known);
+                    let file = expanded(words.get(1).map_or("", String::as_str), &mine);
                     if file.starts_with('/') && !file.contains('$') {
                         found.push((line, ShellCommand::Source(file)));
                     }
                 }
+                Some("set" | "shift") => known.retain(|(name, _)| !is_number(name)),
                 Some(first) => {
                     let value = pairs.into_iter().rev().find(|(name, _)| name == variable);
                     let value = value.map(|(_, value)| (line, ShellCommand::Assign(value)));
@@ -225,20 +241,6 @@ pub(crate) fn commands_of(text: &str, variable: &str) -> Vec<(u32, ShellCommand)
     }
     found.extend(last.into_iter().flatten());
     found
-}
-
-/// `$NAME` and `${NAME}` with the values that are known.
-fn expanded(text: &str, known: &[(String, String)]) -> String {
-    known.iter().rev().fold(text.to_owned(), |text, (name, value)| {
-        let braced = text.replace(&format!("${{{name}}}"), value);
-        let plain = format!("${name}");
-        let goes_on =
-            |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        match braced.find(&plain) {
-            Some(at) if !goes_on(&braced[at + plain.len()..]) => braced.replacen(&plain, value, 1),
-            _ => braced,
-        }
-    })
 }
 
 /// Sets it where the last plain setting is, if that is the last line about the variable, else at the end.
@@ -332,8 +334,19 @@ mod tests {
             (7, ShellCommand::Assign("UTC".into())),
             (7, becomes(&["env", "-u", "A", "p q"])),
         ];
-        assert_eq!(commands_of(text, "TZ"), expected);
-        assert_eq!(commands_of("a b\nc", "TZ"), [(2, becomes(&["c"]))]);
+        assert_eq!(commands_of(text, "TZ", None), expected);
+        assert_eq!(commands_of("a b\nc", "TZ", None), [(2, becomes(&["c"]))]);
+        // As dnsmasq's helper does it.
+        let text = "N=x\nI=\"${2}\"\n. /etc/${N}${I:+.${I}} && . /etc/${I:-none}\n";
+        for (arguments, first, second) in
+            [(&["exec"][..], "/etc/x", "/etc/none"), (&["exec", "a"], "/etc/x.a", "/etc/a")]
+        {
+            let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+            let source = |file: &str| (3, ShellCommand::Source(file.to_owned()));
+            let found = commands_of(text, "TZ", Some(&arguments));
+            assert_eq!(found, [source(first), source(second)], "{arguments:?}");
+        }
+        assert_eq!(commands_of(text, "TZ", None), []);
     }
 
     #[test]

@@ -178,3 +178,46 @@ pub(super) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     super::check_name(name.strip_suffix('+').unwrap_or(name)).is_ok()
 }
+
+/// Whether it is the name of an argument: `$1`.
+pub(super) fn is_number(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// `$NAME`, `${NAME}`, `${NAME:+WORD}` and `${NAME:-WORD}` with the values that are known.
+pub(super) fn expanded(text: &str, known: &[(String, String)]) -> String {
+    known.iter().rev().fold(text.to_owned(), |text, (name, value)| {
+        let mut braced = text.replace(&format!("${{{name}}}"), value);
+        for (mark, uses_word) in [(":+", !value.is_empty()), (":-", value.is_empty())] {
+            let begin = format!("${{{name}{mark}");
+            while let Some(at) = braced.find(&begin) {
+                let Some(end) = end_of_word(&braced[at + begin.len()..]) else { break };
+                let word = at + begin.len()..at + begin.len() + end;
+                let other = if mark == ":-" { value.clone() } else { String::new() };
+                let new = if uses_word { braced[word.clone()].to_owned() } else { other };
+                braced.replace_range(at..=word.end, &new);
+            }
+        }
+        let plain = format!("${name}");
+        let goes_on =
+            |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        match braced.find(&plain) {
+            Some(at) if !goes_on(&braced[at + plain.len()..]) => braced.replacen(&plain, value, 1),
+            _ => braced,
+        }
+    })
+}
+
+/// Where the brace is that ends a word, which may have others in it.
+fn end_of_word(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Some(at),
+            '}' => depth -= 1,
+            _ => {}
+        }
+        None
+    })
+}

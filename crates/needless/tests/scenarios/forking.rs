@@ -94,6 +94,14 @@ fn daemons_of_a_distribution() {
                 place: (DROP_IN, "low"),
                 ..DAEMON
             },
+            // Its helper sources that file, which sets the variable without exporting it.
+            Scenario {
+                name: "dnsmasq",
+                files: &[("/etc/default/dnsmasq", "644", "TZ=Asia/Baku\n")],
+                answer: &["/etc/default/dnsmasq:1 sets it without `export`"],
+                place: ("/etc/default/dnsmasq", "high"),
+                ..DAEMON
+            },
             Scenario { name: "apache2", place: ("/etc/apache2/envvars", "high"), ..DAEMON },
         ],
     );

@@ -206,7 +206,8 @@ fn wrappers() {
                 )],
                 find: "pgrep -f '^titled xxx'",
                 offset: "rm -f /run/offset; until [ -s /run/offset ]; do sleep 0.1; done; cat /run/offset",
-                // Which script its Perl runs is not seen any more.
+                // Which script its Perl runs is not seen any more; that systemd started it is, in its memory.
+                says: &["starts /usr/local/bin/titled, which has become another program"],
                 place: (DROP_IN, "medium"),
                 ..UNIT
             },
