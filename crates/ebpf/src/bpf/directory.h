@@ -62,18 +62,21 @@ __noinline int send_text(__u32 of)
 	struct text_scratch *s = text_scratch(of);
 	if (!s)
 		return 0;
-	if (bpf_map_lookup_elem(&sent_paths, &s->key.path))
+	__u64 path = s->key.path;
+	__u32 at = path % SENT_PATHS;
+	__u64 *sent = bpf_map_lookup_elem(&sent_paths, &at);
+	if (sent && *sent == path)
 		return 1;
 	/* A quick answer: a program may ask many times while the reader does not run. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING - 2 * TEXT)
 		return 0;
 	s->head.head.kind = of == OF_CALL ? MESSAGE_KIND_PATH : MESSAGE_KIND_DIRECTORY;
 	s->head.head.image = s->key.image;
-	s->head.path = s->key.path;
+	s->head.path = path;
 	if (!send(s, sizeof(s->head) + (s->head.length & (TEXT - 1))))
 		return 0;
-	__u8 one = 1;
-	bpf_map_update_elem(&sent_paths, &s->key.path, &one, BPF_ANY);
+	if (sent)
+		*sent = path;
 	return 1;
 }
 
@@ -84,8 +87,8 @@ __noinline int send_text(__u32 of)
 __noinline int shares_directory(void)
 {
 	struct task_struct *task = current_task();
-	return TYPED ? task->fs == task->group_leader->fs
-		     : BPF_CORE_READ(task, fs) == BPF_CORE_READ(task, group_leader, fs);
+	__u64 id = bpf_get_current_pid_tgid();
+	return id >> 32 == (__u32)id || BPF_CORE_READ(task, fs) == BPF_CORE_READ(task, group_leader, fs);
 }
 
 /* The number of the caller's working directory, whose name is sent if it is new: a hash of the name. 0: there is no

@@ -171,16 +171,13 @@ struct task_struct {
 	__u64 self_exec_id;	/* counts its execs */
 	__u64 start_time;
 	unsigned int __state;
+	long state;	/* the same before Linux 5.14 */
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	char comm[16];
-};
-/* Before Linux 5.14. */
-struct task_struct___old {
-	long state;
 };
 struct linux_binprm {
 	unsigned int secureexec : 1;

@@ -12,7 +12,7 @@
 const volatile struct settings settings SEC(".rodata.settings");
 struct shared shared;	/* the only variable of .bss */
 
-/* All maps are allocated beforehand: an allocation for a new row costs many times more than a count. */
+/* These maps are allocated beforehand: an allocation for a new row costs many times more than a count. */
 #define HASH(name, size, key_type, value_type)       \
 	struct {                                     \
 		__uint(type, BPF_MAP_TYPE_HASH);     \
@@ -45,14 +45,26 @@ HASH(folded, 2048, struct counter_key, struct counter);
 /* Processes to observe, by their id in the pid namespace of needless, if that is not the machine's own. The value is
  * the image number of the process. */
 HASH(chosen_pids, 4096, __u32, __u32);
-/* Hashes of paths whose text was sent. */
-HASH(sent_paths, 65536, __u64, __u8);
+/* Hashes of paths whose text was sent, each at its remainder. A text that another one has displaced is sent again. */
+#define SENT_PATHS 65536
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_PATHS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_paths SEC(".maps");
 /* Of each thread that is in a call: when it entered it. */
 HASH(entries, 16384, __u32, struct entry);
 /* Calls that waited, where calls are timed. */
 HASH(waits, 16384, struct wait_key, struct wait);
 /* Threads that end: what the scheduler still adds to their CPU time is sent once they have left their CPU. */
-HASH(endings, 16384, __u32, struct ending);
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct ending);
+} endings SEC(".maps");
 
 /* How many images were numbered on this CPU. */
 struct {

@@ -66,8 +66,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid, struct l
 	if (length > 0)
 		used += length;
 	event->interpreter_length = used - event->file_length;
-	struct mm_struct *mm = task->mm;
-	__u64 start = mm->env_start, end = mm->env_end;
+	__u64 start = BPF_CORE_READ(task, mm, env_start), end = BPF_CORE_READ(task, mm, env_end);
 	__u64 whole = end > start ? end - start : 0;
 	__u32 size = whole < ENVIRON - 1 ? whole : ENVIRON - 1;
 	event->environ_whole = whole > 0xffffffff ? 0xffffffff : whole;
@@ -99,7 +98,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 		bpf_map_update_elem(&endings, &tid, &ending, BPF_ANY);
 	}
 	if (!proc->threads) {
-		if (task->signal->live.counter != 0)
+		if (BPF_CORE_READ(task, signal, live.counter) != 0)
 			return 0;	/* other threads go on */
 	} else {
 		/* signal->live is 0 for each of several threads that end at once; the last of them sends the time
@@ -116,7 +115,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	event.minor_faults = proc->minor_faults;
 	event.major_faults = proc->major_faults;
 	event.given_back = proc->given_back;
-	event.exit_code = task->signal->group_exit_code ?: task->exit_code;
+	event.exit_code = BPF_CORE_READ(task, signal, group_exit_code) ?: task->exit_code;
 	if (bpf_map_delete_elem(&procs, &tgid))
 		return 0;	/* another thread sends it */
 	if (!send(&event, sizeof(event)))
@@ -128,9 +127,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 
 static __always_inline bool is_dead(struct task_struct *task)
 {
-	if (bpf_core_field_exists(task->__state))
-		return task->__state & TASK_DEAD;
-	return BPF_CORE_READ((struct task_struct___old *)task, state) & TASK_DEAD;
+	return bpf_core_field_exists(task->__state) ? task->__state & TASK_DEAD : task->state & TASK_DEAD;
 }
 
 /* The scheduler adds to the CPU time of a thread at its ticks and when it leaves its CPU. For most threads the end is

@@ -63,11 +63,12 @@ fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
         let name = map.name().to_string_lossy().into_owned();
         if name.ends_with(".rodata.settings") {
             map.set_initial_value(settings.as_bytes())?;
-        } else if name == "rows" || name == "sent_paths" {
+        } else if name == "rows" {
             let rows = u32::try_from(options.limits.rows).unwrap_or(u32::MAX);
             map.set_max_entries(rows.clamp(1, 65_536))?;
         } else if (matches!(&*name, "entries" | "waits") && !options.latency)
             || (name == "counters" && !options.all)
+            || (name == "chosen_pids" && *target != Scope::Chosen)
         {
             map.set_max_entries(1)?;
         } else if name == "counters" && *target == Scope::Everyone {
