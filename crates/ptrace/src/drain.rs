@@ -65,7 +65,7 @@ mod tests {
             caller: None,
         };
         let original = Original::record_and_block().unwrap();
-        let code = filter::program(&needless_syscalls::abis());
+        let code = filter::program(&needless_syscalls::abis(), None);
         let prepared = Prepared::new(&launch, code, original).unwrap();
         let pid = prepared.fork(None).unwrap();
         let mut child = prepared.held(pid);

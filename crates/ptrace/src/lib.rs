@@ -22,6 +22,11 @@ mod filter;
 mod lifecycle;
 mod memory;
 mod overhead;
+#[cfg(target_arch = "x86_64")]
+mod patch;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "patch_absent.rs"]
+mod patch;
 mod priority;
 mod rescue;
 mod returned;
@@ -34,6 +39,7 @@ mod tree;
 mod untraced;
 
 pub use error::TraceError;
+pub use patch::PATCH_AFTER;
 
 use needless_host::Stack;
 use needless_launch::{Launch, Original};
@@ -49,6 +55,9 @@ pub struct TraceOptions {
     pub watch: WatchList,
     /// Bounds of the profile.
     pub limits: Limits,
+    /// After so many stops at a call site, patch it, so that it counts itself: x86-64 only, without effect elsewhere and
+    /// with `all`.
+    pub patch_after: Option<u32>,
     /// Take snapshots of the stacks where repeated calls are made.
     pub stacks: bool,
 }

@@ -36,6 +36,20 @@ pub(crate) struct SyscallInfo {
 }
 
 impl SyscallInfo {
+    /// The entry of a call that did not stop there.
+    pub(crate) fn entry(arch: u32, ip: u64, sp: u64, nr: u64, args: [u64; 6]) -> SyscallInfo {
+        let [a, b, c, d, e, f] = args;
+        let data = [nr, a, b, c, d, e, f, u64::from(crate::filter::OURS)];
+        SyscallInfo { op: OP_SECCOMP, pad: [0; 3], arch, ip, sp, data }
+    }
+
+    /// The exit of this call, with what the kernel left in the register.
+    pub(crate) fn with_result(&self, result: i64) -> SyscallInfo {
+        let is_error = u64::from((-4095..0).contains(&result));
+        let data = [result as u64, is_error, 0, 0, 0, 0, 0, 0];
+        SyscallInfo { op: OP_EXIT, data, ..*self }
+    }
+
     /// The call's number, at entry.
     pub(crate) fn nr(&self) -> u64 {
         self.data[0]
@@ -63,7 +77,7 @@ impl SyscallInfo {
 ///
 /// For a request that fills or reads memory of ours, `data` is the address of a value of the type that
 /// ptrace(2) gives for it, valid for that long (and that large as `address` says, where it does).
-unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
     // SAFETY: where the request accesses memory of this process, `data` is valid for it, by `# Safety`; all
     // other arguments are numbers, which the kernel checks.
     let result = unsafe { libc::ptrace(request, tid, address, data) };

@@ -1,4 +1,4 @@
-//! `ptrace-run [--all] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
+//! `ptrace-run [--all] [--patch | --patch-some] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
 //! report, for tests and benches. One line per call, path and outcome on stderr or in FILE.
 
 use needless_launch::{Launch, Stdio, exit_like};
@@ -17,6 +17,8 @@ fn main() {
         match option.to_str() {
             Some("--all") => options.all = true,
             Some("--stacks") => options.stacks = true,
+            Some("--patch") => options.patch_after = Some(1),
+            Some("--patch-some") => options.patch_after = Some(needless_ptrace::PATCH_AFTER),
             Some("-o") => file = arguments.next(),
             _ => usage(),
         }
@@ -45,7 +47,7 @@ fn main() {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: ptrace-run [--all] [--stacks] [-o FILE] CMD [ARG…]");
+    eprintln!("usage: ptrace-run [--all] [--patch] [--stacks] [-o FILE] CMD [ARG…]");
     std::process::exit(needless_model::status::OURS)
 }
 
