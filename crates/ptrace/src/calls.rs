@@ -1,6 +1,7 @@
 //! From a stop at a system call to a row of the profile.
 
 use crate::arg_class::Classified;
+use crate::due::Due;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{OP_ENTRY, SyscallInfo, Tid};
 use crate::tree::{Count, Effect, InFlight, ThreadGroup};
@@ -58,6 +59,8 @@ pub(crate) struct PathCalls {
     ids: Vec<Vec<Option<CallId>>>,
     all: bool,
     path: PathBuffer,
+    /// Snapshots to be taken of calls that were counted without a stop.
+    pub(crate) due: Due,
     /// Buffer for absolute paths.
     pub(crate) absolute: String,
 }
@@ -65,7 +68,14 @@ pub(crate) struct PathCalls {
 impl PathCalls {
     pub(crate) fn new(abis: Vec<Abi>, all: bool) -> PathCalls {
         let ids = abis.iter().map(|abi| vec![None; abi.calls.len()]).collect();
-        PathCalls { abis, ids, all, path: PathBuffer::new(), absolute: String::new() }
+        PathCalls {
+            abis,
+            ids,
+            all,
+            path: PathBuffer::new(),
+            due: Due::default(),
+            absolute: String::new(),
+        }
     }
 
     /// Whether the calls of this `AUDIT_ARCH_*` have names.
@@ -185,7 +195,12 @@ impl PathCalls {
         }
     }
 
-    pub(crate) fn look_up(&mut self, builder: &mut Builder, arch: u32, nr: u64) -> (CallId, CallKind, bool) {
+    pub(crate) fn look_up(
+        &mut self,
+        builder: &mut Builder,
+        arch: u32,
+        nr: u64,
+    ) -> (CallId, CallKind, bool) {
         let number = nr;
         let nr = (nr & !X32_BIT) as usize;
         let at = self.abis.iter().position(|abi| abi.audit == arch);
@@ -232,7 +247,8 @@ impl PathCalls {
         let Some(image) = group.image else { return Entered::then(Count::Nothing, effect) };
         let question = builder.question(image, Question { call, query, path, from_dir_fd });
         let hits = builder.hits(question);
-        let sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
+        let mut sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
+        sample += self.due.take(question);
         if !look && effect == Effect::None && assumable(query) && !looks(hits) {
             let row = builder.assume(question, Some(at_ns));
             return Entered { sampled: (row, sample), ..Entered::over() };
@@ -333,7 +349,7 @@ fn looks(hits: u64) -> bool {
 }
 
 /// Questions whose repetition needs the place of the call.
-fn samples(query: Query) -> bool {
+pub(crate) fn samples(query: Query) -> bool {
     assumable(query) || query == Query::Open
 }
 
@@ -342,7 +358,7 @@ const IN_A_ROW: u64 = 4;
 
 /// How many calls a snapshot at the `hit`th call stands for: taken at the second, and at the 8th, the
 /// 64th and each further power of 8 with the three that follow. 0: none is taken.
-fn sample_weight(hit: u64) -> u64 {
+pub(crate) fn sample_weight(hit: u64) -> u64 {
     if hit == 2 {
         return 2;
     }

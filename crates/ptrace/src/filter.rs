@@ -42,6 +42,8 @@ pub(crate) struct Exempt {
     /// This call stops if it comes from `reports_from`.
     pub(crate) report: u32,
     pub(crate) reports_from: u64,
+    /// The upper half of addresses near what is mapped for patches: who maps something there stops.
+    pub(crate) region_high: u32,
 }
 
 /// When a call stops.
@@ -52,10 +54,15 @@ enum Stop {
     Except(u64),
     /// If it comes from here.
     From(u64),
+    /// If the condition holds, or the upper half of the first argument is this.
+    IfOrHigh(Condition, u32),
 }
 
 fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
     let when = |call: &Call| match (exempt, call.kind.stops()?) {
+        (Some(exempt), condition) if call.name == "mmap" => {
+            Some(Stop::IfOrHigh(condition, exempt.region_high))
+        }
         (Some(exempt), Condition::Always) if crate::patch::patchable(call).is_some() => {
             Some(Stop::Except(exempt.calls_from))
         }
@@ -93,6 +100,12 @@ fn search(stops: &[(u32, Stop)]) -> Vec<sock_filter> {
         let hit = match *when {
             Stop::If(condition) => stop(condition),
             Stop::Except(address) => from(address, SECCOMP_RET_ALLOW, STOP),
+            Stop::IfOrHigh(condition, high) => {
+                let word = if cfg!(target_endian = "big") { ARGS } else { ARGS + 4 };
+                let mut code = vec![load(word), jump(BPF_JEQ, high, 0, 1), ret(STOP)];
+                code.extend(stop(condition));
+                code
+            }
             Stop::From(address) => from(address, STOP, SECCOMP_RET_ALLOW),
         };
         code.push(jump(BPF_JEQ, *nr, 0, hit.len() as u8));

@@ -17,6 +17,7 @@ mod arg_class;
 mod calls;
 mod channel;
 mod drain;
+mod due;
 mod error;
 mod filter;
 mod lifecycle;

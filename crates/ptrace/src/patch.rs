@@ -19,6 +19,7 @@ mod record;
 mod remote;
 mod site;
 mod stub;
+mod swap;
 mod table;
 mod thread;
 
@@ -33,6 +34,7 @@ use remote::{Remote, RemoteError};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+pub(crate) use swap::past_trap;
 pub(crate) use table::{Record, Table};
 
 pub(crate) const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
@@ -46,6 +48,7 @@ pub(crate) fn exempt() -> crate::filter::Exempt {
         calls_from: stub::returned(),
         report: l::REPORT,
         reports_from: stub::reported(),
+        region_high: (l::REGION >> 32) as u32,
     }
 }
 
@@ -82,10 +85,19 @@ enum Seen {
 #[derive(Clone)]
 struct Room {
     table: Rc<RefCell<Table>>,
-    /// The patched sites: where the overwritten instruction is, and the call's number.
-    sites: Vec<(u64, u64)>,
+    sites: Vec<Site>,
     /// The pages with jumps to them, near libraries.
     near: Vec<u64>,
+}
+
+/// A patched site.
+#[derive(Clone, Copy)]
+struct Site {
+    /// Where the overwritten instruction is.
+    start: u64,
+    instruction: [u8; l::JUMP as usize],
+    /// The call's number.
+    nr: u64,
 }
 
 /// Why a site was not patched.
@@ -114,7 +126,6 @@ impl Tracer<'_> {
         if info.op != OP_SECCOMP || !is_native || self.calls.patchable(info.nr()).is_none() {
             return false;
         }
-        let alone = self.tree.is_alone(at);
         let group = self.tree.group(at);
         let patches = &mut group.patches;
         if group.image.is_none() || group.has_filter || patches.off || patches.guests > 0 {
@@ -125,6 +136,7 @@ impl Tracer<'_> {
         match seen {
             Seen::Refused => return false,
             Seen::Patched(jump) => {
+                // It may stop all the same: an open that changes something, a snapshot that is due.
                 let mut there = [0; l::JUMP as usize];
                 read_memory(tid, start, &mut there);
                 if there == *jump {
@@ -135,7 +147,7 @@ impl Tracer<'_> {
             }
             Seen::Stopped(stops) => *stops += 1,
         }
-        if !matches!(seen, Seen::Stopped(stops) if *stops >= after) || !alone {
+        if !matches!(seen, Seen::Stopped(stops) if *stops >= after) {
             return false;
         }
         let refusal = match self.patch_site(tid, at, info, start) {
@@ -196,7 +208,7 @@ impl Tracer<'_> {
                 remote.end(None);
                 Err(Refusal::Site)
             }
-            Err(RemoteRefusal::Remote(RemoteError::Refused(_), what)) => {
+            Err(RemoteRefusal::Remote(RemoteError::Refused, what)) => {
                 remote.end(None);
                 Err(Refusal::Process(what))
             }
@@ -217,6 +229,7 @@ impl Tracer<'_> {
         nr: u64,
     ) -> Result<[u8; l::JUMP as usize], RemoteRefusal> {
         let shape = self.calls.patchable(nr).ok_or(RemoteRefusal::Site)?;
+        let alone = self.tree.is_alone(at);
         let within = self.options.limits.repeat_within_ns;
         let Some(patching) = &mut self.patching else { return Err(RemoteRefusal::Site) };
         let patches = &mut self.tree.group(at).patches;
@@ -249,10 +262,17 @@ impl Tracer<'_> {
         let code = site::site_code(site_at, l::REGION, *instruction, &data);
         let jump = site::jump(start, near).ok_or(RemoteRefusal::Site)?;
         let written = thread::write(tid, site_at, &code.ok_or(RemoteRefusal::Site)?)
-            .and_then(|()| thread::write(tid, near, &site::far_jump(site_at)))
-            .and_then(|()| thread::write(tid, start, &jump));
-        written.map_err(|errno| RemoteRefusal::Remote(errno.into(), "its code cannot be written"))?;
-        room.sites.push((start, nr));
+            .and_then(|()| thread::write(tid, near, &site::far_jump(site_at)));
+        let unwritten = |errno| RemoteRefusal::Remote(RemoteError::from(errno), WRITTEN);
+        written.map_err(unwritten)?;
+        if alone {
+            thread::write(tid, start, &jump).map_err(unwritten)?;
+        } else {
+            swap::write(remote, tid, start, instruction, &jump, self.tree.roster())?;
+        }
+        if let Some(room) = &mut self.tree.group(at).patches.room {
+            room.sites.push(Site { start, instruction: *instruction, nr });
+        }
         Ok(jump)
     }
 
@@ -302,13 +322,18 @@ impl Tracer<'_> {
                 }
                 false => None,
             };
-            let Some((_, nr)) = site else {
+            let Some(Site { nr, .. }) = site else {
                 self.builder.lost(Loss::Uncounted, record.count);
                 continue;
             };
             let times = (now.when(record.first), now.when(record.last));
             let group = self.tree.group(at);
-            self.calls.recorded(&mut self.builder, group, nr, &record, times);
+            let stop = self.calls.recorded(&mut self.builder, group, nr, &record, times);
+            if let Some(room) = group.patches.room.as_ref().filter(|_| stop && self.stacks.wanted) {
+                const STOPS: i32 = 8;
+                room.table.borrow().stop_next(STOPS);
+                room.table.borrow().snapshot_after(record.count);
+            }
         }
     }
 
@@ -324,7 +349,9 @@ impl Tracer<'_> {
             let group = self.tree.group(child);
             group.patches = Patches { guests: 0, host: None, ..patches };
             let value = if is_on { number(child) } else { 0 };
-            if group.patches.room.is_some() && thread::write_running(child_tgid, l::CONTROL, value).is_err() {
+            if group.patches.room.is_some()
+                && thread::write_running(child_tgid, l::CONTROL, value).is_err()
+            {
                 group.patches.off = true;
             }
             return;
@@ -371,6 +398,35 @@ impl Tracer<'_> {
         }
     }
 
+    /// `tid` is about to map memory: if that is where the stub is, its sites become what they were.
+    pub(crate) fn make_room(&mut self, tid: Tid, at: usize, info: &SyscallInfo) {
+        let [start, length, ..] = info.args();
+        let is_mmap = info.nr() == libc::SYS_mmap as u64 && info.arch == AUDIT_ARCH_X86_64;
+        let overlaps = start < l::END && start.saturating_add(length) > l::REGION;
+        if self.patching.is_none() || !is_mmap || !overlaps || !self.tree.is_alone(at) {
+            return;
+        }
+        let Some(room) = self.tree.group(at).patches.room.clone() else { return };
+        self.leave_to_ptrace(at);
+        for site in &room.sites {
+            // Fails where the library is gone.
+            let mut there = [0; l::JUMP as usize];
+            read_memory(tid, site.start, &mut there);
+            if let Some(Seen::Patched(jump)) = self.tree.group(at).patches.seen.get(&site.start)
+                && there == *jump
+            {
+                let _ = thread::write(tid, site.start, &site.instruction);
+            }
+        }
+        if let Some(image) = self.tree.group(at).image {
+            let name = self.builder.process_ref(image).name();
+            let note = format!(
+                "{name} is no longer patched, so its calls stop: it uses the address that needless uses"
+            );
+            self.builder.note(note);
+        }
+    }
+
     /// Writes into the control page whether the stub makes calls.
     fn switch(&mut self, at: usize) {
         let group = self.tree.group(at);
@@ -383,6 +439,8 @@ impl Tracer<'_> {
         }
     }
 }
+
+const WRITTEN: &str = "its code cannot be written";
 
 enum RemoteRefusal {
     Site,

@@ -10,7 +10,7 @@ pub const PATCH_AFTER: u32 = 4;
 
 pub(crate) fn exempt() -> Exempt {
     // No program of these machines has addresses that high.
-    Exempt { calls_from: u64::MAX, report: u32::MAX, reports_from: u64::MAX }
+    Exempt { calls_from: u64::MAX, report: u32::MAX, reports_from: u64::MAX, region_high: u32::MAX }
 }
 
 pub(crate) fn patchable(_: &Call) -> Option<Shape> {
@@ -21,6 +21,10 @@ pub(crate) struct Patching;
 
 #[derive(Default)]
 pub(crate) struct Patches;
+
+pub(crate) fn past_trap(_: Tid, _: u64, _: &[u8; 5]) -> bool {
+    false
+}
 
 impl Patching {
     pub(crate) fn new(_: u32) -> Patching {
@@ -33,6 +37,8 @@ impl Tracer<'_> {
         false
     }
 
+    pub(crate) fn make_room(&mut self, _: Tid, _: usize, _: &SyscallInfo) {}
+
     pub(crate) fn reported(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
         false
     }
@@ -44,6 +50,8 @@ impl Tracer<'_> {
     pub(crate) fn memory_left(&mut self, _: usize) {}
 
     pub(crate) fn leave_to_ptrace(&mut self, _: usize) {}
+
+    pub(crate) fn ends_in_stub(&mut self, _: Tid) {}
 
     pub(crate) fn out_of_stub(&mut self, _: Tid, signal: i32) -> i32 {
         signal

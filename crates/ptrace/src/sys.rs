@@ -77,7 +77,12 @@ impl SyscallInfo {
 ///
 /// For a request that fills or reads memory of ours, `data` is the address of a value of the type that
 /// ptrace(2) gives for it, valid for that long (and that large as `address` says, where it does).
-pub(crate) unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn request(
+    request: Request,
+    tid: Tid,
+    address: usize,
+    data: usize,
+) -> Result<(), Errno> {
     // SAFETY: where the request accesses memory of this process, `data` is valid for it, by `# Safety`; all
     // other arguments are numbers, which the kernel checks.
     let result = unsafe { libc::ptrace(request, tid, address, data) };

@@ -75,7 +75,7 @@ pub(crate) fn trace(
         Err(panic) => {
             let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
             // The supervisor, its parent, mirrors how it ended.
-            drain(threads, tracer.command);
+            drain(threads, tracer.command, tracer.tree.roster().and_then(Roster::trap));
             resume_unwind(panic)
         }
     };
@@ -196,10 +196,10 @@ impl Tracer<'_> {
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
         let facts = Facts::live();
-        let (stops, facts) = if self.options.all {
-            (Stops::All, facts.with(Fact::AllCalls))
-        } else {
-            (Stops::Seccomp, facts)
+        let (stops, facts) = match self.patching {
+            _ if self.options.all => (Stops::All, facts.with(Fact::AllCalls)),
+            Some(_) => (Stops::Patched, facts),
+            None => (Stops::Seccomp, facts),
         };
         let window = Window { length_ns: Some(sys::now() - self.started) };
         let mut profile = self.builder.finish(Backend::ptrace(stops), facts, window);
@@ -262,6 +262,7 @@ impl Tracer<'_> {
                 self.go_on(tid, 0);
             }
             libc::PTRACE_EVENT_EXIT => {
+                self.ends_in_stub(tid);
                 if let Some(thread) = self.tree.threads.get(&tid) {
                     self.book_time(thread.group);
                 }
@@ -312,6 +313,7 @@ impl Tracer<'_> {
             sys::OP_SECCOMP if self.reported(tid, group, &info) => {}
             sys::OP_SECCOMP if self.patch(tid, group, &info) => {}
             sys::OP_ENTRY | sys::OP_SECCOMP => {
+                self.make_room(tid, group, &info);
                 let (at, group) = (group, self.tree.group(group));
                 let tgid = group.tgid;
                 let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns, false);

@@ -11,9 +11,6 @@ use std::path::Path;
 
 struct Ptrace;
 
-/// The same with call sites that count themselves, each from its first call on.
-struct Patched;
-
 impl Conforms for Ptrace {
     const BY_CHANCE: &[&str] = &["rt_sigreturn"];
     const ABSOLUTE: bool = true;
@@ -23,46 +20,21 @@ impl Conforms for Ptrace {
     }
 
     fn path_calls(argv: &[OsString], folder: &Path) -> CallCounts {
-        path_calls(&[], argv, folder)
+        let (mut table, _) = ours(&[], argv, folder);
+        // Calls whose path cannot be read have none; the log has the address.
+        let every = argv[0].to_string_lossy().contains("every");
+        table.retain(|(_, outcome, path), _| !path.is_empty() || every && outcome != "EFAULT");
+        table
     }
 
     fn asked(all: bool, argv: &[OsString], folder: &Path) -> Vec<Expected> {
-        asked(if all { &["--all"] } else { &[] }, argv, folder)
+        let (table, _) = ours(if all { &["--all"] } else { &[] }, argv, folder);
+        let rows = table.into_iter().map(|((call, outcome, path), count)| {
+            let question = Query::of(&call).verb().to_owned();
+            Expected { question, path, outcome, count }
+        });
+        rows.collect()
     }
-}
-
-impl Conforms for Patched {
-    const BY_CHANCE: &[&str] = Ptrace::BY_CHANCE;
-    const ABSOLUTE: bool = true;
-
-    fn all_calls(argv: &[OsString], folder: &Path) -> CallCounts {
-        Ptrace::all_calls(argv, folder)
-    }
-
-    fn path_calls(argv: &[OsString], folder: &Path) -> CallCounts {
-        path_calls(&["--patch"], argv, folder)
-    }
-
-    fn asked(_: bool, argv: &[OsString], folder: &Path) -> Vec<Expected> {
-        asked(&["--patch"], argv, folder)
-    }
-}
-
-fn path_calls(options: &[&str], argv: &[OsString], folder: &Path) -> CallCounts {
-    let (mut table, _) = ours(options, argv, folder);
-    // Calls whose path cannot be read have none; the log has the address.
-    let every = argv[0].to_string_lossy().contains("every");
-    table.retain(|(_, outcome, path), _| !path.is_empty() || every && outcome != "EFAULT");
-    table
-}
-
-fn asked(options: &[&str], argv: &[OsString], folder: &Path) -> Vec<Expected> {
-    let (table, _) = ours(options, argv, folder);
-    let rows = table.into_iter().map(|((call, outcome, path), count)| {
-        let question = Query::of(&call).verb().to_owned();
-        Expected { question, path, outcome, count }
-    });
-    rows.collect()
 }
 
 /// What only this backend compares.
@@ -86,11 +58,6 @@ fn testees_ask_for_the_paths_that_strace_sees() {
 }
 
 #[test]
-fn patched_testees_ask_for_the_paths_that_strace_sees() {
-    conformance::testees_ask_for_the_paths_that_strace_sees::<Patched>(&MORE);
-}
-
-#[test]
 fn real_programs_make_as_many_calls_as_strace_counts() {
     conformance::real_programs_make_as_many_calls_as_strace_counts::<Ptrace>();
 }
@@ -101,18 +68,8 @@ fn real_programs_ask_for_the_paths_that_strace_sees() {
 }
 
 #[test]
-fn patched_real_programs_ask_for_the_paths_that_strace_sees() {
-    conformance::real_programs_ask_for_the_paths_that_strace_sees::<Patched>();
-}
-
-#[test]
 fn testees_get_the_counts_they_expect_of_themselves() {
     conformance::testees_get_the_counts_they_expect_of_themselves::<Ptrace>(&MORE);
-}
-
-#[test]
-fn patched_testees_get_the_counts_they_expect_of_themselves() {
-    conformance::testees_get_the_counts_they_expect_of_themselves::<Patched>(&MORE);
 }
 
 #[test]
@@ -120,13 +77,13 @@ fn a_fork_storm_is_counted_to_the_last_child() {
     let Some(testee) = testee("fork_storm") else { return };
     let folder = tempfile::tempdir().unwrap();
     let argv = [testee.as_os_str(), OsStr::new("2000")];
-    for options in [&["--all"][..], &[], &["--patch"]] {
+    for options in [&["--all"][..], &[]] {
         let (table, comments) = ours(options, &argv, folder.path());
         let key = ("access".into(), "ENOENT".into(), "/missing/fork_storm".into());
         assert_eq!(table[&key], 2000);
         assert!(comments.contains(&"processes 2001".to_owned()), "{options:?}");
         assert!(!comments.iter().any(|c| c.starts_with("lost")), "{comments:?}");
-        if options == ["--all"] {
+        if !options.is_empty() {
             // A child's end interrupts some: the kernel starts those again, and strace counts both.
             assert_eq!(table[&("clone".into(), "ok".into(), String::new())], 2000);
             assert_eq!(by_call(&table).get("exit_group"), None);

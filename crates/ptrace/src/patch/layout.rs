@@ -4,8 +4,9 @@
 use needless_syscalls::{Call, CallKind, Decider, Reply, Shape};
 
 /// What we map into a process starts here. The seccomp filter knows one address in it, so it is the same in every
-/// process: below the area where the kernel puts libraries and stacks, above what a program without ASLR uses.
-pub(crate) const REGION: u64 = 0x3c5a_0000_0000;
+/// process: below where the kernel begins to put libraries and stacks (28 random bits of a page number), and where
+/// sanitizers expect a program's memory, not their own.
+pub(crate) const REGION: u64 = 0x7ea0_0000_0000;
 /// Bytes of code.
 pub(crate) const CODE: u64 = 0x4000;
 /// A page that each process has for itself; its first 32 bits are the process's number, 0: calls stop.
@@ -15,6 +16,9 @@ pub(crate) const PRIVATE: u64 = CODE + 0x1000;
 /// The table, shared by the process, what it forks, and the tracer.
 pub(crate) const TABLE: u64 = REGION + 0x10_0000;
 
+/// The end of what is mapped.
+pub(crate) const END: u64 = TABLE + TABLE_BYTES as u64;
+
 /// In the table: how many records were begun.
 pub(crate) const HEAD: usize = 0;
 /// In the table: ticks of the time stamp counter within which a question counts as repeated.
@@ -23,8 +27,12 @@ pub(crate) const WITHIN: usize = 8;
 pub(crate) const STOPS: usize = 16;
 /// In the table: how many calls the tracer was asked to take, and did not.
 pub(crate) const UNHEARD: usize = 24;
+/// In the table: the call that would make a record stand for so many is taken by the tracer, for a snapshot of its stack.
+pub(crate) const SNAPSHOT_AT: usize = 32;
 /// In the table: the records that were written last, by the place and the path's address.
 pub(crate) const RECENT: usize = 64;
+/// The first value of [`SNAPSHOT_AT`]; the next ones are 8 times as large.
+pub(crate) const FIRST_SNAPSHOT: u64 = 64;
 /// How many of these.
 pub(crate) const RECENTS: usize = 256;
 /// In the table: the first record.
@@ -116,8 +124,17 @@ pub(crate) const REPORT: u32 = 110;
 /// The path of a call that the stub can make.
 pub(crate) fn patchable(call: &Call) -> Option<Shape> {
     const CALLS: [&str; 11] = [
-        "open", "stat", "lstat", "access", "readlink", "openat", "newfstatat", "readlinkat",
-        "faccessat", "faccessat2", "statx",
+        "open",
+        "stat",
+        "lstat",
+        "access",
+        "readlink",
+        "openat",
+        "newfstatat",
+        "readlinkat",
+        "faccessat",
+        "faccessat2",
+        "statx",
     ];
     match call.kind {
         CallKind::Path(shape) if CALLS.contains(&call.name) => Some(shape),
@@ -126,7 +143,11 @@ pub(crate) fn patchable(call: &Call) -> Option<Shape> {
 }
 
 /// The data of a site whose overwritten instruction is at `start`.
-pub(crate) fn data(shape: Shape, start: u64, index: u32) -> [u8; (SITE_BYTES - SITE_DATA) as usize] {
+pub(crate) fn data(
+    shape: Shape,
+    start: u64,
+    index: u32,
+) -> [u8; (SITE_BYTES - SITE_DATA) as usize] {
     let in_frame = |at: Option<u8>| at.map_or(ZERO, |at| ARGUMENTS[usize::from(at)]) as u32;
     let (opens, open_flags) = match shape.decided_by {
         Decider::OpenFlags(at) => (u32::from(at), Some(at)),

@@ -1,8 +1,9 @@
 //! Takes a thread out of the stub before it gets a signal, as if it were at its site, before or after the call.
 
-use super::{AUDIT_ARCH_X86_64, layout as l, number, stub, thread};
+use super::{AUDIT_ARCH_X86_64, Seen, Site, layout as l, number, stub, swap, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
+use needless_model::Loss;
 
 const ZERO_FLAG: u64 = 1 << 6;
 const DOWN: u64 = l::RED_ZONE + l::FRAME;
@@ -55,26 +56,26 @@ fn place(rip: u64, flags: u64) -> Place {
 impl Tracer<'_> {
     /// `tid` is stopped for a signal. Returns the signal to deliver.
     pub(crate) fn out_of_stub(&mut self, tid: Tid, signal: i32) -> i32 {
-        if self.patching.is_none() {
-            return signal;
-        }
-        let Some(at) = self.tree.threads.get(&tid).map(|thread| thread.group) else {
-            return signal;
-        };
+        let Some((at, mut registers)) = self.patched_thread(tid) else { return signal };
         // A guest runs in the memory of its host.
         let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
-        if !self.tree.is_live(host) {
-            return signal;
+        let patches = &self.tree.group(host).patches;
+        let Some(room) = &patches.room else { return signal };
+        // The trap that is there while a site is overwritten; a process forked at that moment keeps it.
+        if signal == libc::SIGTRAP
+            && let start = registers.rip.wrapping_sub(1)
+            && let Some(Seen::Patched(jump)) = patches.seen.get(&start)
+            && swap::past_trap(tid, start, jump)
+        {
+            return 0;
         }
-        let Some(room) = &self.tree.group(host).patches.room else { return signal };
-        let Ok(mut registers) = thread::registers(tid) else { return signal };
         let rip = registers.rip;
         let in_page = |page: &&u64| (**page..**page + 4096).contains(&rip);
         let place = if let Some(page) = room.near.iter().find(in_page) {
             let Some(site) = room.sites.get(((rip - page) / l::FAR_JUMP) as usize) else {
                 return signal;
             };
-            registers.rip = site.0;
+            registers.rip = site.start;
             // Fails if it was killed.
             let _ = thread::set_registers(tid, &registers);
             return signal;
@@ -85,7 +86,7 @@ impl Tracer<'_> {
         };
         let start_of = |data: u64| {
             let index = data.wrapping_sub(stub::sites()) / l::SITE_BYTES;
-            room.sites.get(index as usize).map(|site| site.0)
+            room.sites.get(index as usize).map(|site| site.start)
         };
         let start = match place {
             Place::Before { .. } | Place::Done if rip >= stub::sites() => start_of(rip),
@@ -136,6 +137,36 @@ impl Tracer<'_> {
         if is_ours { 0 } else { signal }
     }
 
+    /// `tid` is about to end: what it was doing in the stub.
+    pub(crate) fn ends_in_stub(&mut self, tid: Tid) {
+        let Some((at, registers)) = self.patched_thread(tid) else { return };
+        if !(l::REGION..stub::sites()).contains(&registers.rip) {
+            return;
+        }
+        match place(registers.rip, registers.eflags) {
+            Place::Returned if is_interrupted(registers.rax as i64) => {
+                self.builder.lost(Loss::Unfinished, 1);
+            }
+            Place::Returned => {
+                self.take_frame(tid, at, registers.rsp, Some(registers.rax as i64));
+            }
+            Place::After { counted: false, .. } => self.take_frame(tid, at, registers.rsp, None),
+            _ => {}
+        }
+    }
+
+    /// The process and the registers of a stopped thread, if there may be patched sites in its memory.
+    fn patched_thread(&mut self, tid: Tid) -> Option<(usize, libc::user_regs_struct)> {
+        self.patching.as_ref()?;
+        let at = self.tree.threads.get(&tid)?.group;
+        let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
+        let has_room = self.tree.is_live(host) && self.tree.group(host).patches.room.is_some();
+        if !has_room {
+            return None;
+        }
+        Some((at, thread::registers(tid).ok()?))
+    }
+
     /// Counts the call whose frame is at `frame`, with `result`, or else with the result that is in the frame.
     pub(super) fn take_frame(&mut self, tid: Tid, at: usize, frame: u64, result: Option<i64>) {
         let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
@@ -148,7 +179,7 @@ impl Tracer<'_> {
                 self.tree.group(host).patches.room.as_ref()?.sites.get(index as usize).copied()
             });
         let result = result.or_else(|| word(tid, frame + l::RESULT).map(|word| word as i64));
-        let (Some((start, nr)), Some(result)) = (site, result) else { return };
+        let (Some(Site { start, nr, .. }), Some(result)) = (site, result) else { return };
         let args = l::ARGUMENTS.map(|offset| word(tid, frame + offset).unwrap_or(0));
         let (ip, sp) = (start + l::JUMP + 2, frame + DOWN);
         let at_ns = crate::sys::now() - self.started;
@@ -159,6 +190,11 @@ impl Tracer<'_> {
             self.returned(tid, at, in_flight, &entry.with_result(result), at_ns);
         }
     }
+}
+
+/// Whether a call ended only because of a signal (the kernel's `ERESTART…`; EINTR of a call that is not restarted).
+fn is_interrupted(result: i64) -> bool {
+    (-516..=-512).contains(&result) || result == -i64::from(libc::EINTR)
 }
 
 fn word(tid: Tid, address: u64) -> Option<u64> {

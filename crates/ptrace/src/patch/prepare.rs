@@ -30,7 +30,8 @@ pub(crate) fn prepare(
     let done = (|| {
         let written = thread::write(tid, l::REGION, stub::code())
             .and_then(|()| thread::write(tid, NAME, CALLED));
-        written.map_err(|errno| RemoteRefusal::Remote(errno.into(), "its memory cannot be written"))?;
+        written
+            .map_err(|errno| RemoteRefusal::Remote(errno.into(), "its memory cannot be written"))?;
         map(remote, l::CONTROL, l::PRIVATE - l::CODE, READ_WRITE, None).map_err(because(TAKEN))?;
         let file = Shared::create(remote, tid)?;
         let mapped = map(remote, l::TABLE, l::TABLE_BYTES as u64, READ_WRITE, Some(file.number));
@@ -38,12 +39,13 @@ pub(crate) fn prepare(
         let closed = remote.call(libc::SYS_close, [file.number, 0, 0, 0, 0, 0]);
         mapped.map_err(because(TAKEN))?;
         closed.map_err(because("its descriptor cannot be closed"))?;
-        let table = Table::map(&file.file, within).map_err(refused("its table cannot be mapped"))?;
+        let table =
+            Table::map(&file.file, within).map_err(refused("its table cannot be mapped"))?;
         thread::write_running(tid, l::CONTROL, number)
             .map_err(refused("its memory cannot be written"))?;
         Ok(Rc::new(RefCell::new(table)))
     })();
-    if let Err(RemoteRefusal::Remote(RemoteError::Refused(_), _) | RemoteRefusal::Site) = &done {
+    if let Err(RemoteRefusal::Remote(RemoteError::Refused, _) | RemoteRefusal::Site) = &done {
         // Nothing else is there: the addresses were free.
         for (start, length) in [(l::REGION, l::PRIVATE), (l::TABLE, l::TABLE_BYTES as u64)] {
             remote
@@ -69,7 +71,8 @@ fn map(
     access: i32,
     file: Option<u64>,
 ) -> Result<(), RemoteError> {
-    let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
+    let kind =
+        if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
     let flags = (kind | libc::MAP_FIXED_NOREPLACE) as u64;
     let args = [start, length, access as u64, flags, file.unwrap_or(u64::MAX), 0];
     let mapped = remote.call(libc::SYS_mmap, args)?;
@@ -94,7 +97,8 @@ impl Shared {
         let number = remote
             .call(libc::SYS_memfd_create, [NAME, flags, 0, 0, 0, 0])
             .map_err(because("it may not create a file in memory"))?;
-        let opened = OpenOptions::new().read(true).write(true).open(format!("/proc/{tid}/fd/{number}"));
+        let opened =
+            OpenOptions::new().read(true).write(true).open(format!("/proc/{tid}/fd/{number}"));
         let opened = opened.and_then(|file| file.set_len(l::TABLE_BYTES as u64).map(|()| file));
         match opened {
             Ok(file) => Ok(Shared { number, file }),

@@ -1,7 +1,7 @@
 //! From a record of the table to a row of the profile.
 
 use super::{AUDIT_ARCH_X86_64, Record, layout};
-use crate::calls::{PathCalls, decide, is_descriptor, locate};
+use crate::calls::{PathCalls, decide, is_descriptor, locate, samples};
 use crate::memory::hash;
 use crate::tree::ThreadGroup;
 use needless_model::{Answer, Builder, Errno, Question};
@@ -14,7 +14,8 @@ impl PathCalls {
         abi.calls.get(nr as usize)?.as_ref().and_then(layout::patchable)
     }
 
-    /// Counts what calls `nr` of `group` wrote down, the first and the last at `times`.
+    /// Counts what calls `nr` of `group` wrote down, the first and the last at `times`. Returns whether the next calls
+    /// should stop, so that snapshots can be taken.
     pub(crate) fn recorded(
         &mut self,
         builder: &mut Builder,
@@ -22,11 +23,11 @@ impl PathCalls {
         nr: u64,
         record: &Record,
         (first_ns, last_ns): (u64, u64),
-    ) {
+    ) -> bool {
         let (call, CallKind::Path(shape), _) = self.look_up(builder, AUDIT_ARCH_X86_64, nr) else {
-            return;
+            return false;
         };
-        let Some(image) = group.image else { return };
+        let Some(image) = group.image else { return false };
         let mut args = [0; 6];
         if let Some(at) = shape.dir {
             args[usize::from(at)] = u64::from(record.directory);
@@ -39,7 +40,7 @@ impl PathCalls {
             args[usize::from(at)] = u64::from(record.flags);
         }
         if is_descriptor(shape, &args, &record.path) {
-            return;
+            return false;
         }
         let text = String::from_utf8_lossy(&record.path);
         let tgid = group.tgid;
@@ -63,7 +64,9 @@ impl PathCalls {
         };
         let at_ns = Some(first_ns);
         let answer = Answer { fingerprint, at_ns, ..Answer::outcome(outcome) };
+        let hits = builder.hits(question);
         let row = builder.answer(question, answer);
         builder.repeat(question, row, record.count.saturating_sub(1), last_ns);
+        samples(query) && self.due.missed(question, hits, record.count)
     }
 }

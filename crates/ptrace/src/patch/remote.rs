@@ -22,14 +22,14 @@ pub(crate) struct Remote {
 /// Why a remote call could not be made.
 pub(crate) enum RemoteError {
     /// The kernel refused it.
-    Refused(Errno),
+    Refused,
     /// The thread does not obey: it was killed. This is what wait4 reported.
     Gone(Waited),
 }
 
 impl From<Errno> for RemoteError {
-    fn from(errno: Errno) -> RemoteError {
-        RemoteError::Refused(errno)
+    fn from(_: Errno) -> RemoteError {
+        RemoteError::Refused
     }
 }
 
@@ -45,7 +45,8 @@ impl Remote {
     /// Makes a call. Its signals are blocked, so none can come in between.
     pub(crate) fn call(&mut self, nr: i64, args: [u64; 6]) -> Result<u64, RemoteError> {
         let mut registers = self.before;
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = args;
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
+            args;
         if self.used {
             registers.rip = self.syscall;
             registers.orig_rax = u64::MAX;

@@ -77,7 +77,9 @@ pub(crate) fn is_safe(bytes: &[u8; LOOKED_AT], nr: u64, rdi: u64) -> bool {
         &[0x3d, 0x00, 0xf0, 0xff, 0xff],
     ];
     let after = rest.strip_prefix(&[0x0f, 0x05]);
-    moves && !other_register && after.is_some_and(|after| compared.iter().any(|c| after.starts_with(c)))
+    moves
+        && !other_register
+        && after.is_some_and(|after| compared.iter().any(|c| after.starts_with(c)))
 }
 
 /// `jmp` from `from` to `to`, which it must reach.

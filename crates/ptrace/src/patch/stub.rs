@@ -235,6 +235,8 @@ global_asm!(
     // One more, unless the tracer has taken the record in the meantime.
     "19: mov rax, rdi",
     "lea rdx, [rdi + 1]",
+    "cmp edx, [r10 + {SNAPSHOT_AT}]",
+    "je needless_stub_report",
     "lock cmpxchg [r9 + {STATE}], rdx",
     "needless_stub_compared:",
     "jne needless_stub_new",
@@ -362,6 +364,7 @@ global_asm!(
     WITHIN = const l::WITHIN,
     STOPS = const l::STOPS,
     UNHEARD = const l::UNHEARD,
+    SNAPSHOT_AT = const l::SNAPSHOT_AT,
     RECENT = const l::RECENT,
     RECENTS = const l::RECENTS,
     RECORDS = const l::RECORDS,

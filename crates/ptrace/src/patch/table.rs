@@ -55,6 +55,7 @@ impl Table {
         let start = NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)?;
         let table = Table { start, taken: 0, pending: Vec::new(), gave_up: false };
         table.word(l::WITHIN).store(within, Ordering::Relaxed);
+        table.word(l::SNAPSHOT_AT).store(l::FIRST_SNAPSHOT, Ordering::Relaxed);
         Ok(table)
     }
 
@@ -71,6 +72,16 @@ impl Table {
         // SAFETY: as in `word`: `STOPS` is a multiple of 4 within the mapping.
         let stops = unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(l::STOPS).cast()) };
         stops.store(n, Ordering::Relaxed);
+    }
+
+    /// A record was taken that stood for `count` calls: if the tracer was asked for the next one, it is asked less often
+    /// from now on.
+    pub(crate) fn snapshot_after(&self, count: u64) {
+        let at = self.word(l::SNAPSHOT_AT);
+        let due = at.load(Ordering::Relaxed);
+        if count + 1 == due {
+            at.store(due.saturating_mul(8).min(1 << 24), Ordering::Relaxed);
+        }
     }
 
     /// How many calls the tracer was asked to take, and did not, since this was asked last.
