@@ -35,6 +35,7 @@ mod roster;
 mod stack;
 mod supervisor;
 mod sys;
+mod syscall_info;
 mod tracer;
 mod tree;
 mod untraced;

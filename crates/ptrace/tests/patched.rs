@@ -1,4 +1,5 @@
 //! All tests of this backend once more, with call sites that count themselves from their first call on.
+#![allow(clippy::duplicate_mod, reason = "each of these files has its module `common`")]
 
 #[path = "clone_and_seccomp.rs"]
 mod clone_and_seccomp;

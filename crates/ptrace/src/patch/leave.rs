@@ -1,6 +1,6 @@
 //! Takes a thread out of the stub before it gets a signal, as if it were at its site, before or after the call.
 
-use super::{AUDIT_ARCH_X86_64, Seen, Site, layout as l, number, stub, swap, thread};
+use super::{AUDIT_ARCH_X86_64, Seen, Site, labels, layout as l, number, swap, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use needless_model::Loss;
@@ -24,29 +24,29 @@ enum Place {
 fn place(rip: u64, flags: u64) -> Place {
     let is_zero = flags & ZERO_FLAG != 0;
     let after = |counted, record| Place::After { counted, record };
-    if rip >= stub::sites() || rip <= stub::saved() || rip == stub::stops() {
+    if rip >= labels::sites() || rip <= labels::saved() || rip == labels::stops() {
         Place::Before { frame: false }
-    } else if rip < stub::returned() || rip == stub::over() {
+    } else if rip < labels::returned() || rip == labels::over() {
         Place::Before { frame: true }
-    } else if rip == stub::returned() {
+    } else if rip == labels::returned() {
         Place::Returned
-    } else if rip < stub::compared() {
+    } else if rip < labels::compared() {
         after(false, false)
-    } else if rip == stub::compared() {
+    } else if rip == labels::compared() {
         after(is_zero, false)
-    } else if rip < stub::new() {
+    } else if rip < labels::new() {
         after(true, false)
-    } else if rip < stub::claiming() {
+    } else if rip < labels::claiming() {
         after(false, false)
-    } else if rip == stub::claiming() {
+    } else if rip == labels::claiming() {
         after(false, is_zero)
-    } else if rip < stub::committed() {
+    } else if rip < labels::committed() {
         after(false, true)
-    } else if rip < stub::report() {
+    } else if rip < labels::report() {
         after(true, false)
-    } else if rip < stub::reported() {
+    } else if rip < labels::reported() {
         after(false, false)
-    } else if rip < stub::restored() {
+    } else if rip < labels::restored() {
         after(true, false)
     } else {
         Place::Done
@@ -85,11 +85,11 @@ impl Tracer<'_> {
             return signal;
         };
         let start_of = |data: u64| {
-            let index = data.wrapping_sub(stub::sites()) / l::SITE_BYTES;
+            let index = data.wrapping_sub(labels::sites()) / l::SITE_BYTES;
             room.sites.get(index as usize).map(|site| site.start)
         };
         let start = match place {
-            Place::Before { .. } | Place::Done if rip >= stub::sites() => start_of(rip),
+            Place::Before { .. } | Place::Done if rip >= labels::sites() => start_of(rip),
             Place::Before { .. } | Place::Done => start_of(registers.r11),
             Place::Returned | Place::After { .. } => {
                 word(tid, registers.rsp + l::SITE).and_then(start_of)
@@ -140,7 +140,7 @@ impl Tracer<'_> {
     /// `tid` is about to end: what it was doing in the stub.
     pub(crate) fn ends_in_stub(&mut self, tid: Tid) {
         let Some((at, registers)) = self.patched_thread(tid) else { return };
-        if !(l::REGION..stub::sites()).contains(&registers.rip) {
+        if !(l::REGION..labels::sites()).contains(&registers.rip) {
             return;
         }
         match place(registers.rip, registers.eflags) {
@@ -174,7 +174,7 @@ impl Tracer<'_> {
             return;
         }
         let site = word(tid, frame + l::SITE)
-            .map(|data| data.wrapping_sub(stub::sites()) / l::SITE_BYTES)
+            .map(|data| data.wrapping_sub(labels::sites()) / l::SITE_BYTES)
             .and_then(|index| {
                 self.tree.group(host).patches.room.as_ref()?.sites.get(index as usize).copied()
             });

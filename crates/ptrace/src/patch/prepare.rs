@@ -1,10 +1,10 @@
-//! What is mapped into a process before its first site is patched: the stub, a page with the process's number, and the
+//! What is mapped into a process before its first site is patched: the a page with the process's number, and the
 //! table, which is a file in memory that the tracer opens and the process closes.
 
 use super::layout as l;
 use super::remote::{Remote, RemoteError};
 use super::table::Table;
-use super::{RemoteRefusal, stub, thread};
+use super::{RemoteRefusal, labels, thread};
 use crate::sys::Tid;
 use nix::errno::Errno;
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ pub(crate) fn prepare(
     const TAKEN: &str = "there is no room at the address that needless uses";
     map_code(remote, l::REGION, l::CODE)?;
     let done = (|| {
-        let written = thread::write(tid, l::REGION, stub::code())
+        let written = thread::write(tid, l::REGION, labels::code())
             .and_then(|()| thread::write(tid, NAME, CALLED));
         written
             .map_err(|errno| RemoteRefusal::Remote(errno.into(), "its memory cannot be written"))?;
