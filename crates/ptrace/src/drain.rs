@@ -1,7 +1,7 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
-use crate::patch::past_trap;
+use crate::patch::{leave_uncounted, past_trap};
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -32,6 +32,9 @@ pub(crate) fn drain(
                     && trap.is_some_and(|(at, before)| past_trap(waited.tid, at, &before))
                 {
                     signal = 0;
+                }
+                if signal != 0 {
+                    signal = leave_uncounted(waited.tid, signal);
                 }
                 sys::resume(waited.tid, how, signal);
             }

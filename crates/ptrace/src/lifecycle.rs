@@ -94,6 +94,7 @@ impl Tracer<'_> {
                         self.builder.environment(image, needless_host::variables(&block));
                     }
                     let at = self.tree.add_group(tid, Some(image), None);
+                    self.patches_orphaned(tid);
                     self.tree.group(at).has_filter =
                         !self.options.all && other_filter_in(&status, 1);
                 }

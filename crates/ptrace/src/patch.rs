@@ -30,6 +30,7 @@ use crate::tracer::Tracer;
 use clock::Ticks;
 use layout as l;
 pub(crate) use layout::patchable;
+pub(crate) use leave::leave_uncounted;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
 use remote::{Remote, RemoteError};
@@ -73,7 +74,7 @@ pub(crate) struct Patches {
     guests: u32,
     /// The process whose memory it uses, with its position.
     host: Option<(usize, Tid)>,
-    map: site::Map,
+    map: Rc<site::Map>,
 }
 
 #[derive(Clone, Copy)]
@@ -194,7 +195,7 @@ impl Tracer<'_> {
         let code = start..start + l::JUMP + 2;
         if !patches.map.is_code(code.clone()) {
             let maps = std::fs::read_to_string(format!("/proc/{tid}/maps"));
-            patches.map = site::Map::parse(&maps.map_err(|_| Refusal::Site)?);
+            patches.map = Rc::new(site::Map::parse(&maps.map_err(|_| Refusal::Site)?));
             if !patches.map.is_code(code) {
                 return Err(Refusal::Site);
             }
@@ -308,12 +309,6 @@ impl Tracer<'_> {
         if records.is_empty() {
             return;
         }
-        let mut unheard = 0;
-        patching.tables.retain(|table| {
-            unheard += table.borrow().unheard();
-            Rc::strong_count(table) > 1
-        });
-        self.builder.lost(Loss::Uncounted, unheard);
         let now = patching.ticks.now(self.started);
         for record in records {
             let at = (record.process as usize).wrapping_sub(1);

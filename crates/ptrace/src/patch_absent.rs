@@ -22,6 +22,10 @@ pub(crate) struct Patching;
 #[derive(Default)]
 pub(crate) struct Patches;
 
+pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
+    signal
+}
+
 pub(crate) fn past_trap(_: Tid, _: u64, _: &[u8; 5]) -> bool {
     false
 }
@@ -46,6 +50,8 @@ impl Tracer<'_> {
     pub(crate) fn take_records(&mut self) {}
 
     pub(crate) fn patches_forked(&mut self, _: usize, _: usize) {}
+
+    pub(crate) fn patches_orphaned(&mut self, _: Tid) {}
 
     pub(crate) fn memory_left(&mut self, _: usize) {}
 

@@ -1,6 +1,6 @@
 //! Takes a thread out of the stub before it gets a signal, as if it were at its site, before or after the call.
 
-use super::{AUDIT_ARCH_X86_64, Seen, Site, labels, layout as l, number, swap, thread};
+use super::{AUDIT_ARCH_X86_64, Seen, Site, labels, layout as l, number, site, swap, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use needless_model::Loss;
@@ -53,6 +53,105 @@ fn place(rip: u64, flags: u64) -> Place {
     }
 }
 
+/// What a thread did in the stub that it was taken out of.
+struct Left {
+    place: Place,
+    frame: u64,
+    /// The result of its call, if that was not counted.
+    uncounted: Option<i64>,
+    /// The record that it was writing.
+    record: Option<u64>,
+}
+
+impl Left {
+    /// Whether `signal` comes from what the stub read: of a path that the kernel could read a moment ago.
+    fn is_own_fault(&self, tid: Tid, signal: i32) -> bool {
+        matches!(self.place, Place::After { .. })
+            && matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+            && thread::is_fault(tid)
+    }
+}
+
+/// Takes a stopped thread out of the stub, if it is there, by what is in its own memory: also of use if the tracer that
+/// patched it has died.
+fn move_out(tid: Tid, registers: &mut libc::user_regs_struct) -> Option<Left> {
+    let rip = registers.rip;
+    let place = if (l::REGION..l::REGION + l::CODE).contains(&rip) {
+        place(rip, registers.eflags)
+    } else {
+        Place::Before { frame: false }
+    };
+    let frame = registers.rsp;
+    let data_of = |code: u64| {
+        let from = code.checked_sub(labels::sites()).filter(|from| *from < l::CODE)?;
+        Some(labels::sites() + from / l::SITE_BYTES * l::SITE_BYTES + l::SITE_DATA)
+    };
+    let data = match place {
+        _ if !(l::REGION..l::REGION + l::CODE).contains(&rip) => data_of(far_jump_at(tid, rip)?)?,
+        Place::Before { .. } | Place::Done if rip >= labels::sites() => data_of(rip)?,
+        Place::Before { .. } | Place::Done => registers.r11,
+        Place::Returned | Place::After { .. } => word(tid, frame + l::SITE)?,
+    };
+    // Else not a state that the stub has: the program's own jump.
+    data_of(data).filter(|whole| *whole == data)?;
+    let after = word(tid, data + l::AFTER)?;
+    let mut left = Left { place, frame, uncounted: None, record: None };
+    match place {
+        Place::Before { frame } => {
+            registers.rip = after - 2 - l::JUMP;
+            registers.rsp += if frame { DOWN } else { 0 };
+        }
+        Place::Done => registers.rip = after,
+        Place::Returned => {
+            left.uncounted = Some(registers.rax as i64);
+            registers.rip = after;
+            registers.rsp += DOWN;
+        }
+        Place::After { counted, record } => {
+            let result = word(tid, frame + l::RESULT)?;
+            left.uncounted = (!counted).then_some(result as i64);
+            left.record = record.then_some(registers.r9);
+            let [rdi, rsi, rdx, r10, r8, r9] =
+                l::ARGUMENTS.map(|offset| word(tid, frame + offset).unwrap_or(0));
+            registers.rax = result;
+            (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
+            (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
+            registers.orig_rax = u64::MAX;
+            registers.rip = after;
+            registers.rsp += DOWN;
+        }
+    }
+    // Fails if it was killed.
+    let _ = thread::set_registers(tid, registers);
+    Some(left)
+}
+
+/// The target of the jump to the stub that `rip` is at, in a page near a library.
+fn far_jump_at(tid: Tid, rip: u64) -> Option<u64> {
+    let mut code = [0; l::FAR_JUMP as usize];
+    let read = read_memory(tid, rip, &mut code) == code.len();
+    let target = u64::from_le_bytes(*code[6..].first_chunk()?);
+    (read && code == site::far_jump(target)).then_some(target)
+}
+
+/// Whether the stub is in the memory of `tid`.
+pub(super) fn has_stub(tid: Tid) -> bool {
+    let mut start = [0; 16];
+    read_memory(tid, l::REGION, &mut start) == start.len() && labels::code().starts_with(&start)
+}
+
+/// Takes a thread that is stopped for a signal out of the stub, if its process has one, without counting. Returns the
+/// signal to deliver.
+pub(crate) fn leave_uncounted(tid: Tid, signal: i32) -> i32 {
+    let Some(mut registers) = has_stub(tid).then(|| thread::registers(tid).ok()).flatten() else {
+        return signal;
+    };
+    match move_out(tid, &mut registers) {
+        Some(left) if left.is_own_fault(tid, signal) => 0,
+        _ => signal,
+    }
+}
+
 impl Tracer<'_> {
     /// `tid` is stopped for a signal. Returns the signal to deliver.
     pub(crate) fn out_of_stub(&mut self, tid: Tid, signal: i32) -> i32 {
@@ -69,72 +168,15 @@ impl Tracer<'_> {
         {
             return 0;
         }
-        let rip = registers.rip;
-        let in_page = |page: &&u64| (**page..**page + 4096).contains(&rip);
-        let place = if let Some(page) = room.near.iter().find(in_page) {
-            let Some(site) = room.sites.get(((rip - page) / l::FAR_JUMP) as usize) else {
-                return signal;
-            };
-            registers.rip = site.start;
-            // Fails if it was killed.
-            let _ = thread::set_registers(tid, &registers);
-            return signal;
-        } else if (l::REGION..l::REGION + l::CODE).contains(&rip) {
-            place(rip, registers.eflags)
-        } else {
-            return signal;
-        };
-        let start_of = |data: u64| {
-            let index = data.wrapping_sub(labels::sites()) / l::SITE_BYTES;
-            room.sites.get(index as usize).map(|site| site.start)
-        };
-        let start = match place {
-            Place::Before { .. } | Place::Done if rip >= labels::sites() => start_of(rip),
-            Place::Before { .. } | Place::Done => start_of(registers.r11),
-            Place::Returned | Place::After { .. } => {
-                word(tid, registers.rsp + l::SITE).and_then(start_of)
-            }
-        };
-        // Not a state that the stub has: the program's own jump.
-        let Some(start) = start else { return signal };
         let table = room.table.clone();
-        let after = start + l::JUMP + 2;
-        match place {
-            Place::Before { frame } => {
-                registers.rip = start;
-                registers.rsp += if frame { DOWN } else { 0 };
-            }
-            Place::Done => registers.rip = after,
-            Place::Returned => {
-                let result = registers.rax as i64;
-                self.take_frame(tid, at, registers.rsp, Some(result));
-                registers.rip = after;
-                registers.rsp += DOWN;
-            }
-            Place::After { counted, record } => {
-                if record {
-                    table.borrow().abandon_one(registers.r9, number(at));
-                }
-                if !counted {
-                    self.take_frame(tid, at, registers.rsp, None);
-                }
-                let frame = registers.rsp;
-                let [rdi, rsi, rdx, r10, r8, r9] =
-                    l::ARGUMENTS.map(|offset| word(tid, frame + offset).unwrap_or(0));
-                registers.rax = word(tid, frame + l::RESULT).unwrap_or(0);
-                (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
-                (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
-                registers.orig_rax = u64::MAX;
-                registers.rip = after;
-                registers.rsp += DOWN;
-            }
+        let Some(left) = move_out(tid, &mut registers) else { return signal };
+        if let Some(record) = left.record {
+            table.borrow().abandon_one(record, number(at));
         }
-        // Fails if it was killed.
-        let _ = thread::set_registers(tid, &registers);
-        let is_ours = matches!(place, Place::After { .. })
-            && matches!(signal, libc::SIGSEGV | libc::SIGBUS)
-            && thread::is_fault(tid);
-        if is_ours { 0 } else { signal }
+        if let Some(result) = left.uncounted {
+            self.take_frame(tid, at, left.frame, Some(result));
+        }
+        if left.is_own_fault(tid, signal) { 0 } else { signal }
     }
 
     /// `tid` is about to end: what it was doing in the stub.

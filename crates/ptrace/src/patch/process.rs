@@ -1,8 +1,11 @@
 //! Patched sites when a process forks, leaves its memory, or is left to ptrace.
 
+use super::leave::has_stub;
 use super::{AUDIT_ARCH_X86_64, Patches, Seen, layout as l, number, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
+use needless_model::Loss;
+use std::rc::Rc;
 
 impl Tracer<'_> {
     /// The process at `child` was forked by the one at `parent`. To be called while the parent is stopped.
@@ -29,8 +32,20 @@ impl Tracer<'_> {
         let group = self.tree.group(child);
         group.patches = Patches { off: true, host: Some(host), ..Patches::default() };
         if self.tree.is_live(host.0) {
+            if self.tree.group(host.0).patches.room.is_some() {
+                // Where it is not known whose memory it is; fails if it has just ended.
+                let _ = thread::write_running(child_tgid, l::CONTROL, 0);
+            }
             self.tree.group(host.0).patches.guests += 1;
             self.switch(host.0);
+        }
+    }
+
+    /// The stopped process `tgid` was forked by one that has ended: it counts itself for that one, and must not.
+    pub(crate) fn patches_orphaned(&mut self, tgid: Tid) {
+        if self.patching.is_some() && has_stub(tgid) {
+            // Fails if it has just ended.
+            let _ = thread::write_running(tgid, l::CONTROL, 0);
         }
     }
 
@@ -47,8 +62,14 @@ impl Tracer<'_> {
         let patches = std::mem::take(&mut self.tree.group(at).patches);
         if let Some(room) = &patches.room {
             room.table.borrow().abandon(number(at));
+            self.builder.lost(Loss::Uncounted, room.table.borrow().unheard());
         }
-        if let Some((host, tgid)) = patches.host
+        let Patches { room, host, .. } = patches;
+        drop(room);
+        if let Some(patching) = &mut self.patching {
+            patching.tables.retain(|table| Rc::strong_count(table) > 1);
+        }
+        if let Some((host, tgid)) = host
             && self.tree.is_live(host)
             && self.tree.group(host).tgid == tgid
         {
