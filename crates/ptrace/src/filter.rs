@@ -195,10 +195,14 @@ mod tests {
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
+        run_from(0, code, arch, nr, args)
+    }
+
+    fn run_from(ip: u64, code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
         let mut data = Vec::new();
         data.extend(nr.to_ne_bytes());
         data.extend(arch.to_ne_bytes());
-        data.extend(0u64.to_ne_bytes());
+        data.extend(ip.to_ne_bytes());
         args.iter().for_each(|a| data.extend(a.to_ne_bytes()));
         let (mut at, mut a) = (0, 0u32);
         loop {
@@ -219,6 +223,32 @@ mod tests {
                 other => panic!("instruction {other:#x}"),
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn from_the_stub_a_call_need_not_stop_and_its_report_does() {
+        let exempt = crate::patch::exempt();
+        let abis = abis();
+        let code = program(&abis, Some(exempt));
+        let action = |abi: usize, ip: u64, nr: i64, args| {
+            run_from(ip, &code, abis[abi].audit, nr as u32, args)
+        };
+        let (stub, elsewhere) = (exempt.calls_from, 0x7f00_0000_1000);
+        for nr in [libc::SYS_newfstatat, libc::SYS_openat, libc::SYS_readlink, libc::SYS_statx] {
+            assert_eq!(action(0, stub, nr, [0; 6]), SECCOMP_RET_ALLOW, "{nr}");
+            for other in [elsewhere, stub + 1, stub ^ 1 << 32, exempt.reports_from] {
+                assert_eq!(action(0, other, nr, [0; 6]), STOP, "{nr} from {other:#x}");
+            }
+        }
+        assert_eq!(action(0, stub, libc::SYS_unlink, [0; 6]), STOP);
+        assert_eq!(action(0, exempt.reports_from, libc::SYS_getppid, [0; 6]), STOP);
+        assert_eq!(action(0, elsewhere, libc::SYS_getppid, [0; 6]), SECCOMP_RET_ALLOW);
+        let room = u64::from(exempt.region_high) << 32;
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [room, 1, 0, 0, 0, 0]), STOP);
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [0, 1, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);
+        // open of i386, from the same address.
+        assert_eq!(action(1, stub, 5, [0; 6]), STOP);
     }
 
     #[test]

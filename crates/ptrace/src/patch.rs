@@ -11,6 +11,7 @@
 //! A thread that gets a signal in the stub is first moved out of it (`leave.rs`): no handler, no unwinder and no
 //! `longjmp` sees the stub.
 
+mod allowed;
 mod clock;
 mod labels;
 pub(crate) mod layout;
@@ -27,6 +28,7 @@ mod thread;
 
 use crate::sys::{OP_SECCOMP, SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
+pub(crate) use allowed::is_allowed;
 use clock::Ticks;
 use layout as l;
 pub(crate) use layout::patchable;
@@ -42,7 +44,7 @@ pub(crate) use table::{Record, Table};
 
 pub(crate) const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 
-/// After so many stops at a site it is patched.
+/// After so many stops at a site it is patched; the first of a process after the square of that in all.
 pub const PATCH_AFTER: u32 = 4;
 
 /// The address from which calls need not stop, and the call and address with which the stub asks for a stop.
@@ -65,6 +67,8 @@ pub(crate) struct Patching {
 /// What is patched in one process.
 #[derive(Clone, Default)]
 pub(crate) struct Patches {
+    /// How many calls stopped that could be made by the stub.
+    stops: u32,
     /// The sites, by the address of the instruction that is overwritten.
     seen: HashMap<u64, Seen>,
     room: Option<Room>,
@@ -134,6 +138,9 @@ impl Tracer<'_> {
         if group.image.is_none() || group.has_filter || patches.off || patches.guests > 0 {
             return false;
         }
+        // To prepare a process takes a dozen stops: one that makes few calls is not worth it.
+        patches.stops = patches.stops.saturating_add(1);
+        let is_worth_it = patches.room.is_some() || patches.stops >= after.saturating_mul(after);
         let start = info.ip.wrapping_sub(2 + l::JUMP);
         let seen = patches.seen.entry(start).or_insert(Seen::Stopped(0));
         match seen {
@@ -150,7 +157,7 @@ impl Tracer<'_> {
             }
             Seen::Stopped(stops) => *stops += 1,
         }
-        if !matches!(seen, Seen::Stopped(stops) if *stops >= after) {
+        if !matches!(seen, Seen::Stopped(stops) if *stops >= after && is_worth_it) {
             return false;
         }
         let refusal = match self.patch_site(tid, at, info, start) {

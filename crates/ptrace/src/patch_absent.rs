@@ -13,6 +13,10 @@ pub(crate) fn exempt() -> Exempt {
     Exempt { calls_from: u64::MAX, report: u32::MAX, reports_from: u64::MAX, region_high: u32::MAX }
 }
 
+pub(crate) fn is_allowed() -> bool {
+    false
+}
+
 pub(crate) fn patchable(_: &Call) -> Option<Shape> {
     None
 }

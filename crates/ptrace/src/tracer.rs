@@ -44,6 +44,7 @@ pub(crate) fn trace(
     supervisor: Option<(&ToSupervisor, Roster)>,
 ) -> Result<Traced, TraceError> {
     let (supervisor, roster) = supervisor.unzip();
+    let allowed = options.patch_after.is_some() && patch::is_allowed();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, sys::FOLLOW | filtered, options.all)?;
@@ -67,8 +68,13 @@ pub(crate) fn trace(
         early: HashMap::new(),
         started: sys::now(),
         overhead: Overhead::default(),
-        patching: options.patch_after.filter(|_| !options.all).map(Patching::new),
+        patching: options.patch_after.filter(|_| !options.all && allowed).map(Patching::new),
     };
+    if options.patch_after.is_some() && !options.all && !allowed {
+        tracer.builder.note(
+            "call sites are not patched, so their calls stop: this machine or an inherited seccomp filter does not allow it",
+        );
+    }
     tracer.tree.add_group(child.pid, None, None);
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
         Ok(reporter) => reporter,

@@ -109,7 +109,15 @@ global_asm!(
     "cmp rax, -20", // ENOTDIR
     "je 3f",
     "cmp rax, -13", // EACCES
+    "je 3f",
+    // EINVAL of readlink: no link, unless there is no room for a text, which the kernel looks at first.
+    "cmp rax, -22",
     "jne needless_stub_report",
+    "cmp dword ptr [r11 + {REPLY}], {LINK}",
+    "jne needless_stub_report",
+    "mov ecx, [r11 + {REPLY_AT}]",
+    "cmp dword ptr [rsp + rcx + 8], 0",
+    "jle needless_stub_report",
     "3: mov ecx, [r11 + {PATH_AT}]",
     "mov rsi, [rsp + rcx]",
     "cmp rsi, 4096", // no path
