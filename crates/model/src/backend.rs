@@ -27,6 +27,8 @@ pub enum Backend {
 pub enum Stops {
     /// Those that a seccomp filter selects.
     Seccomp,
+    /// Those that a seccomp filter selects, until their call sites are patched and count themselves.
+    Patched,
     /// Every call.
     All,
 }
@@ -66,6 +68,7 @@ impl Backend {
         let Backend::Ptrace { stops, instead } = self else { return None };
         let stops = match stops {
             Stops::Seccomp => "seccomp-assisted",
+            Stops::Patched => "patched call sites",
             Stops::All => "every call",
         };
         let instead = match instead {
@@ -87,7 +90,7 @@ impl Backend {
 
     /// Reads what [`Display`](fmt::Display) writes.
     pub fn parse(text: &str) -> Backend {
-        let ptrace = [Stops::Seccomp, Stops::All].into_iter().flat_map(|stops| {
+        let ptrace = [Stops::Seccomp, Stops::Patched, Stops::All].into_iter().flat_map(|stops| {
             [None, Some(NoEbpf::Rights)].map(|instead| Backend::Ptrace { stops, instead })
         });
         let all =
@@ -117,6 +120,7 @@ mod tests {
             "eBPF",
             "ptrace (seccomp-assisted)",
             "ptrace (every call)",
+            "ptrace (patched call sites)",
             "ptrace (seccomp-assisted, no rights for eBPF)",
             "ptrace (every call, no rights for eBPF)",
             "strace log",

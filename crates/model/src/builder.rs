@@ -214,6 +214,19 @@ impl Builder {
         self.epoch = self.epoch.wrapping_add(u32::from(changed));
     }
 
+    /// Counts `n` more answers that equal the one counted last, each so soon after the one before that it repeats it, the
+    /// last at `last_ns`. `row`: what [`answer`](Builder::answer) returned. For questions that change nothing.
+    pub fn repeat(&mut self, question: QuestionId, row: usize, n: u64, last_ns: u64) {
+        if n == 0 {
+            return;
+        }
+        self.lasts[question.0 as usize].at_ns = last_ns;
+        let filled = &mut self.rows[row];
+        filled.count += n;
+        filled.repeated += n;
+        filled.last_ns = filled.last_ns.max(last_ns);
+    }
+
     /// Counts one answer that was not looked at, and assumes that it equals the last one seen.
     ///
     /// Correct only where a change would show elsewhere (a changed zone file is opened again); the

@@ -36,6 +36,8 @@ pub struct ObserveOptions {
     pub latency: bool,
     /// With ptrace: stop at every call, not only at those that rules need. eBPF always counts every call.
     pub all: bool,
+    /// With ptrace: patch call sites from which calls stop often, so that they count themselves: x86-64 only.
+    pub patch: bool,
     /// Variables that may be read from an environment; no other is.
     pub watch: WatchList,
     /// Limits of the profile.
@@ -124,6 +126,7 @@ pub fn run(
 fn for_tracer(options: &ObserveOptions) -> TraceOptions {
     TraceOptions {
         all: options.all,
+        patch_after: options.patch.then_some(needless_ptrace::PATCH_AFTER),
         watch: options.watch.clone(),
         limits: options.limits,
         stacks: true,

@@ -1,6 +1,7 @@
 //! From a stop at a system call to a row of the profile.
 
 use crate::arg_class::Classified;
+use crate::due::Due;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
 use crate::sys::{OP_ENTRY, SyscallInfo, Tid};
 use crate::tree::{Count, Effect, InFlight, ThreadGroup};
@@ -53,19 +54,28 @@ struct Entry<'a> {
 
 /// Interprets calls.
 pub(crate) struct PathCalls {
-    abis: Vec<Abi>,
+    pub(crate) abis: Vec<Abi>,
     /// The ids in the profile of the calls of each ABI, set at first use.
     ids: Vec<Vec<Option<CallId>>>,
     all: bool,
     path: PathBuffer,
+    /// Snapshots to be taken of calls that were counted without a stop.
+    pub(crate) due: Due,
     /// Buffer for absolute paths.
-    absolute: String,
+    pub(crate) absolute: String,
 }
 
 impl PathCalls {
     pub(crate) fn new(abis: Vec<Abi>, all: bool) -> PathCalls {
         let ids = abis.iter().map(|abi| vec![None; abi.calls.len()]).collect();
-        PathCalls { abis, ids, all, path: PathBuffer::new(), absolute: String::new() }
+        PathCalls {
+            abis,
+            ids,
+            all,
+            path: PathBuffer::new(),
+            due: Due::default(),
+            absolute: String::new(),
+        }
     }
 
     /// Whether the calls of this `AUDIT_ARCH_*` have names.
@@ -78,7 +88,7 @@ impl PathCalls {
         self.abis.iter().find(|abi| abi.audit == arch).map(|abi| abi.is_64bit)
     }
 
-    /// A thread of `group` enters a call.
+    /// A thread of `group` enters a call. `look`: its answer is read in any case.
     pub(crate) fn begin(
         &mut self,
         builder: &mut Builder,
@@ -86,12 +96,13 @@ impl PathCalls {
         tid: Tid,
         info: &SyscallInfo,
         at_ns: u64,
+        look: bool,
     ) -> Entered {
-        let (call, kind, is_64bit) = self.look_up(builder, info);
+        let (call, kind, is_64bit) = self.look_up(builder, info.arch, info.nr());
         let args = info.args();
         // A filter of the command may refuse a call by its arguments, and allow the next one.
         group.has_filter |= info.is_for_another_tracer();
-        let look = self.all || group.has_filter;
+        let look = look || self.all || group.has_filter;
         let entry = Entry { tid, call, args: &args, is_64bit, at_ns, look };
         let plain = if self.all { Count::Call(call) } else { Count::Nothing };
         let effect = match kind {
@@ -184,16 +195,22 @@ impl PathCalls {
         }
     }
 
-    fn look_up(&mut self, builder: &mut Builder, info: &SyscallInfo) -> (CallId, CallKind, bool) {
-        let nr = (info.nr() & !X32_BIT) as usize;
-        let at = self.abis.iter().position(|abi| abi.audit == info.arch);
+    pub(crate) fn look_up(
+        &mut self,
+        builder: &mut Builder,
+        arch: u32,
+        nr: u64,
+    ) -> (CallId, CallKind, bool) {
+        let number = nr;
+        let nr = (nr & !X32_BIT) as usize;
+        let at = self.abis.iter().position(|abi| abi.audit == arch);
         let is_64bit = at.is_none_or(|at| self.abis[at].is_64bit);
         if let Some((at, Some(call))) = at.and_then(|at| Some((at, *self.abis[at].calls.get(nr)?)))
         {
             let id = *self.ids[at][nr].get_or_insert_with(|| builder.call(call.name));
             return (id, call.kind, is_64bit);
         }
-        (builder.call(&format!("syscall_{:#x}", info.nr() as u32)), CallKind::Plain, is_64bit)
+        (builder.call(&format!("syscall_{:#x}", number as u32)), CallKind::Plain, is_64bit)
     }
 
     fn begin_path(
@@ -213,22 +230,15 @@ impl PathCalls {
             builder.lost(Loss::NoPath, 1);
             return Entered::then(Count::Call(call), effect);
         };
-        const AT_EMPTY_PATH: u32 = 0x1000;
-        let descriptor_itself = text.is_empty()
-            && shape.at_flags.is_some_and(|at| args[at as usize] as u32 & AT_EMPTY_PATH != 0);
-        if address == 0 || descriptor_itself {
+        if address == 0 || is_descriptor(shape, args, text) {
             if self.all {
                 return Entered::then(Count::Call(call), effect);
             }
             return Entered::over();
         }
         let text = String::from_utf8_lossy(text);
-        let from_dir_fd = shape.dir.is_some_and(|at| args[at as usize] as i32 != libc::AT_FDCWD);
-        let path = if text.starts_with('/') || from_dir_fd || text.is_empty() {
-            &text
-        } else {
-            make_absolute(&mut self.absolute, builder, group, tid, &text)
-        };
+        let (path, from_dir_fd) =
+            locate(&mut self.absolute, builder, group, tid, shape, args, &text);
         if query == Query::Exec {
             let count = Count::Exec { call, path: path.to_owned(), from_dir_fd };
             return Entered::then(count, effect);
@@ -237,7 +247,8 @@ impl PathCalls {
         let Some(image) = group.image else { return Entered::then(Count::Nothing, effect) };
         let question = builder.question(image, Question { call, query, path, from_dir_fd });
         let hits = builder.hits(question);
-        let sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
+        let mut sample = if samples(query) { sample_weight(hits + 1) } else { 0 };
+        sample += self.due.take(question);
         if !look && effect == Effect::None && assumable(query) && !looks(hits) {
             let row = builder.assume(question, Some(at_ns));
             return Entered { sampled: (row, sample), ..Entered::over() };
@@ -266,8 +277,34 @@ fn begin_classified(
     Some(Entered::then(Count::ArgClass { question, epoch }, Effect::None))
 }
 
+/// Whether an empty path means the descriptor itself.
+pub(crate) fn is_descriptor(shape: Shape, args: &[u64; 6], text: &[u8]) -> bool {
+    const AT_EMPTY_PATH: u32 = 0x1000;
+    text.is_empty()
+        && shape.at_flags.is_some_and(|at| args[at as usize] as u32 & AT_EMPTY_PATH != 0)
+}
+
+/// The path as it is shown, and whether it is relative to a directory descriptor.
+pub(crate) fn locate<'a>(
+    absolute: &'a mut String,
+    builder: &Builder,
+    group: &mut ThreadGroup,
+    tid: Tid,
+    shape: Shape,
+    args: &[u64; 6],
+    text: &'a str,
+) -> (&'a str, bool) {
+    let from_dir_fd = shape.dir.is_some_and(|at| args[at as usize] as i32 != libc::AT_FDCWD);
+    let path = if text.starts_with('/') || from_dir_fd || text.is_empty() {
+        text
+    } else {
+        make_absolute(absolute, builder, group, tid, text)
+    };
+    (path, from_dir_fd)
+}
+
 /// The question by its flags.
-fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Query {
+pub(crate) fn decide(shape: Shape, tid: Tid, args: &[u64; 6]) -> Query {
     match shape.decided_by {
         Decider::Name => shape.query,
         Decider::OpenFlags(at) => Query::open(args[at as usize]),
@@ -312,7 +349,7 @@ fn looks(hits: u64) -> bool {
 }
 
 /// Questions whose repetition needs the place of the call.
-fn samples(query: Query) -> bool {
+pub(crate) fn samples(query: Query) -> bool {
     assumable(query) || query == Query::Open
 }
 
@@ -321,7 +358,7 @@ const IN_A_ROW: u64 = 4;
 
 /// How many calls a snapshot at the `hit`th call stands for: taken at the second, and at the 8th, the
 /// 64th and each further power of 8 with the three that follow. 0: none is taken.
-fn sample_weight(hit: u64) -> u64 {
+pub(crate) fn sample_weight(hit: u64) -> u64 {
     if hit == 2 {
         return 2;
     }

@@ -1,13 +1,18 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
+use crate::patch::{leave_uncounted, past_trap};
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
 
 /// Resumes `stopped` and every thread that stops later, until all have ended. Returns how `command` ended, if
-/// it ended here. For a bug in needless: without this, calls of the command would fail.
-pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Option<Exit> {
+/// it ended here. `trap`: where the tracer was overwriting an instruction, and that instruction. For a bug in needless: without this, calls of the command would fail.
+pub(crate) fn drain(
+    stopped: impl IntoIterator<Item = Tid>,
+    command: Tid,
+    trap: Option<(u64, [u8; 5])>,
+) -> Option<Exit> {
     for tid in stopped {
         // Fails for threads that run.
         sys::resume(tid, Resume::Run, 0);
@@ -22,7 +27,15 @@ pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Opt
                     // A filter of the command asks for a tracer of its own, and there is none.
                     let _ = sys::refuse_call(waited.tid);
                 }
-                let (how, signal) = answer(waited.status);
+                let (how, mut signal) = answer(waited.status);
+                if signal == libc::SIGTRAP
+                    && trap.is_some_and(|(at, before)| past_trap(waited.tid, at, &before))
+                {
+                    signal = 0;
+                }
+                if signal != 0 {
+                    signal = leave_uncounted(waited.tid, signal);
+                }
                 sys::resume(waited.tid, how, signal);
             }
             Ok(waited) if waited.tid == command => ended = Some(waited.exit()),
@@ -65,7 +78,7 @@ mod tests {
             caller: None,
         };
         let original = Original::record_and_block().unwrap();
-        let code = filter::program(&needless_syscalls::abis());
+        let code = filter::program(&needless_syscalls::abis(), None);
         let prepared = Prepared::new(&launch, code, original).unwrap();
         let pid = prepared.fork(None).unwrap();
         let mut child = prepared.held(pid);
@@ -85,7 +98,7 @@ mod tests {
             unsafe { libc::kill(pid, libc::SIGTERM) };
             file
         });
-        assert_eq!(drain([pid], pid), Some(Exit::Code(0)));
+        assert_eq!(drain([pid], pid, None), Some(Exit::Code(0)));
         let text = std::fs::read_to_string(ender.join().unwrap()).unwrap();
         assert_eq!(text.split(' ').nth(1).unwrap().parse(), Ok(0), "{text}");
     }

@@ -4,7 +4,7 @@ use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET,
     BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
 };
-use needless_syscalls::{Abi, Condition, X32_BIT};
+use needless_syscalls::{Abi, Call, Condition, X32_BIT};
 
 /// What the filter returns in the lower 16 bits if a call must stop ("NL"): a filter of the command's
 /// own may ask for its tracer, too, and it has none.
@@ -14,6 +14,7 @@ const STOP: u32 = SECCOMP_RET_TRACE | OURS;
 /// Offsets in `struct seccomp_data` (linux/seccomp.h).
 const NR: u32 = 0;
 const ARCH: u32 = 4;
+const IP: u32 = 8;
 const ARGS: u32 = 16;
 
 /// The filter program for `abis`: the calls that rules need stop, all others run untouched, calls
@@ -21,10 +22,10 @@ const ARGS: u32 = 16;
 ///
 /// A binary search, with only the instructions that the kernel's cache of always-allowed calls
 /// understands (Linux 5.11): for most calls the filter does not run.
-pub(crate) fn program(abis: &[Abi]) -> Vec<sock_filter> {
+pub(crate) fn program(abis: &[Abi], exempt: Option<Exempt>) -> Vec<sock_filter> {
     let mut code = vec![load(ARCH)];
-    for abi in abis {
-        let body = of_abi(abi);
+    for (nth, abi) in abis.iter().enumerate() {
+        let body = of_abi(abi, exempt.filter(|_| nth == 0));
         code.push(jump(BPF_JEQ, abi.audit, 1, 0));
         code.push(skip(body.len()));
         code.extend(body);
@@ -33,13 +34,47 @@ pub(crate) fn program(abis: &[Abi]) -> Vec<sock_filter> {
     code
 }
 
-fn of_abi(abi: &Abi) -> Vec<sock_filter> {
-    let mut stops: Vec<(u32, Condition)> = abi
+/// Addresses that decide, in programs of the machine's own ABI; as the kernel reports them, after the instruction.
+#[derive(Clone, Copy)]
+pub(crate) struct Exempt {
+    /// A call from here need not stop.
+    pub(crate) calls_from: u64,
+    /// This call stops if it comes from `reports_from`.
+    pub(crate) report: u32,
+    pub(crate) reports_from: u64,
+    /// The upper half of addresses near what is mapped for patches: who maps something there stops.
+    pub(crate) region_high: u32,
+}
+
+/// When a call stops.
+#[derive(Clone, Copy)]
+enum Stop {
+    If(Condition),
+    /// Unless it comes from here.
+    Except(u64),
+    /// If it comes from here.
+    From(u64),
+    /// If the condition holds, or the upper half of the first argument is this.
+    IfOrHigh(Condition, u32),
+}
+
+fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
+    let when = |call: &Call| match (exempt, call.kind.stops()?) {
+        (Some(exempt), condition) if call.name == "mmap" => {
+            Some(Stop::IfOrHigh(condition, exempt.region_high))
+        }
+        (Some(exempt), Condition::Always) if crate::patch::patchable(call).is_some() => {
+            Some(Stop::Except(exempt.calls_from))
+        }
+        (_, condition) => Some(Stop::If(condition)),
+    };
+    let mut stops: Vec<(u32, Stop)> = abi
         .calls
         .iter()
         .enumerate()
-        .filter_map(|(nr, call)| Some((nr as u32, call.as_ref()?.kind.stops()?)))
+        .filter_map(|(nr, call)| Some((nr as u32, when(call.as_ref()?)?)))
         .collect();
+    stops.extend(exempt.map(|exempt| (exempt.report, Stop::From(exempt.reports_from))));
     stops.sort_by_key(|(nr, _)| *nr);
     // x32 differs from x86-64 by one bit; other ABIs have no numbers that large.
     let mut code = vec![load(NR), instruction(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(X32_BIT as u32))];
@@ -48,7 +83,7 @@ fn of_abi(abi: &Abi) -> Vec<sock_filter> {
 }
 
 /// Code that stops the calls in `stops` and allows the others. Every path ends in a return.
-fn search(stops: &[(u32, Condition)]) -> Vec<sock_filter> {
+fn search(stops: &[(u32, Stop)]) -> Vec<sock_filter> {
     if stops.len() > 4 {
         let (below, above) = stops.split_at(stops.len() / 2);
         let (left, right) = (search(below), search(above));
@@ -62,12 +97,35 @@ fn search(stops: &[(u32, Condition)]) -> Vec<sock_filter> {
     }
     let mut code = Vec::new();
     for (nr, when) in stops {
-        let hit = stop(*when);
+        let hit = match *when {
+            Stop::If(condition) => stop(condition),
+            Stop::Except(address) => from(address, SECCOMP_RET_ALLOW, STOP),
+            Stop::IfOrHigh(condition, high) => {
+                let word = if cfg!(target_endian = "big") { ARGS } else { ARGS + 4 };
+                let mut code = vec![load(word), jump(BPF_JEQ, high, 0, 1), ret(STOP)];
+                code.extend(stop(condition));
+                code
+            }
+            Stop::From(address) => from(address, STOP, SECCOMP_RET_ALLOW),
+        };
         code.push(jump(BPF_JEQ, *nr, 0, hit.len() as u8));
         code.extend(hit);
     }
     code.push(ret(SECCOMP_RET_ALLOW));
     code
+}
+
+/// `there` for a call from `address`, else `elsewhere`.
+fn from(address: u64, there: u32, elsewhere: u32) -> Vec<sock_filter> {
+    let (low, high) = if cfg!(target_endian = "big") { (4, 0) } else { (0, 4) };
+    vec![
+        load(IP + high),
+        jump(BPF_JEQ, (address >> 32) as u32, 0, 3),
+        load(IP + low),
+        jump(BPF_JEQ, address as u32, 0, 1),
+        ret(there),
+        ret(elsewhere),
+    ]
 }
 
 fn stop(when: Condition) -> Vec<sock_filter> {
@@ -137,10 +195,14 @@ mod tests {
 
     /// Runs a filter as the kernel does.
     fn run(code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
+        run_from(0, code, arch, nr, args)
+    }
+
+    fn run_from(ip: u64, code: &[sock_filter], arch: u32, nr: u32, args: [u64; 6]) -> u32 {
         let mut data = Vec::new();
         data.extend(nr.to_ne_bytes());
         data.extend(arch.to_ne_bytes());
-        data.extend(0u64.to_ne_bytes());
+        data.extend(ip.to_ne_bytes());
         args.iter().for_each(|a| data.extend(a.to_ne_bytes()));
         let (mut at, mut a) = (0, 0u32);
         loop {
@@ -163,10 +225,36 @@ mod tests {
         }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn from_the_stub_a_call_need_not_stop_and_its_report_does() {
+        let exempt = crate::patch::exempt();
+        let abis = abis();
+        let code = program(&abis, Some(exempt));
+        let action = |abi: usize, ip: u64, nr: i64, args| {
+            run_from(ip, &code, abis[abi].audit, nr as u32, args)
+        };
+        let (stub, elsewhere) = (exempt.calls_from, 0x7f00_0000_1000);
+        for nr in [libc::SYS_newfstatat, libc::SYS_openat, libc::SYS_readlink, libc::SYS_statx] {
+            assert_eq!(action(0, stub, nr, [0; 6]), SECCOMP_RET_ALLOW, "{nr}");
+            for other in [elsewhere, stub + 1, stub ^ 1 << 32, exempt.reports_from] {
+                assert_eq!(action(0, other, nr, [0; 6]), STOP, "{nr} from {other:#x}");
+            }
+        }
+        assert_eq!(action(0, stub, libc::SYS_unlink, [0; 6]), STOP);
+        assert_eq!(action(0, exempt.reports_from, libc::SYS_getppid, [0; 6]), STOP);
+        assert_eq!(action(0, elsewhere, libc::SYS_getppid, [0; 6]), SECCOMP_RET_ALLOW);
+        let room = u64::from(exempt.region_high) << 32;
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [room, 1, 0, 0, 0, 0]), STOP);
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [0, 1, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);
+        // open of i386, from the same address.
+        assert_eq!(action(1, stub, 5, [0; 6]), STOP);
+    }
+
     #[test]
     fn the_filter_stops_exactly_what_the_table_says() {
         let abis = abis();
-        let code = program(&abis);
+        let code = program(&abis, None);
         assert!(code.len() < 4096, "BPF_MAXINSNS");
         for abi in &abis {
             for nr in 0..700u32 {

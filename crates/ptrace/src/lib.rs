@@ -13,15 +13,23 @@
 //! and, by default, `Seccomp: 2` and (unprivileged) `NoNewPrivs: 1`; it cannot trace others; `seccomp(2)` in
 //! strict mode is refused to it.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for patched call sites"))]
+
 mod arg_class;
 mod calls;
 mod channel;
 mod drain;
+mod due;
 mod error;
 mod filter;
 mod lifecycle;
 mod memory;
 mod overhead;
+#[cfg(target_arch = "x86_64")]
+mod patch;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "patch_absent.rs"]
+mod patch;
 mod priority;
 mod rescue;
 mod returned;
@@ -29,11 +37,13 @@ mod roster;
 mod stack;
 mod supervisor;
 mod sys;
+mod syscall_info;
 mod tracer;
 mod tree;
 mod untraced;
 
 pub use error::TraceError;
+pub use patch::PATCH_AFTER;
 
 use needless_host::Stack;
 use needless_launch::{Launch, Original};
@@ -49,6 +59,9 @@ pub struct TraceOptions {
     pub watch: WatchList,
     /// Bounds of the profile.
     pub limits: Limits,
+    /// After so many stops at a call site, patch it, so that it counts itself: x86-64 only, without effect elsewhere and
+    /// with `all`.
+    pub patch_after: Option<u32>,
     /// Take snapshots of the stacks where repeated calls are made.
     pub stacks: bool,
 }

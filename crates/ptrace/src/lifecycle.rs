@@ -63,7 +63,8 @@ impl Tracer<'_> {
             let process = self.builder.process_ref(image).forked(tgid as u32, image);
             self.builder.process(process)
         });
-        self.tree.add_group(tgid, image, Some(parent));
+        let child = self.tree.add_group(tgid, image, Some(parent));
+        self.patches_forked(parent, child);
     }
 
     /// Threads without a report of their fork, because their parent was killed in it: /proc
@@ -93,6 +94,7 @@ impl Tracer<'_> {
                         self.builder.environment(image, needless_host::variables(&block));
                     }
                     let at = self.tree.add_group(tid, Some(image), None);
+                    self.patches_orphaned(tid);
                     self.tree.group(at).has_filter =
                         !self.options.all && other_filter_in(&status, 1);
                 }
@@ -133,6 +135,7 @@ impl Tracer<'_> {
         }
         group.directory = None;
         group.modules = None;
+        self.memory_left(at);
         self.book_time(at);
         let group = self.tree.group(at);
         group.arg_state = ArgState::default();
@@ -200,6 +203,7 @@ impl Tracer<'_> {
         if !self.tree.is_live(thread.group) || self.tree.group(thread.group).tgid != tid {
             return;
         }
+        self.memory_left(thread.group);
         let Some(group) = self.tree.remove_group(thread.group) else { return };
         let signalled = matches!(exit, Exit::Signal(_));
         match group.image {

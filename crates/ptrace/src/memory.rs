@@ -71,7 +71,7 @@ pub(crate) fn fingerprint(
             let mut text = [0; PATH_MAX];
             let text = text.get_mut(..result as usize)?;
             let whole = read_memory(tid, args[at as usize], text) == text.len();
-            return whole.then(|| FixedState::default().hash_one(&*text));
+            return whole.then(|| hash(text));
         }
     };
     let mut bytes = [0; 256];
@@ -86,7 +86,12 @@ pub(crate) fn fingerprint(
         matter[used..used + length].copy_from_slice(&bytes[*offset..offset + length]);
         used += length;
     }
-    Some(FixedState::default().hash_one(&matter[..used]))
+    Some(hash(&matter[..used]))
+}
+
+/// The hash of what matters in an answer.
+pub(crate) fn hash(matter: &[u8]) -> u64 {
+    FixedState::default().hash_one(matter)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const RECENT_MODULES: usize = 32;
 
 /// The snapshots taken so far.
 pub(crate) struct Stacks {
-    wanted: bool,
+    pub(crate) wanted: bool,
     pub(crate) taken: Vec<Stack>,
     /// The contents of stacks, each stored once: forked children mostly have the same.
     contents: HashSet<Arc<[u8]>, FixedState>,

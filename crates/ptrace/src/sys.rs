@@ -1,6 +1,7 @@
 //! The system calls of a tracer as safe functions, which nix does not wrap, or wraps without
 //! real-time signals.
 
+pub(crate) use crate::syscall_info::{OP_ENTRY, OP_EXIT, OP_SECCOMP, SyscallInfo};
 use needless_model::Exit;
 use nix::errno::Errno;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -18,52 +19,16 @@ type Request = libc::c_uint;
 const PTRACE_LISTEN: Request = 0x4208;
 const PTRACE_GET_SYSCALL_INFO: Request = 0x420e;
 
-pub(crate) const OP_ENTRY: u8 = 1;
-pub(crate) const OP_EXIT: u8 = 2;
-pub(crate) const OP_SECCOMP: u8 = 3;
-
-/// `struct ptrace_syscall_info` (ptrace(2)); the union as its words.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SyscallInfo {
-    pub(crate) op: u8,
-    pad: [u8; 3],
-    /// `AUDIT_ARCH_*`.
-    pub(crate) arch: u32,
-    pub(crate) ip: u64,
-    pub(crate) sp: u64,
-    data: [u64; 8],
-}
-
-impl SyscallInfo {
-    /// The call's number, at entry.
-    pub(crate) fn nr(&self) -> u64 {
-        self.data[0]
-    }
-
-    /// The arguments, at entry.
-    pub(crate) fn args(&self) -> [u64; 6] {
-        let [_, a, b, c, d, e, f, _] = self.data;
-        [a, b, c, d, e, f]
-    }
-
-    /// Whether a filter of the command stopped the call for a tracer of the command.
-    pub(crate) fn is_for_another_tracer(&self) -> bool {
-        self.op == OP_SECCOMP && self.data[7] as u32 & libc::SECCOMP_RET_DATA != crate::filter::OURS
-    }
-
-    /// The return value, at exit; an error as the kernel's number.
-    pub(crate) fn result(&self) -> Result<u64, u16> {
-        let is_error = self.data[1] as u8 != 0;
-        if is_error { Err((self.data[0] as i64).unsigned_abs() as u16) } else { Ok(self.data[0]) }
-    }
-}
-
 /// # Safety
 ///
 /// For a request that fills or reads memory of ours, `data` is the address of a value of the type that
 /// ptrace(2) gives for it, valid for that long (and that large as `address` says, where it does).
-unsafe fn request(request: Request, tid: Tid, address: usize, data: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn request(
+    request: Request,
+    tid: Tid,
+    address: usize,
+    data: usize,
+) -> Result<(), Errno> {
     // SAFETY: where the request accesses memory of this process, `data` is valid for it, by `# Safety`; all
     // other arguments are numbers, which the kernel checks.
     let result = unsafe { libc::ptrace(request, tid, address, data) };

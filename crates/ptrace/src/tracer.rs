@@ -5,11 +5,12 @@ use crate::channel::ToSupervisor;
 use crate::drain::drain;
 use crate::error::TraceError;
 use crate::overhead::Overhead;
+use crate::patch::Patching;
 use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
-use crate::tree::Tree;
-use crate::{TraceOptions, Traced, filter};
+use crate::tree::{Effect, InFlight, Tree};
+use crate::{TraceOptions, Traced, filter, patch};
 use needless_launch::{Child, Launch, Original, Prepared};
 use needless_model::{Backend, Builder, Exit, Fact, Facts, ProcId, Stops, Window};
 use nix::errno::Errno;
@@ -30,7 +31,8 @@ pub(crate) fn prepare(
     if abis.is_empty() {
         return Err(TraceError::Architecture);
     }
-    let code = if options.all { Vec::new() } else { filter::program(&abis) };
+    let exempt = options.patch_after.map(|_| patch::exempt());
+    let code = if options.all { Vec::new() } else { filter::program(&abis, exempt) };
     Ok(Prepared::new(launch, code, original)?)
 }
 
@@ -42,6 +44,7 @@ pub(crate) fn trace(
     supervisor: Option<(&ToSupervisor, Roster)>,
 ) -> Result<Traced, TraceError> {
     let (supervisor, roster) = supervisor.unzip();
+    let allowed = options.patch_after.is_some() && patch::is_allowed();
     let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, sys::FOLLOW | filtered, options.all)?;
@@ -65,14 +68,20 @@ pub(crate) fn trace(
         early: HashMap::new(),
         started: sys::now(),
         overhead: Overhead::default(),
+        patching: options.patch_after.filter(|_| !options.all && allowed).map(Patching::new),
     };
+    if options.patch_after.is_some() && !options.all && !allowed {
+        tracer.builder.note(
+            "call sites are not patched, so their calls stop: this machine or an inherited seccomp filter does not allow it",
+        );
+    }
     tracer.tree.add_group(child.pid, None, None);
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
         Ok(reporter) => reporter,
         Err(panic) => {
             let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
             // The supervisor, its parent, mirrors how it ended.
-            drain(threads, tracer.command);
+            drain(threads, tracer.command, tracer.tree.roster().and_then(Roster::trap));
             resume_unwind(panic)
         }
     };
@@ -129,6 +138,8 @@ pub(crate) struct Tracer<'a> {
     pub(crate) early: HashMap<Tid, i32>,
     pub(crate) started: u64,
     overhead: Overhead,
+    /// Whether hot call sites are patched, and what was.
+    pub(crate) patching: Option<Patching>,
 }
 
 impl Tracer<'_> {
@@ -191,10 +202,10 @@ impl Tracer<'_> {
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
         let facts = Facts::live();
-        let (stops, facts) = if self.options.all {
-            (Stops::All, facts.with(Fact::AllCalls))
-        } else {
-            (Stops::Seccomp, facts)
+        let (stops, facts) = match self.patching {
+            _ if self.options.all => (Stops::All, facts.with(Fact::AllCalls)),
+            Some(_) => (Stops::Patched, facts),
+            None => (Stops::Seccomp, facts),
         };
         let window = Window { length_ns: Some(sys::now() - self.started) };
         let mut profile = self.builder.finish(Backend::ptrace(stops), facts, window);
@@ -208,8 +219,10 @@ impl Tracer<'_> {
         }
     }
 
-    fn handle(&mut self, waited: Waited) {
+    pub(crate) fn handle(&mut self, waited: Waited) {
         let Waited { tid, status } = waited;
+        // What was counted without a stop came before this one.
+        self.take_records();
         if libc::WIFSTOPPED(status) {
             self.last = tid;
             self.overhead.stopped();
@@ -238,7 +251,10 @@ impl Tracer<'_> {
         let signal = libc::WSTOPSIG(status);
         match status >> 16 {
             0 if signal == SYSCALL_STOP => self.syscall(tid),
-            0 => self.go_on(tid, signal),
+            0 => {
+                let signal = self.out_of_stub(tid, signal);
+                self.go_on(tid, signal);
+            }
             libc::PTRACE_EVENT_SECCOMP => self.syscall(tid),
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 if let Ok(child) = sys::event_message(tid) {
@@ -252,6 +268,7 @@ impl Tracer<'_> {
                 self.go_on(tid, 0);
             }
             libc::PTRACE_EVENT_EXIT => {
+                self.ends_in_stub(tid);
                 if let Some(thread) = self.tree.threads.get(&tid) {
                     self.book_time(thread.group);
                 }
@@ -299,14 +316,23 @@ impl Tracer<'_> {
                     thread.in_flight = in_flight;
                 }
             }
+            sys::OP_SECCOMP if self.reported(tid, group, &info) => {}
+            sys::OP_SECCOMP if self.patch(tid, group, &info) => {}
             sys::OP_ENTRY | sys::OP_SECCOMP => {
+                self.make_room(tid, group, &info);
                 let (at, group) = (group, self.tree.group(group));
                 let tgid = group.tgid;
-                let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns);
+                let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns, false);
                 if entered.sampled.1 > 0 {
                     self.stacks.take(&mut self.builder, tid, group, &info, entered.sampled);
                 }
+                let filters = group.has_filter;
                 let Entered { in_flight, changed, .. } = entered;
+                let installs = |call: &InFlight| matches!(call.effect, Effect::Filter { .. });
+                if filters || in_flight.as_ref().is_some_and(installs) {
+                    // Its filter may refuse what the stub calls.
+                    self.leave_to_ptrace(at);
+                }
                 if in_flight.is_some() {
                     let Tree { threads, .. } = &self.tree;
                     let alone = || threads.values().filter(|t| t.group == at).count() == 1;

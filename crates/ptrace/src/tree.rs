@@ -1,6 +1,7 @@
 //! The traced threads and their processes.
 
 use crate::arg_class::ArgState;
+use crate::patch::Patches;
 use crate::roster::{Roster, RosterSlot};
 use crate::sys::Tid;
 use crate::untraced::Changed;
@@ -98,6 +99,8 @@ pub(crate) struct ThreadGroup {
     /// Whether it has a seccomp filter besides ours, which may refuse calls before they stop at ours. So every
     /// call stops, and no answer is assumed.
     pub(crate) has_filter: bool,
+    /// Its call sites that count themselves.
+    pub(crate) patches: Patches,
     /// CPU time of earlier images of this process, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
     /// Their page faults: without and with input.
@@ -148,6 +151,16 @@ impl Tree {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
     }
 
+    /// The list for the supervisor.
+    pub(crate) fn roster(&self) -> Option<&Roster> {
+        self.roster.as_ref()
+    }
+
+    /// Whether the process at `group` has one thread.
+    pub(crate) fn is_alone(&self, group: usize) -> bool {
+        self.threads.values().filter(|thread| thread.group == group).count() == 1
+    }
+
     /// Whether the process at `group` has a seccomp filter besides ours.
     pub(crate) fn has_filter(&self, group: usize) -> bool {
         self.groups[group].as_ref().is_some_and(|group| group.has_filter)
@@ -169,6 +182,7 @@ impl Tree {
             modules: from.and_then(|p| p.modules.clone()),
             arg_state: ArgState::default(),
             has_filter: from.is_some_and(|p| p.has_filter),
+            patches: Patches::default(),
             earlier: (0, 0),
             earlier_faults: (0, 0),
         };

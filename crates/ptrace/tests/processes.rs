@@ -21,7 +21,12 @@ fn launch(program: &Path, arguments: &[&str]) -> Launch {
 }
 
 fn options() -> TraceOptions {
-    TraceOptions { watch: ["TZ", "NEEDLESS_TEST"].into(), stacks: true, ..TraceOptions::default() }
+    TraceOptions {
+        watch: ["TZ", "NEEDLESS_TEST"].into(),
+        stacks: true,
+        patch_after: PATCH_AFTER,
+        ..TraceOptions::default()
+    }
 }
 
 fn traced(program: &Path, arguments: &[&str]) -> Traced {
@@ -50,7 +55,8 @@ fn a_probe_gives_its_output_exit_and_environment() {
     let parts = command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap();
     assert!(parts > 0 && command.cpu_ns == Some(parts));
     assert!(command.minor_faults > Some(0) && command.major_faults.is_some());
-    assert_eq!(traced.profile.backend, Backend::ptrace(Stops::Seccomp));
+    let stops = if PATCHED { Stops::Patched } else { Stops::Seccomp };
+    assert_eq!(traced.profile.backend, Backend::ptrace(stops));
     assert!(!traced.profile.facts.has(Fact::AllCalls));
 }
 
@@ -82,10 +88,15 @@ fn repetition_is_distinguished_from_polling() {
     assert_eq!(count, 1000);
     // All except the first, if the machine did not pause for a millisecond in between.
     assert!(again > 500, "{again}");
-    // The first 8 and then one in 64 were looked at.
-    assert_eq!(assumed, 1000 - 8 - 15);
+    // The first 8 and then one in 64 were looked at; where sites count themselves, all.
+    assert!(if PATCHED { assumed <= 24 } else { assumed == 1000 - 8 - 15 }, "{assumed}");
     let polled = traced(&poller, &["100"]).profile;
-    assert_eq!(repeated(&polled, "/missing/poller"), [(100, 0, 100 - 8 - 1)]);
+    let [(count, again, assumed)] = repeated(&polled, "/missing/poller")[..] else {
+        panic!("{:?}", polled.rows)
+    };
+    assert_eq!((count, again), (100, 0));
+    // Those that stop for a snapshot are assumed.
+    assert!(if PATCHED { assumed <= 8 } else { assumed == 100 - 8 - 1 }, "{assumed}");
     // With every call stopped nothing is assumed.
     let all = TraceOptions { all: true, ..options() };
     let all = trace(launch(&watcher, &["1000"]), &all).unwrap().profile;
@@ -102,10 +113,13 @@ fn snapshots_hold_the_stack_and_what_is_mapped() {
         .iter()
         .filter(|s| traced.profile.path(&traced.profile.rows[s.row]) == "/etc/localtime")
         .collect();
-    assert_eq!(
-        hot.iter().map(|s| s.weight).collect::<Vec<_>>(),
-        [2, 3, 2, 2, 2, 14, 14, 14, 14, 112, 112, 112, 112]
-    );
+    let weights: Vec<_> = hot.iter().map(|s| s.weight).collect();
+    if PATCHED {
+        // They are taken when a table was emptied, at calls that then stop.
+        assert!(weights.len() >= 4 && weights.iter().sum::<u64>() <= 600, "{weights:?}");
+    } else {
+        assert_eq!(weights, [2, 3, 2, 2, 2, 14, 14, 14, 14, 112, 112, 112, 112]);
+    }
     for stack in hot {
         let inside =
             |address: u64| stack.modules.iter().find(|m| (m.start..m.end).contains(&address));
@@ -131,12 +145,13 @@ fn snapshots_of_children_of_one_image_have_their_memory_in_common() {
         traced.profile.path(&traced.profile.rows[stack.row]) == "/missing/fork_storm"
     };
     let stacks: Vec<_> = traced.stacks.iter().filter(path).collect();
-    assert_eq!(stacks.len(), 60);
+    // Where sites count themselves, nothing stops at the second call of a child.
+    assert_eq!(stacks.len(), if PATCHED { 0 } else { 60 });
     for stack in &stacks {
         assert!(std::sync::Arc::ptr_eq(&stack.bytes, &stacks[0].bytes));
         assert!(std::sync::Arc::ptr_eq(&stack.modules, &stacks[0].modules));
     }
-    assert!(!stacks[0].bytes.is_empty());
+    assert!(PATCHED || !stacks[0].bytes.is_empty());
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
     if part.is_none() {
         println!(
             "targets, eBPF: localtime and find x1.25, python3 x1.06, 4 threads x1.35, sh loop x1.03; \
-         ptrace: localtime x9, gzip and dd x1.1\n"
+         patched: x1.3, find x1.4, sh loop x1.5; ptrace: localtime x9, gzip and dd x1.1\n"
         );
     }
     if wanted("start") {
@@ -138,6 +138,7 @@ fn workloads() -> Result<Vec<Workload>> {
     };
     let find = "find /usr/share /usr/lib -type f";
     let python = "/usr/bin/python3 -c pass";
+    let gcc = "echo 'int f(int x) { return x + 1; }' | gcc -xc -c - -o /dev/null";
     let dd = "dd if=/dev/zero of=/dev/null bs=4k count=";
     let on_one = |name, short, long| Workload { name, short, long, processors: "one" };
     let gzip = words("gzip -1 -c target/bench.bytes");
@@ -156,6 +157,7 @@ fn workloads() -> Result<Vec<Workload>> {
             processors: "all",
         },
         on_one("sh loop of /bin/true", times(200, "/bin/true"), times(3000, "/bin/true")),
+        on_one("gcc -c of a small file", times(5, gcc), times(20, gcc)),
         on_one("gzip (no rule asks)", gzip.clone(), gzip),
         on_one(
             "dd bs=4k (no rule asks)",
@@ -190,6 +192,7 @@ fn arms(needless: &Path) -> Vec<Arm> {
     } else {
         println!("eBPF is not allowed here: not measured (see needless doctor)");
     }
+    arms.push(ours("patched", "--backend ptrace --patch", true));
     arms.push(ours("ptrace", "--backend ptrace", false));
     arms.push(ours("ptrace --all", "--backend ptrace --all", false));
     let strace =

@@ -48,7 +48,7 @@ pub struct Question<'a> {
 }
 
 /// Number of a question in one [`Builder`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QuestionId(pub(super) u32);
 
 /// The kernel's answer.

@@ -15,6 +15,10 @@ pub(crate) struct RunArgs {
     /// How to observe the command.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
     pub(crate) backend: BackendArg,
+    /// With ptrace, patch hot call sites in the memory of the command, so that they count themselves instead of
+    /// stopping: much faster. x86-64 only, without effect with --all; new, and so not the default.
+    #[arg(long, env = "NEEDLESS_PATCH")]
+    pub(crate) patch: bool,
     /// Measure the kernel time of each call (eBPF only); slower.
     #[arg(long, env = "NEEDLESS_LATENCY")]
     pub(crate) latency: bool,

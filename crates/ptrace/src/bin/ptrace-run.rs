@@ -1,4 +1,4 @@
-//! `ptrace-run [--all] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
+//! `ptrace-run [--all] [--patch] [--stacks] [-o FILE] CMD ARG…`: what the backend sees, without rules or
 //! report, for tests and benches. One line per call, path and outcome on stderr or in FILE.
 
 use needless_launch::{Launch, Stdio, exit_like};
@@ -8,15 +8,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-fn main() {
-    let mut options =
-        TraceOptions { watch: ["TZ", "LANG", "LC_ALL"].into(), ..TraceOptions::default() };
+pub(crate) fn main() {
+    let patch_after =
+        matches!(env!("CARGO_BIN_NAME").as_bytes(), b"ptrace-run-patched").then_some(1);
+    let watch = ["TZ", "LANG", "LC_ALL"].into();
+    let mut options = TraceOptions { watch, patch_after, ..TraceOptions::default() };
     let mut file = None;
     let mut arguments = std::env::args_os().skip(1).peekable();
     while let Some(option) = arguments.next_if(|a| a.to_str().is_some_and(|a| a.starts_with('-'))) {
         match option.to_str() {
             Some("--all") => options.all = true,
             Some("--stacks") => options.stacks = true,
+            Some("--patch") => options.patch_after = Some(needless_ptrace::PATCH_AFTER),
             Some("-o") => file = arguments.next(),
             _ => usage(),
         }
@@ -45,7 +48,7 @@ fn main() {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: ptrace-run [--all] [--stacks] [-o FILE] CMD [ARG…]");
+    eprintln!("usage: ptrace-run [--all] [--patch] [--stacks] [-o FILE] CMD [ARG…]");
     std::process::exit(needless_model::status::OURS)
 }
 

@@ -16,7 +16,17 @@ pub(crate) fn is_root() -> Result<(), String> {
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err("not root".into()) }
 }
 
-pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_ptrace-run");
+/// Whether call sites are patched in these tests.
+pub(crate) const PATCHED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"patched");
+
+pub(crate) const RUN: &str = if PATCHED {
+    env!("CARGO_BIN_EXE_ptrace-run-patched")
+} else {
+    env!("CARGO_BIN_EXE_ptrace-run")
+};
+
+/// The same for a trace within the test.
+pub(crate) const PATCH_AFTER: Option<u32> = if PATCHED { Some(1) } else { None };
 
 /// Runs `argv` under ptrace-run; the table and the lines after `#`.
 pub(crate) fn ours(

@@ -1,0 +1,92 @@
+//! What is hard for a tracer that puts code into a program: signals at any moment, pointers to nowhere, threads, forks.
+
+mod common;
+
+use common::*;
+use needless_fixtures::expectations;
+use needless_model::Query;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+
+/// What it prints, its exit status, and what needless counted and said.
+fn observed(run: Option<&str>, argv: &[OsString], folder: &Path) -> (String, Option<i32>, String) {
+    let file = folder.join("counts");
+    let mut words =
+        run.map_or(Vec::new(), |run| vec![run.into(), "-o".into(), file.clone().into()]);
+    words.extend(argv.iter().cloned());
+    let mut run = command(&words[0], folder);
+    let output = run.args(&words[1..]).stdout(Stdio::piped()).output().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), text)
+}
+
+/// Runs `traps` with and without us: it prints the same, and its calls are counted. Returns what was counted.
+fn same(name: &str, arguments: &[&str]) -> Option<String> {
+    let program = testee(name)?;
+    let folder = tempfile::tempdir().unwrap();
+    let argv: Vec<OsString> =
+        [program.into()].into_iter().chain(arguments.iter().map(OsString::from)).collect();
+    let (printed, status, _) = observed(None, &argv, folder.path());
+    assert!(status == Some(0) && !printed.is_empty(), "{argv:?}: {printed}");
+    let run = env!("CARGO_BIN_EXE_ptrace-run-patched");
+    let (with_us, status, counted) = observed(Some(run), &argv, folder.path());
+    assert_eq!((with_us.as_str(), status), (printed.as_str(), Some(0)), "{argv:?}");
+    for expected in expectations(&printed) {
+        let rows = counted.lines().filter_map(|line| {
+            let [count, call, outcome, path]: [&str; 4] =
+                line.split('\t').collect::<Vec<_>>().try_into().ok()?;
+            let same = Query::of(call).verb() == expected.question
+                && (path, outcome) == (&*expected.path, &*expected.outcome);
+            same.then(|| count.parse::<u64>().unwrap())
+        });
+        assert_eq!(rows.sum::<u64>(), expected.count, "{argv:?}: {expected:?}\n{counted}");
+    }
+    Some(counted)
+}
+
+#[test]
+fn a_handler_sees_no_stack_that_ends_in_the_stub() {
+    for name in ["traps", "traps-static"] {
+        same(name, &["signals", "20000"]);
+    }
+}
+
+#[test]
+fn a_handler_may_leave_by_a_jump() {
+    same("traps", &["jumps", "20000"]);
+}
+
+#[test]
+fn pointers_to_nowhere_fail_as_they_do() {
+    for name in ["traps", "traps-static"] {
+        let Some(counted) = same(name, &["pointers", "50"]) else { return };
+        // What the kernel could not read we cannot either: as many as with stops.
+        assert!(counted.contains("# lost paths_unreadable"), "{counted}");
+    }
+}
+
+#[test]
+fn a_call_that_waits_is_interrupted_or_goes_on() {
+    same("traps", &["pipes", "1"]);
+}
+
+#[test]
+fn threads_and_their_forks_count_themselves() {
+    for _ in 0..5 {
+        same("traps", &["threads", "20000"]);
+    }
+}
+
+#[test]
+fn children_that_share_memory_or_do_not_are_distinguished() {
+    same("traps", &["family", "100"]);
+}
+
+#[test]
+fn a_program_that_uses_our_address_gets_it() {
+    let Some(counted) = same("traps", &["taken", "50"]) else { return };
+    assert!(counted.contains("no longer patched"), "{counted}");
+    let Some(counted) = same("traps-static", &["taken", "50"]) else { return };
+    assert!(counted.contains("is not patched"), "{counted}");
+}
