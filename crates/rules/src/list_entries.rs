@@ -124,9 +124,14 @@ pub(crate) fn walked(
     type Kind = (Query, Option<Result<(), needless_model::Errno>>);
     let mut above: BTreeMap<(&str, Kind), u64> = BTreeMap::new();
     let walks = |query| matches!(query, Query::Stat | Query::Lstat | Query::Readlink);
-    for (dir, row) in looks.iter().filter(|(_, row)| walks(row.query) && !row.is_missed()) {
+    for (dir, row) in looks.iter().filter(|(_, row)| walks(row.query)) {
+        // The directories above one that does not exist do, as a rule; no link is one.
+        let outcome = if row.is_missed() { Some(Ok(())) } else { row.outcome };
+        if row.is_missed() && row.query == Query::Readlink {
+            continue;
+        }
         for (at, _) in dir.match_indices('/').skip(1) {
-            *above.entry((&dir[..at], (row.query, row.outcome))).or_default() += row.count;
+            *above.entry((&dir[..at], (row.query, outcome))).or_default() += row.count;
         }
     }
     let mut found: HashMap<(&str, Kind), (usize, u64)> = HashMap::new();

@@ -285,3 +285,28 @@ fn what_two_variables_list_goes_with_both() {
     let stay: Vec<(u64, bool)> = found.map(|f| (f.needless, goes(f, 18 - f.needless))).collect();
     assert_eq!(stay, [(10, true), (1, true)]);
 }
+
+/// bash asks for each directory on the way to an entry, also to one that does not exist.
+#[test]
+fn the_way_to_a_missing_entry_goes_with_it() {
+    let gone = "-1 ENOENT (No such file or directory)";
+    let some = "{st_mode=S_IFDIR|0755, st_size=4096, ...}";
+    let log = |above: &[&str]| {
+        let mut log = "env CDPATH=/src/a/old:/src/a/gone\n\
+            execve(\"/usr/bin/bash\", [\"bash\"], 0x7ffd) = 0\n"
+            .to_owned();
+        for dir in above {
+            log += &format!("newfstatat(AT_FDCWD, \"{dir}\", {some}, 0) = 0 x150\n");
+        }
+        for dir in ["old", "gone"] {
+            log += &format!("newfstatat(AT_FDCWD, \"/src/a/{dir}\", 0x7ffd, 0) = {gone} x50\n");
+            log += &format!("chdir(\"/src/a/{dir}/x\") = {gone} x50\n");
+        }
+        log
+    };
+    let needless = |above: &[&str]| verdict(&log(above)).findings[0].needless;
+    assert_eq!(needless(&[]), 200);
+    assert_eq!(needless(&["/src", "/src/a"]), 400);
+    // Nobody walks who leaves one out.
+    assert_eq!(needless(&["/src/a"]), 200);
+}
