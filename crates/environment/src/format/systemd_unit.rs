@@ -264,6 +264,15 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     if let Some(why) = by_hand(&unit, name, query.variable) {
         return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
     }
+    if let Some(file) = quadlet::source(&unit) {
+        let why =
+            format!("{file} makes {name}: change Environment= of its [Container] there by hand");
+        return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
+    }
+    let way = Way::of_unit(query.root, query.variable, &unit);
+    if let Some(location) = into_container(query, &way, name) {
+        return Some(location.restart(&restart));
+    }
     let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
     Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
 }
