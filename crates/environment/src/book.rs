@@ -21,6 +21,11 @@ pub fn book_page() -> String {
     for place in CONFIG_FORMATS {
         page += &row(place);
     }
+    page += "\nThe tests start programs in these ways with the real daemons, in a systemd of Debian 12 that they boot: units and \
+         their scripts, nginx, dnsmasq, sshd, php-fpm, xinetd, rsyslog, Postfix, Apache, PostgreSQL, cron, at, su, sudo, \
+         supervisord, runit, s6, OpenRC, podman as root. What is written for images is read back by BuildKit's parser, \
+         Compose's reader, Kubernetes' schemas and Helm's engine. No test runs Docker's daemon, a cluster, podman of an \
+         ordinary user, or another distribution.\n";
     page += "\nTraps:\n\n\
          * Drop-ins of systemd are read in the order of their file names, whatever directory they are in: \
          ours is called `zz-needless.conf`, and `fix` asks systemd afterwards whether it counts.\n\

@@ -109,6 +109,13 @@ fn a_user_changes_a_unit_of_their_own() {
         let done = bob(&machine, &format!("needless {command}"));
         assert!(stderr(&done).contains("there is no unit nosuch.service"), "{}", stderr(&done));
     }
+    // What starts a container gives it nothing of its own: a drop-in would reach podman only.
+    let boxed = "[Service]\nExecStart=/usr/bin/podman run --rm image\n";
+    machine.write(&format!("{UNITS}/boxed.service"), "644", boxed);
+    bob_ok(&machine, "systemctl --user daemon-reload");
+    let done = bob(&machine, &format!("needless fix --user-unit boxed --set TZ={ZONE} --yes"));
+    let says = "boxed.service:2 starts a container, which gets only what is said there";
+    assert!(stderr(&done).contains(says), "{}", stderr(&done));
     assert_eq!(machine.etc(), etc, "nothing of the system has changed");
 }
 

@@ -281,6 +281,11 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     if let Some(why) = by_hand(&unit, name, query.variable) {
         return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
     }
+    if let Some(file) = quadlet::source(&unit) {
+        let why =
+            format!("{file} makes {name}: change Environment= of its [Container] there by hand");
+        return Some(ConfigLocation::new(&USER_UNIT, None, why, Low));
+    }
     if let Some(file) = from_file(&unit) {
         let why = if confidence == High { reads(name) } else { why };
         let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence);

@@ -24,7 +24,7 @@
 //! "default", "pass", "given", "alias", "user", "pam", "closed", "transient"; a file of two units "first"; units whose
 //! jobs have an environment of their own (cron, atd), whose restart ends sessions (dbus, logind), that are masked.
 //! A generator: `sources::what_systemd_knows_and_the_files_of_a_unit_do_not_show`. A unit of a user, and environment.d:
-//! `daemons::a_unit_of_a_users_systemd`. Another /etc: `daemons::units_with_mounts_of_their_own`.
+//! `daemons::a_unit_of_a_users_systemd`; one that forks: `user_units::a_users_unit_that_forks`. Another /etc: `daemons::units_with_mounts_of_their_own`.
 //!
 //! # Sessions and jobs
 //! su, su -: `places::su_and_su_with_a_login_shell`. sudo: `places::sudo_which_drops_what_it_does_not_trust`. cron.d:
