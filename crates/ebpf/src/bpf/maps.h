@@ -12,7 +12,7 @@
 const volatile struct settings settings SEC(".rodata.settings");
 struct shared shared;	/* the only variable of .bss */
 
-/* These maps are allocated beforehand: an allocation for a new row costs many times more than a count. */
+/* Maps are allocated beforehand: an allocation for a new row costs many times more than a count. */
 #define HASH(name, size, key_type, value_type)       \
 	struct {                                     \
 		__uint(type, BPF_MAP_TYPE_HASH);     \
@@ -58,13 +58,7 @@ HASH(entries, 16384, __u32, struct entry);
 /* Calls that waited, where calls are timed. */
 HASH(waits, 16384, struct wait_key, struct wait);
 /* Threads that end: what the scheduler still adds to their CPU time is sent once they have left their CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
-	__type(key, __u32);
-	__type(value, struct ending);
-} endings SEC(".maps");
+HASH(endings, 16384, __u32, struct ending);
 
 /* How many images were numbered on this CPU. */
 struct {

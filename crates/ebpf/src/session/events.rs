@@ -69,8 +69,9 @@ pub(crate) struct Events {
     /// The latest image of each live process.
     live: Map<u32, u32>,
     texts: Map<u64, Text>,
-    /// Working directories by their numbers.
+    /// Working directories by their numbers, as many as there may be rows.
     directories: Map<u64, Rc<str>>,
+    max_directories: usize,
     execs: Vec<Exec>,
     samples: Samples,
     /// Images not yet looked up in /proc.
@@ -98,6 +99,7 @@ impl Events {
             live: Map::default(),
             texts: Map::default(),
             directories: Map::default(),
+            max_directories: options.limits.rows,
             execs: Vec::new(),
             samples: Samples::default(),
             new: Vec::new(),
@@ -154,7 +156,9 @@ impl Events {
                 let text = String::from_utf8_lossy(text).into();
                 self.texts.insert(path, Text { text, directory });
             }
-            Some(KernelMessage::Directory { number, name }) => {
+            Some(KernelMessage::Directory { number, name })
+                if self.directories.len() < self.max_directories =>
+            {
                 self.directories.insert(number, name.into());
             }
             Some(KernelMessage::Stack(about, bytes)) => self.sampled(&about, bytes),
@@ -162,7 +166,7 @@ impl Events {
             Some(KernelMessage::OrphanRow(orphan)) => {
                 self.rows.add(orphan.key, orphan.row.tally(self.started_ns, self.latency));
             }
-            None => {}
+            Some(KernelMessage::Directory { .. }) | None => {}
         }
     }
 

@@ -109,3 +109,26 @@ impl Events {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SessionOptions;
+    use crate::session::layout::{MessageHead, MessageKind, PathMessage};
+    use needless_model::Limits;
+    use zerocopy::{FromZeros, IntoBytes};
+
+    #[test]
+    fn a_program_cannot_fill_our_memory_with_directories() {
+        let limits = Limits { rows: 2, ..Limits::default() };
+        let mut events = Events::new(&SessionOptions { limits, ..SessionOptions::default() }, 0);
+        let head = MessageHead { kind: MessageKind::Directory as u32, image: 0 };
+        for path in 2..9 {
+            let message = PathMessage { head, path, length: 8, ..PathMessage::new_zeroed() };
+            events.take(&[message.as_bytes(), b"bin\0usr\0"].concat());
+        }
+        let mut names: Vec<_> = events.directories.into_iter().collect();
+        names.sort();
+        assert_eq!(names, [(2, "/usr/bin".into()), (3, "/usr/bin".into())]);
+    }
+}
