@@ -70,7 +70,6 @@ mod misread;
 mod page;
 mod placement;
 mod rederive;
-mod relative;
 mod search;
 mod search_advice;
 mod searched;

@@ -20,8 +20,7 @@ pub(crate) fn finding(
 ) -> Finding {
     let here = empty_or_relative(search, &found);
     let process = view.process(found.merged.processes[0]);
-    let SearchedList { value, merged, empty, kept, programs, twice, stay, listed, above, .. } =
-        found;
+    let SearchedList { value, merged, empty, kept, programs, twice, listed, above, .. } = found;
     let variable = search.variable;
     let dirs = count(empty.len() as u64, "directory", "directories");
     let who: Vec<&str> = programs.into_iter().take(3).collect();
@@ -46,7 +45,7 @@ pub(crate) fn finding(
             list(&who),
             some(&empty),
             search.why,
-            named_twice(variable, &twice, stay)
+            named_twice(variable, &twice)
         ),
         remedies: vec![remedy],
         user_ns: search.user_ns.map(|ns| ns.saturating_mul(merged.needless)),
@@ -56,20 +55,13 @@ pub(crate) fn finding(
 }
 
 /// A sentence on the directories that would still be searched.
-fn named_twice(variable: &str, twice: &BTreeSet<&str>, stay: u64) -> String {
+fn named_twice(variable: &str, twice: &BTreeSet<&str>) -> String {
     if twice.is_empty() {
         return String::new();
     }
-    let more = match (stay, twice.len()) {
-        (0, _) => String::new(),
-        (_, 1) => {
-            format!(" {} if nothing names it any more.", count(stay, "other goes", "others go"))
-        }
-        _ => format!(" {} if nothing names them any more.", count(stay, "other goes", "others go")),
-    };
     format!(
         " Something else names {} as well (an option, code, a RUNPATH, another variable): only the \
-         calls that certainly disappear with {variable} are counted.{more}",
+         calls that certainly disappear with {variable} are counted.",
         some(twice)
     )
 }

@@ -8,7 +8,6 @@ use crate::again::{Others, SearchCall};
 use crate::dirs::{Dirs, common_tail};
 use crate::helpers::absent;
 use crate::loader::{self, Loader};
-use crate::relative::relative;
 use crate::search::{CURRENT, Infer, Search, Searcher, entries, is_current, raw_entries};
 use crate::select::{Case, Merged, PathPattern, merge_shared};
 use crate::{Sink, View};
@@ -32,8 +31,6 @@ pub(crate) struct SearchedList<'p> {
     pub(crate) programs: BTreeSet<&'p str>,
     /// Directories that something else names as well.
     pub(crate) twice: BTreeSet<&'p str>,
-    /// How many calls about these stay because of that.
-    pub(crate) stay: u64,
     /// Rows of which some calls belong to something else.
     pub(crate) shared: Vec<usize>,
     /// How many directories were opened, to be listed.
@@ -68,10 +65,7 @@ struct List<'p> {
     value: Option<&'p str>,
     dirs: BTreeMap<&'p str, Tried>,
     twice: BTreeSet<&'p str>,
-    stay: u64,
     of: BTreeMap<ProcId, u64>,
-    /// The directories of each relative entry.
-    relative: BTreeMap<&'p str, BTreeSet<&'p str>>,
 }
 
 /// Whether the call asks and changes nothing.
@@ -90,7 +84,6 @@ pub(crate) fn searches<'p>(
     search: &Search,
 ) -> Vec<SearchedList<'p>> {
     let mut lists: BTreeMap<String, List<'p>> = BTreeMap::new();
-    let mut relative = relative(view, search);
     for id in view.ids().filter(|id| (search.who)(view, *id)) {
         let process = view.process(id);
         let value = process.env.value(search.variable).filter(|value| !value.is_empty());
@@ -101,12 +94,9 @@ pub(crate) fn searches<'p>(
         if loads && value.is_none() && process.env != Env::Unknown {
             continue;
         }
-        let relative = relative.remove(&id).unwrap_or_default();
         let dirs: HashSet<&'p str> = match (value, &process.env) {
             (Some(value), _) => {
-                let absolute = entries(value, search.searcher);
-                let all = absolute.chain(relative.keys().copied());
-                all.filter(|dir| !(search.usual)(dir)).collect()
+                entries(value, search.searcher).filter(|dir| !(search.usual)(dir)).collect()
             }
             (None, Env::Unknown) => inferred(view, id, search),
             (None, Env::Known(_)) if search.variable.is_empty() => inferred(view, id, search),
@@ -127,13 +117,8 @@ pub(crate) fn searches<'p>(
             value,
             dirs: BTreeMap::new(),
             twice: BTreeSet::new(),
-            stay: 0,
             of: BTreeMap::new(),
-            relative: BTreeMap::new(),
         });
-        for (dir, entry) in relative {
-            list.relative.entry(entry).or_default().insert(dir);
-        }
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
         let dirs = Dirs::new(dirs);
@@ -166,12 +151,9 @@ pub(crate) fn searches<'p>(
         let empty = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
         let others = Others::of(view, id, search.again, empty);
         for (dir, mut calls) in calls {
-            let sum = |calls: &[SearchCall<'_>]| calls.iter().map(|call| call.count).sum::<u64>();
-            let all = sum(&calls);
             // If the list is not known, all its calls count.
             if value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {
                 list.twice.insert(dir);
-                list.stay += all - sum(&calls);
             }
             let own = calls.into_iter().filter(|call| call.count > 0);
             let rows = &mut list.dirs.entry(dir).or_default().rows;
@@ -229,10 +211,7 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
                 asked.query == Query::Readlink && view.profile.path(asked) == *dir
             };
             let times: u64 = rows.iter().filter(link).map(|row| row.count).sum();
-            // realpath(3) of a relative path asks for the working directory, and resolves links from there on.
-            let relative = list.relative.values().any(|dirs| dirs.contains(dir));
-            above += if relative { times } else { 0 };
-            for (at, _) in dir.match_indices('/').skip(1).filter(|_| times > 0 && !relative) {
+            for (at, _) in dir.match_indices('/').skip(1).filter(|_| times > 0) {
                 *links.entry((process, &dir[..at])).or_default() += times;
                 above += times;
             }
@@ -252,13 +231,8 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
     }
     let twice = list.twice.intersection(&empty).copied().collect();
     let programs = cases.iter().map(|case| view.process(case.process).name()).collect();
-    let relative = |entry: &str| {
-        let dirs = list.relative.get(entry);
-        dirs.is_some_and(|dirs| dirs.is_subset(&empty))
-    };
-    let dead = |entry: &&str| {
-        empty.contains(*entry) || relative(entry) || (entry.is_empty() && empty.contains(CURRENT))
-    };
+    let dead =
+        |entry: &&str| empty.contains(*entry) || (entry.is_empty() && empty.contains(CURRENT));
     let kept = list.value.into_iter().flat_map(|value| raw_entries(value, search.searcher));
     let kept = kept.filter(|entry| !dead(entry));
     let kept = kept.collect();
@@ -282,7 +256,6 @@ fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<Searche
         kept,
         programs,
         twice,
-        stay: list.stay,
         shared,
         listed,
         above,
