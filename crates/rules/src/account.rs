@@ -1,8 +1,8 @@
 //! The account of a profile: each call that was counted is needed, needless or not explained, and
 //! the three add up.
 //!
-//! A call is *needless* if a finding says so, shown or not; *perhaps* so if the finding's cause was not looked up. It is *not explained* if no rule took it
-//! and one of these holds:
+//! A call is *needless* if a finding says so, shown or not; *perhaps* so if the finding's cause was not looked up. It is
+//! *not explained* if no rule took it and one of these holds:
 //!
 //! * it failed. The kernel said "no", and the program went on;
 //! * it repeated a question that had just been answered ([`Row::repeated`]);
@@ -47,6 +47,18 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Not more than was spent: estimates of several findings may be more together.
+    fn limit(&mut self, profile: &Profile) {
+        let totals = profile.totals;
+        let (Some(user), Some(kernel)) = (totals.cpu_user_ns, totals.cpu_sys_ns) else { return };
+        let spent = user + kernel;
+        if spent > 0 {
+            self.kernel_ns = self.kernel_ns.map(|ns| ns.min(spent));
+            let rest = spent - self.kernel_ns.unwrap_or(0);
+            self.user_ns = self.user_ns.map(|ns| ns.min(rest));
+        }
+    }
+
     /// Nanoseconds in the kernel and, as far as that is known, in the programs.
     pub fn time_ns(&self) -> Option<u64> {
         Some(self.kernel_ns?.saturating_add(self.user_ns.unwrap_or(0)))
@@ -210,6 +222,8 @@ impl Account {
         }
         account.needless.calls = account.needless.calls.saturating_sub(twice);
         account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
+        account.needless.limit(profile);
+        account.uncertain.limit(profile);
         account
     }
 
@@ -268,10 +282,12 @@ impl Account {
 
     /// The time of `calls` calls of a row.
     fn time(&mut self, profile: &Profile, row: &Row, calls: u64) -> Option<u64> {
-        if row.timed > 0 && !only_waits(profile, row) {
+        // While a thread yields, others run: that is their time.
+        let yields = profile.call(row) == "sched_yield";
+        if row.timed > 0 && !only_waits(profile, row) && !yields {
             return Some(scale(row.kernel_ns, calls, row.timed));
         }
-        if row.query == Query::NoPath && profile.facts.has(Fact::KernelTime) {
+        if row.query == Query::NoPath && profile.facts.has(Fact::KernelTime) && !yields {
             // All of them waited.
             return Some(0);
         }

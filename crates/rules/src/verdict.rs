@@ -159,6 +159,13 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
     let explained: Vec<(bool, u64)> = (0..profile.rows.len()).map(explained).collect();
     let (mut found, lacked) = sink.into_parts();
     for (finding, _) in &mut found {
+        if profile.facts.has(Fact::AllCalls) {
+            // Every call was counted: no more of them can go.
+            let rows = finding.processes.iter().flat_map(|id| view.rows_of(*id));
+            let all: u64 = rows.map(|(_, row)| row.count).sum();
+            let rest = i64::try_from(all.saturating_sub(finding.needless)).unwrap_or(i64::MAX);
+            finding.besides = finding.besides.min(rest);
+        }
         if finding.kernel_ns.is_none() {
             (finding.kernel_ns, finding.estimated) = kernel_time(profile, finding);
         }
