@@ -81,7 +81,7 @@ pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// `3,011 of 3,046 calls that rules need are needless, about 1.6 ms, 25.9 % of the CPU time; perhaps
-/// 12 more, up to 20 µs; 8 not explained`.
+/// 12 more, up to about 20 µs; 8 not explained`.
 pub(crate) fn in_short(report: &Report<'_>) -> String {
     let account = &report.verdict.account;
     let with_time = |text: String, amount: Amount, precision| match amount.time_ns() {

@@ -63,7 +63,7 @@ impl Precision {
         match self {
             Precision::Measured => "",
             Precision::Estimated => "about ",
-            Precision::AtMost => "up to ",
+            Precision::AtMost => "up to about ",
         }
     }
 

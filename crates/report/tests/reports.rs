@@ -456,13 +456,13 @@ fn what_was_only_seen_saves_up_to_its_price() {
     let full = sample.rendered(ReportFormat::Full);
     for line in [
         "\n  needless       0 calls\n",
-        "\n  perhaps        9 calls, up to 9.3 µs: the cause was not looked up\n",
+        "\n  perhaps        9 calls, up to about 9.3 µs: the cause was not looked up\n",
         "\n≤9.3 µs ",
-        "\n  saves   up to 9.3 µs ",
+        "\n  saves   up to about 9.3 µs ",
     ] {
         assert!(full.contains(line), "{line}: {full}");
     }
     let concise = sample.rendered(ReportFormat::Concise);
-    let sum = "0 of 15 calls that rules need are needless; perhaps 9 more, up to 9.3 µs (";
+    let sum = "0 of 15 calls that rules need are needless; perhaps 9 more, up to about 9.3 µs (";
     assert!(concise.contains(sum), "{concise}");
 }
