@@ -10,7 +10,7 @@ use cell::*;
 use common::*;
 use machine::Machine;
 
-const SSH: &str = "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -p 2222 root@127.0.0.1";
+const SSH: &str = "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -o ConnectionAttempts=60 -p 2222 root@127.0.0.1";
 const RELOAD: &str = "kill -HUP $(cat /run/sshd.pid); until ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | grep -q .; do sleep 0.1; done";
 
 fn sshd(settings: &str) -> Option<Machine> {
