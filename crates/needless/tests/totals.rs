@@ -190,7 +190,7 @@ fn no_call_is_needless_and_unexplained() {
         // Whether a question is asked again soon enough to be repeated depends on the moment, so a pair of runs may
         // differ by chance; what is counted twice is counted twice in each.
         let mut pairs = Vec::new();
-        let holds = (0..8).any(|_| {
+        let holds = (0..24).any(|_| {
             let (bad, good) = (account(Some(value)), account(None));
             pairs.push((bad, good));
             let (went, said) = (bad[0] - good[0], bad[1] - good[1]);
