@@ -74,7 +74,7 @@ pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         vec![("needed", needed), ("needless", amount(report, account.certain(), precision))];
     if account.uncertain.calls > 0 {
         let most = amount(report, account.uncertain, Precision::AtMost);
-        parts.push(("perhaps", most + ": the cause was not looked up"));
+        parts.push(("perhaps", most + ": they may have another cause"));
     }
     parts.push(("not explained", amount(report, account.unexplained, precision)));
     parts

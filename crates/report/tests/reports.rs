@@ -456,7 +456,7 @@ fn what_was_only_seen_saves_up_to_its_price() {
     let full = sample.rendered(ReportFormat::Full);
     for line in [
         "\n  needless       0 calls\n",
-        "\n  perhaps        9 calls, up to about 9.3 µs: the cause was not looked up\n",
+        "\n  perhaps        9 calls, up to about 9.3 µs: they may have another cause\n",
         "\n≤9.3 µs ",
         "\n  saves   up to about 9.3 µs ",
     ] {
