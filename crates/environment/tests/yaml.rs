@@ -154,7 +154,10 @@ fn attack(place: &ConfigFormat, text: &str, refused: Option<&str>) {
             assert!(why.to_string().contains("by hand"), "{text}: {why}");
         }
         (Ok(new), None) => {
-            let Some(mut before) = needed(parsed(text)) else { return };
+            if needed(parsed("a: b")).is_none() {
+                return;
+            }
+            let mut before = parsed(text).unwrap_or_else(|_| panic!("no YAML: {text}"));
             let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
             take(&mut before, "TZ");
             assert_eq!(take(&mut after, "TZ"), [serde_json::json!("UTC")], "{new}");
@@ -241,7 +244,7 @@ fn neighbours_over_lines_stay() {
     }
     attack(
         &COMPOSE,
-        "services:\n  w:\n    environment:\n      \"TZ\":\tAsia # it's\n      A: 'x # y'\n",
+        "services:\n  w:\n    environment:\n      \"TZ\": Asia # it's\n      A: 'x # y'\n",
         None,
     );
     attack(
