@@ -12,7 +12,7 @@ use needless_host::{ProcInfo, Root, Service, ServiceKind};
 use needless_model::{Assignment, Visibility};
 
 /// Options without a word after them. Every other one has its argument behind `=` or as the next word.
-const SWITCHES: [&str; 21] = [
+const SWITCHES: [&str; 24] = [
     "detach",
     "disable-content-trust",
     "env-host",
@@ -21,6 +21,7 @@ const SWITCHES: [&str; 21] = [
     "init",
     "interactive",
     "no-healthcheck",
+    "no-hostname",
     "no-hosts",
     "oom-kill-disable",
     "passwd",
@@ -33,9 +34,12 @@ const SWITCHES: [&str; 21] = [
     "rm",
     "rmi",
     "sig-proxy",
+    "tls-verify",
     "tty",
+    "unsetenv-all",
 ];
-const SHORT_SWITCHES: &str = "dithPq";
+/// `-h` is no such switch: it is `--hostname`, with a word.
+const SHORT_SWITCHES: &str = "ditPq";
 
 /// What the words of a command give a new container.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -51,6 +55,19 @@ pub(crate) struct RunArguments {
 /// Whether a program of this name starts containers.
 pub(crate) fn is_engine(name: &str) -> bool {
     matches!(name, "podman" | "docker" | "nerdctl")
+}
+
+/// Whether a command of the program `name` starts containers that were made, or are described, elsewhere: nothing that it
+/// has in its own environment reaches them.
+pub(crate) fn starts_others(name: &str, words: &[String]) -> bool {
+    let verbs: &[&str] = match name {
+        "docker-compose" | "podman-compose" => &["up", "start", "restart", "run", "exec"],
+        name if is_engine(name) => &["start", "restart", "compose", "exec", "kube", "play"],
+        _ => &[],
+    };
+    let mut words =
+        words.iter().take_while(|word| *word != "run" && *word != "create" || !is_engine(name));
+    words.any(|word| verbs.contains(&word.as_str()))
 }
 
 /// Reads the words of an engine's command, without its own name; `None` where it is no `run` and no `create`.
@@ -240,6 +257,9 @@ mod tests {
             ("run --name -e img TZ=no", None, vec![]),
             ("run -e TZ2=a --env-file /a --env-file=/b img", None, vec!["/a", "/b"]),
             ("run -- img --env-file /c", None, vec![]),
+            ("run -h web -e TZ=a img", set("a"), vec![]),
+            ("run -dh -e img TZ=no", None, vec![]),
+            ("run --tls-verify -e TZ=a --unsetenv-all --no-hostname -e TZ=b img", set("b"), vec![]),
         ] {
             let found = of(line).unwrap();
             assert_eq!(
@@ -268,6 +288,30 @@ mod tests {
         };
         assert_eq!(of("podman").as_deref(), Some("/a.env"));
         assert_eq!(of("docker"), None);
+    }
+
+    #[test]
+    fn what_starts_containers_of_others_is_by_hand() {
+        let root = Root::own().unwrap();
+        let of = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let way = Way::of_words(&root, "TZ", &words);
+            (way.container.is_some(), way.made_elsewhere)
+        };
+        for line in [
+            "/usr/bin/docker start -a web",
+            "docker -H unix:///d compose up",
+            "docker-compose -f a.yml up",
+            "podman start web",
+            "podman-compose up",
+            "podman kube play a.yml",
+        ] {
+            assert_eq!(of(line), (true, true), "{line}");
+        }
+        assert_eq!(of("docker run img start"), (true, false));
+        for line in ["podman system service", "docker ps", "/bin/x start"] {
+            assert_eq!(of(line), (false, false), "{line}");
+        }
     }
 
     #[test]

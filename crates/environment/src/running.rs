@@ -221,14 +221,20 @@ pub(crate) fn container_will_get(unit: &str, variable: &str, value: Option<&str>
     let words = ["systemctl", "show", "-p", "ExecStart", "--value", "--", unit];
     let output = run(&words.map(str::to_owned)).ok().filter(|_| systemd_runs())?;
     let (_, line) = output.split_once("argv[]=")?;
-    let marks = ["--env ", "--env=", "-e "].map(|option| format!(" {option}{variable}="));
-    let last = marks.iter().filter_map(|mark| Some(line.rfind(mark)? + mark.len())).max();
+    let last = last_given(line, variable);
     // systemd shows a dollar as it is written in a unit.
     let value = value.map(|value| format!("{} ", value.replace('$', "$$")));
     Some(match (last, value) {
         (Some(at), Some(value)) => line[at..].starts_with(&value),
         (last, value) => last.is_none() && value.is_none(),
     })
+}
+
+/// Where the value begins that the last option of a command line of podman gives the variable.
+fn last_given(line: &str, variable: &str) -> Option<usize> {
+    let marks = ["--env ", "--env=", "-e ", "-e", "-e="];
+    let marks = marks.map(|option| format!(" {option}{variable}="));
+    marks.iter().filter_map(|mark| Some(line.rfind(mark)? + mark.len())).max()
 }
 
 /// What sshd sets (SetEnv) for a session, as `sshd -T` prints it, with the configuration `config` or its own; `None`
@@ -260,4 +266,21 @@ pub fn state_dir() -> Result<PathBuf, EnvironmentError> {
     dir.map(|dir| dir.join("needless")).ok_or_else(|| {
         "neither XDG_STATE_HOME nor HOME is set: there is no place for the journal".into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_podman_in_one_word() {
+        for (line, value) in [
+            ("podman run --env TZ=a -eTZ=b img ; x", "b img ; x"),
+            ("podman run -eTZ=b --env TZ=a img", "a img"),
+            ("podman run -e=TZ=b img", "b img"),
+        ] {
+            assert_eq!(last_given(line, "TZ").map(|at| &line[at..]), Some(value), "{line}");
+        }
+        assert_eq!(last_given("podman run --env XTZ=a -eXTZ=b img", "TZ"), None);
+    }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Way<'a> {
     pub programs: Vec<String>,
     /// Where a container is started, which gets nothing but what its command gives it.
     pub container: Option<(String, u32)>,
+    /// Whether that container is made or described elsewhere: `docker start`, `docker compose up`.
+    pub made_elsewhere: bool,
     /// The arguments of the script that is read, where they are known.
     arguments: Option<Vec<String>>,
     /// Whether the last one is known: its name is not made by a shell.
@@ -67,6 +69,7 @@ impl<'a> Way<'a> {
             unexported: Vec::new(),
             programs: Vec::new(),
             container: None,
+            made_elsewhere: false,
             arguments: None,
             known: false,
             exported,
@@ -158,6 +161,11 @@ impl<'a> Way<'a> {
                     ),
                     None => self.words(behind_options(rest, "ugGswT"), at, depth),
                 }
+            }
+            name if container::starts_others(name, rest) => {
+                self.known = true;
+                self.container = Some((at.0.to_owned(), at.1));
+                self.made_elsewhere = true;
             }
             name if container::is_engine(name) => {
                 self.known = true;

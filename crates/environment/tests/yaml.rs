@@ -1,7 +1,7 @@
 //! Manifests and compose files, changed and read back by a real YAML parser: the one variable has its
 //! value, nothing else is different.
 
-use needless_environment::{COMPOSE, ConfigFormat, Edit, KUBERNETES};
+use needless_environment::{COMPOSE, ConfigFormat, Edit, HELM, KUBERNETES};
 use needless_fixtures::needed;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -143,4 +143,118 @@ fn compose_files() {
 #[test]
 fn manifests_of_kubernetes() {
     check(&KUBERNETES, MANIFEST, &["web", "bare", "init"], |value| value.replace("$(", "$$("));
+}
+
+/// A change is refused with a word of why, or it changes what a parser reads by the one variable.
+fn attack(place: &ConfigFormat, text: &str, refused: Option<&str>) {
+    let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+    match (place.change(text, &edit), refused) {
+        (Err(why), Some(says)) => {
+            assert!(why.to_string().contains(says), "{text}: {why}");
+            assert!(why.to_string().contains("by hand"), "{text}: {why}");
+        }
+        (Ok(new), None) => {
+            if needed(parsed("a: b")).is_none() {
+                return;
+            }
+            let mut before = parsed(text).unwrap_or_else(|_| panic!("no YAML: {text}"));
+            let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
+            take(&mut before, "TZ");
+            assert_eq!(take(&mut after, "TZ"), [serde_json::json!("UTC")], "{new}");
+            assert_eq!(after, before, "{new}");
+        }
+        (done, _) => panic!("{}: {text}{done:?}", place.files),
+    }
+}
+
+const LINES: &str = "several lines";
+const BLOCK: &str = "not written as a block";
+
+/// Values of `TZ:` that go on below.
+const OVER_LINES: [&str; 9] = [
+    ">-\n        Asia/\n        Tokyo",
+    "|\n        # Asia\n\n        Tokyo",
+    "!!str |\n        Asia",
+    "Asia\n        Tokyo",
+    "\"Asia/\\\n        Tokyo\"",
+    "'it''s\n    TZ: fake'",
+    "[a,\n        b]",
+    "{a: b, # }\n        c: d}",
+    "\n        Asia/Tokyo",
+];
+
+#[test]
+fn values_over_lines_are_refused() {
+    for value in OVER_LINES {
+        let below = if value.starts_with('\n') { "by hand" } else { LINES };
+        for last in ["", "      B: two\n"] {
+            let text = format!("services:\n  web:\n    environment:\n      TZ: {value}\n{last}");
+            attack(&COMPOSE, &text, Some(LINES));
+            let text = format!("web:\n  env:\n      A: \"1\"\n      TZ: {value}\n{last}");
+            attack(&HELM, &text, Some(below));
+        }
+        let item = format!("    - name: TZ\n      value: {value}\n    - name: B\n      value: c\n");
+        attack(&HELM, &format!("env:\n{item}"), Some(LINES));
+        attack(&KUBERNETES, &format!("containers:\n- name: c\n  env:\n{item}"), Some(LINES));
+    }
+    let list = |item: &str| format!("services:\n  w:\n    environment:\n      - A=1\n{item}");
+    for item in ["      - \"TZ=Asia/\\\n        Tokyo\"\n", "      - TZ=Asia/\n       Tokyo\n"] {
+        attack(&COMPOSE, &list(item), Some(BLOCK));
+    }
+    attack(&COMPOSE, &list("      - >-\n       TZ=Asia\n"), Some(BLOCK));
+}
+
+#[test]
+fn what_is_in_braces_is_refused() {
+    for text in [
+        "containers:\n- {name: c, image: i}\n",
+        "containers:\n- {name: c,\n   image: i}\n",
+        "containers:\n- name: c\n  env:\n  - {name: TZ, value: UTC}\n",
+        "containers:\n- name: c\n  env:\n  - {name: A, value: b}\n  - name: B\n    value: c\n",
+        "containers:\n- name: c\n  env:\n    [{name: TZ, value: a}]\n",
+        "containers:\n- name: c\n  env:\n  - name:\n      TZ\n    value: a\n",
+        "containers:\n- name: c\n  env:\n  - name: !!str TZ\n    value: a\n",
+        "containers:\n- name: c\n  env:\n  - \"n\\x61me\": TZ\n    value: a\n",
+    ] {
+        attack(&KUBERNETES, text, Some(BLOCK));
+    }
+    attack(&HELM, "env:\n- {name: TZ, value: UTC}\n", Some(BLOCK));
+    attack(&HELM, "env:\n  {TZ: UTC}\n", Some(BLOCK));
+    attack(&COMPOSE, "services:\n  web:\n    {image: i}\n", Some(BLOCK));
+    attack(&COMPOSE, "services:\n  w:\n    environment:\n      {TZ: UTC}\n", Some(BLOCK));
+    let found =
+        KUBERNETES.find("containers:\n- name: c\n  env:\n  - {name: TZ, value: a}\n", "TZ", None);
+    assert!(found.len() == 1 && !found[0].certain, "{found:?}");
+}
+
+#[test]
+fn neighbours_over_lines_stay() {
+    for value in OVER_LINES {
+        let text = format!("services:\n  web:\n    environment:\n      A: {value}\n      B: c\n");
+        attack(&COMPOSE, &text, None);
+        attack(&HELM, &format!("env:\n      TZ: old\n      A: {value}\n"), None);
+        for tail in ["", "  # a comment\n  args: [\n  a]\n"] {
+            let first = format!("containers:\n- name: c\n  command: {value}\n{tail}");
+            attack(&KUBERNETES, &first, None);
+            let last = format!(
+                "containers:\n- name: c\n  env:\n    - name: A\n      value: {value}\n{tail}"
+            );
+            attack(&KUBERNETES, &last, None);
+        }
+    }
+    attack(
+        &COMPOSE,
+        "services:\n  w:\n    environment:\n      \"TZ\": Asia # it's\n      A: 'x # y'\n",
+        None,
+    );
+    attack(
+        &KUBERNETES,
+        "containers:\n- name: c\n  env:\n  - valueFrom:\n      secretKeyRef:\n        name: TZ\n        key: k\n    name: A\n",
+        None,
+    );
+    attack(
+        &KUBERNETES,
+        "containers:\n- name: |\n    c\n  env:\n  - name: TZ\n    value: a\n",
+        None,
+    );
 }

@@ -1,7 +1,8 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
 use super::yaml::{
-    YamlLine, aliases, anchored, children, choose, is_yaml, lines, pair, quoted, scalar,
+    NOT_A_BLOCK, SPANS, YamlLine, aliases, anchored, by_hand, children, choose, has_plain_key,
+    is_plain_scalar, is_yaml, lines, pair, quoted, scalar, spans,
 };
 use super::{Edit, FoundValue, splice};
 use crate::channel::Channel;
@@ -147,7 +148,7 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
         let value = pair(line.text).map_or("", |(_, value)| value);
         let plain =
             !line.text.replace("$$", "").contains('$') && !value.starts_with(['&', '*', '!']);
-        let certain = one.value.is_some() && plain;
+        let certain = one.value.is_some() && plain && !spans(&all, one.at);
         FoundValue { certain, ..FoundValue::set(line.at, one.value.unwrap_or_default()) }
     })
     .collect()
@@ -171,6 +172,20 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
         .next()
 }
 
+/// The first line below line `head` that is neither a key nor, where `list` is allowed, an item of one line.
+fn not_a_block(all: &[YamlLine<'_>], head: usize, list: bool) -> Option<usize> {
+    let inside = children(all, head);
+    let first = inside.first()?;
+    let is_odd = |(at, line): &(usize, &YamlLine<'_>)| match list && first.item {
+        true => !line.item || !is_plain_scalar(line.text) || spans(all, *at),
+        false => line.item || !has_plain_key(line.text),
+    };
+    let mut level = (head + 1..).zip(inside).filter(|(_, line)| line.indent == first.indent);
+    // Items of a list below a key may stand in the key's own column.
+    let own_items = |(_, line): &(usize, &YamlLine<'_>)| line.item && !first.item;
+    level.find(|one| is_odd(one) && !own_items(one)).map(|(at, _)| at)
+}
+
 /// # Errors
 /// When the service does not exist, its `environment` is written in a way that is not understood, or other services
 /// share it.
@@ -189,9 +204,15 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     // What is behind an anchor reaches whoever has an alias of it.
     let shared = [Some(service.at), head].into_iter().flatten();
     let shared = shared.filter_map(|at| all[at].anchor).find(|name| used(name));
-    let by_hand = |at: usize, why: &str| {
-        Err(EnvironmentError::from(format!("line {}: {why}: edit it by hand", all[at].at + 1)))
-    };
+    let by_hand = |at: usize, why: &str| Err(by_hand(all[at].at, why));
+    if let Some(at) = not_a_block(&all, service.at, false)
+        .or_else(|| head.and_then(|head| not_a_block(&all, head, true)))
+    {
+        return by_hand(at, NOT_A_BLOCK);
+    }
+    if let Some(one) = mine.filter(|one| one.own && spans(&all, one.at)) {
+        return by_hand(one.at, SPANS);
+    }
     if let Some(name) = shared.filter(|_| edit.value.is_some() || mine.is_some()) {
         return by_hand(service.at, &format!("others share it (*{name})"));
     }

@@ -29,13 +29,28 @@ pub static ENV_FILE: ConfigFormat = ConfigFormat {
 /// `NAME=VALUE` up to the end of the line, `#` at the start of a line for a comment. The value is certain if all
 /// readers have it as it is written.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let open = open_quote(text);
     let all = lines(text).into_iter().map(|line| bare(line).trim_start()).enumerate();
     let set = all.filter_map(|(at, line)| {
         let (name, value) = line.split_once('=')?;
-        let certain = is_plain(value);
+        let certain = is_plain(value) && open.is_none_or(|open| at < open);
         (name == variable).then(|| FoundValue { certain, ..FoundValue::set(at, value) })
     });
     set.collect()
+}
+
+/// The first line, from 0, with a quoted value that does not end there.
+fn open_quote(text: &str) -> Option<usize> {
+    let is_open = |line: &&str| {
+        let Some((name, value)) = bare(line).split_once(['=', ':']) else { return false };
+        let value = value.trim_start();
+        let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+            return false;
+        };
+        let inside = value[1..].replace("\\\"", "").replace("\\'", "");
+        !name.trim_start().starts_with('#') && !inside.contains(quote)
+    };
+    lines(text).iter().position(is_open)
 }
 
 /// # Errors
@@ -45,6 +60,14 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         return Err("podman, docker and compose read such a value differently there: set it by \
                     hand, or elsewhere"
             .into());
+    }
+    if let Some(at) = open_quote(text) {
+        return Err(format!(
+            "line {}: a quote is not closed there, so that some readers take the lines below for a part of its value: \
+             edit it by hand",
+            at + 1
+        )
+        .into());
     }
     let found = find(text, edit.variable, None).into_iter().map(|found| found.line as usize);
     let found: Vec<_> = found.map(|line| (line - 1, line)).collect();
@@ -99,5 +122,17 @@ mod tests {
         for value in ["a b", "$X", "'q'", "a#b", ""] {
             assert!(put(text, &edit(Some(value))).is_err(), "{value}");
         }
+        for text in [
+            "A=\"x\nTZ=a\n\"\n",
+            "A= 'x\nTZ=a\n'\n",
+            "A=\"x\\\"\nTZ=a\n\"\n",
+            "A='x\\'\nTZ=a\n'\n",
+            "A: \"x\nTZ=a\n\"\n",
+        ] {
+            assert!(!find(text, "TZ", None)[0].certain, "{text}");
+            let said = put(text, &edit(Some("UTC"))).unwrap_err().to_string();
+            assert!(said.starts_with("line 1: a quote is not closed"), "{said}");
+        }
+        assert!(put("A=\"x\"\nB='y' # it's\n# C='\n", &edit(Some("UTC"))).is_ok());
     }
 }

@@ -3,7 +3,10 @@
 //! <https://helm.sh/docs/chart_template_guide/values_files/>
 
 use super::kubernetes::{found_in, item, put_in, written};
-use super::yaml::{YamlLine, children, choose, is_yaml, pair, plain_lines, scalar};
+use super::yaml::{
+    NOT_A_BLOCK, SPANS, YamlLine, by_hand, children, choose, has_plain_key, is_yaml, pair,
+    plain_lines, scalar, spans,
+};
 use super::{Edit, FoundValue, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
@@ -121,6 +124,15 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let is_block = |line: &YamlLine<'_>| pair(line.text).is_none_or(|(_, value)| value.is_empty());
     if let Some(old) = old.filter(|old| is_block(old)) {
         return Err(format!("line {}: it is no text: edit it by hand", old.at + 1).into());
+    }
+    if let Some(line) = entries.iter().find(|line| line.item || !has_plain_key(line.text)) {
+        return Err(by_hand(line.at, NOT_A_BLOCK));
+    }
+    let over_lines = |old: &&YamlLine<'_>| {
+        all.iter().position(|line| line.at == old.at).is_some_and(|at| spans(&all, at))
+    };
+    if let Some(old) = old.copied().filter(over_lines) {
+        return Err(by_hand(old.at, SPANS));
     }
     let Some(value) = edit.value else {
         return match old {

@@ -1,7 +1,10 @@
 //! Kubernetes manifests: `env` of a container. A value has to be a string.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
-use super::yaml::{YamlLine, children, choose, is_yaml, pair, plain_lines, quoted, scalar};
+use super::yaml::{
+    NOT_A_BLOCK, SPANS, YamlLine, by_hand, children, choose, has_plain_key, is_plain_scalar,
+    is_yaml, pair, plain_lines, quoted, scalar, spans,
+};
 use super::{Edit, FoundValue, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
@@ -100,6 +103,7 @@ pub(crate) fn named(
     let all = plain_lines(text)?;
     let containers = containers(&all);
     let container = choose("container", &containers, |container| &container.label, part)?;
+    of_blocks(container)?;
     let object = object(&all, container.list)
         .ok_or("the object of that container has no kind, apiVersion or name")?;
     let set = variables(&container.own, container.env);
@@ -173,7 +177,18 @@ struct Variable {
     value: Option<(usize, usize, String)>,
     /// Whether it refers to no other variable.
     certain: bool,
+    /// Whether its value is not on one line.
+    spans: bool,
+    /// Whether it is a block with a name that is understood.
+    understood: bool,
     column: usize,
+}
+
+/// The name in an item in flow style: `{name: A, value: b}`.
+fn flow_name(text: &str) -> Option<String> {
+    let inside = text.strip_prefix('{')?.trim_end_matches('}');
+    let mut pairs = inside.split(',').filter_map(|one| pair(one.trim()));
+    pairs.find_map(|(key, value)| (key == "name").then(|| scalar(value)))
 }
 
 /// The variables of the list under line `head` of `own`.
@@ -183,18 +198,30 @@ fn variables(own: &[YamlLine<'_>], head: Option<usize>) -> Vec<Variable> {
     let mut found = Vec::new();
     for (at, item) in items(inside) {
         let rest: Vec<_> = inside[at + 1..].iter().take_while(|l| l.indent > item.indent).collect();
-        let own = std::iter::once(item).chain(rest.iter().copied());
-        let keys: Vec<_> =
-            own.filter_map(|line| pair(line.text).map(|(key, value)| (line, key, value))).collect();
-        let name = keys.iter().find(|(_, key, _)| key == "name");
-        let value = keys.iter().find(|(_, key, _)| key == "value");
+        let below = (at + 1..).zip(rest.iter().copied());
+        let below = below.filter(|(_, line)| line.indent == item.column && !line.item);
+        let own: Vec<_> = std::iter::once((at, item)).chain(below).collect();
+        let key = |wanted: &str| {
+            let mut keys = own.iter().filter_map(|(at, line)| Some((*at, *line, pair(line.text)?)));
+            keys.find(|(_, _, (key, _))| key == wanted)
+                .map(|(at, line, (_, value))| (at, line, value))
+        };
+        let (name, value) = (key("name"), key("value"));
+        let named = name.is_some_and(|(at, _, name)| is_plain_scalar(name) && !spans(inside, at));
+        let over_lines = value.is_some_and(|(at, ..)| spans(inside, at));
+        let plain = value.is_some_and(|(.., v)| !v.replace("$$(", "").contains("$("));
         found.push(Variable {
-            name: name.map(|(.., value)| scalar(value)).unwrap_or_default(),
+            name: name
+                .map(|(.., name)| scalar(name))
+                .or_else(|| flow_name(item.text))
+                .unwrap_or_default(),
             from: item.at,
-            to: rest.last().map_or(item.at, |line| line.at) + 1,
-            certain: value.is_some_and(|(.., v)| !v.replace("$$(", "").contains("$(")),
+            to: rest.last().map_or(item.to, |line| line.to),
+            certain: plain && !over_lines,
+            spans: over_lines,
+            understood: named && own.iter().all(|(_, line)| has_plain_key(line.text)),
             value: value
-                .map(|(line, _, value)| (line.at, line.column, scalar(value).replace("$$(", "$("))),
+                .map(|(_, line, value)| (line.at, line.column, scalar(value).replace("$$(", "$("))),
             column: item.column,
         });
     }
@@ -248,6 +275,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let all = plain_lines(text)?;
     let all = containers(&all);
     let container = choose("container", &all, |container| &container.label, edit.part)?;
+    of_blocks(container)?;
     if let Some(head) = container.env {
         if container.own[head].at == container.head.at && edit.value.is_some() {
             let set = variables(&container.own, container.env);
@@ -258,13 +286,23 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         return put_in(text, &container.own, head, edit);
     }
     let Some(value) = edit.value else { return Ok(text.to_owned()) };
-    let last = container.own.last().map_or(container.head.at, |line| line.at);
+    let end = container.own.last().map_or(container.head.to, |line| line.to);
     // After the first line of the item, which may have a block of its own.
     let next = container.own.iter().skip(1).find(|line| line.indent == container.head.column);
-    let at = next.map_or(last + 1, |line| line.at);
+    let at = next.map_or(end, |line| line.at);
     let pad = " ".repeat(container.head.column);
     let [name, value] = item(&pad, edit.variable, value);
     Ok(splice(text, at, at, &[format!("{pad}env:"), name, value]))
+}
+
+/// Refuses a container that is not a block of keys: nothing can be added below it, and not all of its keys are known.
+fn of_blocks(container: &ContainerItem<'_>) -> Result<(), EnvironmentError> {
+    let own =
+        container.own.iter().filter(|line| line.indent == container.head.column && !line.item);
+    match own.clone().find(|line| !has_plain_key(line.text)) {
+        Some(line) => Err(by_hand(line.at, NOT_A_BLOCK)),
+        None => Ok(()),
+    }
 }
 
 /// A value as Kubernetes reads it back: `$(X)` would be another variable.
@@ -302,7 +340,15 @@ pub(super) fn put_in(
     edit: &Edit<'_>,
 ) -> Result<String, EnvironmentError> {
     let found = variables(own, Some(head));
+    let odd = found.iter().find(|v| !v.understood).map(|v| v.from);
+    let no_item = children(own, head).first().filter(|line| !line.item).map(|line| line.at);
+    if let Some(at) = odd.or(no_item) {
+        return Err(by_hand(at, NOT_A_BLOCK));
+    }
     let old = found.iter().rfind(|v| v.name == edit.variable);
+    if let Some(old) = old.filter(|old| old.spans) {
+        return Err(by_hand(old.value.as_ref().map_or(old.from, |(at, ..)| *at), SPANS));
+    }
     let Some(value) = edit.value else {
         let Some(old) = old else { return Ok(text.to_owned()) };
         if found.len() == 1 {
@@ -335,7 +381,7 @@ pub(super) fn put_in(
     }
     let inside = children(own, head);
     let column = inside.first().map_or(line.column, |line| line.indent);
-    let at = inside.last().map_or(line.at, |line| line.at) + 1;
+    let at = inside.last().map_or(line.to, |line| line.to);
     Ok(splice(text, at, at, &item(&" ".repeat(column), edit.variable, value)))
 }
 

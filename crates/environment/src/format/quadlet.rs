@@ -85,13 +85,31 @@ fn locate(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
     let root = Root::own().ok()?;
     let unit = unit::read(&root, name, query.variable, None);
     let why = format!("podman makes {name} of it, and starts the container with it");
-    let location = ConfigLocation::new(&QUADLET, source(&unit)?.to_owned(), why, Confidence::High);
-    Some(location.restart(&["systemctl", "restart", name]))
+    let file = source(&unit)?;
+    let location = ConfigLocation::new(&QUADLET, file.to_owned(), why, Confidence::High);
+    let location = location.restart(&["systemctl", "restart", name]);
+    Some(match of_all_instances(file) {
+        Some(caveat) => location.caveat(&caveat),
+        None => location,
+    })
+}
+
+/// What a change of a template reaches: `NAME@.container`.
+fn of_all_instances(file: &str) -> Option<String> {
+    let name = file.rsplit('/').next()?.strip_suffix("@.container")?;
+    Some(format!("it concerns all instances of {name}@.service"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_template_is_for_all_instances() {
+        let caveat = of_all_instances("/etc/containers/systemd/q14@.container");
+        assert_eq!(caveat.as_deref(), Some("it concerns all instances of q14@.service"));
+        assert_eq!(of_all_instances("/etc/containers/systemd/q14@a.container"), None);
+    }
 
     #[test]
     fn only_the_container_counts() {

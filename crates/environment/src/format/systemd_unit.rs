@@ -364,10 +364,17 @@ fn into_container(query: &LocationQuery<'_>, way: &Way<'_>, name: &str) -> Optio
         let why = format!("{name} starts its container with it (--env-file)");
         return Some(ConfigLocation::new(&ENV_FILE, last.file.clone(), why, Confidence::High));
     }
-    let why = format!(
-        "{file}:{line} starts a container, which gets only what is said there: change it there by hand (-e {}=…)",
-        query.variable
-    );
+    let variable = query.variable;
+    let why = match way.made_elsewhere {
+        true => format!(
+            "{file}:{line} starts a container that is described elsewhere: set {variable} there by hand (its compose \
+             file, or -e {variable}=… where it is made) and make it again"
+        ),
+        false => format!(
+            "{file}:{line} starts a container, which gets only what is said there: change it there by hand \
+             (-e {variable}=…)"
+        ),
+    };
     Some(ConfigLocation::new(&SYSTEMD_UNIT, None, why, Confidence::Low))
 }
 

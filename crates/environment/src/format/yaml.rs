@@ -15,6 +15,8 @@ pub(super) fn is_yaml(path: &FilePath<'_>) -> bool {
 pub(super) struct YamlLine<'a> {
     /// Its number, from 0.
     pub at: usize,
+    /// The number of the line after it and after those that continue its value.
+    pub to: usize,
     /// Columns before its text; for an item `- x` those before the dash.
     pub indent: usize,
     /// Whether it begins an item of a list.
@@ -27,25 +29,39 @@ pub(super) struct YamlLine<'a> {
     pub anchor: Option<&'a str>,
 }
 
-/// The lines that are not empty and not comments. Text blocks (`|`, `>`) are left out.
+/// The lines that are not empty and not comments. Lines that continue a value are part of the line where it begins.
 ///
 /// # Errors
-/// When tabs indent.
+/// When tabs indent, or a quote or a bracket is not closed.
 pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
     let mut out: Vec<YamlLine<'_>> = Vec::new();
-    let mut block: Option<usize> = None;
+    // The indent that lines of the last value exceed, and whether it is a text block: `#` begins no comment in it.
+    let mut below: Option<(usize, bool)> = None;
+    let mut open: Option<OpenValue> = None;
     for (at, line) in text.lines().enumerate() {
         let line = bare(line);
         let start = line.trim_start_matches(' ');
         let indent = line.len() - start.len();
-        if start.trim().is_empty() || start.starts_with('#') {
+        if let (Some(value), Some(last)) = (&mut open, out.last_mut()) {
+            last.to = at + 1;
+            if !value.still_open(line) {
+                open = None;
+            }
             continue;
         }
-        if let Some(limit) = block {
-            if indent > limit {
-                continue;
-            }
-            block = None;
+        if start.trim().is_empty() {
+            continue;
+        }
+        let comment = start.starts_with('#');
+        if let (Some((limit, text_block)), Some(last)) = (below, out.last_mut())
+            && indent > limit
+            && (text_block || !comment)
+        {
+            last.to = at + 1;
+            continue;
+        }
+        if comment {
+            continue;
         }
         if start.starts_with('\t') {
             return Err(format!("line {}: indented by a tab", at + 1).into());
@@ -62,16 +78,113 @@ pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
                 format!("line {}: keys with a question mark are not understood", at + 1).into()
             );
         }
-        let text = rest.starts_with(['"', '\'']);
-        let value = if text { "" } else { rest.split_once(": ").map_or(rest, |(_, v)| v.trim()) };
+        let (value, limit) = value_of(rest, if item { indent } else { column }, column);
         let anchor = value.strip_prefix('&').filter(|name| !name.contains(' '));
         let rest = anchor.map_or(rest, |name| rest[..rest.len() - name.len() - 1].trim_end());
-        if value.starts_with(['|', '>']) {
-            block = Some(if item { column.saturating_sub(1).max(indent) } else { indent });
+        let content = without_properties(value);
+        let marker = indent == 0 && (rest.starts_with("---") || rest == "...");
+        below = match content.chars().next() {
+            Some('|' | '>') => Some((limit, true)),
+            None | Some('"' | '\'' | '[' | '{' | '*') => None,
+            Some(_) => (!marker).then_some((limit, false)),
+        };
+        if content.starts_with(['"', '\'', '[', '{']) {
+            let mut value = OpenValue { depth: 0, quote: None, before: ',' };
+            open = value.still_open(content).then_some(value);
         }
-        out.push(YamlLine { at, indent, item, text: rest, column, anchor });
+        out.push(YamlLine { at, to: at + 1, indent, item, text: rest, column, anchor });
     }
-    Ok(out)
+    match out.last().filter(|_| open.is_some()) {
+        Some(last) => Err(format!("line {}: a quote or bracket is not closed", last.at + 1).into()),
+        None => Ok(out),
+    }
+}
+
+/// The value in a line's text, and the column that lines below must exceed to belong to it: that of its key, or
+/// `dash` where it has none.
+fn value_of(text: &str, dash: usize, column: usize) -> (&str, usize) {
+    let (mut rest, mut dash, mut column) = (text, dash, column);
+    while let Some(after) = rest.strip_prefix("- ") {
+        let after = after.trim_start_matches(' ');
+        dash = column;
+        column += rest.len() - after.len();
+        rest = after;
+    }
+    split_key(rest).map_or((rest, dash), |(_, value)| (value, column))
+}
+
+/// A value without its tag and its anchor.
+fn without_properties(value: &str) -> &str {
+    let mut rest = value;
+    while rest.starts_with(['!', '&']) {
+        rest = rest.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
+    }
+    rest
+}
+
+/// A quoted scalar or a flow collection that is read to its end.
+struct OpenValue {
+    depth: usize,
+    quote: Option<char>,
+    /// The last character that is no blank.
+    before: char,
+}
+
+impl OpenValue {
+    /// Reads a line of it. Returns whether it goes on below.
+    fn still_open(&mut self, line: &str) -> bool {
+        let (mut blank, mut escaped) = (true, false);
+        for c in line.chars() {
+            match (self.quote, c) {
+                _ if escaped => escaped = false,
+                (Some('"'), '\\') => escaped = true,
+                (Some(quote), _) if c == quote => self.quote = None,
+                (Some(_), _) => {}
+                (None, '#') if blank => break,
+                (None, '\'') if self.before == '\'' && !blank => self.quote = Some(c),
+                (None, '"' | '\'') if matches!(self.before, ',' | '[' | '{' | ':') => {
+                    self.quote = Some(c);
+                }
+                (None, '[' | '{') => self.depth += 1,
+                (None, ']' | '}') => self.depth = self.depth.saturating_sub(1),
+                (None, _) => {}
+            }
+            blank = matches!(c, ' ' | '\t');
+            if !blank {
+                self.before = c;
+            }
+        }
+        self.quote.is_some() || self.depth > 0
+    }
+}
+
+/// Whether the value that begins in line `of` has more lines, or stands below it.
+pub(super) fn spans(all: &[YamlLine<'_>], of: usize) -> bool {
+    all[of].to > all[of].at + 1 || !children(all, of).is_empty()
+}
+
+/// Whether a line's text begins with a key that is understood as it is written.
+pub(super) fn has_plain_key(text: &str) -> bool {
+    let key = split_key(text).map_or("", |(key, _)| key);
+    let odd = ['{', '[', '&', '*', '!', '|', '>', '%', '@', '`'];
+    !key.is_empty() && !key.starts_with(odd) && !key.starts_with("- ") && !key.contains('\\')
+}
+
+/// Whether a value is a scalar of one line, without tag and alias.
+pub(super) fn is_plain_scalar(value: &str) -> bool {
+    !value.is_empty() && !value.starts_with(['{', '[', '&', '*', '!', '|', '>', '%', '@', '`'])
+}
+
+/// Why a value over lines is refused.
+pub(super) const SPANS: &str = "a value over several lines is not changed automatically";
+
+/// Why lines in flow style and the like are refused.
+pub(super) const NOT_A_BLOCK: &str =
+    "what is not written as a block (in braces, with a tag) is not changed automatically";
+
+/// The refusal of what stands in line `at`, from 0.
+pub(super) fn by_hand(at: usize, why: &str) -> EnvironmentError {
+    format!("line {}: {why}: edit it by hand", at + 1).into()
 }
 
 /// The same of a text whose values stand where they are used.
@@ -109,7 +222,7 @@ fn comment_cut(text: &str) -> &str {
         match (quote, c) {
             _ if escaped => escaped = false,
             (Some('"'), '\\') => escaped = true,
-            (None, '#') if before == ' ' => return text[..at].trim_end(),
+            (None, '#') if matches!(before, ' ' | '\t') => return text[..at].trim_end(),
             (None, '"' | '\'') if matches!(before, ' ' | '[' | '{' | ',' | '-') => quote = Some(c),
             (Some(q), c) if c == q => quote = None,
             _ => {}
@@ -121,11 +234,34 @@ fn comment_cut(text: &str) -> &str {
 
 /// Key and value of a line of a mapping.
 pub(super) fn pair(text: &str) -> Option<(String, &str)> {
-    let (key, value) = match text.strip_suffix(':') {
-        Some(key) if !key.contains(": ") => (key, ""),
-        _ => text.split_once(": ").map(|(key, value)| (key, value.trim()))?,
+    split_key(text).map(|(key, value)| (scalar(key), value))
+}
+
+/// The same with the key as it is written.
+fn split_key(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next()?;
+    let mut from = 0;
+    if matches!(quote, '[' | '{') {
+        return None;
+    }
+    if matches!(quote, '"' | '\'') {
+        let mut escaped = false;
+        let closes = |(_, c): &(usize, char)| {
+            let is_end = *c == quote && !escaped;
+            escaped = quote == '"' && *c == '\\' && !escaped;
+            is_end
+        };
+        from = text.char_indices().skip(1).find(closes)?.0 + 1;
+        if !text[from..].trim_start().starts_with(':') {
+            return None;
+        }
+    }
+    let ends = |at: &usize| {
+        let behind = &text[at + 1..];
+        behind.is_empty() || behind.starts_with([' ', '\t'])
     };
-    Some((scalar(key.trim()), value))
+    let at = text[from..].match_indices(':').map(|(at, _)| from + at).find(ends)?;
+    Some((text[..at].trim(), text[at + 1..].trim()))
 }
 
 /// A scalar of one line as the text it stands for.
