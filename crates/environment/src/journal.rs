@@ -110,6 +110,11 @@ impl Journal {
             if now.as_ref().map(|now| &now.bytes) != file.before.as_ref() {
                 return Err(format!("{}: another program has just changed it", file.path).into());
             }
+            // They may have been narrowed while the question was shown, and would be widened again.
+            if owner.is_some() && now.is_some_and(|now| !now.about.is_same(&file.about)) {
+                let path = &file.path;
+                return Err(format!("{path}: its permissions have just changed: try again").into());
+            }
         }
         let meta = Meta {
             version: VERSION,
