@@ -199,7 +199,7 @@ impl Journal {
         self.restore(id, &meta).map_err(|why| {
             format!("change {id} is not undone yet: {why}; fix that and undo it again")
         })?;
-        self.mark(id, "undone")?;
+        self.mark_undone(id)?;
         self.store.entry(id)
     }
 
@@ -263,6 +263,12 @@ impl Journal {
             }
             _ => sync_dir(&dir).map_err(|error| self.store.failed(&error)),
         }
+    }
+
+    /// Marks a change as undone: nobody looks at its process any more.
+    fn mark_undone(&self, id: u32) -> Result<(), EnvironmentError> {
+        self.tried(id)?;
+        self.mark(id, "undone")
     }
 
     /// The files below the root, with the permissions of this journal's user.

@@ -191,6 +191,27 @@ fn the_time_of_a_directory_is_put_back_unless_it_is_newer() {
     }
 }
 
+/// No marker of a trial stays behind, also where the run that undid the change was killed.
+#[test]
+fn an_undone_change_is_on_trial_no_longer() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let made = || journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    let marker = |id: u32| world.state().join(format!("journal/{id}/on-trial"));
+    let first = made();
+    journal.on_trial(first).unwrap();
+    assert!(journal.entry(first).unwrap().on_trial && marker(first).exists());
+    assert_eq!(journal.take_back(first).unwrap().state, ChangeState::Undone);
+    assert!(!marker(first).exists());
+    let second = made();
+    journal.on_trial(second).unwrap();
+    drop(journal);
+    fs::write(world.state().join(format!("journal/{second}/taking-back")), "").unwrap();
+    let (_, ended) = world.open();
+    assert_eq!(ended[0].entry.state, ChangeState::Undone);
+    assert!(!marker(second).exists());
+}
+
 /// Listing changes nothing: it creates no directory, finishes no change, and does not wait for another run.
 #[test]
 fn the_list_is_only_read() {

@@ -37,7 +37,7 @@ impl Journal {
         let meta = self.store.meta(id)?;
         if self.store.is_being_undone(id) {
             self.restore(id, &meta)?;
-            self.mark(id, "undone")?;
+            self.mark_undone(id)?;
             return Ok("was being undone: done");
         }
         let mut whole = true;
