@@ -70,6 +70,16 @@ impl FileAttributes {
         FileAttributes { mode, ..FileAttributes::default() }
     }
 
+    /// Whether owner, permissions and attributes are the same.
+    pub(crate) fn is_same(&self, other: &FileAttributes) -> bool {
+        let of = |one: &FileAttributes| {
+            let mut attributes = one.attributes.clone();
+            attributes.sort();
+            (one.mode, one.owner, attributes)
+        };
+        of(self) == of(other)
+    }
+
     /// For a new symbolic link.
     pub fn link() -> FileAttributes {
         FileAttributes { link: true, ..FileAttributes::default() }
@@ -219,7 +229,8 @@ impl Disk {
     }
 
     /// Checks that a file which a change wrote may be written again: whoever `owned` it then still does, and no other
-    /// user can have replaced it or its directory. `link`: the change put a link there.
+    /// user can have replaced it or its directory. `link`: the change put a link there. Returns its permissions, owner and
+    /// attributes as they are now; `None` where there is no file, and for a link.
     ///
     /// # Errors
     /// As of [`Disk::read_for_change`].
@@ -228,13 +239,13 @@ impl Disk {
         path: &str,
         link: bool,
         owned: Option<u32>,
-    ) -> Result<(), EnvironmentError> {
+    ) -> Result<Option<FileAttributes>, EnvironmentError> {
         let disk = self.of_owner(owned)?;
         if !link {
-            return disk.read_for_change(path).map(drop);
+            return Ok(disk.read_for_change(path)?.map(|now| now.about));
         }
         match disk.checked_parent(path) {
-            Ok(_) | Err(PathRefused::Missing) => Ok(()),
+            Ok(_) | Err(PathRefused::Missing) => Ok(None),
             Err(other) => Err(format!("{path}: {}", other.reason()).into()),
         }
     }

@@ -91,6 +91,11 @@ pub enum Seen {
     Unknown(String),
 }
 
+/// By `ActiveState=` of the unit; it is empty where systemd cannot be asked.
+fn was_stopped(state: &str) -> bool {
+    matches!(state, "inactive" | "deactivating")
+}
+
 impl Expected {
     /// What to look for after a change of a unit; `None` where the change is not one that a restart of a unit makes
     /// take effect.
@@ -175,6 +180,13 @@ impl Expected {
             return self.process().is_some();
         }
         matches!(&*self.show("ActiveState"), "active" | "activating" | "reloading" | "refreshing")
+    }
+
+    /// Whether systemd says that the unit is stopped, once what it does with it has ended. A unit that failed, or is on its
+    /// way, was being started.
+    pub fn is_stopped(&self) -> bool {
+        self.wait_for_its_job();
+        self.is_unit() && was_stopped(&self.show("ActiveState"))
     }
 
     /// The same change at a place that is not certain, if the look at the main process decides about it: it is what
@@ -352,6 +364,19 @@ impl Expected {
                 redact(&mut trace.provenance);
                 Seen::Missing(format!("{who} does not have it: {}", trace.provenance.answer))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_stopped_unit_is_left_stopped() {
+        assert!(was_stopped("inactive") && was_stopped("deactivating"));
+        for up in ["active", "activating", "reloading", "failed", ""] {
+            assert!(!was_stopped(up), "{up}");
         }
     }
 }

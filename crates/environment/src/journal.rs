@@ -110,6 +110,11 @@ impl Journal {
             if now.as_ref().map(|now| &now.bytes) != file.before.as_ref() {
                 return Err(format!("{}: another program has just changed it", file.path).into());
             }
+            // They may have been narrowed while the question was shown, and would be widened again.
+            if owner.is_some() && now.is_some_and(|now| !now.about.is_same(&file.about)) {
+                let path = &file.path;
+                return Err(format!("{path}: its permissions have just changed: try again").into());
+            }
         }
         let meta = Meta {
             version: VERSION,
@@ -194,7 +199,7 @@ impl Journal {
         self.restore(id, &meta).map_err(|why| {
             format!("change {id} is not undone yet: {why}; fix that and undo it again")
         })?;
-        self.mark(id, "undone")?;
+        self.mark_undone(id)?;
         self.store.entry(id)
     }
 
@@ -258,6 +263,12 @@ impl Journal {
             }
             _ => sync_dir(&dir).map_err(|error| self.store.failed(&error)),
         }
+    }
+
+    /// Marks a change as undone: nobody looks at its process any more.
+    fn mark_undone(&self, id: u32) -> Result<(), EnvironmentError> {
+        self.tried(id)?;
+        self.mark(id, "undone")
     }
 
     /// The files below the root, with the permissions of this journal's user.

@@ -85,7 +85,7 @@ pub(crate) fn unit_name(unit: &str) -> String {
 /// The same of one unit whose programs get variables.
 ///
 /// # Errors
-/// For a pattern, and for a kind of unit that runs no such program.
+/// For a pattern, for an option or a path, and for a kind of unit that runs no such program.
 pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
     if unit.contains(['*', '?', '[', ']']) && !unit.contains(char::is_control) {
         let (pattern, unit) = (quote(unit), brief(unit));
@@ -93,6 +93,12 @@ pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
             "{pattern} is a pattern: name one unit (`systemctl list-units '{unit}'` lists them)"
         )
         .into());
+    }
+    if unit.starts_with('-') || unit.contains('/') {
+        let unit = quote(unit);
+        return Err(
+            format!("{unit} is no name of a service: give it as `systemctl` lists it").into()
+        );
     }
     let what = match unit.rsplit_once('.') {
         Some((_, "socket" | "timer" | "path")) => "the service that it starts",
@@ -282,5 +288,16 @@ mod tests {
             assert_eq!(last_given(line, "TZ").map(|at| &line[at..]), Some(value), "{line}");
         }
         assert_eq!(last_given("podman run --env XTZ=a -eXTZ=b img", "TZ"), None);
+    }
+
+    #[test]
+    fn options_and_paths_are_no_services() {
+        for wrong in ["-x", "--help", "/etc/systemd/system/a.service", "a/b", "../a.service"] {
+            let why = service_name(wrong).unwrap_err().to_string();
+            assert!(why.contains("is no name of a service") && !why.contains('\n'), "{why}");
+        }
+        for right in ["a", "a.service", "a-b@c:d.service", "dev-\\x2d.service"] {
+            assert_eq!(service_name(right), Ok(unit_name(right)));
+        }
     }
 }

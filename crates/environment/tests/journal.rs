@@ -138,6 +138,33 @@ fn the_time_of_a_file_is_put_back() {
     assert_eq!(modified(), then);
 }
 
+/// A file that was closed to others while the question was shown, or since the change, stays closed.
+#[test]
+fn no_permissions_are_widened_again() {
+    let world = World::new();
+    let path = world.root().join("etc/environment");
+    let chmod = |mode| fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    let mode = || path.metadata().unwrap().mode() & 0o7777;
+    chmod(0o644);
+    let (journal, _) = world.open();
+    let planned = || {
+        let old = journal.disk().read_for_change("/etc/environment").unwrap().unwrap();
+        let file = change("/etc/environment", Some("LANG=C\n# end"), "LANG=C\nTZ=UTC\n");
+        [FileChange { about: old.about, ..file }]
+    };
+    let files = planned();
+    chmod(0o600);
+    let why = journal.apply("TZ=UTC", &files, Vec::new()).unwrap_err().to_string();
+    assert!(why.contains("its permissions have just changed"), "{why}");
+    assert_eq!((mode(), journal.entries().unwrap()), (0o600, Entries::default()));
+    chmod(0o644);
+    let id = journal.apply("TZ=UTC", &planned(), Vec::new()).unwrap();
+    assert_eq!(mode(), 0o644);
+    chmod(0o600);
+    journal.undo(id).unwrap();
+    assert_eq!((mode(), fs::read(&path).unwrap()), (0o600, b"LANG=C\n# end".to_vec()));
+}
+
 /// And the time of its directory, if nothing else has changed it since.
 #[test]
 fn the_time_of_a_directory_is_put_back_unless_it_is_newer() {
@@ -162,6 +189,27 @@ fn the_time_of_a_directory_is_put_back_unless_it_is_newer() {
         let [etc, units] = modified();
         assert_eq!((etc == then, units == then), (!touched, true));
     }
+}
+
+/// No marker of a trial stays behind, also where the run that undid the change was killed.
+#[test]
+fn an_undone_change_is_on_trial_no_longer() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let made = || journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    let marker = |id: u32| world.state().join(format!("journal/{id}/on-trial"));
+    let first = made();
+    journal.on_trial(first).unwrap();
+    assert!(journal.entry(first).unwrap().on_trial && marker(first).exists());
+    assert_eq!(journal.take_back(first).unwrap().state, ChangeState::Undone);
+    assert!(!marker(first).exists());
+    let second = made();
+    journal.on_trial(second).unwrap();
+    drop(journal);
+    fs::write(world.state().join(format!("journal/{second}/taking-back")), "").unwrap();
+    let (_, ended) = world.open();
+    assert_eq!(ended[0].entry.state, ChangeState::Undone);
+    assert!(!marker(second).exists());
 }
 
 /// Listing changes nothing: it creates no directory, finishes no change, and does not wait for another run.

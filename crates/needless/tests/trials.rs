@@ -65,6 +65,23 @@ fn undo_of_a_change_on_trial_restarts_the_unit() {
     same(&before, &machine.etc(), "undo");
 }
 
+/// Somebody stopped the unit after the run was killed: it stays stopped, and its next start has the old value.
+#[test]
+fn undo_of_a_change_on_trial_starts_nothing_that_was_stopped() {
+    let Some(machine) = machine() else { return };
+    machine.ok("rm -rf /var/lib/needless");
+    killed_on_trial(&machine);
+    machine.ok("systemctl stop probe");
+    let said = all(&machine, "needless undo");
+    let last = "\nprobe.service was stopped, and is not started: its next start has what the files say now\nrc 0";
+    assert!(said.starts_with("taken back: change 1, ") && said.ends_with(last), "{said}");
+    assert_eq!(all(&machine, "systemctl is-active probe"), "inactive\nrc 3");
+    machine.ok("systemctl start probe");
+    let pid = machine.pid_of(&format!("{WORDS} unit"), "0");
+    assert_eq!(zone(&machine, &pid), "");
+    machine.ok("! ls /var/lib/needless/journal/*/on-trial");
+}
+
 /// `undo` restores files; a process that still has the value is named.
 #[test]
 fn undo_names_the_process_that_keeps_the_value() {

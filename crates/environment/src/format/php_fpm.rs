@@ -6,7 +6,7 @@ use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
 use crate::restart::WorkerQuery;
-use crate::running::run;
+use crate::running::{main_process, run};
 use needless_host::{ProcInfo, Root, start_time};
 use needless_model::Confidence;
 
@@ -23,7 +23,8 @@ pub static PHP_FPM: ConfigFormat = ConfigFormat {
     is_file: |path, _| path.below("/pool.d/") && path.ends(".conf"),
     locate: |query| match query.channel {
         Channel::PhpFpm { pool } => {
-            vec![pool_location(query.root, pool.as_deref().unwrap_or("www"))]
+            let config = query.chain.iter().rev().find_map(config_of);
+            vec![pool_location(query.root, pool.as_deref().unwrap_or("www"), config)]
         }
         // Of the unit, its master has the variables: the pools are for the workers.
         Channel::Unit { .. } => query.process().map_or_else(Vec::new, |master| {
@@ -140,6 +141,20 @@ fn newest_worker(of: &WorkerQuery<'_>) -> Option<u32> {
     workers.copied().max_by_key(|pid| start_time(*pid))
 }
 
+/// The configuration that names the files of [`files`].
+fn usual_config(version: &str) -> String {
+    format!("/etc/php/{version}/fpm/php-fpm.conf")
+}
+
+/// The configuration of `master`, if it is a master of php-fpm: its title names it.
+fn config_of(master: &ProcInfo) -> Option<&str> {
+    config_in_title(master.argv.first()?)
+}
+
+fn config_in_title(title: &str) -> Option<&str> {
+    title.trim_end_matches(['\0', ' ']).strip_prefix("php-fpm: master process (")?.strip_suffix(')')
+}
+
 /// The files of pools: the version of PHP, the path, the text.
 fn files(root: &Root) -> Vec<(String, String, String)> {
     let mut files = Vec::new();
@@ -157,6 +172,9 @@ fn files(root: &Root) -> Vec<(String, String, String)> {
 /// The pools whose workers do not get what a master of php-fpm has: version, file and name of each.
 fn cleared_pools(root: &Root, master: &ProcInfo) -> Vec<(String, String, String)> {
     let Some(version) = master.name().strip_prefix("php-fpm") else { return Vec::new() };
+    if config_of(master).is_some_and(|config| config != usual_config(version)) {
+        return Vec::new();
+    }
     let clears = |text: &str| {
         let keeps = |line: &str| line.split_whitespace().collect::<String>() == "clear_env=no";
         !text.lines().any(keeps)
@@ -186,10 +204,23 @@ pub(crate) fn workers_without_it(root: &Root, process: &ProcInfo) -> Option<Stri
 /// Why php-fpm cannot be reloaded: with a configuration that it refuses, a reload would end it.
 fn refused(place: &ConfigLocation) -> Option<String> {
     let unit = place.restart.last()?;
-    let program = unit.strip_prefix("php")?.strip_suffix("-fpm.service")?;
-    let program = format!("php-fpm{program}");
-    let why = run(&[program.clone(), "-t".to_owned()]).err()?;
+    let version = unit.strip_prefix("php")?.strip_suffix("-fpm.service")?;
+    let program = format!("php-fpm{version}");
+    let title =
+        main_process(unit).and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok());
+    let title = title.unwrap_or_default();
+    let usual = usual_config(version);
+    let title = String::from_utf8_lossy(&title);
+    let config = config_in_title(&title).unwrap_or(&usual);
+    if config != usual {
+        return Some(other_config(config));
+    }
+    let why = run(&[&*program, "-t", "-y", config].map(str::to_owned)).err()?;
     Some(format!("{program} refuses its configuration, so a reload would end it: {why}"))
+}
+
+fn other_config(config: &str) -> String {
+    format!("php-fpm runs with {config}, and which files of pools that names is not known")
 }
 
 fn location_in(version: &str, file: String, pool: &str) -> ConfigLocation {
@@ -204,13 +235,48 @@ fn location_in(version: &str, file: String, pool: &str) -> ConfigLocation {
     .restart(&["systemctl", "try-reload-or-restart", &unit])
 }
 
-fn pool_location(root: &Root, pool: &str) -> ConfigLocation {
+/// `config`: what the master was started with, where that is known.
+fn pool_location(root: &Root, pool: &str, config: Option<&str>) -> ConfigLocation {
     let all = files(root);
+    let reads = |version: &str| config.is_none_or(|config| config == usual_config(version));
     let has = |text: &str| pools(text).contains(&pool);
-    if let Some((version, file, _)) = all.into_iter().find(|(_, _, text)| has(text)) {
-        return location_in(&version, file, pool);
+    let found = all.iter().find(|(version, _, text)| reads(version) && has(text));
+    if let Some((version, file, _)) = found {
+        return location_in(version, file.clone(), pool);
     }
+    let other = config.filter(|_| !all.iter().any(|(version, ..)| reads(version)));
     let why =
-        format!("the file of the pool {pool} was not found: needless fix --in FILE --part {pool}");
+        other.map_or_else(|| format!("the file of the pool {pool} was not found"), other_config);
+    let why = format!("{why}: needless fix --in FILE --part {pool}");
     ConfigLocation::new(&PHP_FPM, None, why, Confidence::Medium)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two versions have a pool www; a master that was started with a file of its own may read neither.
+    #[test]
+    fn the_file_of_a_pool_is_one_of_its_master() {
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["8.2", "8.4"] {
+            let dir = folder.path().join(format!("etc/php/{version}/fpm/pool.d"));
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(dir.join("www.conf"), "[www]\nuser = www-data\n").unwrap();
+        }
+        let root = Root::of(std::fs::File::open(folder.path()).unwrap().into());
+        let at = |title: &str| pool_location(&root, "www", config_in_title(title));
+        for version in ["8.2", "8.4"] {
+            let title =
+                format!("php-fpm: master process (/etc/php/{version}/fpm/php-fpm.conf)  \0");
+            let file = format!("/etc/php/{version}/fpm/pool.d/www.conf");
+            assert_eq!(at(&title).file, Some(file));
+        }
+        let other = at("php-fpm: master process (/etc/alt/fpm.conf)");
+        assert_eq!((other.file, other.confidence), (None, Confidence::Medium));
+        let why = "php-fpm runs with /etc/alt/fpm.conf, and which files of pools that names is not known: \
+                   needless fix --in FILE --part www";
+        assert_eq!((&*other.why, other.restart.len()), (why, 0));
+        assert!(at("php-fpm: pool www").file.is_some());
+    }
 }

@@ -276,6 +276,15 @@ fn newest_process(of: &WorkerQuery<'_>) -> Option<u32> {
     newest(|pid| is_its(pid).is_some_and(|(parent, _)| is_its(parent).is_none()))
 }
 
+/// What `supervisorctl update GROUP` does beside: it removes the group and adds it again, which starts what has
+/// `autostart` (https://supervisord.org/subprocess.html).
+fn update_caveat(group: &str) -> String {
+    format!(
+        "A restart is one of every program of the group {group} of supervisord, and of each of its processes (numprocs): \
+         it also starts those that were stopped, but for autostart=false."
+    )
+}
+
 fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
     let marks = query.process().map(|process| &process.marks);
     let of = |mark: &str| marks.and_then(|marks| marks.get(mark)).map(String::as_str);
@@ -292,16 +301,10 @@ fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
         (Some(group), Some((name, file))) => {
             let why = format!("supervisord starts it as its program {name}");
             // Without the group, it would also apply what others have changed.
-            let location = ConfigLocation::new(&SUPERVISORD, file, why, Confidence::High)
+            ConfigLocation::new(&SUPERVISORD, file, why, Confidence::High)
                 .part(name)
-                .restart(&["supervisorctl", "update", group]);
-            if group == name {
-                location
-            } else {
-                location.caveat(&format!(
-                    "A restart is one of every program of the group {group} of supervisord."
-                ))
-            }
+                .restart(&["supervisorctl", "update", group])
+                .caveat(&update_caveat(group))
         }
         _ => ConfigLocation::new(
             &SUPERVISORD,
@@ -315,6 +318,18 @@ fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that is its own group may have several processes (numprocs), and some of them may be stopped.
+    #[test]
+    fn an_update_says_what_it_starts() {
+        for group in ["web", "both"] {
+            let said = update_caveat(group);
+            assert!(
+                said.contains("numprocs") && said.contains("those that were stopped"),
+                "{said}"
+            );
+        }
+    }
 
     #[test]
     fn the_key_in_any_case() {

@@ -37,7 +37,7 @@ impl Journal {
         let meta = self.store.meta(id)?;
         if self.store.is_being_undone(id) {
             self.restore(id, &meta)?;
-            self.mark(id, "undone")?;
+            self.mark_undone(id)?;
             return Ok("was being undone: done");
         }
         let mut whole = true;
@@ -73,8 +73,12 @@ impl Journal {
                     )
                     .into());
                 }
-                self.check_again(file)?;
-                self.put(id, at, file, &before, &file.about)?;
+                // Permissions that somebody changed since are kept: they may have been narrowed.
+                let about = match self.check_again(file)? {
+                    Some(now) => FileAttributes { modified: file.about.modified, ..now },
+                    None => file.about.clone(),
+                };
+                self.put(id, at, file, &before, &about)?;
             }
             for dir in file.made.iter().rev() {
                 self.disk.remove_empty_dir(dir);
@@ -107,11 +111,15 @@ impl Journal {
         }
     }
 
-    /// Refuses a file that another user got hold of since the change was made.
-    pub(super) fn check_again(&self, file: &MetaFile) -> Result<(), EnvironmentError> {
+    /// Refuses a file that another user got hold of since the change was made. Returns its attributes as they are now;
+    /// `None` where it does not exist, and for links and tables.
+    pub(super) fn check_again(
+        &self,
+        file: &MetaFile,
+    ) -> Result<Option<FileAttributes>, EnvironmentError> {
         if file.about.crontab.is_some() {
             // crontab(1) decides that.
-            return Ok(());
+            return Ok(None);
         }
         let owned = file.about.owner.map(|(uid, _)| uid);
         self.disk.check_again(&file.path, file.about.link, owned)

@@ -72,11 +72,17 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
             output::warn(one);
         }
     }
+    // Its process was restarted with it, or is being restarted; somebody may have stopped it since.
+    let mut stays_stopped = false;
     let entry = match done {
         Some(entry) => entry,
-        // Its process was restarted with it, or is being restarted.
-        None if journal.entry(id)?.on_trial => journal.take_back(id)?,
-        None => journal.undo(id)?,
+        None => {
+            let entry = journal.entry(id)?;
+            let is_stopped = || entry.expected.as_ref().is_some_and(Expected::is_stopped);
+            stays_stopped = entry.on_trial && is_stopped();
+            let restarts = entry.on_trial && !stays_stopped;
+            if restarts { journal.take_back(id)? } else { journal.undo(id)? }
+        }
     };
     let how = if entry.state == ChangeState::RolledBack { "rolled back" } else { "taken back" };
     let written = writeln!(out, "{how}: change {id}, {}", escape(&entry.what));
@@ -85,6 +91,14 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
         announce(&mut out, &journal, &entry)?;
     }
     written?;
+    if let Some(expected) = entry.expected.as_ref().filter(|_| stays_stopped) {
+        let unit = escape(&expected.unit);
+        writeln!(
+            out,
+            "{unit} was stopped, and is not started: its next start has what the files say now"
+        )?;
+        return Ok(());
+    }
     Ok(who_keeps_it(&mut out, &entry)?)
 }
 
