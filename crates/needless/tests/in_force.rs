@@ -43,7 +43,10 @@ fn calls_are_counted_before_a_change_and_after() {
     let fix = format!("needless fix --unit probe --set TZ={ZONE} --yes");
     let said = machine.ok(&format!("{fix} --restart"));
     let (before, after) = figures(&said);
-    assert!(before > 0.0 && after == 0.0 && said.contains("(1 s each)\n"), "{said}");
+    // On a busy machine one of them is longer.
+    let lengths = ["(1 s each)\n", " s after)\n"];
+    assert!(before > 0.0 && after == 0.0, "{said}");
+    assert!(lengths.iter().any(|of| said.contains(of)), "{said}");
     eprintln!("{}", said.lines().last().unwrap_or_default());
     // The same later, with what was counted before the change.
     let said = machine.ok(&format!("needless fix --check {} --for 500ms", made(&said)));
