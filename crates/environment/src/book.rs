@@ -53,11 +53,11 @@ pub fn book_page() -> String {
          What a key, `~/.ssh/environment` or the client sets is changed there.\n\
          * A transient unit (`systemd-run`) gets no drop-in, which would stay when the unit is gone.\n\
          * Which values of a Helm chart become variables, its templates decide: a block for variables (`env`, \
-         `extraEnv`, `extraEnvVars` …) is changed where it is there, as a list or a mapping, `[]` and `{}` too, and \
+         `extraEnv`, `extraEnvVars` …) is changed where it exists, as a list or a mapping, `[]` and `{}` too, and \
          none is made. Several blocks are named by their keys: `--part web.env`.\n\
          * A variable of a unit that starts a container (`podman run`, `docker run`) reaches that program, not the \
          container: the `.container` file is changed, or the file of `--env-file` that sets it. What `-e` or the image \
-         (`ENV`) sets is named, to be changed there by hand. Of docker's containers only the command line of the unit is read.\n\
+         (`ENV`) sets is named, to be changed there by hand. For containers of docker, only the command line of the unit is read.\n\
          * `NAME.env` is read with several grammars (podman and docker keep quotes, Compose removes them): only \
          values that all read alike are written.\n\
          * A container of a manifest with several objects is named `KIND/OBJECT/NAME` if its name is not unique. What \

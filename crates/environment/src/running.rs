@@ -96,9 +96,10 @@ pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
     }
     if unit.starts_with('-') || unit.contains('/') {
         let unit = quote(unit);
-        return Err(
-            format!("{unit} is no name of a service: give it as `systemctl` lists it").into()
-        );
+        return Err(format!(
+            "{unit} is not the name of a service: give it as `systemctl` lists it"
+        )
+        .into());
     }
     let what = match unit.rsplit_once('.') {
         Some((_, "socket" | "timer" | "path")) => "the service that it starts",
@@ -294,7 +295,7 @@ mod tests {
     fn options_and_paths_are_no_services() {
         for wrong in ["-x", "--help", "/etc/systemd/system/a.service", "a/b", "../a.service"] {
             let why = service_name(wrong).unwrap_err().to_string();
-            assert!(why.contains("is no name of a service") && !why.contains('\n'), "{why}");
+            assert!(why.contains("is not the name of a service") && !why.contains('\n'), "{why}");
         }
         for right in ["a", "a.service", "a-b@c:d.service", "dev-\\x2d.service"] {
             assert_eq!(service_name(right), Ok(unit_name(right)));

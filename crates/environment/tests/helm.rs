@@ -120,7 +120,10 @@ fn templates_and_other_values_are_refused() {
         ),
         ("image: x\n", "it has no block for variables"),
         ("env: production\n", "it has no block for variables"),
-        ("env:\n  nested:\n    TZ: x\n  TZ:\n    a: b\n", "line 4: it is no text: edit it by hand"),
+        (
+            "env:\n  nested:\n    TZ: x\n  TZ:\n    a: b\n",
+            "line 4: the value is not a text: edit it by hand",
+        ),
     ] {
         let said = HELM.change(text, &edit).unwrap_err().to_string();
         assert!(said.contains(says), "{text}: {said}");

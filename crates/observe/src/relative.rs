@@ -21,7 +21,7 @@ pub(crate) fn note(profile: &mut Profile) {
     }
     if below_unknown > 0 {
         profile.notes.push(format!(
-            "Calls with a relative path of which the working directory is not known: {below_unknown}. Rules that need to \
+            "Calls with a relative path whose working directory is not known: {below_unknown}. Rules that need to \
              know which files these are do not judge them."
         ));
     }

@@ -123,7 +123,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let old = entries.iter().rfind(own);
     let is_block = |line: &YamlLine<'_>| pair(line.text).is_none_or(|(_, value)| value.is_empty());
     if let Some(old) = old.filter(|old| is_block(old)) {
-        return Err(format!("line {}: it is no text: edit it by hand", old.at + 1).into());
+        return Err(format!("line {}: the value is not a text: edit it by hand", old.at + 1).into());
     }
     if let Some(line) = entries.iter().find(|line| line.item || !has_plain_key(line.text)) {
         return Err(by_hand(line.at, NOT_A_BLOCK));
