@@ -42,7 +42,7 @@ pub(crate) struct Restart<'a> {
     pub(crate) reload: bool,
 }
 
-/// What is no unit of systemd.
+/// Programs that no systemd unit starts.
 const OTHER: Restart<'_> = Restart { name: "", is_unit: false, user: false, reload: false };
 
 /// The process that a supervisor of run scripts has in `dir`, from its file of state: that of runit and daemontools has

@@ -30,7 +30,7 @@ pub struct SearchList {
 /// An entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListEntry {
-    /// As written in the value: `/opt/lib`, `/opt/lib//`, `~/lib`, `./lib`, `/opt/lua/?.lua`.
+    /// As written in the value: `/opt/lib`, `/opt/lib//`, `~/lib`, `/opt/lua/?.lua`.
     pub text: String,
     /// The directory, without a slash at its end.
     pub dir: String,
@@ -39,17 +39,13 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// The entry of this text, if it is a directory or a pattern below one. `home` is what `~` stands for, and `here` the
-    /// working directory.
-    fn parse(text: &str, home: Option<&str>, here: Option<&str>) -> Option<ListEntry> {
+    /// The entry of this text, if it is a directory or a pattern below one. `home` is what `~` stands for.
+    fn parse(text: &str, home: Option<&str>) -> Option<ListEntry> {
         // kpathsea: only files of its database, and what is below.
         let path = text.strip_prefix("!!").unwrap_or(text);
         let path = match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 format!("{}{rest}", home?.trim_end_matches('/'))
-            }
-            None if !path.starts_with('/') && path.contains('/') => {
-                format!("{}/{path}", here?.trim_end_matches('/'))
             }
             _ => path.to_owned(),
         };
@@ -167,17 +163,10 @@ fn names_a_list(variable: &str) -> bool {
 }
 
 /// The list that a value is, with all its directories; `None` if it is no list of directories.
-fn parse(
-    variable: &str,
-    value: &str,
-    home: Option<&str>,
-    here: Option<&str>,
-) -> Option<SearchList> {
+fn parse(variable: &str, value: &str, home: Option<&str>) -> Option<SearchList> {
     if !value.contains(['/', '~']) || value.len() > LONGEST || value.contains(char::is_control) {
         return None;
     }
-    // In any other value they may be no directories at all.
-    let here = here.filter(|_| names_a_list(variable));
     let separator = Separator::of(variable, value);
     let pieces = separator.split(value);
     if pieces.len() < 2 && separator != Separator::Blank && !names_a_list(variable) {
@@ -186,7 +175,7 @@ fn parse(
     let mut entries: Vec<ListEntry> = Vec::new();
     let (mut named, mut others) = (0, false);
     for piece in &pieces {
-        match ListEntry::parse(piece, home, here) {
+        match ListEntry::parse(piece, home) {
             Some(entry) if entries.contains(&entry) => named += 1,
             Some(entry) => {
                 named += 1;
@@ -247,16 +236,14 @@ impl ListsInEnvironments {
         id: ProcId,
         variables: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     ) {
-        let value = |wanted| variables.clone().find(|(name, _)| *name == wanted).map(|(_, of)| of);
-        // A shell keeps it right (POSIX, cd); where it is not, no call is about such a path.
-        let (home, here) = (value("HOME"), value("PWD").filter(|here| here.starts_with('/')));
+        let home = variables.clone().find(|(name, _)| *name == "HOME").map(|(_, value)| value);
         let mut set: Vec<SearchList> = Vec::new();
         for (variable, value) in variables {
             // getenv(3) returns the first of several.
             if set.iter().any(|known| known.variable == variable) {
                 continue;
             }
-            set.extend(parse(variable, value, home, here));
+            set.extend(parse(variable, value, home));
         }
         set.sort_by(|one, other| one.variable.cmp(&other.variable));
         let set: Arc<[SearchList]> = set.into();

@@ -102,14 +102,17 @@ fn undo_names_the_process_that_keeps_the_value() {
     assert!(said.starts_with("taken back: ") && said.lines().count() == 1, "{said}");
     machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes");
     let said = machine.ok("needless undo");
-    assert!(said.ends_with("what runs keeps what it has until it is started anew\n"), "{said}");
+    assert!(
+        said.ends_with("processes that run keep the value until they are restarted\n"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_restart_without_anything_to_restart_is_said() {
     let Some(machine) = machine() else { return };
     let said = machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes --restart");
-    let last = "nothing to restart: no program is known that reads it anew; `needless origin TZ PID` looks at a process\n";
+    let last = "nothing to restart: no program is known that reads it again; `needless origin TZ PID` looks at a process\n";
     assert!(said.ends_with(last), "{said}");
     let said = machine.ok("needless fix --in /etc/default/locale --set LANG=C.UTF-8 --yes");
     assert!(

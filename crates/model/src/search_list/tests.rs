@@ -68,19 +68,6 @@ fn patterns_slashes_and_homes_are_understood() {
 }
 
 #[test]
-fn relative_entries_are_below_the_working_directory() {
-    let lists = |name, value, path| {
-        let found = profile(&[("PWD", "/src"), (name, value)], &[(path, ABSENT)]);
-        let lists = found.processes[0].lists.as_deref().unwrap();
-        lists.iter().flat_map(|l| &l.entries).map(|e| e.text.clone()).collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(lists("LUA_PATH", "./lib/?.lua;/b/?.lua;;", "/src/./lib/x.lua"), "./lib/?.lua");
-    assert_eq!(lists("CDPATH", "../old:/b", "/src/../old/x"), "../old");
-    assert_eq!(lists("CDPATH", "../old:/b", "/other/../old/x"), "");
-    assert_eq!(lists("TOKENS", "a/b:/c", "/src/a/b/x"), "");
-}
-
-#[test]
 fn who_lists_an_entry_has_it_even_without_calls() {
     let mut builder = Builder::new(Limits::default());
     let first = builder.process(Process::new(1, None, Spawn::Exec));

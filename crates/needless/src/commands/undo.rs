@@ -108,7 +108,7 @@ fn who_keeps_it(out: &mut impl Write, entry: &JournalEntry) -> std::io::Result<(
         return writeln!(out, "{}: {}", restart_verb(words), escape(&words.join(" ")));
     }
     let Some(expected) = &entry.expected else {
-        return writeln!(out, "what runs keeps what it has until it is started anew");
+        return writeln!(out, "processes that run keep the value until they are restarted");
     };
     match expected.look() {
         Seen::InForce(who) => {

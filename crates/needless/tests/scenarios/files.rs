@@ -89,7 +89,13 @@ fn files_that_are_not_changed() {
             "space",
             "umount /var/lib/needless",
         ),
-        ("a path that leaves", "true", &fix("--unit ../../x"), "there is no unit", "true"),
+        (
+            "a path that leaves",
+            "true",
+            &fix("--unit ../../x"),
+            "is not the name of a service",
+            "true",
+        ),
         (
             "a line in a name",
             "true",

@@ -204,7 +204,7 @@ pub(super) fn unseen(
     if plan.restart.is_empty() {
         let why = match next {
             Some(_) => "written, and nothing to restart",
-            None => "nothing to restart: no program is known that reads it anew",
+            None => "nothing to restart: no program is known that reads it again",
         };
         return Ok(writeln!(out, "{why}; {origin}")?);
     }
