@@ -8,6 +8,7 @@ use crate::select::{Case, PathPattern, Threshold, merge_by};
 use crate::text::{count, number, some};
 use crate::{Sink, View};
 use needless_model::{Finding, ProcId, Query, Remedy, Row, Target};
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A name is searched for if it is missed in so many directories.
@@ -55,9 +56,33 @@ struct Missed<'p> {
     found: bool,
 }
 
+/// What all processes of a profile found.
+struct Found<'p> {
+    /// What was opened.
+    opened: HashSet<&'p str>,
+    /// Directories with something in them that was there.
+    holding: HashSet<&'p str>,
+}
+
+impl<'p> Found<'p> {
+    fn by_all(view: &View<'p>) -> Found<'p> {
+        let mut found = Found { opened: HashSet::new(), holding: HashSet::new() };
+        for row in view.profile.rows.iter().filter(|row| row.ok()) {
+            let path = view.profile.path(row).trim_end_matches('/');
+            if row.query == Query::Open {
+                found.opened.insert(path);
+            }
+            found.holding.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
+        }
+        found
+    }
+}
+
 /// Adds a finding for each program that looks for names in many directories that no variable lists.
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut of_program: BTreeMap<String, Vec<(ProcId, Searched<'_>)>> = BTreeMap::new();
+    // Few profiles need it.
+    let found = LazyCell::new(|| Found::by_all(view));
     for id in view.ids() {
         let runtime = Some(&RUBY).filter(|r| view.process(id).name().starts_with(r.program));
         // Relative entries of RUBYLIB are not matched with the directories: what is of gems is not known.
@@ -67,7 +92,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         {
             continue;
         }
-        if let Some(searched) = search(view, sink, id, runtime) {
+        if let Some(searched) = search(view, sink, id, runtime, &found) {
             of_program.entry(view.process(id).title()).or_default().push((id, searched));
         }
     }
@@ -92,6 +117,7 @@ fn search<'p>(
     sink: &Sink,
     id: ProcId,
     runtime: Option<&'static Runtime>,
+    found_by_all: &LazyCell<Found<'p>, impl FnOnce() -> Found<'p>>,
 ) -> Option<Searched<'p>> {
     let mut hits: HashMap<&str, Vec<(u64, &'p str)>> = HashMap::new();
     let mut misses: HashMap<&str, Vec<(usize, &'p Row, &'p str)>> = HashMap::new();
@@ -140,20 +166,9 @@ fn search<'p>(
     // are certain to be needless.
     if runtime.is_none() {
         keep_lists(&mut dirs, &names, &hits);
-        let all = Dirs::new(dirs.iter().copied().collect::<HashSet<_>>());
-        let ok = view.profile.rows.iter().filter(|row| row.ok());
-        // Directories of a directory that was opened come from its list: they are data.
-        let opened: HashSet<&str> = ok
-            .clone()
-            .filter(|row| row.query == Query::Open)
-            .map(|row| view.profile.path(row))
-            .collect();
-        // What is listed may be wanted; programs also ask whether the directory itself is there, before they look in it.
-        let holds = |row: &Row| {
-            let (dir, rest) = all.below(view.profile.path(row))?;
-            (!rest.is_empty() || row.query == Query::Open).then_some(dir)
-        };
-        let holding: HashSet<&str> = ok.filter_map(holds).collect();
+        if dirs.len() < FEWEST {
+            return None;
+        }
         // What a variable lists has a rule of its own, or was judged with its variable; man looks beside the
         // directories of PATH.
         let lists = view.process(id).lists.as_deref().unwrap_or_default();
@@ -164,10 +179,16 @@ fn search<'p>(
             let entries = lists.iter().flat_map(|list| &list.entries);
             entries.into_iter().any(|e| within(dir, &e.dir) || within(&e.dir, dir))
         };
+        // Directories of a directory that was opened come from its list: they are data. What is listed may be wanted;
+        // programs also ask whether the directory itself is there, before they look in it.
         dirs.retain(|dir| {
             let up = dir.rsplit_once('/').map_or("", |(up, _)| up);
-            let data = opened.contains(up);
-            !dir.is_empty() && !data && !holding.contains(dir) && !is_usual(dir) && !listed(dir)
+            let data = found_by_all.opened.contains(up) || found_by_all.opened.contains(dir);
+            !dir.is_empty()
+                && !data
+                && !found_by_all.holding.contains(dir)
+                && !is_usual(dir)
+                && !listed(dir)
         });
     }
     if dirs.len() < FEWEST {
