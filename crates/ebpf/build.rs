@@ -2,6 +2,7 @@
 //! If something is missing, it says so in one line and builds without: needless then uses ptrace.
 
 use needless_model::{ArgClass, Query, WaitsOn};
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt::{Debug, Write};
 use std::fs;
@@ -53,6 +54,7 @@ fn build(out: &Path) -> Result<(), String> {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let object = out.join("needless.bpf.o");
     fs::write(out.join("shared.h"), shared_h()).map_err(|e| e.to_string())?;
+    fs::write(out.join("kernel_types.rs"), kernel_types()?).map_err(|e| e.to_string())?;
     let compile = Command::new(&clang)
         .args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", "-nostdinc"])
         .arg(format!("-D__TARGET_ARCH_{architecture}"))
@@ -111,6 +113,19 @@ fn shared_h() -> String {
     c.enumeration("WaitsOn", &WaitsOn::ALL.map(|on| named(on, on as u8)));
     define_shared(&mut c);
     c.0
+}
+
+/// The names of the kernel's types that src/bpf/kernel.h declares, without what follows three underscores, as a constant.
+fn kernel_types() -> Result<String, String> {
+    let text = fs::read_to_string("src/bpf/kernel.h").map_err(|e| e.to_string())?;
+    let declared = text.lines().filter_map(|line| {
+        let name = line.strip_prefix("struct ").or_else(|| line.strip_prefix("enum "))?;
+        name.strip_suffix(" {")?.split("___").next()
+    });
+    let names: BTreeSet<&str> = declared.collect();
+    Ok(format!("const KERNEL_TYPES: [&str; {}] = {names:?};\n", names.len())
+        .replace('{', "[")
+        .replace('}', "]"))
 }
 
 fn named(member: impl Debug, number: u8) -> (String, u8) {

@@ -2,6 +2,7 @@
 
 mod attach;
 mod events;
+mod kernel_types;
 mod layout;
 mod rows;
 mod wire;

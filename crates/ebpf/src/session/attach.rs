@@ -1,5 +1,6 @@
 //! Loads and attaches the programs.
 
+use crate::session::kernel_types;
 use crate::session::wire::{self, Here};
 use crate::{Scope, SessionError, SessionOptions};
 use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
@@ -57,7 +58,12 @@ pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attache
 }
 
 fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
-    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+    let mut builder = ObjectBuilder::default();
+    let types = kernel_types::file();
+    if let Some((_, path)) = &types {
+        builder.btf_custom_path(path)?;
+    }
+    let mut open = builder.open_memory(OBJECT)?;
     let settings = wire::settings(*target, options, &here()?);
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
