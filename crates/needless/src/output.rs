@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, Result, bail};
 use landing::{Landing, land};
 use needless_model::shorten;
-use needless_report::{ReportFormat, Style};
+use needless_report::{ReportFormat, Style, has_ending};
 use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -111,7 +111,8 @@ impl<'a> Output<'a> {
     /// Where the report goes: the files that are named, or the stream.
     ///
     /// # Errors
-    /// As for [`Output::open`]; or when one format is named for several files.
+    /// As for [`Output::open`]; when one format is named for several files; or when it is no text and would go to a
+    /// terminal.
     pub(crate) fn of_report(
         context: &'a Context,
         args: &ReportArgs,
@@ -121,13 +122,18 @@ impl<'a> Output<'a> {
         if args.output.len() > 1 && args.format.is_some() {
             bail!("--format: with several -o, the ending of each file selects its format");
         }
-        match args.output[..] {
-            [] => Ok(vec![Output::open(context, None, stream, endings)?]),
+        let outputs: Vec<Output<'a>> = match args.output[..] {
+            [] => vec![Output::open(context, None, stream, endings)?],
             ref files => files
                 .iter()
                 .map(|file| Output::open(context, Some(file), stream, endings))
-                .collect(),
+                .collect::<Result<_>>()?,
+        };
+        let binary = args.format.is_some_and(ReportFormat::is_binary);
+        if binary && outputs.iter().any(Output::is_terminal) {
+            bail!("--format: it is no text, and this is a terminal: name a file with -o");
         }
+        Ok(outputs)
     }
 
     /// Whether a person reads it as it is written.
@@ -176,7 +182,7 @@ impl<'a> Output<'a> {
 fn check_ending(path: &Path, known: &[&str]) -> Result<()> {
     let Some(ending) = path.extension().and_then(OsStr::to_str) else { return Ok(()) };
     let like_a_format = ending.starts_with(|c: char| c.is_ascii_alphabetic());
-    if !like_a_format || known.contains(&ending) {
+    if !like_a_format || known.iter().any(|known| has_ending(path, known)) {
         return Ok(());
     }
     let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();

@@ -1,5 +1,14 @@
 //! How the lists of formats in `lib.rs` become enums and functions.
 
+use std::path::Path;
+
+/// Whether the name of a file ends with a dot and `ending`, and has something before it.
+pub fn has_ending(path: &Path, ending: &str) -> bool {
+    let name = path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
+    let stem = name.strip_suffix(ending.as_bytes()).and_then(|rest| rest.strip_suffix(b"."));
+    stem.is_some_and(|stem| !stem.is_empty())
+}
+
 /// Declares the formats of documents: for each its name, which is also that of its file, and the ending of files
 /// that are written in it by default. Then, for each document, the function that writes it and its folder.
 macro_rules! formats {
@@ -24,12 +33,11 @@ macro_rules! formats {
             /// The endings of files that select a format.
             pub const ENDINGS: &[&str] = &[$($($ending,)?)+];
 
-            /// The format that the ending of a file selects, if one does.
+            /// The format that the ending of a file selects, if one does: of `.speedscope.json` and `.json` the longer one.
             pub fn of_path(path: &Path) -> Option<$Format> {
-                match path.extension()?.to_str()? {
-                    $($($ending => Some($Format::$format),)?)+
-                    _ => None,
-                }
+                let all: &[(&str, $Format)] = &[$($(($ending, $Format::$format),)?)+];
+                let fit = all.iter().filter(|(ending, _)| formats::has_ending(path, ending));
+                fit.max_by_key(|(ending, _)| ending.len()).map(|(_, format)| *format)
             }
         }
 
@@ -90,6 +98,12 @@ mod tests {
         assert_eq!(of("report.txt"), Some(ReportFormat::Full));
         assert_eq!(of("report"), None);
         assert_eq!(of(".json"), None);
+        assert_eq!(of("a.json/report"), None);
+        assert_eq!(of("reportjson"), None);
+        assert_eq!(of("a.speedscope.json"), Some(ReportFormat::Speedscope));
+        assert_eq!(of("speedscope.json"), Some(ReportFormat::Json));
+        assert_eq!(of("a.pb.gz"), Some(ReportFormat::Pprof));
+        assert_eq!(of("a.gz"), None);
         assert_eq!(ProofFormat::of_path(Path::new("a.md")), Some(ProofFormat::Markdown));
     }
 
@@ -101,7 +115,7 @@ mod tests {
         let names = |error: String| error.replace("no such format; there are ", "");
         assert_eq!(
             names("sarif".parse::<ReportFormat>().unwrap_err()),
-            "full, concise, json and profile"
+            "full, concise, markdown, json, profile, folded, speedscope and pprof"
         );
         assert_eq!(names("profile".parse::<ProofFormat>().unwrap_err()), "full, markdown and json");
         assert_eq!(names("concise".parse::<RulesFormat>().unwrap_err()), "full and json");

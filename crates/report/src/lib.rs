@@ -18,7 +18,9 @@ mod json;
 mod markdown;
 mod overview;
 mod proof_text;
+mod protobuf;
 mod saved;
+mod stacks;
 mod summary;
 mod text;
 mod time;
@@ -35,6 +37,7 @@ pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
 pub use explain::explain;
+pub use formats::has_ending;
 pub use origin::json::{ORIGIN_SCHEMA, origin_schema};
 pub use proof::json::{PROOF_SCHEMA, proof_schema};
 pub use report::json::{SCHEMA, schema};
@@ -50,13 +53,28 @@ formats! {
         Full: full, "txt";
         /// One line per finding.
         Concise: concise;
+        /// For an issue, a pull request or the summary of a job.
+        Markdown: markdown, "md";
         /// For other tools: see [`schema`](schema).
         Json: json, "json";
         /// Every row, for a comparison with another: see [`profile_schema`](profile_schema).
         Profile: profile;
+        /// Stacks, a line each, for flame graphs.
+        Folded: folded, "folded";
+        /// Stacks, for speedscope.
+        Speedscope: speedscope, "speedscope.json";
+        /// Stacks with labels, for pprof.
+        Pprof: pprof, "pb.gz";
     }
     /// Writes a report.
     write in report (report: &Report<'_>);
+}
+
+impl ReportFormat {
+    /// Whether it is no text, and so nothing for a terminal.
+    pub fn is_binary(self) -> bool {
+        self == ReportFormat::Pprof
+    }
 }
 
 formats! {

@@ -28,3 +28,18 @@ pub(crate) fn code(from: &str) -> String {
     let fence = "`".repeat(longest + 1);
     format!("{fence} {from} {fence}")
 }
+
+/// The cell of a table: a code span, unless a bar or a backslash in it could end the cell.
+pub(crate) fn cell(from: &str) -> String {
+    if from.contains(['|', '\\']) { text(from) } else { code(from) }
+}
+
+/// Escapes the characters that have a meaning in HTML, for a line that Markdown takes for HTML.
+pub(crate) fn html(from: &str) -> String {
+    escape(from)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}

@@ -9,6 +9,16 @@ use needless_rules::{Amount, Unanswered, Unexplained};
 use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 use std::ffi::OsString;
 
+/// The formats that people may see on a terminal.
+const TEXTS: [ReportFormat; 6] = [
+    ReportFormat::Full,
+    ReportFormat::Concise,
+    ReportFormat::Markdown,
+    ReportFormat::Json,
+    ReportFormat::Folded,
+    ReportFormat::Speedscope,
+];
+
 #[test]
 fn full_for_one_finding() {
     assert_snapshot!(localtime().rendered(ReportFormat::Full), @r#"
@@ -359,7 +369,7 @@ fn json() {
 #[test]
 fn reports_end_with_one_newline_and_are_the_same_each_time() {
     for (sample, again) in Sample::all().iter().zip(Sample::all()) {
-        for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+        for format in TEXTS {
             let rendered = sample.rendered(format);
             assert!(rendered.ends_with('\n') && !rendered.ends_with("\n\n"), "{rendered}");
             assert_eq!(rendered, again.rendered(format));
@@ -410,7 +420,7 @@ fn colour_adds_escape_sequences_and_nothing_else() {
 
 #[test]
 fn nothing_that_the_program_chose_commands_the_terminal() {
-    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+    for format in TEXTS {
         let rendered = hostile().rendered(format);
         let bad = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
         assert_eq!(rendered.chars().find(bad), None, "{rendered}");
@@ -422,7 +432,7 @@ fn nothing_that_the_program_chose_commands_the_terminal() {
 
 #[test]
 fn variables_without_a_remedy_are_not_shown() {
-    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+    for format in TEXTS {
         let rendered = tree().rendered(format);
         assert!(!rendered.contains("hunter2") && !rendered.contains("PASSWORD"), "{rendered}");
     }

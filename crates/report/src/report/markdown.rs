@@ -1,0 +1,161 @@
+//! For an issue, a pull request or the summary of a job: the account, the remedies, and folded what else is known.
+
+use super::full::{self, ALIKE, DETAILED};
+use crate::account;
+use crate::markdown::{cell, code, html, text};
+use crate::overview::{Line, Overview, columns_of_time, heading, more_small, scale, total};
+use crate::text::{count, number};
+use crate::{ProofFormat, Report, Style, summary, time};
+use needless_model::{Change, Finding};
+use std::io::{self, Write};
+
+pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (subject, extent) = full::subject(report);
+    writeln!(out, "### needless: {}\n\n{}.", code(subject), text(&extent))?;
+    if report.verdict.findings.is_empty() {
+        writeln!(out, "\n**{}**", summary::nothing_found(report))?;
+    }
+    writeln!(out, "\n| | |\n|---|---|")?;
+    for (label, amount) in account::parts(report).into_iter().chain(time::lines(report)) {
+        writeln!(out, "| {label} | {} |", text(&amount))?;
+    }
+    let overview = Overview::of(report);
+    write_remedies(out, &overview, report)?;
+    write_details(out, &overview, report)?;
+    write_unexplained(out, report)?;
+    let notes = full::notes(report);
+    fold(out, "how it was observed, and what was left out", |out| {
+        notes.iter().try_for_each(|(label, note, _)| writeln!(out, "* {label}: {}", text(note)))
+    })?;
+    let Some(proof) = report.proof else { return Ok(()) };
+    writeln!(out)?;
+    crate::write_proof(out, proof, report.version, ProofFormat::Markdown, style)
+}
+
+/// The table of remedies, and the small ones.
+fn write_remedies(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+) -> io::Result<()> {
+    let (shown, left_out) = overview.shown(report);
+    if !shown.is_empty() {
+        let scale = scale(report);
+        writeln!(out, "\n| {} | calls | rule | who | fix |", words(&heading(&scale)))?;
+        writeln!(out, "|---:|---:|---|---|---|")?;
+        for line in shown {
+            let saves = text(&words(&columns_of_time(&scale, line)));
+            let who = text(&line.who(report.profile, usize::MAX));
+            let calls = number(line.saves.calls);
+            writeln!(out, "| {saves} | {calls} | {} | {who} | {} |", text(&line.rules()), fix(line))?;
+        }
+    }
+    if left_out > 0 {
+        let more = count(left_out as u64, "more remedy", "more remedies");
+        let rest = total(&overview.large[shown.len()..]);
+        writeln!(out, "\nand {more}, {rest}: `--full` shows all")?;
+    }
+    let (small, rest) = overview.listed(report);
+    if small.is_empty() {
+        return Ok(());
+    }
+    fold(out, "small", |out| {
+        for line in small {
+            writeln!(out, "* {}", text(&line.in_short(report.profile)))?;
+        }
+        more_small(rest).map_or(Ok(()), |more| writeln!(out, "* {more}: `--full` shows all"))
+    })
+}
+
+/// What one types is code.
+fn fix(line: &Line<'_>) -> String {
+    match line.findings[0].remedies.first().map(|remedy| &remedy.change) {
+        Some(Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. }) => cell(&line.fix()),
+        _ => text(&line.fix()),
+    }
+}
+
+/// The columns of a terminal without the blanks that align them.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The findings of the most expensive remedies, folded.
+fn write_details(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+) -> io::Result<()> {
+    let small = overview.small.iter().filter(|_| report.details.full);
+    let (most, alike) =
+        if report.details.full { (usize::MAX, usize::MAX) } else { (DETAILED, ALIKE) };
+    for line in overview.large.iter().take(most).chain(small) {
+        let (first, others) = line.findings.split_first().expect("a line has a finding");
+        let head = format!("{}: {}", first.rule, summary::headline(first));
+        fold(out, &head, |out| {
+            write_finding(out, first, report)?;
+            for other in others.iter().take(alike) {
+                let who = summary::who(other, report.profile);
+                let service = summary::in_service(other, report.profile);
+                let saves = full::saves(other, report);
+                writeln!(out, "* also {}", text(&format!("{who}{service}: {}, {saves}", other.rule)))?;
+            }
+            if others.len() > alike {
+                writeln!(out, "* {} more: `--full` shows all", others.len() - alike)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn write_finding(out: &mut dyn Write, finding: &Finding, report: &Report<'_>) -> io::Result<()> {
+    let profile = report.profile;
+    let service = summary::in_service(finding, profile);
+    writeln!(out, "* saves: {}", text(&full::saves(finding, report)))?;
+    writeln!(out, "* who: {}", text(&(full::who(finding, profile) + &service)))?;
+    writeln!(out, "* why: {}", text(&finding.why))?;
+    for from in full::origins(finding, profile) {
+        writeln!(out, "* from: {}", code(&from))?;
+    }
+    for evidence in &finding.evidence {
+        writeln!(out, "* strace: {}", code(&full::counted(evidence)))?;
+    }
+    for remedy in &finding.remedies {
+        writeln!(out, "* fix: {}", code(&summary::change(&remedy.change)))?;
+        writeln!(out, "  * {}", text(remedy.safety.sentence()))?;
+    }
+    writeln!(out, "* stage: {}", full::stage(finding.stage))
+}
+
+/// The calls that are not explained, folded.
+fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    let (shown, left_out) = account::unexplained(report);
+    if shown.is_empty() {
+        return Ok(());
+    }
+    fold(out, "not explained: no rule applies; these are facts, no advice", |out| {
+        for line in shown {
+            writeln!(out, "* {}", text(&account::line(report, line)))?;
+        }
+        match left_out as u64 {
+            0 => Ok(()),
+            n => writeln!(
+                out,
+                "* {}: `--unexplained` shows all",
+                count(n, "other kind", "other kinds")
+            ),
+        }
+    })
+}
+
+/// A part that a reader opens. The blank line makes what follows Markdown again.
+fn fold(
+    out: &mut dyn Write,
+    head: &str,
+    body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    writeln!(out, "\n<details><summary>{}</summary>\n", html(head))?;
+    body(out)?;
+    writeln!(out, "\n</details>")
+}

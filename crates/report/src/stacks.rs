@@ -1,0 +1,155 @@
+//! The calls of a profile as stacks, for the formats of profilers: unit, program, function, call.
+//!
+//! A unit is left out where none is known or where it is just the program; a function where no call site was sampled.
+//! The calls of a row are shared out among its call sites as the samples are, so that the sum is that of the profile.
+
+use crate::Report;
+use crate::text::escape;
+use needless_model::{CallSite, Errno, Profile, Row};
+use std::collections::BTreeMap;
+
+/// One level of a stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Frame {
+    /// Name of a unit, a program, a function or a call; escaped.
+    pub(crate) name: String,
+    /// The file that it is in, where known; escaped.
+    pub(crate) file: Option<String>,
+}
+
+/// Calls with something in common: the same stack, cause, directory and outcome.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stack {
+    /// From the unit to the call.
+    pub(crate) frames: Vec<Frame>,
+    /// The rule that has a finding about these calls.
+    pub(crate) rule: Option<String>,
+    /// The directory of the path, with a slash at its end; escaped.
+    pub(crate) directory: Option<String>,
+    /// `ok` or the error's name, where the outcome was seen.
+    pub(crate) outcome: Option<&'static str>,
+}
+
+/// How much it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight {
+    pub(crate) calls: u64,
+    /// As [`Row::kernel_ns`].
+    pub(crate) kernel_ns: u64,
+}
+
+impl std::ops::AddAssign for Weight {
+    fn add_assign(&mut self, other: Weight) {
+        self.calls += other.calls;
+        self.kernel_ns = self.kernel_ns.saturating_add(other.kernel_ns);
+    }
+}
+
+/// All calls of a profile.
+pub(crate) struct Stacks {
+    pub(crate) stacks: BTreeMap<Stack, Weight>,
+    /// Whether the time of any call was measured.
+    pub(crate) timed: bool,
+}
+
+impl Stacks {
+    pub(crate) fn of(report: &Report<'_>) -> Stacks {
+        let profile = report.profile;
+        let rules = rules(report);
+        let bottoms: Vec<Vec<Frame>> = profile.processes.iter().map(bottom).collect();
+        let mut stacks: BTreeMap<Stack, Weight> = BTreeMap::new();
+        for (at, row) in profile.rows.iter().enumerate().filter(|(_, row)| row.count > 0) {
+            let bottom = &bottoms[row.process.index()];
+            let call = frame(profile.call(row), None);
+            for (site, weight) in shares(row) {
+                let functions = site.map(functions).unwrap_or_default();
+                let frames = bottom.iter().chain(&functions).chain([&call]).cloned().collect();
+                let stack = Stack {
+                    frames,
+                    rule: rules.get(&at).map(|rule| (*rule).to_owned()),
+                    directory: directory(profile, row),
+                    outcome: row.outcome.map(|outcome| outcome.map_or_else(Errno::name, |()| "ok")),
+                };
+                *stacks.entry(stack).or_default() += weight;
+            }
+        }
+        Stacks { stacks, timed: profile.rows.iter().any(|row| row.timed > 0) }
+    }
+
+    /// For formats without labels: the stacks, with the rule as a level above the call where there is one.
+    pub(crate) fn with_rules(self) -> BTreeMap<Vec<Frame>, Weight> {
+        let mut all: BTreeMap<Vec<Frame>, Weight> = BTreeMap::new();
+        for (stack, weight) in self.stacks {
+            let rule = stack.rule.map(|name| Frame { name, file: None });
+            let frames = stack.frames.into_iter().chain(rule).collect();
+            *all.entry(frames).or_default() += weight;
+        }
+        all
+    }
+}
+
+/// The rule of each row that a finding is about, also of those that the report leaves out.
+fn rules<'r>(report: &Report<'r>) -> BTreeMap<usize, &'r str> {
+    let verdict = report.verdict;
+    let suppressed = verdict.suppressed.iter().map(|one| &one.finding);
+    let all = verdict.findings.iter().chain(&verdict.below).chain(suppressed).chain(&verdict.known);
+    let mut rules = BTreeMap::new();
+    for finding in all {
+        for row in &finding.rows {
+            rules.entry(*row).or_insert(&*finding.rule);
+        }
+    }
+    rules
+}
+
+fn frame(name: &str, file: Option<&str>) -> Frame {
+    let name = if name.is_empty() { "?".into() } else { escape(name) };
+    Frame { name: name.into_owned(), file: file.map(|file| escape(file).into_owned()) }
+}
+
+/// The unit and the program of a process.
+fn bottom(process: &needless_model::Process) -> Vec<Frame> {
+    let title = process.title();
+    let unit = process.service.as_deref().filter(|unit| *unit != title);
+    let unit = unit.map(|unit| frame(unit, None));
+    unit.into_iter().chain([frame(&title, process.exe.as_deref())]).collect()
+}
+
+/// The function of the program, and the function of a library that it calls there.
+fn functions(site: &CallSite) -> Vec<Frame> {
+    let file = Some(site.module.as_str());
+    let own = match &site.function {
+        Some(name) => frame(name, file),
+        None => frame(&CallSite { calls: None, ..site.clone() }.to_string(), file),
+    };
+    let library = site.calls.as_deref().map(|name| frame(name, None));
+    [own].into_iter().chain(library).collect()
+}
+
+/// The calls and the time of a row, shared out among its call sites.
+fn shares(row: &Row) -> Vec<(Option<&CallSite>, Weight)> {
+    let samples: u64 = row.sites.iter().map(|(_, n)| n).sum();
+    if samples == 0 {
+        return vec![(None, Weight { calls: row.count, kernel_ns: row.kernel_ns })];
+    }
+    let part = |all: u64, of: u64| {
+        u64::try_from(u128::from(all) * u128::from(of) / u128::from(samples)).unwrap_or(all)
+    };
+    // Each share is the difference of two sums, so that nothing is lost by rounding.
+    let mut before = 0;
+    let share = |(_, n): &(CallSite, u64)| {
+        let (from, to) = (before, before + n);
+        before = to;
+        let between = |all| part(all, to) - part(all, from);
+        Weight { calls: between(row.count), kernel_ns: between(row.kernel_ns) }
+    };
+    let weights: Vec<Weight> = row.sites.iter().map(share).collect();
+    row.sites.iter().map(|(site, _)| Some(site)).zip(weights).collect()
+}
+
+/// The path up to its last slash.
+fn directory(profile: &Profile, row: &Row) -> Option<String> {
+    let path = profile.path(row);
+    let end = path.rfind('/')?;
+    Some(escape(&path[..=end]).into_owned())
+}
