@@ -3,6 +3,7 @@
 
 mod ancestry;
 mod call_costs;
+mod code_ends;
 mod elf;
 mod error;
 mod live_variable;
@@ -19,6 +20,7 @@ mod zone;
 pub use ancestry::{ProcInfo, ancestry, page_faults, read_environment, root_of, start_time};
 pub(crate) use ancestry::{parent_of, status_numbers};
 pub use call_costs::{measure_call_costs, measure_page_cost};
+pub use code_ends::code_ends;
 pub use elf::{fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;

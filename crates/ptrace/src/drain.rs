@@ -1,18 +1,14 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
-use crate::patch::{leave_uncounted, past_trap};
+use crate::patch::leave_uncounted;
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
 
 /// Resumes `stopped` and every thread that stops later, until all have ended. Returns how `command` ended, if
-/// it ended here. `trap`: where the tracer was overwriting an instruction, and that instruction. For a bug in needless: without this, calls of the command would fail.
-pub(crate) fn drain(
-    stopped: impl IntoIterator<Item = Tid>,
-    command: Tid,
-    trap: Option<(u64, [u8; 5])>,
-) -> Option<Exit> {
+/// it ended here. For a bug in needless: without this, calls of the command would fail.
+pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Option<Exit> {
     for tid in stopped {
         // Fails for threads that run.
         sys::resume(tid, Resume::Run, 0);
@@ -28,11 +24,6 @@ pub(crate) fn drain(
                     let _ = sys::refuse_call(waited.tid);
                 }
                 let (how, mut signal) = answer(waited.status);
-                if signal == libc::SIGTRAP
-                    && trap.is_some_and(|(at, before)| past_trap(waited.tid, at, &before))
-                {
-                    signal = 0;
-                }
                 if signal != 0 {
                     signal = leave_uncounted(waited.tid, signal);
                 }
@@ -98,7 +89,7 @@ mod tests {
             unsafe { libc::kill(pid, libc::SIGTERM) };
             file
         });
-        assert_eq!(drain([pid], pid, None), Some(Exit::Code(0)));
+        assert_eq!(drain([pid], pid), Some(Exit::Code(0)));
         let text = std::fs::read_to_string(ender.join().unwrap()).unwrap();
         assert_eq!(text.split(' ').nth(1).unwrap().parse(), Ok(0), "{text}");
     }

@@ -44,6 +44,8 @@ pub(crate) struct Exempt {
     pub(crate) reports_from: u64,
     /// The upper half of addresses near what is mapped for patches: who maps something there stops.
     pub(crate) region_high: u32,
+    /// A flag of mmap(2) with which it does not.
+    pub(crate) ours: u32,
 }
 
 /// When a call stops.
@@ -54,14 +56,14 @@ enum Stop {
     Except(u64),
     /// If it comes from here.
     From(u64),
-    /// If the condition holds, or the upper half of the first argument is this.
-    IfOrHigh(Condition, u32),
+    /// If the upper half of the first argument is this, unless the fourth has these bits; else if the condition holds.
+    IfOrHigh(Condition, u32, u32),
 }
 
 fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
     let when = |call: &Call| match (exempt, call.kind.stops()?) {
         (Some(exempt), condition) if call.name == "mmap" => {
-            Some(Stop::IfOrHigh(condition, exempt.region_high))
+            Some(Stop::IfOrHigh(condition, exempt.region_high, exempt.ours))
         }
         (Some(exempt), Condition::Always) if crate::patch::patchable(call).is_some() => {
             Some(Stop::Except(exempt.calls_from))
@@ -100,9 +102,16 @@ fn search(stops: &[(u32, Stop)]) -> Vec<sock_filter> {
         let hit = match *when {
             Stop::If(condition) => stop(condition),
             Stop::Except(address) => from(address, SECCOMP_RET_ALLOW, STOP),
-            Stop::IfOrHigh(condition, high) => {
+            Stop::IfOrHigh(condition, high, unless) => {
                 let word = if cfg!(target_endian = "big") { ARGS } else { ARGS + 4 };
-                let mut code = vec![load(word), jump(BPF_JEQ, high, 0, 1), ret(STOP)];
+                let mut code = vec![
+                    load(word),
+                    jump(BPF_JEQ, high, 0, 4),
+                    load(low_word(3)),
+                    jump(BPF_JSET, unless, 1, 0),
+                    ret(STOP),
+                    ret(SECCOMP_RET_ALLOW),
+                ];
                 code.extend(stop(condition));
                 code
             }
@@ -246,6 +255,8 @@ mod tests {
         assert_eq!(action(0, elsewhere, libc::SYS_getppid, [0; 6]), SECCOMP_RET_ALLOW);
         let room = u64::from(exempt.region_high) << 32;
         assert_eq!(action(0, elsewhere, libc::SYS_mmap, [room, 1, 0, 0, 0, 0]), STOP);
+        let ours = [room, 1 << 30, 0, u64::from(exempt.ours), 0, 0];
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, ours), SECCOMP_RET_ALLOW);
         assert_eq!(action(0, elsewhere, libc::SYS_mmap, [0, 1, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);
         // open of i386, from the same address.
         assert_eq!(action(1, stub, 5, [0; 6]), STOP);

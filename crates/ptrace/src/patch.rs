@@ -8,21 +8,22 @@
 //! The tracer empties the tables before it handles a stop. What separates one question from its repetition (a wait, a
 //! change, a new process) is a stop, so the rows are those of a run in which every call stops.
 //!
+//! What the stub needs is mapped by a thread of the process itself (`set_up.rs`), so that the tracer may die meanwhile.
+//!
 //! A thread that gets a signal in the stub is first moved out of it (`leave.rs`): no handler, no unwinder and no
 //! `longjmp` sees the stub.
 
 mod allowed;
 mod clock;
+mod errand;
 mod labels;
 pub(crate) mod layout;
 mod leave;
-mod prepare;
 mod process;
 mod record;
-mod remote;
+mod set_up;
 mod site;
 mod stub;
-mod swap;
 mod table;
 mod thread;
 
@@ -30,16 +31,15 @@ use crate::sys::{OP_SECCOMP, SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 pub(crate) use allowed::is_allowed;
 use clock::Ticks;
+use errand::Errand;
 use layout as l;
 pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
-use remote::{Remote, RemoteError};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-pub(crate) use swap::past_trap;
 pub(crate) use table::{Record, Table};
 
 pub(crate) const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
@@ -54,6 +54,7 @@ pub(crate) fn exempt() -> crate::filter::Exempt {
         report: l::REPORT,
         reports_from: labels::reported(),
         region_high: (l::REGION >> 32) as u32,
+        ours: l::OURS as u32,
     }
 }
 
@@ -79,6 +80,10 @@ pub(crate) struct Patches {
     /// The process whose memory it uses, with its position.
     host: Option<(usize, Tid)>,
     map: Rc<site::Map>,
+    /// Where the code of `set_up.rs` was written.
+    set_up: Option<u64>,
+    /// A thread of it that runs this code.
+    errand: Option<Errand>,
 }
 
 #[derive(Clone, Copy)]
@@ -93,8 +98,8 @@ enum Seen {
 struct Room {
     table: Rc<RefCell<Table>>,
     sites: Vec<Site>,
-    /// The pages with jumps to them, near libraries.
-    near: Vec<u64>,
+    /// The page with jumps to them, near libraries.
+    near: u64,
 }
 
 /// A patched site.
@@ -107,10 +112,16 @@ struct Site {
     nr: u64,
 }
 
+/// How a site was patched.
+enum Written {
+    /// By this jump.
+    Now([u8; l::JUMP as usize]),
+    /// It will be: the thread was sent to prepare that.
+    Later,
+}
+
 /// Why a site was not patched.
 enum Refusal {
-    /// The process obeys no more; it was handled.
-    Gone,
     /// This site cannot be patched.
     Site,
     /// No site of this process can.
@@ -124,7 +135,7 @@ impl Patching {
 }
 
 impl Tracer<'_> {
-    /// `tid` is stopped at the entry of a call: whether the stub makes this call, or the call is made again.
+    /// `tid` is stopped at the entry of a call: whether that is not made, because the thread does something else first.
     pub(crate) fn patch(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> bool {
         let Some(after) = self.patching.as_ref().map(|patching| patching.after) else {
             return false;
@@ -133,15 +144,17 @@ impl Tracer<'_> {
         if info.op != OP_SECCOMP || !is_native || self.calls.patchable(info.nr()).is_none() {
             return false;
         }
+        self.look_after_errand(tid, at);
         let group = self.tree.group(at);
         let patches = &mut group.patches;
+        let busy = patches.errand.is_some();
         if group.image.is_none() || group.has_filter || patches.off || patches.guests > 0 {
             return false;
         }
-        // To prepare a process takes a dozen stops: one that makes few calls is not worth it.
+        // To prepare a process costs as much as some stops: one that makes few calls is not worth it.
         patches.stops = patches.stops.saturating_add(1);
         let is_worth_it = patches.room.is_some() || patches.stops >= after.saturating_mul(after);
-        let start = info.ip.wrapping_sub(2 + l::JUMP);
+        let start = site::start(info);
         let seen = patches.seen.entry(start).or_insert(Seen::Stopped(0));
         match seen {
             Seen::Refused => return false,
@@ -149,7 +162,7 @@ impl Tracer<'_> {
                 // It may stop all the same: an open that changes something, a snapshot that is due.
                 let mut there = [0; l::JUMP as usize];
                 read_memory(tid, start, &mut there);
-                if there == *jump {
+                if there == *jump || busy {
                     return false;
                 }
                 // Another library is there now.
@@ -157,42 +170,35 @@ impl Tracer<'_> {
             }
             Seen::Stopped(stops) => *stops += 1,
         }
-        if !matches!(seen, Seen::Stopped(stops) if *stops >= after && is_worth_it) {
+        if busy || !matches!(seen, Seen::Stopped(stops) if *stops >= after && is_worth_it) {
             return false;
         }
-        let refusal = match self.patch_site(tid, at, info, start) {
-            Ok(jump) => {
-                self.tree.group(at).patches.seen.insert(start, Seen::Patched(jump));
-                return true;
+        let seen = match self.patch_site(tid, at, info) {
+            Ok(Written::Now(jump)) => Seen::Patched(jump),
+            Ok(Written::Later) => return true,
+            Err(Refusal::Site) => Seen::Refused,
+            Err(Refusal::Process(why)) => {
+                self.refuse_process(at, why);
+                Seen::Refused
             }
-            Err(refusal) => refusal,
         };
-        match refusal {
-            Refusal::Gone => return true,
-            Refusal::Site => {}
-            Refusal::Process(why) => {
-                let group = self.tree.group(at);
-                group.patches.off = true;
-                if let Some(image) = group.image {
-                    let name = self.builder.process_ref(image).name();
-                    let note = format!("{name} is not patched, so its calls stop: {why}");
-                    self.builder.note(note);
-                }
-            }
-        }
-        let patches = &mut self.tree.group(at).patches;
-        patches.seen.insert(start, Seen::Refused);
-        // Where a call was made in its place, it was made again by `Remote::end`.
-        crate::sys::syscall_info(tid).is_ok_and(|now| now.op != OP_SECCOMP)
+        self.tree.group(at).patches.seen.insert(start, seen);
+        false
     }
 
-    fn patch_site(
-        &mut self,
-        tid: Tid,
-        at: usize,
-        info: &SyscallInfo,
-        start: u64,
-    ) -> Result<[u8; l::JUMP as usize], Refusal> {
+    /// Leaves the process to ptrace because it cannot be patched.
+    fn refuse_process(&mut self, at: usize, why: &str) {
+        let group = self.tree.group(at);
+        group.patches.off = true;
+        if let Some(image) = group.image {
+            let name = self.builder.process_ref(image).name();
+            let note = format!("{name} is not patched, so its calls stop: {why}");
+            self.builder.note(note);
+        }
+    }
+
+    fn patch_site(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> Result<Written, Refusal> {
+        let start = site::start(info);
         let mut bytes = [0; site::LOOKED_AT];
         let read = read_memory(tid, start.wrapping_sub(site::BEFORE), &mut bytes);
         if read < bytes.len() || !site::is_safe(&bytes, info.nr(), info.args()[0]) {
@@ -207,83 +213,49 @@ impl Tracer<'_> {
                 return Err(Refusal::Site);
             }
         }
-        let mut remote = Remote::new(tid).map_err(|_| Refusal::Site)?;
-        let done = self.overwrite(&mut remote, tid, at, start, &bytes, info.nr());
-        match done {
-            Ok(jump) => {
-                remote.end(Some(start));
-                Ok(jump)
-            }
-            Err(RemoteRefusal::Site) => {
-                remote.end(None);
-                Err(Refusal::Site)
-            }
-            Err(RemoteRefusal::Remote(RemoteError::Refused, what)) => {
-                remote.end(None);
-                Err(Refusal::Process(what))
-            }
-            Err(RemoteRefusal::Remote(RemoteError::Gone(waited), _)) => {
-                self.handle(waited);
-                Err(Refusal::Gone)
-            }
+        if patches.room.is_none() {
+            return self.begin_set_up(tid, at, info).map(|()| Written::Later);
         }
+        let before = *bytes[1..].first_chunk().ok_or(Refusal::Site)?;
+        self.overwrite(tid, at, info, before)
     }
 
     fn overwrite(
         &mut self,
-        remote: &mut Remote,
         tid: Tid,
         at: usize,
-        start: u64,
-        bytes: &[u8; site::LOOKED_AT],
-        nr: u64,
-    ) -> Result<[u8; l::JUMP as usize], RemoteRefusal> {
-        let shape = self.calls.patchable(nr).ok_or(RemoteRefusal::Site)?;
+        info: &SyscallInfo,
+        instruction: [u8; l::JUMP as usize],
+    ) -> Result<Written, Refusal> {
+        let (start, nr) = (site::start(info), info.nr());
+        let shape = self.calls.patchable(nr).ok_or(Refusal::Site)?;
         let alone = self.tree.is_alone(at);
-        let within = self.options.limits.repeat_within_ns;
-        let Some(patching) = &mut self.patching else { return Err(RemoteRefusal::Site) };
+        // Other threads may be executing it.
+        if !alone && !site::is_in_one_word(start) || !site::is_in_one_page(start) {
+            return Err(Refusal::Site);
+        }
         let patches = &mut self.tree.group(at).patches;
-        let room = match &mut patches.room {
-            Some(room) => room,
-            none => {
-                let table = prepare::prepare(remote, tid, number(at), patching.ticks.of(within))?;
-                patching.tables.push(table.clone());
-                none.insert(Room { table, sites: Vec::new(), near: Vec::new() })
-            }
-        };
+        let room = patches.room.as_mut().ok_or(Refusal::Site)?;
         let index = room.sites.len() as u64;
         let site_at = labels::sites() + index * l::SITE_BYTES;
-        if site_at + l::SITE_BYTES > prepare::NAME {
-            return Err(RemoteRefusal::Site);
+        let near = room.near + index * l::FAR_JUMP;
+        if site_at + l::SITE_BYTES > l::WORD_TO_WRITE || near + l::FAR_JUMP > room.near + 4096 {
+            return Err(Refusal::Site);
         }
-        let entry = |page: u64| page + index * l::FAR_JUMP;
-        let near = room.near.iter().copied().map(entry);
-        let near = match near.into_iter().find(|entry| site::distance(start, *entry).is_some()) {
-            Some(entry) => entry,
-            None => {
-                let page = patches.map.page_near(start).ok_or(RemoteRefusal::Site)?;
-                prepare::map_code(remote, page, 4096)?;
-                room.near.push(page);
-                entry(page)
-            }
-        };
-        let instruction = bytes[1..].first_chunk().ok_or(RemoteRefusal::Site)?;
+        let jump = site::jump(start, near).ok_or(Refusal::Site)?;
         let data = l::data(shape, start, index as u32);
-        let code = site::site_code(site_at, l::REGION, *instruction, &data);
-        let jump = site::jump(start, near).ok_or(RemoteRefusal::Site)?;
-        let written = thread::write(tid, site_at, &code.ok_or(RemoteRefusal::Site)?)
-            .and_then(|()| thread::write(tid, near, &site::far_jump(site_at)));
-        let unwritten = |errno| RemoteRefusal::Remote(RemoteError::from(errno), WRITTEN);
-        written.map_err(unwritten)?;
+        let code = site::site_code(site_at, l::REGION, instruction, &data).ok_or(Refusal::Site)?;
+        let unwritten = |_| Refusal::Process(WRITTEN);
+        thread::write_code(tid, site_at, &code)
+            .and_then(|()| thread::write_code(tid, near, &site::far_jump(site_at)))
+            .map_err(unwritten)?;
+        room.sites.push(Site { start, instruction, nr });
         if alone {
+            // One write: this call is made as it is, the next one in the stub.
             thread::write(tid, start, &jump).map_err(unwritten)?;
-        } else {
-            swap::write(remote, tid, start, instruction, &jump, self.tree.roster())?;
+            return Ok(Written::Now(jump));
         }
-        if let Some(room) = &mut self.tree.group(at).patches.room {
-            room.sites.push(Site { start, instruction: *instruction, nr });
-        }
-        Ok(jump)
+        self.begin_overwrite(tid, at, info, jump).map(|()| Written::Later)
     }
 
     /// Whether the thread is stopped because the stub asks to take a call.
@@ -345,11 +317,6 @@ impl Tracer<'_> {
 }
 
 const WRITTEN: &str = "its code cannot be written";
-
-enum RemoteRefusal {
-    Site,
-    Remote(RemoteError, &'static str),
-}
 
 /// The number of the process at this position.
 fn number(at: usize) -> u32 {

@@ -10,7 +10,8 @@ pub const PATCH_AFTER: u32 = 4;
 
 pub(crate) fn exempt() -> Exempt {
     // No program of these machines has addresses that high.
-    Exempt { calls_from: u64::MAX, report: u32::MAX, reports_from: u64::MAX, region_high: u32::MAX }
+    let (calls_from, reports_from) = (u64::MAX, u64::MAX);
+    Exempt { calls_from, report: u32::MAX, reports_from, region_high: u32::MAX, ours: 0 }
 }
 
 pub(crate) fn is_allowed() -> bool {
@@ -30,10 +31,6 @@ pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
     signal
 }
 
-pub(crate) fn past_trap(_: Tid, _: u64, _: &[u8; 5]) -> bool {
-    false
-}
-
 impl Patching {
     pub(crate) fn new(_: u32) -> Patching {
         Patching
@@ -42,6 +39,10 @@ impl Patching {
 
 impl Tracer<'_> {
     pub(crate) fn patch(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
+        false
+    }
+
+    pub(crate) fn asked(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
         false
     }
 

@@ -36,8 +36,8 @@ impl Taken {
     }
 
     /// Lets them run to their end. Returns how `command` ended, if it lived.
-    pub(crate) fn carry_on(self, command: Tid, roster: &Roster) -> Option<Exit> {
-        drain([], command, roster.trap())
+    pub(crate) fn carry_on(self, command: Tid) -> Option<Exit> {
+        drain([], command)
     }
 
     /// Seizes a thread if it is not seized; fails for ended threads, and for those seized with their

@@ -8,11 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Most threads listed; the supervisor finds others in /proc, which takes longer.
 const SLOTS: usize = 65_536;
-/// The first word is the number of slots that were ever used; after the slots comes the trap.
-const WORDS: usize = 1 + SLOTS + TRAP_WORDS;
-/// Two halves of an address, the byte that was there, the four that follow it.
-const TRAP_WORDS: usize = 4;
-const TRAP: usize = 1 + SLOTS;
+/// The first word is the number of slots that were ever used.
+const WORDS: usize = 1 + SLOTS;
 const BYTES: usize = WORDS * size_of::<AtomicI32>();
 
 /// The list. The tracer writes, the supervisor reads, each through its own mapping of the same memory.
@@ -72,28 +69,6 @@ impl Roster {
             self.words()[slot as usize].store(0, Ordering::Relaxed);
             self.free.push(slot);
         }
-    }
-
-    /// Notes that a trap is at `address` in place of an instruction, until [`clear_trap`](Roster::clear_trap).
-    pub(crate) fn set_trap(&self, address: u64, [byte, rest @ ..]: [u8; 5]) {
-        let words = self.words();
-        words[TRAP].store(address as i32, Ordering::Relaxed);
-        words[TRAP + 1].store((address >> 32) as i32, Ordering::Relaxed);
-        words[TRAP + 3].store(i32::from_ne_bytes(rest), Ordering::Relaxed);
-        words[TRAP + 2].store(i32::from(byte), Ordering::Release);
-    }
-
-    pub(crate) fn clear_trap(&self) {
-        self.words()[TRAP + 2].store(0, Ordering::Release);
-    }
-
-    /// Where there is a trap, and the instruction that was there.
-    pub(crate) fn trap(&self) -> Option<(u64, [u8; 5])> {
-        let words = self.words();
-        let half = |at: usize| u64::from(words[at].load(Ordering::Relaxed) as u32);
-        let byte = words[TRAP + 2].load(Ordering::Acquire) as u8;
-        let [a, b, c, d] = words[TRAP + 3].load(Ordering::Relaxed).to_ne_bytes();
-        (byte != 0).then(|| (half(TRAP) | half(TRAP + 1) << 32, [byte, a, b, c, d]))
     }
 
     /// The listed threads, for the process that does not write.

@@ -214,7 +214,7 @@ pub(crate) fn restore_register(tid: Tid, register: Register) {
     let _ = poke_register(tid, register.offset, register.value);
 }
 
-fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
+pub(crate) fn poke_register(tid: Tid, offset: usize, value: u64) -> Result<(), Errno> {
     // SAFETY: PTRACE_POKEUSER accesses no memory of this process; the kernel checks the offset.
     unsafe { request(libc::PTRACE_POKEUSER, tid, offset, value as usize) }
 }

@@ -81,7 +81,7 @@ pub(crate) fn trace(
         Err(panic) => {
             let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
             // The supervisor, its parent, mirrors how it ended.
-            drain(threads, tracer.command, tracer.tree.roster().and_then(Roster::trap));
+            drain(threads, tracer.command);
             resume_unwind(panic)
         }
     };
@@ -317,6 +317,7 @@ impl Tracer<'_> {
                 }
             }
             sys::OP_SECCOMP if self.reported(tid, group, &info) => {}
+            sys::OP_SECCOMP if self.asked(tid, group, &info) => {}
             sys::OP_SECCOMP if self.patch(tid, group, &info) => {}
             sys::OP_ENTRY | sys::OP_SECCOMP => {
                 self.make_room(tid, group, &info);

@@ -151,11 +151,6 @@ impl Tree {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
     }
 
-    /// The list for the supervisor.
-    pub(crate) fn roster(&self) -> Option<&Roster> {
-        self.roster.as_ref()
-    }
-
     /// Whether the process at `group` has one thread.
     pub(crate) fn is_alone(&self, group: usize) -> bool {
         self.threads.values().filter(|thread| thread.group == group).count() == 1

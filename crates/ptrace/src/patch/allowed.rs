@@ -18,14 +18,17 @@ fn may_patch() -> bool {
         0 => {
             // SAFETY: as above; the mapping replaces none.
             unsafe {
-                let name = c"needless".as_ptr();
+                let (name, none) = (c"needless".as_ptr(), std::ptr::null_mut::<libc::sigset_t>());
+                libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, none, none, 8);
                 let file = libc::syscall(libc::SYS_memfd_create, name, libc::MFD_CLOEXEC);
                 libc::syscall(libc::SYS_close, file);
                 libc::syscall(libc::SYS_membarrier, 0, 0, 0);
                 libc::syscall(l::REPORT.into());
                 let access = libc::PROT_READ | libc::PROT_EXEC;
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-                libc::mmap(l::REGION as *mut libc::c_void, l::CODE as usize, access, flags, -1, 0);
+                let region = l::REGION as *mut libc::c_void;
+                libc::mmap(region, l::CODE as usize, access, flags | l::OURS, -1, 0);
+                libc::munmap(region, l::CODE as usize);
                 libc::_exit(0)
             }
         }

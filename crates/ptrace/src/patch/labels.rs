@@ -16,6 +16,13 @@ unsafe extern "C" {
     static needless_stub_over: u8;
     static needless_stub_stops: u8;
     static needless_stub_end: u8;
+    static needless_set_up_start: u8;
+    static needless_set_up_down: u8;
+    static needless_set_up_saved: u8;
+    static needless_set_up_blocked: u8;
+    static needless_set_up_unblocked: u8;
+    static needless_set_up_restored: u8;
+    static needless_set_up_end: u8;
 }
 
 /// The stub's code.
@@ -48,7 +55,54 @@ labels! {
     stops = needless_stub_stops, "The same without the frame.";
 }
 
+/// The code of `set_up.rs`.
+pub(crate) fn set_up_code() -> &'static [u8] {
+    let (start, end) = (&raw const needless_set_up_start, &raw const needless_set_up_end);
+    // SAFETY: both are labels of the one block of read-only data in `set_up.rs`, the end after the start.
+    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
+}
+
+/// Where a thread is in the code of `set_up.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetUpPlace {
+    /// All registers are those of the site.
+    Before,
+    /// All but rsp.
+    Down,
+    /// They are in its frame; no signal is blocked.
+    Saved,
+    /// Signals are blocked, perhaps.
+    Blocked,
+    /// They are in its frame, and no signal is blocked any more.
+    Unblocked,
+    /// All registers are those of the site again.
+    Restored,
+}
+
+/// Where a thread is that is `offset` bytes from the start of this code.
+pub(crate) fn set_up_place(offset: u64) -> SetUpPlace {
+    let at = |symbol: *const u8| (symbol.addr() - (&raw const needless_set_up_start).addr()) as u64;
+    if offset < at(&raw const needless_set_up_down) {
+        SetUpPlace::Before
+    } else if offset <= at(&raw const needless_set_up_saved) {
+        SetUpPlace::Down
+    } else if offset < at(&raw const needless_set_up_blocked) {
+        SetUpPlace::Saved
+    } else if offset < at(&raw const needless_set_up_unblocked) {
+        SetUpPlace::Blocked
+    } else if offset < at(&raw const needless_set_up_restored) {
+        SetUpPlace::Unblocked
+    } else {
+        SetUpPlace::Restored
+    }
+}
+
+/// Where the code of `set_up.rs` is beside the stub.
+pub(crate) fn set_up() -> u64 {
+    l::REGION + (code().len() as u64).next_multiple_of(16)
+}
+
 /// Where the sites begin.
 pub(crate) fn sites() -> u64 {
-    l::REGION + (code().len() as u64).next_multiple_of(16)
+    set_up() + (set_up_code().len() as u64).next_multiple_of(16)
 }

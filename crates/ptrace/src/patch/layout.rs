@@ -11,10 +11,11 @@ pub(crate) const REGION: u64 = 0x7ea0_0000_0000;
 pub(crate) const CODE: u64 = 0x4000;
 /// A page that each process has for itself; its first 32 bits are the process's number, 0: calls stop.
 pub(crate) const CONTROL: u64 = REGION + CODE;
-/// Bytes of what is private to a process: code and control page.
-pub(crate) const PRIVATE: u64 = CODE + 0x1000;
 /// The table, shared by the process, what it forks, and the tracer.
 pub(crate) const TABLE: u64 = REGION + 0x10_0000;
+
+/// Where, in the code, the aligned word is that a thread is to overwrite, and what with: address and value.
+pub(crate) const WORD_TO_WRITE: u64 = CONTROL - 16;
 
 /// The end of what is mapped.
 pub(crate) const END: u64 = TABLE + TABLE_BYTES as u64;
@@ -120,6 +121,9 @@ pub(crate) const FAR_JUMP: u64 = 16;
 /// With this call, `getppid`, from one address, the stub asks the tracer to take a call from its frame. It is harmless
 /// if there is no tracer, and allowed by the filters of containers and services.
 pub(crate) const REPORT: u32 = 110;
+
+/// Marks our own mappings, which need not stop: `MAP_EXECUTABLE`, which the kernel ignores (mmap(2)).
+pub(crate) const OURS: i32 = 0x1000;
 
 /// The path of a call that the stub can make.
 pub(crate) fn patchable(call: &Call) -> Option<Shape> {

@@ -1,6 +1,6 @@
 //! Takes a thread out of the stub before it gets a signal, as if it were at its site, before or after the call.
 
-use super::{AUDIT_ARCH_X86_64, Seen, Site, labels, layout as l, number, site, swap, thread};
+use super::{AUDIT_ARCH_X86_64, Site, labels, layout as l, number, site, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use needless_model::Loss;
@@ -156,18 +156,13 @@ impl Tracer<'_> {
     /// `tid` is stopped for a signal. Returns the signal to deliver.
     pub(crate) fn out_of_stub(&mut self, tid: Tid, signal: i32) -> i32 {
         let Some((at, mut registers)) = self.patched_thread(tid) else { return signal };
+        if let Some(signal) = self.out_of_set_up(tid, at, &mut registers, signal) {
+            return signal;
+        }
         // A guest runs in the memory of its host.
         let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
         let patches = &self.tree.group(host).patches;
         let Some(room) = &patches.room else { return signal };
-        // The trap that is there while a site is overwritten; a process forked at that moment keeps it.
-        if signal == libc::SIGTRAP
-            && let start = registers.rip.wrapping_sub(1)
-            && let Some(Seen::Patched(jump)) = patches.seen.get(&start)
-            && swap::past_trap(tid, start, jump)
-        {
-            return 0;
-        }
         let table = room.table.clone();
         let Some(left) = move_out(tid, &mut registers) else { return signal };
         if let Some(record) = left.record {
@@ -202,8 +197,8 @@ impl Tracer<'_> {
         self.patching.as_ref()?;
         let at = self.tree.threads.get(&tid)?.group;
         let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
-        let has_room = self.tree.is_live(host) && self.tree.group(host).patches.room.is_some();
-        if !has_room {
+        let patches = self.tree.is_live(host).then(|| &self.tree.group(host).patches)?;
+        if patches.room.is_none() && patches.set_up.is_none() {
             return None;
         }
         Some((at, thread::registers(tid).ok()?))

@@ -18,7 +18,7 @@ impl Tracer<'_> {
             let patches = self.tree.group(parent).patches.clone();
             let is_on = patches.room.is_some() && !patches.off;
             let group = self.tree.group(child);
-            group.patches = Patches { guests: 0, host: None, ..patches };
+            group.patches = Patches { guests: 0, host: None, errand: None, ..patches };
             let value = if is_on { number(child) } else { 0 };
             if group.patches.room.is_some()
                 && thread::write_running(child_tgid, l::CONTROL, value).is_err()
@@ -117,7 +117,7 @@ impl Tracer<'_> {
     }
 
     /// Writes into the control page whether the stub makes calls.
-    fn switch(&mut self, at: usize) {
+    pub(super) fn switch(&mut self, at: usize) {
         let group = self.tree.group(at);
         let patches = &group.patches;
         if patches.room.is_some() {

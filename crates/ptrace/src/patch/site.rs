@@ -1,13 +1,32 @@
 //! Which call sites can be patched, and where there is room near them.
 
 use super::layout as l;
+use crate::sys::SyscallInfo;
+use needless_host::code_ends;
 use std::ops::Range;
+
+const PAGE: u64 = 4096;
 
 /// What is mapped executable and private, and what is free, in a process.
 #[derive(Clone, Default)]
 pub(crate) struct Map {
     mapped: Vec<Range<u64>>,
-    code: Vec<Range<u64>>,
+    code: Vec<Code>,
+    /// Where the first page of a file is, and which file.
+    starts: Vec<(u64, String)>,
+}
+
+/// What is executable, and of which part of which file.
+#[derive(Clone)]
+struct Code {
+    range: Range<u64>,
+    offset: u64,
+    file: String,
+}
+
+/// Where the instruction is that is overwritten at the site of a call, by the stop at its entry.
+pub(crate) fn start(info: &SyscallInfo) -> u64 {
+    info.ip.wrapping_sub(2 + l::JUMP)
 }
 
 impl Map {
@@ -21,9 +40,17 @@ impl Map {
             let address = |text| u64::from_str_radix(text, 16);
             let (Ok(start), Ok(end)) = (address(start), address(end)) else { continue };
             map.mapped.push(start..end);
+            let Some(Ok(offset)) = fields.next().map(address) else { continue };
+            // Device, inode and name: of no file but the kernel's own code, the last two are "0" and "[vdso]".
+            let file: Vec<&str> = fields.filter(|field| !field.is_empty()).collect();
+            let is_file = file.get(1).is_some_and(|inode| *inode != "0");
+            let file = file.join(" ");
+            if offset == 0 && (is_file || file.ends_with("[vdso]")) {
+                map.starts.push((start, file.clone()));
+            }
             // What the process may write is not ours to write, what it shares belongs to others, too.
             if access == "r-xp" {
-                map.code.push(start..end);
+                map.code.push(Code { range: start..end, offset, file });
             }
         }
         map
@@ -31,12 +58,46 @@ impl Map {
 
     /// Whether all of `range` is code that only we write.
     pub(crate) fn is_code(&self, range: Range<u64>) -> bool {
-        self.code.iter().any(|code| code.start <= range.start && range.end <= code.end)
+        let mut code = self.code.iter().map(|code| &code.range);
+        code.any(|code| code.start <= range.start && range.end <= code.end)
+    }
+
+    /// Where `code` has room in the last page of what is executable, behind all that its file has there: first where
+    /// `address` is. `read` reads memory, and returns how much of it could be read.
+    pub(crate) fn after_code(
+        &self,
+        address: u64,
+        code: &[u8],
+        read: impl Fn(u64, &mut [u8]) -> usize,
+    ) -> Option<u64> {
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.code.iter().partition(|code| code.range.contains(&address));
+        own.into_iter().chain(others).find_map(|Code { range, offset, file }| {
+            let (first, _) = self.starts.iter().find(|(_, other)| other == file)?;
+            let mut header = [0; PAGE as usize];
+            let length = read(*first, &mut header);
+            let last = offset + (range.end - range.start);
+            let end = code_ends(&header[..length])
+                .into_iter()
+                .find(|end| last - PAGE < *end && *end <= last)?;
+            let end = range.start + (end - offset);
+            let mut there = vec![0; (range.end - end) as usize];
+            if read(end, &mut there) < there.len() {
+                return None;
+            }
+            // Other parts of the file may follow it in its last page.
+            let used = there.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            // As a parent of this process was given it.
+            if there[..used].ends_with(code) {
+                return Some(end + (used - code.len()) as u64);
+            }
+            let from = (end + used as u64).next_multiple_of(16);
+            (from + code.len() as u64 <= range.end).then_some(from)
+        })
     }
 
     /// A free page below `address`, as far from it as a jump allows, so that what is near stays free.
     pub(crate) fn page_near(&self, address: u64) -> Option<u64> {
-        const PAGE: u64 = 4096;
         const LOWEST: u64 = 1 << 20;
         (16..=30).rev().filter_map(|bits| address.checked_sub(1 << bits)).find_map(|page| {
             let page = page / PAGE * PAGE;
@@ -44,6 +105,17 @@ impl Map {
             (page >= LOWEST && self.mapped.iter().all(free)).then_some(page)
         })
     }
+}
+
+/// Whether the jump at `start` is written at once: by one word, in one page.
+pub(crate) fn is_in_one_page(start: u64) -> bool {
+    start % PAGE <= PAGE - 8
+}
+
+/// Whether all of it is in one aligned word, which a processor reads and writes at once (Intel SDM, volume 3, 9.1.1;
+/// AMD64, volume 2, 7.6.1: another one executes the old instruction or the new one).
+pub(crate) fn is_in_one_word(start: u64) -> bool {
+    start % 8 + l::JUMP <= 8
 }
 
 /// Whether a jump of 5 bytes at `from` reaches `to`.

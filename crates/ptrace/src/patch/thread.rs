@@ -1,13 +1,11 @@
-//! Registers, signal mask and memory of a stopped thread, as safe functions.
+//! Registers and memory of a stopped thread, as safe functions.
 
-use crate::sys::{Tid, read_memory, request, write_u64};
+use super::set_up::YES;
+use crate::sys::{Tid, poke_register, read_memory, request, write_u64};
 use nix::errno::Errno;
+use std::fs::OpenOptions;
 use std::mem::MaybeUninit;
-
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
-/// Bytes of the kernel's set of signals.
-const SIGNALS: usize = 8;
+use std::os::unix::fs::FileExt;
 
 /// The general registers.
 pub(crate) fn registers(tid: Tid) -> Result<libc::user_regs_struct, Errno> {
@@ -24,18 +22,24 @@ pub(crate) fn set_registers(tid: Tid, registers: &libc::user_regs_struct) -> Res
     unsafe { request(libc::PTRACE_SETREGS, tid, 0, std::ptr::from_ref(registers) as usize) }
 }
 
-/// The blocked signals, a bit each.
-pub(crate) fn signal_mask(tid: Tid) -> Result<u64, Errno> {
-    let mut mask = 0u64;
-    // SAFETY: PTRACE_GETSIGMASK writes as many bytes as its address argument says, the 8 of `mask`.
-    unsafe { request(PTRACE_GETSIGMASK as _, tid, SIGNALS, &raw mut mask as usize)? };
-    Ok(mask)
+/// Sends a thread that is stopped at the entry of a call to the code of `set_up.rs`, which is at `code`; the call is
+/// not made. `start` and `near`: what that code gets in r11 and rcx.
+pub(crate) fn send(tid: Tid, code: u64, start: u64, near: u64) -> Result<(), Errno> {
+    let mut registers = registers(tid)?;
+    registers.rip = code;
+    registers.rax = registers.orig_rax;
+    registers.orig_rax = u64::MAX;
+    registers.r11 = start;
+    registers.rcx = near;
+    set_registers(tid, &registers)
 }
 
-/// Changes the blocked signals.
-pub(crate) fn set_signal_mask(tid: Tid, mask: u64) -> Result<(), Errno> {
-    // SAFETY: PTRACE_SETSIGMASK reads as many bytes as its address argument says, the 8 of `mask`.
-    unsafe { request(PTRACE_SETSIGMASK as _, tid, SIGNALS, &raw const mask as usize) }
+/// Answers a thread that asks in that code, by the result of the call at whose entry it is stopped. If this is not
+/// reached, or only the first half of it, the kernel answers with an error.
+pub(crate) fn say_yes(tid: Tid) -> Result<(), Errno> {
+    use std::mem::offset_of;
+    poke_register(tid, offset_of!(libc::user_regs_struct, rax), YES)?;
+    poke_register(tid, offset_of!(libc::user_regs_struct, orig_rax), u64::MAX)
 }
 
 /// Whether the signal for which `tid` is stopped comes from the kernel, for what the thread did.
@@ -47,10 +51,14 @@ pub(crate) fn is_fault(tid: Tid) -> bool {
     done.is_ok() && unsafe { about.assume_init() }.si_code > 0
 }
 
-/// Sends a signal to one thread.
-pub(crate) fn send_signal(tid: Tid, signal: i32) {
-    // SAFETY: tkill(2) takes integers only. The thread is stopped by us, so the number is still its own.
-    unsafe { libc::syscall(libc::SYS_tkill, tid, signal) };
+/// Writes code that nothing executes yet into private memory of a stopped thread.
+pub(crate) fn write_code(tid: Tid, address: u64, code: &[u8]) -> Result<(), Errno> {
+    let memory = OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"));
+    match memory.and_then(|memory| memory.write_all_at(code, address)) {
+        Ok(()) => Ok(()),
+        // A kernel may forbid that, and not the other way (proc_mem.force_override).
+        Err(_) => write(tid, address, code),
+    }
 }
 
 /// Writes into private memory, also if it is not writable.
