@@ -24,12 +24,28 @@ macro_rules! formats {
             /// The endings of files that select a format.
             pub const ENDINGS: &[&str] = &[$($($ending,)?)+];
 
+            /// The name that users give.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($Format::$format => stringify!($file)),+
+                }
+            }
+
             /// The format that the ending of a file selects, if one does.
             pub fn of_path(path: &Path) -> Option<$Format> {
                 match path.extension()?.to_str()? {
                     $($($ending => Some($Format::$format),)?)+
                     _ => None,
                 }
+            }
+        }
+
+        impl DocumentFormat for $Format {
+            const ENDINGS: &[&str] = $Format::ENDINGS;
+            const FULL: $Format = $Format::Full;
+
+            fn of_path(path: &Path) -> Option<$Format> {
+                $Format::of_path(path)
             }
         }
 
@@ -101,9 +117,12 @@ mod tests {
         let names = |error: String| error.replace("no such format; there are ", "");
         assert_eq!(
             names("sarif".parse::<ReportFormat>().unwrap_err()),
-            "full, concise, json and profile"
+            "full, concise, html, json and profile"
         );
-        assert_eq!(names("profile".parse::<ProofFormat>().unwrap_err()), "full, markdown and json");
+        assert_eq!(
+            names("profile".parse::<ProofFormat>().unwrap_err()),
+            "full, markdown, html and json"
+        );
         assert_eq!(names("concise".parse::<RulesFormat>().unwrap_err()), "full and json");
     }
 }

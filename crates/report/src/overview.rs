@@ -207,7 +207,7 @@ pub(crate) fn more_small(rest: &[Line<'_>]) -> Option<String> {
 }
 
 /// `14,924 calls, about 149 ms`.
-fn total(lines: &[Line<'_>]) -> String {
+pub(crate) fn total(lines: &[Line<'_>]) -> String {
     let amount = Amount::sum(lines.iter().map(|line| line.saves));
     let calls = count(amount.calls, "call", "calls");
     match amount.time_ns() {
@@ -225,7 +225,7 @@ pub(crate) fn part(scale: &Scale, share: f64) -> String {
 }
 
 /// The heading of [`columns_of_time`].
-fn heading(scale: &Scale) -> String {
+pub(crate) fn heading(scale: &Scale) -> String {
     match scale.share(0) {
         Some(_) if scale.is_window() => "saves  of a core".to_owned(),
         Some(_) => "saves   of CPU".to_owned(),
@@ -234,7 +234,7 @@ fn heading(scale: &Scale) -> String {
 }
 
 /// ` ~92 ms    81.2 %`, as wide for every amount.
-fn columns_of_time(scale: &Scale, line: &Line<'_>) -> String {
+pub(crate) fn columns_of_time(scale: &Scale, line: &Line<'_>) -> String {
     let Some(ns) = line.saves.time_ns() else { return "not known".to_owned() };
     let time = line.precision.sign().to_owned() + &duration(ns);
     match scale.share(ns) {
@@ -246,7 +246,7 @@ fn columns_of_time(scale: &Scale, line: &Line<'_>) -> String {
 
 impl Line<'_> {
     /// `tz-unset`, `locale-spelling, …` of several.
-    fn rules(&self) -> String {
+    pub(crate) fn rules(&self) -> String {
         let mut rules: Vec<&str> = Vec::new();
         for finding in &self.findings {
             if !rules.contains(&&*finding.rule) {
@@ -260,7 +260,7 @@ impl Line<'_> {
     }
 
     /// What to do, as far as it is one line.
-    fn fix(&self) -> String {
+    pub(crate) fn fix(&self) -> String {
         match self.findings[0].remedies.first().map(|remedy| &remedy.change) {
             None => "not known".to_owned(),
             // The entries are in the details.

@@ -9,6 +9,10 @@ use needless_rules::{Amount, Unanswered, Unexplained};
 use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 use std::ffi::OsString;
 
+/// The formats that people may see on a terminal.
+const TEXTS: [ReportFormat; 4] =
+    [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Html, ReportFormat::Json];
+
 #[test]
 fn full_for_one_finding() {
     assert_snapshot!(localtime().rendered(ReportFormat::Full), @r#"
@@ -287,11 +291,31 @@ fn json() {
         "estimated": true,
         "lines": []
       },
+      "breakdown": [
+        {
+          "program": "sample",
+          "call": "newfstatat",
+          "kind": "needed",
+          "calls": 10
+        },
+        {
+          "program": "true",
+          "call": "openat",
+          "kind": "needed",
+          "calls": 5
+        }
+      ],
       "waiting": [],
       "programs": [],
       "started": 1,
       "connections": 0,
+      "most_started": {
+        "program": "true",
+        "number": 1
+      },
       "processes": 2,
+      "pids": 2,
+      "services": 0,
       "findings": [
         {
           "rule": "tz-unset",
@@ -321,6 +345,9 @@ fn json() {
               "processes": 1
             }
           ],
+          "variables": {
+            "TZ": null
+          },
           "what": "9 of 10 time conversions stat /etc/localtime",
           "why": "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether /etc/localtime is still the file it has loaded.",
           "sites": [
@@ -346,6 +373,10 @@ fn json() {
           ]
         }
       ],
+      "not_known": [
+        "all_calls",
+        "kernel_time"
+      ],
       "not_checked": [],
       "below_threshold": {
         "findings": 0,
@@ -359,7 +390,7 @@ fn json() {
 #[test]
 fn reports_end_with_one_newline_and_are_the_same_each_time() {
     for (sample, again) in Sample::all().iter().zip(Sample::all()) {
-        for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+        for format in TEXTS {
             let rendered = sample.rendered(format);
             assert!(rendered.ends_with('\n') && !rendered.ends_with("\n\n"), "{rendered}");
             assert_eq!(rendered, again.rendered(format));
@@ -410,7 +441,7 @@ fn colour_adds_escape_sequences_and_nothing_else() {
 
 #[test]
 fn nothing_that_the_program_chose_commands_the_terminal() {
-    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+    for format in TEXTS {
         let rendered = hostile().rendered(format);
         let bad = |c: &char| c.is_control() && *c != '\n' || *c == '\u{202e}';
         assert_eq!(rendered.chars().find(bad), None, "{rendered}");
@@ -422,7 +453,7 @@ fn nothing_that_the_program_chose_commands_the_terminal() {
 
 #[test]
 fn variables_without_a_remedy_are_not_shown() {
-    for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+    for format in TEXTS {
         let rendered = tree().rendered(format);
         assert!(!rendered.contains("hunter2") && !rendered.contains("PASSWORD"), "{rendered}");
     }

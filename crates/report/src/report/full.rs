@@ -18,9 +18,9 @@ const PARTS: usize = 17;
 /// At most this many call sites or programs are listed; further ones are counted.
 const SHOWN: usize = 3;
 /// The details of so many remedies are shown, unless the user wants all.
-const DETAILED: usize = 3;
+pub(crate) const DETAILED: usize = 3;
 /// So many services or programs with the same remedy are listed.
-const ALIKE: usize = 5;
+pub(crate) const ALIKE: usize = 5;
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
     let verdict = report.verdict;
@@ -56,16 +56,21 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
     crate::write_proof(out, proof, report.version, crate::ProofFormat::Full, style)
 }
 
-/// What was observed, and how many calls were needed, needless and not explained.
-fn print_account(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let (of, extent) = match &report.source {
+/// What was observed, and how much that was.
+pub(crate) fn subject<'r>(report: &'r Report<'_>) -> (&'r str, String) {
+    match &report.source {
         Source::Run(program) => {
             (program.rsplit('/').next().unwrap_or(program), account::extent(report))
         }
         Source::Log(file) => (file.as_str(), account::extent(report)),
         Source::Attach(what) => (what.as_str(), window_text::extent(report)),
         Source::Host => ("host", window_text::extent(report)),
-    };
+    }
+}
+
+/// What was observed, and how many calls were needed, needless and not explained.
+fn print_account(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let (of, extent) = subject(report);
     print_wrapped(out, ("", 0), &format!("{}: {extent}", escape(of)), Some(Tint::Name), style)?;
     for (label, text) in account::parts(report) {
         print_wrapped(out, (&format!("  {label}"), PARTS), &text, None, style)?;
@@ -183,7 +188,7 @@ fn print_finding(
 }
 
 /// `10 × newfstatat("/etc/localtime") ok`.
-fn counted(evidence: &Evidence) -> String {
+pub(crate) fn counted(evidence: &Evidence) -> String {
     let about = match evidence.path.as_str() {
         "" => String::new(),
         path => format!("(\"{}\")", escape(path)),
@@ -194,7 +199,7 @@ fn counted(evidence: &Evidence) -> String {
 
 /// `about 92 ms, 81 % of the CPU time; 199,999 calls, 99.9 % of all calls`; for a window, the calls per second. The calls
 /// are those of the table: what goes with the calls of the finding is counted where every call was.
-fn saves(finding: &Finding, report: &Report<'_>) -> String {
+pub(crate) fn saves(finding: &Finding, report: &Report<'_>) -> String {
     let number_of = overview::scale(report).saves(&[finding]).calls;
     let mut calls = count(number_of, "call", "calls");
     let all = report.verdict.account.calls;
@@ -218,7 +223,7 @@ fn saves(finding: &Finding, report: &Report<'_>) -> String {
 }
 
 /// How certain the finding is.
-fn stage(stage: Stage) -> &'static str {
+pub(crate) fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Seen => "seen: the pattern matched; its cause was not looked up in this observation",
         Stage::Explained => "explained: the cause was found; the saving was not measured",
@@ -227,7 +232,7 @@ fn stage(stage: Stage) -> &'static str {
 }
 
 /// The process; of several the executables, and the process with most calls.
-fn who(finding: &Finding, profile: &Profile) -> String {
+pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
     let exes = summary::programs(finding, profile);
     if let [one] = finding.processes[..] {
         // The name of the process contains the script.
@@ -261,7 +266,7 @@ fn elsewhere(finding: &Finding, profile: &Profile) -> &'static str {
 }
 
 /// Call sites, then the values of the variables that the remedies change.
-fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
+pub(crate) fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
     let mut origins: Vec<String> =
         finding.sites.iter().take(SHOWN).map(|site| escape(site).into_owned()).collect();
     if finding.sites.len() > SHOWN {
@@ -299,39 +304,38 @@ fn foot(
     print_wrapped(out, (&format!("{label}:"), FOOT), text, tint, style)
 }
 
-/// How it was observed; what was lost, not checked, left out.
-fn print_notes(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+/// How it was observed; what was lost, not checked, left out: each with its label.
+pub(crate) fn notes(report: &Report<'_>) -> Vec<(&'static str, String, Option<Tint>)> {
     let (profile, verdict) = (report.profile, report.verdict);
-    let line =
-        |out: &mut dyn Write, label: &str, text: &str, tint| foot(out, label, text, tint, style);
-    line(out, "observed", &observed(report), None)?;
     let whole = profile.lost.values().all(|n| *n == 0);
-    line(out, "lost", &summary::lost(profile), (!whole).then_some(Tint::Care))?;
-    line(out, "not checked", &summary::not_checked(verdict), None)?;
-    if let Some((label, chosen)) = summary::selection(verdict) {
-        line(out, label, &chosen, None)?;
-    }
-    if let Some(below) = summary::below(verdict) {
-        line(out, "left out", &below, None)?;
-    }
-    for (label, text) in
-        [("suppressed", summary::suppressed(report)), ("known", summary::known(verdict))]
-    {
-        if let Some(text) = text {
-            line(out, label, &text, None)?;
-        }
-    }
+    let mut notes = vec![
+        ("observed", observed(report), None),
+        ("lost", summary::lost(profile), (!whole).then_some(Tint::Care)),
+        ("not checked", summary::not_checked(verdict), None),
+    ];
+    let some = [
+        summary::selection(verdict),
+        summary::below(verdict).map(|text| ("left out", text)),
+        summary::suppressed(report).map(|text| ("suppressed", text)),
+        summary::known(verdict).map(|text| ("known", text)),
+    ];
+    notes.extend(some.into_iter().flatten().map(|(label, text)| (label, text, None)));
     for (label, all, tint) in
         [("notice", &verdict.notices, Some(Tint::Care)), ("note", &profile.notes, None)]
     {
         let shown = if report.details.full { all.len() } else { SHOWN.min(all.len()) };
-        for text in &all[..shown] {
-            line(out, label, &escape(text), tint)?;
-        }
+        notes.extend(all[..shown].iter().map(|text| (label, escape(text).into_owned(), tint)));
         if shown < all.len() {
             let more = format!("{} more: --full shows all", all.len() - shown);
-            line(out, label, &more, tint)?;
+            notes.push((label, more, tint));
         }
+    }
+    notes
+}
+
+fn print_notes(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    for (label, text, tint) in notes(report) {
+        foot(out, label, &text, tint, style)?;
     }
     Ok(())
 }
