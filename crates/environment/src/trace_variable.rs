@@ -182,7 +182,7 @@ fn steps(chain: &[ProcInfo], variable: &str, channel: &Channel, root: &Root) -> 
         steps.push(Step {
             pid: info.pid,
             program: info.exe.clone().unwrap_or_else(|| info.comm.clone()),
-            role: role(info),
+            role: role(info).map(str::to_owned),
             initial: info.initial.clone(),
             live: info.live.clone(),
             says,

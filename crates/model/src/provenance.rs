@@ -39,7 +39,7 @@ pub struct Step {
     /// Its executable's path, or its name where the path is not readable.
     pub program: String,
     /// Its role, where that is known: "systemd, PID 1", "cron", "a shell".
-    pub role: Option<&'static str>,
+    pub role: Option<String>,
     /// The value at the process's last exec.
     pub initial: Value,
     /// The value now, in the program's own memory.

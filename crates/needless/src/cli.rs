@@ -5,6 +5,7 @@ mod change;
 mod mistakes;
 mod observe;
 mod prove;
+mod show;
 mod values;
 
 use crate::exit;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
+pub(crate) use show::ShowArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::rule_name;
@@ -79,6 +81,12 @@ pub(crate) enum Action {
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit
     /// status 2 when a file cannot be read or is not a strace log.
     Read(ReadArgs),
+    /// Show again what a command wrote as JSON: a report, a profile, a proof, a comparison, an origin.
+    ///
+    /// The text is the one that the command wrote to a file, byte for byte, with the same --full, --unexplained and
+    /// --top; -o and --format choose another format. On a terminal one line differs: `try:` has the program without its
+    /// arguments, because no file has them. Exit status 2 when FILE is no such document.
+    Show(ShowArgs),
     /// Run a command with time functions that make no system calls.
     ///
     /// They replace those of the C library in programs that use GNU libc (LD_PRELOAD), give the same

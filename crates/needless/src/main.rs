@@ -38,6 +38,7 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Attach(args) => commands::attach(args, context),
         Action::Host(args) => commands::host(args, context),
         Action::Read(args) => commands::read(args, context),
+        Action::Show(args) => commands::show(args, context),
         Action::Preload(args) => commands::preload(args, context),
         Action::Origin(args) => commands::origin(args, context),
         Action::Fix(args) => commands::fix(args, context),

@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, Result, bail};
 use landing::{Landing, land};
 use needless_model::shorten;
-use needless_report::{ReportFormat, Style, has_ending};
+use needless_report::{DocumentFormat, ReportFormat, Style, has_ending};
 use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -111,29 +111,41 @@ impl<'a> Output<'a> {
     /// Where the report goes: the files that are named, or the stream.
     ///
     /// # Errors
-    /// As for [`Output::open`]; when one format is named for several files; or when it is no text and would go to a
-    /// terminal.
+    /// As for [`Output::all`]; or when the format is no text and would go to a terminal.
     pub(crate) fn of_report(
         context: &'a Context,
         args: &ReportArgs,
         stream: Stream,
     ) -> Result<Vec<Output<'a>>> {
-        let endings = args.format.is_none().then_some(ReportFormat::ENDINGS);
-        if args.output.len() > 1 && args.format.is_some() {
-            bail!("--format: with several -o, the ending of each file selects its format");
-        }
-        let outputs: Vec<Output<'a>> = match args.output[..] {
-            [] => vec![Output::open(context, None, stream, endings)?],
-            ref files => files
-                .iter()
-                .map(|file| Output::open(context, Some(file), stream, endings))
-                .collect::<Result<_>>()?,
-        };
+        let outputs = Output::all(context, &args.output, args.format, stream)?;
         let binary = args.format.is_some_and(ReportFormat::is_binary);
         if binary && outputs.iter().any(Output::is_terminal) {
             bail!("--format: it is no text, and this is a terminal: name a file with -o");
         }
         Ok(outputs)
+    }
+
+    /// The files that `-o` names, or the stream; `format`: the one that an option names.
+    ///
+    /// # Errors
+    /// As for [`Output::open`]; or when one format is named for several files.
+    pub(crate) fn all<F: DocumentFormat>(
+        context: &'a Context,
+        files: &[PathBuf],
+        format: Option<F>,
+        stream: Stream,
+    ) -> Result<Vec<Output<'a>>> {
+        let endings = format.is_none().then_some(F::ENDINGS);
+        if files.len() > 1 && format.is_some() {
+            bail!("--format: with several -o, the ending of each file selects its format");
+        }
+        match files {
+            [] => Ok(vec![Output::open(context, None, stream, endings)?]),
+            files => files
+                .iter()
+                .map(|file| Output::open(context, Some(file), stream, endings))
+                .collect(),
+        }
     }
 
     /// Whether a person reads it as it is written.
@@ -153,7 +165,21 @@ impl<'a> Output<'a> {
 
     /// The format: as an option says, else by the file's ending, else by what reads the stream.
     pub(crate) fn format(&self, wanted: Option<ReportFormat>) -> ReportFormat {
-        wanted.unwrap_or_else(|| self.target.format())
+        match &self.target {
+            Target::Stream(_) | Target::Special(_) if !self.is_terminal() => {
+                wanted.unwrap_or(ReportFormat::Concise)
+            }
+            _ => self.format_or_full(wanted),
+        }
+    }
+
+    /// The format: as an option says, else by the file's ending, else for a person.
+    fn format_or_full<F: DocumentFormat>(&self, wanted: Option<F>) -> F {
+        let by_ending = || match &self.target {
+            Target::File(path) => F::of_path(path),
+            Target::Special(_) | Target::Stream(_) => None,
+        };
+        wanted.or_else(by_ending).unwrap_or(F::FULL)
     }
 
     /// Forms a text and writes it as a whole. A reader that went away is not an error.
@@ -176,6 +202,23 @@ impl<'a> Output<'a> {
     pub(crate) fn write(self, text: &[u8]) -> Result<()> {
         self.context.user.act(|| self.target.write(text))?
     }
+}
+
+/// Writes a document to each output, in the format that an option names, or its file's ending.
+///
+/// # Errors
+/// When one cannot be written; the others are.
+pub(crate) fn emit_all<F: DocumentFormat>(
+    outputs: Vec<Output<'_>>,
+    wanted: Option<F>,
+    form: impl Fn(&mut Vec<u8>, F, Style) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut written = Ok(());
+    for output in outputs {
+        let format = output.format_or_full(wanted);
+        written = written.and(output.emit(|out, style| form(out, format, style)));
+    }
+    written
 }
 
 /// Refuses an ending that looks like the name of a format and is not one: the user would expect another format.
@@ -226,14 +269,6 @@ impl Target {
         let Target::File(path) = self else { return true };
         let writable = || matches!(land(path), Ok(Landing::File(spot)) if spot.check().is_ok());
         needless_observe::without_capabilities(writable).unwrap_or(false)
-    }
-
-    fn format(&self) -> ReportFormat {
-        match self {
-            Target::File(path) => ReportFormat::of_path(path).unwrap_or(ReportFormat::Full),
-            Target::Special(_) | Target::Stream(_) if self.is_terminal() => ReportFormat::Full,
-            Target::Special(_) | Target::Stream(_) => ReportFormat::Concise,
-        }
     }
 
     fn is_terminal(&self) -> bool {

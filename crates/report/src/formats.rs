@@ -33,11 +33,27 @@ macro_rules! formats {
             /// The endings of files that select a format.
             pub const ENDINGS: &[&str] = &[$($($ending,)?)+];
 
+            /// The name that users give.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($Format::$format => stringify!($file)),+
+                }
+            }
+
             /// The format that the ending of a file selects, if one does: of `.speedscope.json` and `.json` the longer one.
             pub fn of_path(path: &Path) -> Option<$Format> {
                 let all: &[(&str, $Format)] = &[$($(($ending, $Format::$format),)?)+];
                 let fit = all.iter().filter(|(ending, _)| formats::has_ending(path, ending));
                 fit.max_by_key(|(ending, _)| ending.len()).map(|(_, format)| *format)
+            }
+        }
+
+        impl DocumentFormat for $Format {
+            const ENDINGS: &[&str] = $Format::ENDINGS;
+            const FULL: $Format = $Format::Full;
+
+            fn of_path(path: &Path) -> Option<$Format> {
+                $Format::of_path(path)
             }
         }
 
@@ -115,9 +131,12 @@ mod tests {
         let names = |error: String| error.replace("no such format; there are ", "");
         assert_eq!(
             names("sarif".parse::<ReportFormat>().unwrap_err()),
-            "full, concise, markdown, json, profile, folded, speedscope and pprof"
+            "full, concise, markdown, html, json, profile, folded, speedscope and pprof"
         );
-        assert_eq!(names("profile".parse::<ProofFormat>().unwrap_err()), "full, markdown and json");
+        assert_eq!(
+            names("profile".parse::<ProofFormat>().unwrap_err()),
+            "full, markdown, html and json"
+        );
         assert_eq!(names("concise".parse::<RulesFormat>().unwrap_err()), "full and json");
     }
 }

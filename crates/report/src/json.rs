@@ -18,7 +18,7 @@ macro_rules! mirror {
         }
     ) => {
         $(#[doc = $doc])*
-        #[derive(Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "snake_case")]
         #[schemars(rename = $title)]
         pub(crate) enum $name {
@@ -34,6 +34,16 @@ macro_rules! mirror {
                 type Model = $($model)::+;
                 match from {
                     $(Model::$variant => $name::$variant),+
+                }
+            }
+        }
+
+        impl From<&$name> for Option<$($model)::+> {
+            fn from(from: &$name) -> Option<$($model)::+> {
+                type Model = $($model)::+;
+                match from {
+                    $($name::$variant => Some(Model::$variant),)+
+                    $name::Other => None,
                 }
             }
         }
@@ -74,6 +84,20 @@ pub(crate) fn print(out: &mut dyn Write, document: &impl Serialize) -> io::Resul
 
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+pub(crate) fn micros(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+/// As [`micros`], back.
+pub(crate) fn of_micros(micros: f64) -> u64 {
+    (micros * 1e3).round() as u64
+}
+
+/// Whether a number need not be written.
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// As [`seconds`], back. Never negative, and never more than 64 bits.
@@ -152,7 +176,7 @@ mod tests {
         let step = |initial, live| Step {
             pid: 1,
             program: "init".into(),
-            role: Some("systemd"),
+            role: Some("systemd".into()),
             initial,
             live,
             says: vec!["It sets TZ.".into()],

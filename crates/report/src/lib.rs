@@ -10,23 +10,26 @@
 mod formats;
 mod account;
 mod again;
+mod breakdown;
 mod columns;
 mod difference;
 mod doctor_text;
 mod explain;
+mod html;
 mod json;
 mod markdown;
 mod overview;
 mod proof_text;
 mod protobuf;
 mod saved;
+mod shown;
 mod stacks;
 mod summary;
 mod text;
 mod time;
 mod window_text;
 
-use needless_model::{Profile, Proof, Provenance};
+use needless_model::{Profile, Proof, Provenance, Snapshot};
 use needless_rules::{Declared, Scale, Verdict};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -40,9 +43,11 @@ pub use explain::explain;
 pub use formats::has_ending;
 pub use origin::json::{ORIGIN_SCHEMA, origin_schema};
 pub use proof::json::{PROOF_SCHEMA, proof_schema};
+pub use report::json::restore::SavedReport;
 pub use report::json::{SCHEMA, schema};
 pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use saved::{Advice, Saved, SavedProcess, read_saved};
+pub use shown::{Document, read_document};
 pub use text::{escape, number, wrap};
 pub use window_text::per_second;
 
@@ -55,6 +60,8 @@ formats! {
         Concise: concise;
         /// For an issue, a pull request or the summary of a job.
         Markdown: markdown, "md";
+        /// A page to look at and to send.
+        Html: html, "html";
         /// For other tools: see [`schema`](schema).
         Json: json, "json";
         /// Every row, for a comparison with another: see [`profile_schema`](profile_schema).
@@ -84,6 +91,8 @@ formats! {
         Full: full, "txt";
         /// For an issue or a pull request.
         Markdown: markdown, "md";
+        /// A page to look at and to send.
+        Html: html, "html";
         /// For other tools: see [`proof_schema`](proof_schema) and
         /// [`diff_schema`](diff_schema).
         Json: json, "json";
@@ -92,6 +101,18 @@ formats! {
     write_proof in proof (proof: &Proof, version: &str);
     /// Writes a comparison.
     write_diff in diff (difference: &Difference<'_>, version: &str);
+}
+
+formats! {
+    /// How a saved profile is written.
+    ProfileFormat {
+        /// For a person at a terminal: the most frequent questions.
+        Full: full, "txt";
+        /// For other tools: see [`profile_schema`](profile_schema).
+        Json: json, "json";
+    }
+    /// Writes a saved profile.
+    write_profile in snapshot (snapshot: &Snapshot, version: &str);
 }
 
 formats! {
@@ -120,6 +141,17 @@ formats! {
     /// Writes the rules in the order in which they are checked: those that the user declared, then the built-in
     /// ones.
     write_rules in rules (declared: &[Declared]);
+}
+
+/// What the formats of each kind of document have in common.
+pub trait DocumentFormat: Copy + FromStr<Err = String> {
+    /// The endings of files that select a format.
+    const ENDINGS: &[&str];
+    /// The format for a person at a terminal.
+    const FULL: Self;
+
+    /// The format that the ending of a file selects, if one does.
+    fn of_path(path: &Path) -> Option<Self>;
 }
 
 /// What a report contains.

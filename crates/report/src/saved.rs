@@ -159,7 +159,8 @@ fn known(finding: &ReportFinding) -> Known {
     }
 }
 
-fn change(remedy: &ReportRemedy) -> Change {
+/// The change of a remedy.
+pub(crate) fn change(remedy: &ReportRemedy) -> Change {
     match (&remedy.kind, &remedy.variable) {
         (ChangeKind::SetEnv, Some(variable)) => {
             Change::SetEnv { variable: variable.clone(), value: remedy.value.clone() }

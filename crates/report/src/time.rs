@@ -4,9 +4,7 @@
 use crate::text::{count, duration, escape, number};
 use crate::{Report, window_text};
 use needless_model::{Fact, WaitsOn};
-use needless_rules::{
-    Many, WaitKind, Waits, connections, cpu_by_program, slow_mount, started, waits,
-};
+use needless_rules::{Many, WaitKind, Waits};
 
 /// At most so many lines of a kind.
 const LINES: usize = 5;
@@ -42,7 +40,7 @@ pub(crate) fn are_asked_for(report: &Report<'_>) -> bool {
 }
 
 fn waiting(report: &Report<'_>) -> Vec<(&'static str, String)> {
-    let all = waits(report.profile);
+    let all = &report.verdict.activity.waits;
     let sum: u64 = all.iter().map(|waits| waits.ns).sum();
     if sum < LEAST_WAIT {
         return Vec::new();
@@ -91,13 +89,13 @@ fn descriptor(of: &str, on: WaitsOn) -> String {
 
 /// How long calls that name a path waited, nanoseconds.
 pub(crate) fn of_waiting_look_ups(report: &Report<'_>) -> u64 {
-    let all = waits(report.profile);
+    let all = &report.verdict.activity.waits;
     all.iter().filter(|waits| waits.kind == WaitKind::Path).map(|waits| waits.ns).sum()
 }
 
 /// `on nfs4 /home: 1,204 failed look-ups, 0.4 ms each`.
 fn slow_file_system(report: &Report<'_>) -> Option<(&'static str, String)> {
-    let slow = slow_mount(report.profile)?;
+    let slow = report.verdict.activity.slow_mount.as_ref()?;
     let calls = count(slow.calls, "failed look-up", "failed look-ups");
     let (kind, at, each) = (escape(&slow.kind), escape(&slow.at), duration(slow.mean_ns));
     Some(("slow", format!("on {kind} {at}: {calls}, {each} each")))
@@ -105,7 +103,7 @@ fn slow_file_system(report: &Report<'_>) -> Option<(&'static str, String)> {
 
 /// `0.49 s (0.4 s user, 0.09 s kernel) by mocha (node)`, one for each program, unless one of them spent nearly all.
 fn programs(report: &Report<'_>) -> Vec<(&'static str, String)> {
-    let all = cpu_by_program(report.profile);
+    let all = &report.verdict.activity.programs;
     let sum: u64 = all.iter().map(|program| program.ns).sum();
     let share = |ns: u64| ns as f64 / sum.max(1) as f64;
     if sum < LEAST_CPU || all.get(1).is_none_or(|second| share(second.ns) < SECOND) {
@@ -144,15 +142,16 @@ fn rates(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let Some(length) = report.profile.window.length_ns.filter(|ns| *ns > 0) else {
         return Vec::new();
     };
-    let line = |label, many: Option<Many>, what: &str, most: &str| {
-        let many = many.filter(|many| {
+    let activity = &report.verdict.activity;
+    let line = |label, many: &Option<Many>, what: &str, most: &str| {
+        let many = many.as_ref().filter(|many| {
             many.number >= LEAST && many.number as f64 * 1e9 / length as f64 >= PER_SECOND
         })?;
         let (number, of) = (number(many.number), crate::text::number(many.of_program));
         let (rate, program) = (window_text::rate(many.number, length), escape(&many.program));
         Some((label, format!("{number} {what}, {rate}; most {most} {program}: {of}")))
     };
-    let started = line("processes", started(report.profile), "processes started", "ran");
-    let connected = line("connections", connections(report.profile), "connections made", "by");
+    let started = line("processes", &activity.started, "processes started", "ran");
+    let connected = line("connections", &activity.connections, "connections made", "by");
     started.into_iter().chain(connected).collect()
 }

@@ -2,8 +2,6 @@
 
 use crate::text::{count, duration, number};
 use crate::{Report, Source, account, summary};
-use needless_model::{Process, Profile, Spawn};
-use std::collections::BTreeSet;
 
 /// Whether the source is a window of time over processes that run before and after it.
 pub(crate) fn is_window(source: &Source) -> bool {
@@ -40,22 +38,14 @@ pub fn per_second(n: u64, length: u64) -> String {
 }
 
 /// `214 processes`.
-fn processes(profile: &Profile) -> String {
-    // A process that execs is one process to users, and two to a profile; pid 0 stands for no process.
-    let execs = |process: &Process| {
-        let before = process.parent.map(|id| profile.process(id).pid);
-        process.born == Spawn::Exec && before == Some(process.pid)
-    };
-    let all = profile.processes.iter().filter(|process| process.pid != 0 && !execs(process));
-    count(all.count() as u64, "process", "processes")
+fn processes(report: &Report<'_>) -> String {
+    count(report.verdict.activity.processes, "process", "processes")
 }
 
 /// `214 processes in 31 services`; without services if none is known.
-fn in_services(profile: &Profile) -> String {
-    let services: BTreeSet<&str> =
-        profile.processes.iter().filter_map(|process| process.service.as_deref()).collect();
-    let processes = processes(profile);
-    match services.len() as u64 {
+fn in_services(report: &Report<'_>) -> String {
+    let processes = processes(report);
+    match report.verdict.activity.services {
         0 => processes,
         n => format!("{processes} in {}", count(n, "service", "services")),
     }
@@ -63,8 +53,7 @@ fn in_services(profile: &Profile) -> String {
 
 /// `10 s, 214 processes in 31 services; 51,233 calls that rules need (--all: every call), 20 failed`.
 pub(crate) fn extent(report: &Report<'_>) -> String {
-    let profile = report.profile;
-    let (processes, calls) = (in_services(profile), account::all_calls(report));
+    let (processes, calls) = (in_services(report), account::all_calls(report));
     match length(report) {
         Some(ns) => format!("{}, {processes}; {calls}", duration(ns)),
         None => format!("{processes}; {calls}"),
@@ -74,7 +63,7 @@ pub(crate) fn extent(report: &Report<'_>) -> String {
 /// `nothing needless found in 10 s: 214 processes, 51,233 calls`; or how much was found.
 pub(crate) fn found(report: &Report<'_>) -> String {
     let findings = &report.verdict.findings;
-    let processes = processes(report.profile);
+    let processes = processes(report);
     let within = match length(report) {
         Some(ns) => format!("in {}: {processes}", duration(ns)),
         None => format!("in {processes}"),

@@ -10,10 +10,11 @@ use samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 use std::ffi::OsString;
 
 /// The formats that people may see on a terminal.
-const TEXTS: [ReportFormat; 6] = [
+const TEXTS: [ReportFormat; 7] = [
     ReportFormat::Full,
     ReportFormat::Concise,
     ReportFormat::Markdown,
+    ReportFormat::Html,
     ReportFormat::Json,
     ReportFormat::Folded,
     ReportFormat::Speedscope,
@@ -297,11 +298,31 @@ fn json() {
         "estimated": true,
         "lines": []
       },
+      "breakdown": [
+        {
+          "program": "sample",
+          "call": "newfstatat",
+          "kind": "needed",
+          "calls": 10
+        },
+        {
+          "program": "true",
+          "call": "openat",
+          "kind": "needed",
+          "calls": 5
+        }
+      ],
       "waiting": [],
       "programs": [],
       "started": 1,
       "connections": 0,
+      "most_started": {
+        "program": "true",
+        "number": 1
+      },
       "processes": 2,
+      "pids": 2,
+      "services": 0,
       "findings": [
         {
           "rule": "tz-unset",
@@ -331,6 +352,9 @@ fn json() {
               "processes": 1
             }
           ],
+          "variables": {
+            "TZ": null
+          },
           "what": "9 of 10 time conversions stat /etc/localtime",
           "why": "TZ is unset, so glibc looks at every localtime(), mktime() and tzset() whether /etc/localtime is still the file it has loaded.",
           "sites": [
@@ -355,6 +379,10 @@ fn json() {
             }
           ]
         }
+      ],
+      "not_known": [
+        "all_calls",
+        "kernel_time"
       ],
       "not_checked": [],
       "below_threshold": {

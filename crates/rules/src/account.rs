@@ -19,7 +19,7 @@
 use crate::verdict::{call_cost, scale};
 use crate::waiting::only_waits;
 use crate::{Scale, View};
-use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, Stage, Target};
+use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, RuleName, Stage, Target};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,6 +136,17 @@ impl Unexplained {
     }
 }
 
+/// Calls of one row that are not needed, or not known to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The position of the row in the profile.
+    pub row: usize,
+    /// How many of its calls.
+    pub calls: u64,
+    /// The rule that explains them; `None`: they are not explained.
+    pub rule: Option<RuleName>,
+}
+
 /// The account of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -154,6 +165,9 @@ pub struct Account {
     pub estimated: bool,
     /// The unexplained calls by kind, those that took most time first, then most calls.
     pub lines: Vec<Unexplained>,
+    /// Which calls these are, row by row: all that are not explained, and of the needless ones those that findings
+    /// count. Calls that go with these, without being counted one by one, are in no row.
+    pub shares: Vec<Share>,
 }
 
 /// Program, call, question and reason.
@@ -204,6 +218,7 @@ impl Account {
             let kernel_ns = account.time(profile, row, calls);
             let amount = Amount { calls, kernel_ns, user_ns: None };
             account.unexplained.add(amount);
+            account.shares.push(Share { row: at, calls, rule: None });
             let title = titles[row.process.index()].as_str();
             let group = groups.entry((title, call, row.query, reason)).or_default();
             group.processes.insert(profile.process(row.process).pid);
@@ -217,8 +232,10 @@ impl Account {
         }
         account.lines = groups.into_iter().map(|(key, group)| line(key, group)).collect();
         account.rank();
+        let mut left: BTreeMap<usize, u64> =
+            found.iter().map(|at| (*at, profile.rows[*at].count)).collect();
         for finding in findings {
-            account.add_finding(profile, finding);
+            account.add_finding(profile, finding, &mut left);
         }
         account.needless.calls = account.needless.calls.saturating_sub(twice);
         account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
@@ -236,6 +253,7 @@ impl Account {
         self.uncertain.add(other.uncertain);
         self.unexplained.add(other.unexplained);
         self.estimated |= other.estimated;
+        self.shares.extend(other.shares);
         for line in other.lines {
             let same = |own: &&mut Unexplained| own.is_of_the_kind_of(&line);
             match self.lines.iter_mut().find(same) {
@@ -267,7 +285,13 @@ impl Account {
         self.lines.sort_by_key(|line| (Reverse(line.amount.kernel_ns), Reverse(line.amount.calls)));
     }
 
-    fn add_finding(&mut self, profile: &Profile, finding: &Finding) {
+    /// `left`: how many calls of each row no finding has counted so far.
+    fn add_finding(
+        &mut self,
+        profile: &Profile,
+        finding: &Finding,
+        left: &mut BTreeMap<usize, u64>,
+    ) {
         let saves = Scale::of_run(profile).saves(&[finding]);
         // Rows of a log that was cut may hold fewer calls than a rule infers.
         let room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
@@ -278,6 +302,15 @@ impl Account {
         }
         self.estimated |=
             finding.kernel_ns.is_some() && (finding.estimated || finding.user_ns.is_some());
+        let mut counted = finding.needless.min(saves.calls);
+        for row in &finding.rows {
+            let left = left.entry(*row).or_default();
+            let calls = counted.min(*left);
+            if calls > 0 {
+                (*left, counted) = (*left - calls, counted - calls);
+                self.shares.push(Share { row: *row, calls, rule: Some(finding.rule.clone()) });
+            }
+        }
     }
 
     /// The time of `calls` calls of a row.

@@ -1,7 +1,7 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
 use crate::verdict::{judge, rank};
-use crate::{CheckOptions, Verdict, check};
+use crate::{Activity, CheckOptions, Verdict, check};
 use needless_model::{Finding, Profile, SubProfile};
 
 /// Checks every rule for each service separately; processes without a known service count as one
@@ -15,7 +15,10 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     }
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
-        let verdict = judge(&part.profile, options);
+        let mut verdict = judge(&part.profile, options);
+        for share in &mut verdict.account.shares {
+            share.row = part.rows[share.row];
+        }
         all.account.add(verdict.account);
         let whole = |finding| of_the_whole(finding, service, &part);
         all.findings.extend(verdict.findings.into_iter().map(whole));
@@ -29,6 +32,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     all.place(profile, options);
     rank(&mut all.findings);
     rank(&mut all.below);
+    all.activity = Activity::of(profile);
     all
 }
 

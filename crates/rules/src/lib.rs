@@ -47,6 +47,7 @@
 //! results is never small. Unexplained calls are measured on the same scale.
 
 mod account;
+mod activity;
 mod again;
 mod baseline;
 mod by_service;
@@ -90,7 +91,8 @@ use needless_model::{Fact, WatchList};
 use search::Search;
 use std::collections::BTreeSet;
 
-pub use account::{Account, Amount, Unanswered, Unexplained};
+pub use account::{Account, Amount, Share, Unanswered, Unexplained};
+pub use activity::Activity;
 pub use baseline::{Known, leave_out_known};
 pub use by_service::check_by_service;
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};

@@ -3,7 +3,9 @@
 use crate::select::Threshold;
 use crate::text::count;
 use crate::waiting::only_waits;
-use crate::{Account, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement};
+use crate::{
+    Account, Activity, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement,
+};
 use needless_model::{
     ArgClass, Costs, Fact, Finding, Process, Profile, Query, Row, RuleName, Target,
 };
@@ -45,6 +47,8 @@ impl Default for CheckOptions {
 pub struct Verdict {
     /// Every call: needed, needless or not explained.
     pub account: Account,
+    /// What the processes did besides.
+    pub activity: Activity,
     /// The findings worth a change, those that would save most kernel time first, then most calls.
     pub findings: Vec<Finding>,
     /// Findings below the threshold, ranked alike.
@@ -103,6 +107,7 @@ pub struct NotChecked {
 pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut verdict = judge(profile, options);
     verdict.place(profile, options);
+    verdict.activity = Activity::of(profile);
     verdict
 }
 

@@ -100,9 +100,12 @@ impl Output {
     /// Makes an experiment and writes its results. The file is opened before: who mistyped its name learns so
     /// at once, and no mount of the experiment can hide it.
     fn write(self, make: impl FnOnce() -> Result<report::Results, String>) -> Result<()> {
-        let file = self.open()?;
         let of_path = || self.output.as_deref().and_then(ProofFormat::of_path);
         let format = self.format.or_else(of_path).unwrap_or(ProofFormat::Full);
+        if format == ProofFormat::Html {
+            bail!("there are no pages of experiments: use markdown, json or full");
+        }
+        let file = self.open()?;
         let results = make().map_err(|why| anyhow!(why))?;
         let width = if file.is_some() { 100 } else { width() };
         let text = report::results(&results, format, width);

@@ -110,7 +110,7 @@ pub(crate) fn list(all: &[Experiment], width: usize) -> String {
 /// The results in `format`, with a newline at the end.
 pub(crate) fn results(of: &Results, format: ProofFormat, width: usize) -> String {
     match format {
-        ProofFormat::Full => full(of, width),
+        ProofFormat::Full | ProofFormat::Html => full(of, width),
         ProofFormat::Markdown => markdown(of),
         ProofFormat::Json => {
             #[derive(Serialize)]

@@ -112,25 +112,12 @@ pub(crate) struct DiffArgs {
 
 #[derive(Args)]
 pub(crate) struct OutputArgs {
-    /// Write to FILE; its ending (.json, .md, .txt) selects the format.
+    /// Write to FILE; its ending (.html, .json, .md, .txt) selects the format (repeatable).
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// full (default), markdown or json.
+    pub(crate) output: Vec<PathBuf>,
+    /// full (default), html, markdown or json.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ProofFormat>,
-}
-
-impl OutputArgs {
-    /// The endings of files that name a format, where no option names it.
-    pub(crate) fn endings(&self) -> Option<&'static [&'static str]> {
-        self.format.is_none().then_some(ProofFormat::ENDINGS)
-    }
-
-    /// The format: as the option says, else by the file's ending.
-    pub(crate) fn format(&self) -> ProofFormat {
-        let by_ending = || self.output.as_deref().and_then(ProofFormat::of_path);
-        self.format.or_else(by_ending).unwrap_or(ProofFormat::Full)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::cli::{DiffArgs, OutputArgs};
 use crate::context::Context;
 use crate::exit;
-use crate::output::{Output, Stream};
+use crate::output::{Output, Stream, emit_all};
 use anyhow::{Context as _, Result, anyhow};
 use needless_model::{Exit, Snapshot};
 use needless_report::{Difference, Saved};
@@ -13,10 +13,10 @@ use std::io::Read;
 use std::path::Path;
 
 pub(crate) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
-    let output = args.output.open(context)?;
+    let outputs = args.output.open(context)?;
     let (before, after) = (capture(&args.before, context)?, capture(&args.after, context)?);
     let difference = Difference { before: &before, after: &after, service: false };
-    emit(&difference, &args.output, output)?;
+    emit(&difference, &args.output, outputs)?;
     Ok(exit::DONE)
 }
 
@@ -44,16 +44,16 @@ pub(super) fn saved(path: &Path, context: &Context) -> Result<Saved> {
 pub(super) fn emit(
     difference: &Difference<'_>,
     args: &OutputArgs,
-    output: Output<'_>,
+    outputs: Vec<Output<'_>>,
 ) -> Result<()> {
-    output.emit(|out, style| {
-        needless_report::write_diff(out, difference, crate::VERSION, args.format(), style)
+    emit_all(outputs, args.format, |out, format, style| {
+        needless_report::write_diff(out, difference, crate::VERSION, format, style)
     })
 }
 
 impl OutputArgs {
     /// Where the report goes.
-    pub(super) fn open<'a>(&self, context: &'a Context) -> Result<Output<'a>> {
-        Output::open(context, self.output.as_deref(), Stream::Stdout, self.endings())
+    pub(super) fn open<'a>(&self, context: &'a Context) -> Result<Vec<Output<'a>>> {
+        Output::all(context, &self.output, self.format, Stream::Stdout)
     }
 }

@@ -3,7 +3,7 @@
 use super::diff;
 use crate::cli::{MeasureArgs, ProveArgs, RunArgs, ServiceArgs};
 use crate::context::Context;
-use crate::output::{self, Output, Stream};
+use crate::output::{self, Output, Stream, emit_all};
 use crate::progress::{Pairs, Progress};
 use crate::{advice, exit, report};
 use anyhow::{Context as _, Result, bail};
@@ -12,7 +12,7 @@ use needless_observe::{Now, ObserveOptions, Who};
 use needless_prove::{
     ProveOptions, ServiceWindow, first_changes, mark_proven, observe_service, one_for_each_variable,
 };
-use needless_report::{Difference, Report, Saved, Source};
+use needless_report::{Difference, ProfileFormat, Report, Saved, Source};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -48,7 +48,7 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
             "no command: it goes after --, as in needless prove --set TZ=UTC -- date; a report does not hold it, because arguments may be secrets"
         );
     }
-    let output = args.output.open(context)?;
+    let outputs = args.output.open(context)?;
     let named = args.set.iter().chain(&args.unset).chain(&args.without);
     let mut changes: Vec<Change> = named.cloned().collect();
     changes.extend(args.preload.then_some(Change::Preload));
@@ -67,8 +67,7 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
             *value = needless_environment::shown(variable, value).to_owned();
         }
     }
-    let format = args.output.format();
-    output.emit(|out, style| {
+    emit_all(outputs, args.output.format, |out, format, style| {
         needless_report::write_proof(out, &proof, crate::VERSION, format, style)
     })?;
     is_proven(&proof)
@@ -249,9 +248,9 @@ fn of_service(service: &ServiceArgs, args: &ProveArgs, context: &Context) -> Res
         );
     }
     let before = service.before.as_deref().map(|path| diff::saved(path, context)).transpose()?;
-    let output = match service.save_before.as_deref() {
+    let outputs = match service.save_before.as_deref() {
         // A saved window is a JSON profile, whatever its file is called.
-        Some(file) => Output::open(context, Some(file), Stream::Stdout, None)?,
+        Some(file) => vec![Output::open(context, Some(file), Stream::Stdout, None)?],
         None => args.output.open(context)?,
     };
     let mut progress = Progress::new(&who, service.length);
@@ -266,11 +265,13 @@ fn of_service(service: &ServiceArgs, args: &ProveArgs, context: &Context) -> Res
     drop(progress);
     let now = now?;
     let Some(before) = before else {
-        output.emit(|out, _| needless_report::write_snapshot(out, &now, crate::VERSION))?;
+        emit_all(outputs, Some(ProfileFormat::Json), |out, format, style| {
+            needless_report::write_profile(out, &now, crate::VERSION, format, style)
+        })?;
         return Ok(true);
     };
     let difference = Difference { before: &before.snapshot, after: &now, service: true };
     let proven = difference.proven();
-    diff::emit(&difference, &args.output, output)?;
+    diff::emit(&difference, &args.output, outputs)?;
     Ok(proven)
 }

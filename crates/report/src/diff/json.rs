@@ -1,11 +1,12 @@
 //! A comparison for other tools.
 
-use crate::json::{print, schema_of, seconds};
+use crate::json::{nanoseconds, print, schema_of, seconds};
 use crate::proof::json::ChangedRow;
 use crate::{Difference, Style};
-use needless_model::{Compared, Snapshot, changed_rows, compare};
+use needless_model::{Backend, Compared, RowChange, Snapshot, changed_rows, compare};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The schema that comparisons name in their field `schema`. Fields are only added under one number.
@@ -42,7 +43,7 @@ pub(crate) struct DiffDocument {
     #[schemars(extend("const" = DIFF_SCHEMA))]
     schema: String,
     /// Version of needless that wrote it.
-    needless_version: String,
+    pub(crate) needless_version: String,
     /// The one.
     before: DiffSide,
     /// The other.
@@ -76,6 +77,10 @@ struct DiffSide {
     cpu_s: Option<f64>,
     /// Requests, where counted.
     requests: Option<f64>,
+    /// What was not seen, by name; one that is absent is 0.
+    #[serde(default)]
+    #[schemars(!default)]
+    lost: BTreeMap<String, u64>,
 }
 
 /// Calls by one measure.
@@ -90,6 +95,39 @@ struct DiffRate {
     after: f64,
 }
 
+impl DiffDocument {
+    /// The two captures, with the rows that differ, and whether they are windows over a service.
+    pub(crate) fn into_captures(self) -> (Snapshot, Snapshot, bool) {
+        let (mut before, mut after) = (Snapshot::from(self.before), Snapshot::from(self.after));
+        for row in self.rows.into_iter().map(RowChange::from) {
+            let key = (row.call, row.path, row.outcome);
+            for (side, count) in [(&mut before, row.before), (&mut after, row.after)] {
+                if count > 0 {
+                    side.rows.insert(key.clone(), count);
+                }
+            }
+        }
+        (before, after, self.proven.is_some())
+    }
+}
+
+impl From<DiffSide> for Snapshot {
+    fn from(from: DiffSide) -> Snapshot {
+        Snapshot {
+            name: from.name,
+            backend: Backend::parse(&from.backend),
+            complete: from.complete,
+            all_rows: from.all_rows,
+            calls: from.calls,
+            window_ns: from.window_s.map(nanoseconds),
+            cpu_ns: from.cpu_s.map(nanoseconds),
+            requests: from.requests,
+            lost: from.lost,
+            ..Snapshot::default()
+        }
+    }
+}
+
 impl From<&Snapshot> for DiffSide {
     fn from(of: &Snapshot) -> DiffSide {
         DiffSide {
@@ -101,6 +139,7 @@ impl From<&Snapshot> for DiffSide {
             window_s: of.window_ns.map(seconds),
             cpu_s: of.cpu_ns.map(seconds),
             requests: of.requests,
+            lost: of.lost.iter().filter(|(_, n)| **n > 0).map(|(k, n)| (k.clone(), *n)).collect(),
         }
     }
 }

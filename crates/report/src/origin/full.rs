@@ -65,7 +65,8 @@ fn steps(out: &mut dyn Write, origin: &Provenance, style: Style) -> io::Result<(
     let last = origin.steps.last().and_then(|step| step.live.text().or(step.initial.text()));
     let mut above = last.filter(|value| origin.answer.contains(value));
     for step in &origin.steps {
-        let role = step.role.map_or(String::new(), |role| format!(", {role}"));
+        let role = step.role.as_ref();
+        let role = role.map_or(String::new(), |role| format!(", {}", escape(role)));
         let now = step.live.text().or(step.initial.text());
         let variable = escape(&origin.variable);
         let value = match (step.initial.text().or(now), now, above) {

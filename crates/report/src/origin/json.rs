@@ -2,7 +2,7 @@
 
 use crate::Style;
 use crate::json::{mirror, print, schema_of};
-use needless_model::{Assignment, Location, Provenance, Step, Value, Visibility};
+use needless_model::{Assignment, Confidence, Location, Provenance, Step, Value, Visibility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ pub(crate) struct OriginDocument {
     #[schemars(extend("const" = ORIGIN_SCHEMA))]
     schema: String,
     /// Version of needless that wrote it.
-    needless_version: String,
+    pub(crate) needless_version: String,
     /// The variable; the report has nothing about any other.
     variable: String,
     /// The answer, one sentence for people.
@@ -167,7 +167,7 @@ impl From<&Step> for OriginStep {
         OriginStep {
             pid: from.pid,
             program: from.program.clone(),
-            role: from.role.map(str::to_owned),
+            role: from.role.clone(),
             initial: (&from.initial).into(),
             live: (&from.live).into(),
             says: from.says.clone(),
@@ -201,5 +201,57 @@ impl From<&Location> for OriginLocation {
     fn from(from: &Location) -> OriginLocation {
         let Location { place, file, why, confidence } = from.clone();
         OriginLocation { place, file, why, confidence: confidence.into() }
+    }
+}
+
+impl From<OriginDocument> for Provenance {
+    fn from(from: OriginDocument) -> Provenance {
+        Provenance {
+            variable: from.variable,
+            answer: from.answer,
+            or: from.or,
+            steps: from.steps.into_iter().map(Step::from).collect(),
+            mentions: from.files.into_iter().map(Assignment::from).collect(),
+            belongs: from.belongs.into_iter().map(Location::from).collect(),
+            unread: from.not_read,
+            not_looked_at: from.not_looked_at,
+        }
+    }
+}
+
+impl From<OriginStep> for Step {
+    fn from(from: OriginStep) -> Step {
+        let OriginStep { pid, program, role, initial, live, says } = from;
+        Step { pid, program, role, initial: initial.into(), live: live.into(), says }
+    }
+}
+
+impl From<OriginValue> for Value {
+    fn from(value: OriginValue) -> Value {
+        match value {
+            OriginValue::Set { value } => Value::Set(value),
+            OriginValue::Unset => Value::Unset,
+            OriginValue::Unknown { why } => Value::Unknown(why),
+        }
+    }
+}
+
+impl From<OriginFile> for Assignment {
+    fn from(from: OriginFile) -> Assignment {
+        let OriginFile { file, line, says, reaches, why } = from;
+        let reaches = match reaches {
+            OriginReach::Yes => Visibility::Yes(why),
+            OriginReach::No => Visibility::No(why),
+            OriginReach::Perhaps => Visibility::Perhaps(why),
+        };
+        Assignment { file, line: line.unwrap_or(0), says, reaches }
+    }
+}
+
+impl From<OriginLocation> for Location {
+    fn from(from: OriginLocation) -> Location {
+        let OriginLocation { place, file, why, confidence } = from;
+        let confidence: Option<Confidence> = (&confidence).into();
+        Location { place, file, why, confidence: confidence.unwrap_or(Confidence::Low) }
     }
 }

@@ -1,8 +1,10 @@
 //! A proof for other tools.
 
-use crate::json::{mirror, print, schema_of};
+use crate::json::{micros, mirror, of_micros, print, schema_of};
 use crate::{Style, summary};
-use needless_model::{Counted, Measure, Outcome, Prediction, Proof, RowChange};
+use needless_model::{
+    Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -32,14 +34,14 @@ pub(crate) struct ProofDocument {
     #[schemars(extend("const" = PROOF_SCHEMA))]
     schema: String,
     /// Version of needless that wrote it.
-    needless_version: String,
+    pub(crate) needless_version: String,
     /// The proof.
     #[serde(flatten)]
-    proof: ProofBody,
+    pub(crate) proof: ProofBody,
 }
 
 /// A change measured.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Proof")]
 pub(crate) struct ProofBody {
     /// The program as given, without its arguments.
@@ -80,7 +82,7 @@ pub(crate) struct ProofBody {
 }
 
 /// What came of a proof.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Outcome")]
 #[serde(rename_all = "snake_case")]
 enum ProofOutcome {
@@ -93,7 +95,7 @@ enum ProofOutcome {
 }
 
 /// Counts of the same arm.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Range")]
 struct CountRange {
     /// The least.
@@ -103,7 +105,7 @@ struct CountRange {
 }
 
 /// One question, before and after.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Row")]
 pub(crate) struct ChangedRow {
     /// The system call.
@@ -119,7 +121,7 @@ pub(crate) struct ChangedRow {
 }
 
 /// What a rule said would go.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Prediction")]
 struct ProofPrediction {
     /// Name of the rule.
@@ -137,7 +139,7 @@ struct ProofPrediction {
 }
 
 /// One quantity in both arms.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Measure")]
 struct ProofMeasure {
     /// What was measured.
@@ -230,8 +232,8 @@ impl From<&Prediction> for ProofPrediction {
             rule: from.rule.to_string(),
             predicted: from.predicted,
             went: from.went,
-            kernel_us: from.kernel_ns.map(|ns| ns as f64 / 1e3),
-            user_us: from.user_ns.map(|ns| ns as f64 / 1e3),
+            kernel_us: from.kernel_ns.map(micros),
+            user_us: from.user_ns.map(micros),
         }
     }
 }
@@ -247,4 +249,69 @@ impl From<&Measure> for ProofMeasure {
             high: from.interval.1,
         }
     }
+}
+
+impl From<ProofBody> for Proof {
+    fn from(from: ProofBody) -> Proof {
+        let why = from.reason.unwrap_or_default();
+        let calls = from.calls_before.zip(from.calls_after);
+        Proof {
+            program: from.program,
+            // The text is the change as it is shown.
+            changes: from.changes.into_iter().map(Change::Manual).collect(),
+            outcome: match from.outcome {
+                ProofOutcome::Proven => {
+                    Outcome::Proven { calls: from.calls_fell, cpu: from.cpu_fell }
+                }
+                ProofOutcome::NotProven => Outcome::NotProven(why),
+                ProofOutcome::Differs => Outcome::Differs(why),
+            },
+            backend: Backend::parse(&from.backend),
+            calls: calls.map(|(before, after)| (before.into(), after.into())),
+            rows: from.rows.into_iter().map(RowChange::from).collect(),
+            predictions: from.predictions.into_iter().map(Prediction::from).collect(),
+            pairs: usize::try_from(from.pairs).unwrap_or(usize::MAX),
+            measures: from.measures.iter().filter_map(measure).collect(),
+            peak_floor_kib: from.peak_floor_kib,
+            early: from.early,
+            failure: from.failure,
+            warnings: from.warnings,
+        }
+    }
+}
+
+impl From<CountRange> for Counted {
+    fn from(CountRange { least, most }: CountRange) -> Counted {
+        Counted { least, most }
+    }
+}
+
+impl From<ChangedRow> for RowChange {
+    fn from(ChangedRow { call, path, outcome, before, after }: ChangedRow) -> RowChange {
+        RowChange { call, path, outcome, before, after }
+    }
+}
+
+impl From<ProofPrediction> for Prediction {
+    fn from(from: ProofPrediction) -> Prediction {
+        Prediction {
+            rule: from.rule.into(),
+            predicted: from.predicted,
+            went: from.went,
+            kernel_ns: from.kernel_us.map(of_micros),
+            user_ns: from.user_us.map(of_micros),
+        }
+    }
+}
+
+/// `None` for a quantity that this version does not know.
+fn measure(from: &ProofMeasure) -> Option<Measure> {
+    let quantity: Option<Quantity> = (&from.quantity).into();
+    Some(Measure {
+        quantity: quantity?,
+        before: from.before,
+        after: from.after,
+        difference: from.difference,
+        interval: (from.low, from.high),
+    })
 }

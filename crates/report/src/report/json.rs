@@ -1,23 +1,25 @@
 //! For other tools: a versioned schema, derived from the structures that are written and read.
 
 pub(crate) mod document;
+pub(crate) mod restore;
 
-use crate::json::{print, schema_of, seconds};
+use crate::breakdown::{Cause, Origin, Part, breakdown};
+use crate::json::{micros, print, schema_of, seconds};
 use crate::overview::Overview;
 use crate::proof::json::ProofBody;
 use crate::{Report, Source, Style, summary, window_text};
 use document::{
-    ChangeKind, FindingSum, ReportAccount, ReportAmount, ReportDocument, ReportEvidence,
-    ReportFinding, ReportProcess, ReportProgram, ReportProgramCpu, ReportRemedy, ReportSelection,
-    ReportSlowMount, ReportSource, ReportSuppressed, ReportTotals, ReportUnexplained, ReportWaits,
-    SafetyLevel, SourceKind, UncheckedRule, WaitedFor,
+    ChangeKind, FindingSum, PartKind, ReportAccount, ReportAmount, ReportDocument, ReportEvidence,
+    ReportFinding, ReportMost, ReportPart, ReportProcess, ReportProgram, ReportProgramCpu,
+    ReportRemedy, ReportSelection, ReportSlowMount, ReportSource, ReportSuppressed, ReportTotals,
+    ReportUnexplained, ReportWaits, SafetyLevel, SourceKind, UncheckedRule, WaitedFor,
 };
 use needless_model::{Change, Evidence, Fact, Finding, Process, Profile, Remedy, Safety, WaitsOn};
 use needless_rules::{
-    Account, Amount, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered, Unexplained,
-    WaitKind, Waits, connections, cpu_by_program, slow_mount, started, waits,
+    Account, Amount, Many, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered, Unexplained,
+    WaitKind, Waits,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// The schema that reports name in their field `schema`. Fields are only added under one number.
@@ -35,6 +37,9 @@ pub fn schema() -> String {
 impl From<&Report<'_>> for ReportDocument {
     fn from(report: &Report<'_>) -> ReportDocument {
         let (profile, verdict) = (report.profile, report.verdict);
+        let activity = &verdict.activity;
+        let unknown = Fact::ALL.into_iter().filter(|fact| !profile.facts.has(*fact));
+        let number = |many: &Option<Many>| many.as_ref().map_or(0, |many| many.number);
         let lost = profile.lost.iter().filter(|(_, n)| **n > 0);
         ReportDocument {
             schema: SCHEMA.to_owned(),
@@ -50,25 +55,29 @@ impl From<&Report<'_>> for ReportDocument {
                 needless: summary::needless(&verdict.findings),
                 cpu_user_s: profile.totals.cpu_user_ns.map(seconds),
                 cpu_sys_s: profile.totals.cpu_sys_ns.map(seconds),
+                tracing_ns: profile.totals.tracing_ns,
             },
             account: ReportAccount::from(&verdict.account),
-            waiting: waits(profile).iter().take(LISTED).map(ReportWaits::from).collect(),
-            slow_file_system: slow_mount(profile).as_ref().map(ReportSlowMount::from),
-            programs: cpu_by_program(profile)
-                .iter()
-                .take(LISTED)
-                .map(ReportProgramCpu::from)
-                .collect(),
-            started: started(profile).map_or(0, |many| many.number),
-            connections: connections(profile).map_or(0, |many| many.number),
+            breakdown: breakdown(report).into_iter().map(ReportPart::from).collect(),
+            waiting: activity.waits.iter().map(ReportWaits::from).collect(),
+            slow_file_system: activity.slow_mount.as_ref().map(ReportSlowMount::from),
+            programs: activity.programs.iter().map(ReportProgramCpu::from).collect(),
+            started: number(&activity.started),
+            connections: number(&activity.connections),
+            most_started: activity.started.as_ref().map(ReportMost::from),
+            most_connections: activity.connections.as_ref().map(ReportMost::from),
             processes: profile.processes.len() as u64,
+            pids: activity.processes,
+            services: activity.services,
             findings: findings(report),
+            not_known: unknown.map(Into::into).collect(),
             not_checked: verdict.not_checked.iter().map(UncheckedRule::from).collect(),
             checked: summary::checked(verdict).zip(verdict.selection.as_ref()).map(
                 |((rules, of), selection)| ReportSelection {
                     rules: rules as u64,
                     of: of as u64,
                     ignored: selection.ignored.clone(),
+                    only: selection.only.clone(),
                 },
             ),
             below_threshold: FindingSum::from(&verdict.below[..]),
@@ -91,8 +100,20 @@ impl From<&Account> for ReportAccount {
             uncertain: account.uncertain.into(),
             unexplained: account.unexplained.into(),
             estimated: account.estimated,
-            lines: account.lines.iter().take(LISTED).map(ReportUnexplained::from).collect(),
+            lines: account.lines.iter().map(ReportUnexplained::from).collect(),
         }
+    }
+}
+
+impl From<Part> for ReportPart {
+    fn from(Part { origin, cause, calls }: Part) -> ReportPart {
+        let Origin { service, program, site, call } = origin;
+        let (kind, rule) = match cause {
+            Cause::Needed => (PartKind::Needed, None),
+            Cause::Needless(rule) => (PartKind::Needless, Some(rule)),
+            Cause::Unexplained => (PartKind::Unexplained, None),
+        };
+        ReportPart { service, program, site, call, kind, rule, calls }
     }
 }
 
@@ -109,6 +130,7 @@ impl From<&Unexplained> for ReportUnexplained {
             program: line.program.clone(),
             processes: line.processes,
             call: line.call.clone(),
+            question: line.query.into(),
             error: match line.reason {
                 Unanswered::Failed(errno) => Some(errno.name().to_owned()),
                 Unanswered::Again | Unanswered::Spinning => None,
@@ -184,8 +206,10 @@ impl From<&ProgramCpu> for ReportProgramCpu {
     }
 }
 
-fn micros(ns: u64) -> f64 {
-    ns as f64 / 1e3
+impl From<&Many> for ReportMost {
+    fn from(from: &Many) -> ReportMost {
+        ReportMost { program: from.program.clone(), number: from.of_program }
+    }
 }
 
 impl From<&Source> for ReportSource {
@@ -218,6 +242,7 @@ fn of_suppressed(one: &Suppressed, profile: &Profile) -> ReportSuppressed {
         rule: one.finding.rule.to_string(),
         service: one.finding.service.clone(),
         process: profile.process(one.finding.processes[0]).into(),
+        processes: one.finding.processes.len() as u64,
         needless: one.finding.needless,
         reason: one.reason.clone(),
         until: one.until.map(|day| day.to_string()),
@@ -235,6 +260,7 @@ fn findings(report: &Report<'_>) -> Vec<ReportFinding> {
 
 fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFinding {
     let profile = report.profile;
+    let elsewhere = finding.processes.iter().filter(|id| !profile.process(**id).shares_root);
     ReportFinding {
         rule: finding.rule.to_string(),
         stage: finding.stage.into(),
@@ -252,6 +278,8 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
         affected: processes(finding, profile),
         processes: finding.processes.len() as u64,
         exes: summary::programs(finding, profile).into_iter().map(ReportProgram::from).collect(),
+        elsewhere: elsewhere.count() as u64,
+        variables: variables(finding, profile),
         what: finding.what.clone(),
         why: finding.why.clone(),
         sites: finding.sites.clone(),
@@ -260,7 +288,19 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
     }
 }
 
-/// How many processes of a finding, or kinds of unexplained calls, are listed.
+/// The variables that the remedies set or unset, as the process with most calls had them.
+fn variables(finding: &Finding, profile: &Profile) -> BTreeMap<String, Option<String>> {
+    let env = &profile.process(finding.processes[0]).env;
+    let changes = finding.remedies.iter().map(|remedy| &remedy.change);
+    let names = changes.filter_map(|change| match change {
+        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
+        _ => None,
+    });
+    let known = names.filter_map(|name| Some((name.clone(), env.get(name)?.map(str::to_owned))));
+    known.collect()
+}
+
+/// How many processes of a finding are listed.
 const LISTED: usize = 256;
 
 fn processes(finding: &Finding, profile: &Profile) -> Vec<ReportProcess> {

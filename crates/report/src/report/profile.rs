@@ -39,7 +39,7 @@ pub(crate) struct ProfileDocument {
     schema: String,
     /// Version of needless that wrote it.
     #[serde(default)]
-    needless_version: String,
+    pub(crate) needless_version: String,
     /// What was observed.
     name: String,
     /// How.

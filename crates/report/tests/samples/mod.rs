@@ -7,7 +7,7 @@ use needless_model::{
     Profile, Query, Question, Remedy, Safety, Spawn, Stage, Stops, Window,
 };
 use needless_report::{Details, Report, ReportFormat, Source, Style};
-use needless_rules::{Account, Amount, LastDay, NotChecked, Suppressed, Verdict};
+use needless_rules::{Account, Activity, Amount, LastDay, NotChecked, Suppressed, Verdict};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -31,7 +31,11 @@ impl Sample {
     }
 
     pub(crate) fn styled(&self, format: ReportFormat, style: Style) -> String {
-        let verdict = Verdict { account: self.account(), ..self.verdict.clone() };
+        let verdict = Verdict {
+            account: self.account(),
+            activity: Activity::of(&self.profile),
+            ..self.verdict.clone()
+        };
         let report = Report {
             profile: &self.profile,
             verdict: &verdict,

@@ -9,7 +9,7 @@ pub(crate) use account::*;
 pub(crate) use finding::*;
 
 use super::SCHEMA;
-use crate::json::mirror;
+use crate::json::{is_zero, mirror};
 use crate::proof::json::ProofBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ pub(crate) struct ReportDocument {
     #[serde(default)]
     #[schemars(!default)]
     pub(crate) account: ReportAccount,
+    /// The same calls by service, program, place in the program and call, those with most calls first; if there are many,
+    /// the rest by program. Calls that go with the needless ones of a finding, without being counted one by one, count
+    /// as needed here.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) breakdown: Vec<ReportPart>,
     /// What calls waited for, by program and call, the longest first. Empty where the time of calls was not measured.
     #[serde(default)]
     #[schemars(!default)]
@@ -60,11 +66,28 @@ pub(crate) struct ReportDocument {
     #[serde(default)]
     #[schemars(!default)]
     pub(crate) connections: u64,
+    /// Of `started`, the program that most of them ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) most_started: Option<ReportMost>,
+    /// Of `connections`, the program that made most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) most_connections: Option<ReportMost>,
     /// Processes seen. A process that execs another program counts as another.
     #[serde(default)]
     pub(crate) processes: u64,
+    /// Processes seen. A process that execs another program is one process.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) pids: u64,
+    /// Services, containers, sessions that they belong to, where these were looked up.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) services: u64,
     /// What is needless.
     pub(crate) findings: Vec<ReportFinding>,
+    /// What this observation does not know.
+    #[serde(default)]
+    pub(crate) not_known: Vec<NeededFact>,
     /// Rules that could not be checked.
     #[serde(default)]
     pub(crate) not_checked: Vec<UncheckedRule>,
@@ -101,6 +124,19 @@ pub(crate) struct ReportSelection {
     pub(crate) of: u64,
     /// Rules whose findings were not wanted.
     pub(crate) ignored: Vec<String>,
+    /// Rules that were asked for; absent where all but the ignored ones were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) only: Vec<String>,
+}
+
+/// The program with most of something.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Most")]
+pub(crate) struct ReportMost {
+    /// The program.
+    pub(crate) program: String,
+    /// How many are its own.
+    pub(crate) number: u64,
 }
 
 /// What was observed.
@@ -142,6 +178,10 @@ pub(crate) struct ReportTotals {
     pub(crate) cpu_user_s: Option<f64>,
     /// CPU time in the kernel, seconds, where known; includes a ptrace tracer's stops.
     pub(crate) cpu_sys_s: Option<f64>,
+    /// The part of both that a ptrace tracer's stops took, nanoseconds, by estimate; absent where there is none, or it
+    /// is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) tracing_ns: u64,
 }
 
 /// A rule that could not be checked.

@@ -1,5 +1,6 @@
 //! What became of every call, what programs waited for, and who used the CPU.
 
+use crate::json::mirror;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,46 @@ pub(crate) struct ReportAmount {
     pub(crate) user_us: Option<f64>,
 }
 
+/// Calls of one origin, and what became of them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Part")]
+pub(crate) struct ReportPart {
+    /// The service, where services were looked up and it is not just the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<String>,
+    /// The program; absent: several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) program: Option<String>,
+    /// The place in the program, where sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) site: Option<String>,
+    /// The kernel's name of the call; absent: several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    /// What they are.
+    pub(crate) kind: PartKind,
+    /// The rule that says so, of needless ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<String>,
+    /// How many.
+    pub(crate) calls: u64,
+}
+
+/// What became of calls.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PartKind")]
+pub(crate) enum PartKind {
+    /// A rule says that they are needless.
+    Needless,
+    /// They failed or got no new answer, and no rule explains it.
+    Unexplained,
+    /// Nothing is known against them.
+    // Or what this version does not know.
+    #[serde(other)]
+    Needed,
+}
+
 /// Calls of one kind that no rule explains: a fact, no advice.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Unexplained")]
@@ -51,6 +92,10 @@ pub(crate) struct ReportUnexplained {
     pub(crate) processes: u64,
     /// The kernel's name of the call.
     pub(crate) call: String,
+    /// The question behind it.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) question: AskedQuestion,
     /// The error's name; absent for calls that repeated a question, and for `sched_yield`, which waited without sleeping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -67,6 +112,32 @@ pub(crate) struct ReportUnexplained {
     /// The most frequent place in the program, where sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) site: Option<String>,
+}
+
+mirror! {
+    /// What a call asks the kernel.
+    AskedQuestion as "Question" of needless_model::Query {
+        /// The status of what a path leads to.
+        Stat,
+        /// The status of the path itself.
+        Lstat,
+        /// To open a file for reading, or a directory.
+        Open,
+        /// To open a file that may be created or changed.
+        OpenWrite,
+        /// Whether a file may be used, or exists.
+        Access,
+        /// What a symbolic link points to.
+        Readlink,
+        /// To run a program.
+        Exec,
+        /// To change what a path leads to.
+        Change,
+        /// Something else about a path.
+        OtherPath,
+        /// Something that names no path.
+        NoPath,
+    }
 }
 
 /// Calls of one program that waited.

@@ -1,8 +1,9 @@
 //! A finding: the process, the evidence and the remedy.
 
-use crate::json::mirror;
+use crate::json::{is_zero, mirror};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A rule's verdict.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -60,6 +61,13 @@ pub(crate) struct ReportFinding {
     pub(crate) processes: u64,
     /// Their executables, most processes first.
     pub(crate) exes: Vec<ReportProgram>,
+    /// How many of them have a root or a mount namespace of their own: paths are then those there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) elsewhere: u64,
+    /// The variables that the remedies set or unset, as `process` had them; `null`: it was not set. Absent where its
+    /// environment was not seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) variables: BTreeMap<String, Option<String>>,
     /// What was seen, in one line.
     #[serde(default)]
     pub(crate) what: String,
@@ -85,6 +93,10 @@ pub(crate) struct ReportSuppressed {
     pub(crate) service: Option<String>,
     /// The process with most of the calls.
     pub(crate) process: ReportProcess,
+    /// How many processes it concerns.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) processes: u64,
     /// Calls that could go.
     pub(crate) needless: u64,
     /// Why it is suppressed.

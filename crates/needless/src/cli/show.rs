@@ -1,0 +1,26 @@
+//! The options of `show`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// What a command wrote as JSON (-o FILE.json, --format json, --format profile, --save-before), or `-` for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write to FILE; its ending selects the format (repeatable).
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    /// The format: any that the command which wrote FILE has, except those that need every row.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Show every remedy and finding with all details; of an origin also the files that do not reach the process.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Show every kind of call that no rule explains.
+    #[arg(long)]
+    pub(crate) unexplained: bool,
+    /// Show at most N remedies (0 = all).
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+}

@@ -1,0 +1,78 @@
+//! `show`: writes again what a command wrote as JSON.
+
+use crate::cli::ShowArgs;
+use crate::context::Context;
+use crate::exit;
+use crate::output::{Output, Stream, emit_all};
+use anyhow::{Context as _, Result, anyhow};
+use needless_model::Exit;
+use needless_report::{
+    Details, Difference, Document, DocumentFormat, OriginFormat, ProofFormat, ReportFormat,
+    SavedReport, read_document,
+};
+use std::path::Path;
+
+pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
+    let (text, name) = if args.file == Path::new("-") {
+        let text = std::io::read_to_string(std::io::stdin());
+        (text.context("cannot read standard input")?, "standard input".into())
+    } else {
+        (context.user.text_of(&args.file)?, args.file.display().to_string())
+    };
+    match read_document(&text).map_err(|why| anyhow!("{name}: {why}"))? {
+        Document::Report(saved) => report(&saved, args, context)?,
+        Document::Profile(snapshot, version) => {
+            let (outputs, format) = open(args, context)?;
+            emit_all(outputs, format, |out, format, style| {
+                needless_report::write_profile(out, &snapshot, &version, format, style)
+            })?;
+        }
+        Document::Proof(proof, version) => {
+            let (outputs, format) = open::<ProofFormat>(args, context)?;
+            emit_all(outputs, format, |out, format, style| {
+                needless_report::write_proof(out, &proof, &version, format, style)
+            })?;
+        }
+        Document::Diff { before, after, service, version } => {
+            let (outputs, format) = open::<ProofFormat>(args, context)?;
+            let difference = Difference { before: &before, after: &after, service };
+            emit_all(outputs, format, |out, format, style| {
+                needless_report::write_diff(out, &difference, &version, format, style)
+            })?;
+        }
+        Document::Origin(origin, version) => {
+            let (outputs, format) = open::<OriginFormat>(args, context)?;
+            emit_all(outputs, format, |out, format, style| {
+                // As `origin` without and with --all.
+                let brief = format == OriginFormat::Full && !args.full;
+                let format = if brief { OriginFormat::Concise } else { format };
+                needless_report::write_origin(out, &origin, &version, format, style)
+            })?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+/// The outputs, and the format that the options name.
+fn open<'a, F: DocumentFormat>(
+    args: &ShowArgs,
+    context: &'a Context,
+) -> Result<(Vec<Output<'a>>, Option<F>)> {
+    let format = args.format.as_deref().map(str::parse::<F>).transpose();
+    let format = format.map_err(|why| anyhow!("--format: {why}"))?;
+    Ok((Output::all(context, &args.output, format, Stream::Stdout)?, format))
+}
+
+/// On a terminal the overview comes last, as when it was run there; the words of the command are not in the file, so
+/// that the line `try:` has the program alone.
+fn report(saved: &SavedReport, args: &ShowArgs, context: &Context) -> Result<()> {
+    let (outputs, wanted) = open::<ReportFormat>(args, context)?;
+    let mut written = Ok(());
+    for output in outputs {
+        let (end_first, format) = (output.is_terminal(), output.format(wanted));
+        let details = Details { full: args.full, unexplained: args.unexplained, end_first };
+        let one = output.emit(|out, style| saved.write(out, format, (details, args.top), style));
+        written = written.and(one);
+    }
+    written
+}

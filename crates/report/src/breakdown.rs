@@ -1,0 +1,119 @@
+//! All calls by service, program, function and call, each with what became of it: for pictures.
+
+use crate::Report;
+use needless_model::{CallSite, Row};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// So many parts are kept apart; of the others those of one program are one part.
+const PARTS: usize = 240;
+/// So many programs have such a part; the others are one.
+const OTHERS: usize = 40;
+
+/// What became of calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// Nothing is known against them.
+    Needed,
+    /// This rule says that they are needless.
+    Needless(String),
+    /// They failed or got no new answer, and no rule explains it.
+    Unexplained,
+}
+
+/// Where calls come from, from the outside to the inside; `None` where it is not known, or where calls of several
+/// places are one part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Origin {
+    /// The service, where services were looked up.
+    pub(crate) service: Option<String>,
+    /// The program.
+    pub(crate) program: Option<String>,
+    /// The place in the program, where sampled.
+    pub(crate) site: Option<String>,
+    /// The kernel's name of the call.
+    pub(crate) call: Option<String>,
+}
+
+/// Calls of one origin with one fate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) origin: Origin,
+    pub(crate) cause: Cause,
+    pub(crate) calls: u64,
+}
+
+type Sums = BTreeMap<(Origin, Cause), u64>;
+
+/// The parts, those with most calls first. Their sum is that of the account.
+pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
+    let profile = report.profile;
+    let mut fates: Vec<Vec<(Cause, u64)>> = vec![Vec::new(); profile.rows.len()];
+    for share in &report.verdict.account.shares {
+        let cause = match &share.rule {
+            Some(rule) => Cause::Needless(rule.to_string()),
+            None => Cause::Unexplained,
+        };
+        fates[share.row].push((cause, share.calls));
+    }
+    let titles: Vec<String> =
+        profile.processes.iter().map(needless_model::Process::title).collect();
+    let mut sums = Sums::new();
+    for (row, mut fates) in profile.rows.iter().zip(fates) {
+        let known: u64 = fates.iter().map(|(_, calls)| calls).sum();
+        fates.push((Cause::Needed, row.count.saturating_sub(known)));
+        let title = &titles[row.process.index()];
+        let service = profile.process(row.process).service.clone();
+        let origin = |site| Origin {
+            service: service.clone().filter(|service| service != title),
+            program: Some(title.clone()),
+            site,
+            call: Some(profile.call(row).to_owned()),
+        };
+        for (cause, calls) in fates {
+            for (site, calls) in by_site(row, calls).into_iter().filter(|(_, calls)| *calls > 0) {
+                *sums.entry((origin(site), cause.clone())).or_default() += calls;
+            }
+        }
+    }
+    let sums = limited(sums, PARTS, |origin| Origin { site: None, call: None, ..origin });
+    let parts = sums.into_iter().map(|((origin, cause), calls)| Part { origin, cause, calls });
+    let mut parts: Vec<Part> = parts.collect();
+    parts.sort_by_key(|part| Reverse(part.calls));
+    parts
+}
+
+/// Shares calls of a row out among its sampled sites. What remains by rounding is the most frequent one's.
+fn by_site(row: &Row, calls: u64) -> Vec<(Option<String>, u64)> {
+    let sampled: u64 = row.sites.iter().map(|(_, n)| n).sum();
+    let Some(most) = row.sites.iter().max_by_key(|(_, n)| *n) else { return vec![(None, calls)] };
+    let name = |site: &CallSite| Some(site.to_string());
+    let part = |n: u64| (u128::from(calls) * u128::from(n) / u128::from(sampled.max(1))) as u64;
+    let mut all: Vec<_> = row.sites.iter().map(|(site, n)| (name(site), part(*n))).collect();
+    let shared: u64 = all.iter().map(|(_, calls)| calls).sum();
+    all.push((name(&most.0), calls.saturating_sub(shared)));
+    all
+}
+
+/// Keeps the `most` largest and folds the others: those of one program, and of the programs that then are too many, all.
+fn limited(sums: Sums, most: usize, fold: impl Fn(Origin) -> Origin) -> Sums {
+    let largest = |sums: Sums, most: usize| {
+        let mut all: Vec<_> = sums.into_iter().collect();
+        all.sort_by_key(|(_, calls)| Reverse(*calls));
+        let rest = all.split_off(most.min(all.len()));
+        (all, rest)
+    };
+    let (mut kept, rest) = largest(sums, most);
+    let mut folded = Sums::new();
+    for ((origin, cause), calls) in rest {
+        *folded.entry((fold(origin), cause)).or_default() += calls;
+    }
+    let (programs, rest) = largest(folded, OTHERS);
+    kept.extend(programs);
+    let mut sums: Sums = kept.into_iter().collect();
+    for ((_, cause), calls) in rest {
+        let origin = Origin { service: None, program: None, site: None, call: None };
+        *sums.entry((origin, cause)).or_default() += calls;
+    }
+    sums
+}

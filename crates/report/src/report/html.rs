@@ -1,0 +1,324 @@
+//! A page to look at and to send: the account as a bar, the remedies, all calls as an icicle, what else is known.
+
+use super::full;
+use crate::breakdown::{Cause, Part, breakdown};
+use crate::html::icicle::{Palette, icicle};
+use crate::html::{Slice, Text, bar, copy, labelled, page, section};
+use crate::overview::{Line, Overview, columns_of_time, heading, scale};
+use crate::text::{count, duration, number};
+use crate::{Report, Style, account, again, proof, summary, time};
+use needless_model::{Change, Finding, Safety, Stage};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
+    with_parts(out, report, &breakdown(report))
+}
+
+/// The page of a report whose rows were counted before.
+pub(crate) fn with_parts(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    parts: &[Part],
+) -> io::Result<()> {
+    let (subject, extent) = full::subject(report);
+    page(out, &format!("needless: {subject}"), report.version, |out| {
+        writeln!(out, "<h1>{}</h1>\n<p>{}</p>", Text(subject), Text(&extent))?;
+        if report.verdict.findings.is_empty() {
+            writeln!(out, "<p><strong>{}</strong></p>", summary::nothing_found(report))?;
+        }
+        let causes = Causes::of(report, parts);
+        section(out, "What became of the calls", |out| write_account(out, report, &causes))?;
+        let overview = Overview::of(report);
+        if !report.verdict.findings.is_empty() {
+            section(out, "What to change", |out| write_remedies(out, &overview, report))?;
+            section(out, "Why, and at what price", |out| write_details(out, &overview, report))?;
+        }
+        if !parts.is_empty() {
+            section(out, "Where the calls come from", |out| icicle(out, parts, &causes.palette))?;
+        }
+        write_times(out, report)?;
+        write_unexplained(out, report)?;
+        if let Some(proof) = report.proof {
+            section(out, "Measured", |out| proof::html::body(out, proof))?;
+        }
+        section(out, "How it was observed", |out| {
+            let notes = full::notes(report);
+            let lines: Vec<_> = notes.into_iter().map(|(label, text, _)| (label, text)).collect();
+            labelled(out, &lines)
+        })
+    })
+}
+
+/// What calls of findings are that are below the threshold, suppressed or known.
+const LEFT_OUT: &str = "left out of this report";
+
+/// The needless calls by rule.
+struct Causes {
+    certain: ByRule,
+    /// Those whose cause was not looked up.
+    perhaps: ByRule,
+    palette: Palette,
+}
+
+/// Calls by rule, most calls first, and those of findings that the report leaves out.
+struct ByRule {
+    rules: Vec<(String, u64)>,
+    left_out: u64,
+}
+
+impl ByRule {
+    fn of(report: &Report<'_>, all: u64, belongs: impl Fn(&Finding) -> bool) -> ByRule {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for finding in report.verdict.findings.iter().filter(|finding| belongs(finding)) {
+            *sums.entry(&finding.rule).or_default() += scale(report).saves(&[finding]).calls;
+        }
+        let mut rules: Vec<_> = sums.into_iter().map(|(rule, n)| (rule.to_owned(), n)).collect();
+        rules.sort_by_key(|(_, calls)| Reverse(*calls));
+        let shown: u64 = rules.iter().map(|(_, calls)| calls).sum();
+        ByRule { rules, left_out: all.saturating_sub(shown) }
+    }
+}
+
+impl Causes {
+    fn of(report: &Report<'_>, parts: &[Part]) -> Causes {
+        let account = &report.verdict.account;
+        let seen = |finding: &Finding| finding.stage == Stage::Seen;
+        let certain = ByRule::of(report, account.certain().calls, |finding| !seen(finding));
+        let perhaps = ByRule::of(report, account.uncertain.calls, seen);
+        // Rules whose findings are left out have a colour, too, in the icicle.
+        let rules = certain.rules.iter().chain(&perhaps.rules);
+        let mut names: Vec<String> = Vec::new();
+        rules.for_each(|(rule, _)| {
+            if !names.contains(rule) {
+                names.push(rule.clone())
+            }
+        });
+        for part in parts {
+            if let Cause::Needless(rule) = &part.cause
+                && !names.contains(rule)
+            {
+                names.push(rule.clone());
+            }
+        }
+        Causes { certain, perhaps, palette: Palette::of(names) }
+    }
+}
+
+fn write_account(out: &mut dyn Write, report: &Report<'_>, causes: &Causes) -> io::Result<()> {
+    let account = &report.verdict.account;
+    let slice = |class: &str, name: &str, amount| {
+        let name = format!("{name}: {}", count(amount, "call", "calls"));
+        Slice { class: class.to_owned(), name, amount }
+    };
+    let mut slices = Vec::new();
+    for (word, by_rule) in [("needless", &causes.certain), ("perhaps needless", &causes.perhaps)] {
+        slices.extend(by_rule.rules.iter().map(|(rule, calls)| {
+            slice(&causes.palette.class(rule), &format!("{word}, {rule}"), *calls)
+        }));
+        slices.push(slice("other", &format!("{word}, {LEFT_OUT}"), by_rule.left_out));
+    }
+    slices.push(slice("unexplained", "not explained", account.unexplained.calls));
+    slices.push(slice("needed", "needed", account.needed()));
+    let parts = account::parts(report);
+    let words: Vec<String> = parts.iter().map(|(label, text)| format!("{label} {text}")).collect();
+    bar(out, &words.join("; "), &slices, account.calls)?;
+    writeln!(out, "<table class=\"legend\"><tbody>")?;
+    let row = |out: &mut dyn Write, class: &str, (kind, name): (&str, &str), text: &str| {
+        let swatch = match class {
+            "" => String::new(),
+            class => format!("<span class=\"swatch {class}\"></span>"),
+        };
+        let (name, text) = (Text(name), Text(text));
+        writeln!(out, "<tr><th scope=\"row\"{kind}>{swatch}{name}</th><td>{text}</td></tr>")
+    };
+    for (label, text) in parts {
+        let class = match label {
+            "needed" => "needed",
+            "not explained" => "unexplained",
+            _ => "",
+        };
+        row(out, class, ("", label), &text)?;
+        let by_rule = match label {
+            "needless" => &causes.certain,
+            "perhaps" => &causes.perhaps,
+            _ => continue,
+        };
+        for (rule, calls) in &by_rule.rules {
+            let class = causes.palette.class(rule);
+            row(out, &class, (" class=\"sub\"", rule), &count(*calls, "call", "calls"))?;
+        }
+        if by_rule.left_out > 0 {
+            let calls = count(by_rule.left_out, "call", "calls");
+            row(out, "other", (" class=\"sub\"", LEFT_OUT), &calls)?;
+        }
+    }
+    writeln!(out, "</tbody></table>")
+}
+
+/// One line for each remedy, also the small ones.
+fn write_remedies(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+) -> io::Result<()> {
+    let lines: Vec<&Line<'_>> = overview.large.iter().chain(&overview.small).collect();
+    let scale = scale(report);
+    let saves = columns(&heading(&scale));
+    writeln!(
+        out,
+        "<table class=\"cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" class=\"number\">{saves}</th>\
+         <th role=\"columnheader\" class=\"number\">calls</th><th role=\"columnheader\">rule</th><th role=\"columnheader\">who</th>\
+         <th role=\"columnheader\">fix</th></tr></thead><tbody role=\"rowgroup\">"
+    )?;
+    for (at, line) in lines.iter().enumerate() {
+        let time = columns(&columns_of_time(&scale, line));
+        let fix = line.fix();
+        let typed = line.findings[0].remedies.first().filter(|remedy| can_be_typed(&remedy.change));
+        let button = typed.map_or(String::new(), |remedy| copy(&summary::change(&remedy.change)));
+        let small =
+            if at < overview.large.len() { "" } else { " <span class=\"faint\">(small)</span>" };
+        writeln!(
+            out,
+            "<tr role=\"row\"><td role=\"cell\" class=\"number\" data-of=\"saves\">{}{small}</td>\
+             <td role=\"cell\" class=\"number\" data-of=\"calls\">{}</td>\
+             <td role=\"cell\" class=\"rule\" data-of=\"rule\"><a href=\"#remedy-{at}\">{}</a></td>\
+             <td role=\"cell\" data-of=\"who\">{}</td>\
+             <td role=\"cell\" data-of=\"fix\"><span class=\"fix\">{}</span>{button}</td></tr>",
+            Text(&time),
+            number(line.saves.calls),
+            Text(&line.rules()),
+            Text(&line.who(report.profile, 120)),
+            Text(&fix),
+        )?;
+    }
+    writeln!(out, "</tbody></table>")?;
+    match again::again(report) {
+        Some(command) => writeln!(
+            out,
+            "<p>To try it: <span class=\"fix\">{}</span>{}</p>",
+            Text(&command),
+            copy(&command)
+        ),
+        None => Ok(()),
+    }
+}
+
+/// What stands in columns, as one text.
+fn columns(text: &str) -> String {
+    let columns = text.split("  ").map(str::trim).filter(|column| !column.is_empty());
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+fn can_be_typed(change: &Change) -> bool {
+    matches!(change, Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. })
+}
+
+/// The findings of each remedy: the most expensive one in full, the others in a line each.
+fn write_details(
+    out: &mut dyn Write,
+    overview: &Overview<'_>,
+    report: &Report<'_>,
+) -> io::Result<()> {
+    for (at, line) in overview.large.iter().chain(&overview.small).enumerate() {
+        let Some((first, others)) = line.findings.split_first() else { continue };
+        let open = if at == 0 { " open" } else { "" };
+        let summary = format!("{}: {}", first.rule, summary::headline(first));
+        writeln!(out, "<details id=\"remedy-{at}\"{open}><summary>{}</summary>", Text(&summary))?;
+        let mut lines = of_finding(first, report);
+        for (at, finding) in others.iter().enumerate() {
+            let who = summary::who(finding, report.profile);
+            let service = summary::in_service(finding, report.profile);
+            let saves = full::saves(finding, report);
+            let label = if at == 0 { "also" } else { "" };
+            lines.push((label, format!("{who}{service}: {}, {saves}", finding.rule)));
+        }
+        labelled(out, &lines)?;
+        writeln!(out, "</details>")?;
+    }
+    Ok(())
+}
+
+fn of_finding(finding: &Finding, report: &Report<'_>) -> Vec<(&'static str, String)> {
+    let profile = report.profile;
+    let service = summary::in_service(finding, profile);
+    let mut lines = vec![
+        ("saves", full::saves(finding, report)),
+        ("who", full::who(finding, profile) + &service),
+        ("why", finding.why.clone()),
+    ];
+    let under = |label, at: usize| if at == 0 { label } else { "" };
+    let from = full::origins(finding, profile).into_iter().enumerate();
+    lines.extend(from.map(|(at, line)| (under("from", at), line)));
+    let counts = finding.evidence.iter().map(full::counted).enumerate();
+    lines.extend(counts.map(|(at, line)| (under("strace", at), line)));
+    for (at, remedy) in finding.remedies.iter().enumerate() {
+        lines.push((if at == 0 { "fix" } else { "or" }, summary::change(&remedy.change)));
+        lines.push(match &remedy.safety {
+            Safety::Safe(sentence) => ("safe", sentence.clone()),
+            Safety::Caveat(sentence) => ("caveat", sentence.clone()),
+            Safety::Manual(sentence) => ("manual", sentence.clone()),
+        });
+    }
+    lines.push(("stage", full::stage(finding.stage).to_owned()));
+    lines.push(("more", format!("needless explain {}", finding.rule)));
+    lines
+}
+
+/// What programs waited for, as a bar, and who spent the CPU time.
+fn write_times(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    let lines = time::lines(report);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    section(out, "Where the time went", |out| {
+        let waits = &report.verdict.activity.waits;
+        let all: u64 = waits.iter().fold(0, |sum, waits| sum.saturating_add(waits.ns));
+        if lines.iter().any(|(label, _)| *label == "waiting") {
+            let colour =
+                |at: usize| if at.is_multiple_of(2) { "waits" } else { "needed" }.to_owned();
+            let slices = waits.iter().enumerate().map(|(at, waits)| Slice {
+                class: colour(at),
+                name: format!("{} by {}: {}", waits.call, waits.program, duration(waits.ns)),
+                amount: waits.ns,
+            });
+            let slices: Vec<Slice> = slices.take(60).collect();
+            bar(out, &format!("waiting: {}", duration(all)), &slices, all)?;
+        }
+        labelled(out, &lines)
+    })
+}
+
+/// All kinds of calls that are not explained.
+fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    /// So many are shown.
+    const SHOWN: usize = 100;
+    let lines = &report.verdict.account.lines;
+    if lines.is_empty() {
+        return Ok(());
+    }
+    section(out, "Not explained", |out| {
+        writeln!(out, "<p>No rule applies; these are facts, no advice.</p>")?;
+        let (first, others) = lines[..lines.len().min(SHOWN)].split_at(lines.len().min(5));
+        let list = |out: &mut dyn Write, lines: &[needless_rules::Unexplained]| {
+            writeln!(out, "<ul>")?;
+            for line in lines {
+                writeln!(out, "<li>{}</li>", Text(&account::line(report, line)))?;
+            }
+            writeln!(out, "</ul>")
+        };
+        list(out, first)?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        let kinds = count(others.len() as u64, "other kind", "other kinds");
+        writeln!(out, "<details><summary>{kinds}</summary>")?;
+        list(out, others)?;
+        if lines.len() > SHOWN {
+            let more = lines.len() - SHOWN;
+            writeln!(out, "<p>{} more are in the JSON report</p>", number(more as u64))?;
+        }
+        writeln!(out, "</details>")
+    })
+}

@@ -1,0 +1,445 @@
+//! A saved report as what it was made from, as far as formats for people look at it: they then print what they
+//! printed when it was written.
+
+use super::document::{
+    PartKind, ReportAccount, ReportAmount, ReportDocument, ReportFinding, ReportMost, ReportPart,
+    ReportProcess, ReportRemedy, ReportSelection, ReportSuppressed, ReportUnexplained, ReportWaits,
+    SafetyLevel, SourceKind, UncheckedRule, WaitedFor,
+};
+use crate::breakdown::{Cause, Origin, Part};
+use crate::json::{nanoseconds, of_micros, print};
+use crate::saved::change;
+use crate::{Details, Report, ReportFormat, Source, Style};
+use needless_model::{
+    Backend, Env, Errno, Evidence, Fact, Facts, Finding, Loss, ProcId, Process, Profile, Proof,
+    Query, Remedy, Safety, Spawn, Stage, Totals, WaitsOn, Window,
+};
+use needless_rules::{
+    Account, Activity, Amount, LastDay, Many, NotChecked, ProgramCpu, Selection, SlowMount,
+    Suppressed, Unanswered, Unexplained, Verdict, WaitKind, Waits,
+};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// More processes or findings than any observation has: a file that says so is no report.
+const MOST: u64 = 1 << 22;
+
+/// The formats that are made of every row, which a report does not keep.
+const OF_ROWS: &[&str] = &["profile", "pprof", "folded", "speedscope"];
+
+/// A saved report, to be written again.
+pub struct SavedReport {
+    document: ReportDocument,
+    profile: Profile,
+    verdict: Verdict,
+    source: Source,
+    proof: Option<Proof>,
+}
+
+impl SavedReport {
+    /// Writes it as it would have been written when it was made; `top` as [`Report::top`].
+    ///
+    /// # Errors
+    /// When `out` cannot be written to, or the format needs what a report does not keep.
+    pub fn write(
+        &self,
+        out: &mut dyn Write,
+        format: ReportFormat,
+        (details, top): (Details, Option<usize>),
+        style: Style,
+    ) -> io::Result<()> {
+        if OF_ROWS.contains(&format.name()) {
+            return Err(io::Error::other(format!(
+                "a report keeps only the rows that its findings are about: run with --format {} to have them",
+                format.name()
+            )));
+        }
+        if format == ReportFormat::Json {
+            return print(out, &self.document);
+        }
+        let report = Report {
+            profile: &self.profile,
+            verdict: &self.verdict,
+            source: self.source.clone(),
+            top,
+            details,
+            command: &[],
+            proof: self.proof.as_ref(),
+            version: &self.document.needless_version,
+        };
+        if format == ReportFormat::Html {
+            let parts: Vec<Part> = self.document.breakdown.iter().map(Part::from).collect();
+            return crate::report::html::with_parts(out, &report, &parts);
+        }
+        crate::write(out, &report, format, style)
+    }
+
+    /// # Errors
+    /// When the document says what no observation can have seen.
+    pub(crate) fn of(document: ReportDocument) -> Result<SavedReport, String> {
+        let of_suppressed = document.suppressed.iter().map(|one| one.processes);
+        let sums = [Some(&document.below_threshold), document.known.as_ref()];
+        let sums = sums.into_iter().flatten().map(|sum| sum.findings);
+        let exes = document.findings.iter().flat_map(|finding| &finding.exes);
+        let of_findings = exes.map(|exe| exe.processes);
+        if of_findings.chain(of_suppressed).chain(sums).fold(0, u64::saturating_add) > MOST {
+            return Err("it counts more processes than there can be".into());
+        }
+        let mut profile = profile(&document);
+        let source = source(&document);
+        let verdict = verdict(&document, &mut profile);
+        let proof = document.proof.clone().map(Proof::from);
+        Ok(SavedReport { document, profile, verdict, source, proof })
+    }
+}
+
+fn source(document: &ReportDocument) -> Source {
+    let name = document.source.name.clone();
+    match document.source.kind {
+        SourceKind::Run => Source::Run(name),
+        SourceKind::Read => Source::Log(name),
+        SourceKind::Attach => Source::Attach(name),
+        SourceKind::Host => Source::Host,
+    }
+}
+
+fn profile(document: &ReportDocument) -> Profile {
+    let unknown: Vec<Fact> = document.not_known.iter().filter_map(Option::from).collect();
+    let known: Vec<Fact> = Fact::ALL.into_iter().filter(|fact| !unknown.contains(fact)).collect();
+    let facts = Facts::of(&known);
+    let totals = &document.totals;
+    let loss = |name: &String| Loss::ALL.into_iter().find(|loss| loss.name() == name);
+    Profile {
+        backend: Backend::parse(&document.backend),
+        facts: if document.complete { facts } else { facts.without(Fact::AllCalls) },
+        window: Window { length_ns: document.window_s.map(nanoseconds) },
+        totals: Totals {
+            calls: totals.calls,
+            path_calls: totals.path_calls,
+            cpu_user_ns: totals.cpu_user_s.map(nanoseconds),
+            cpu_sys_ns: totals.cpu_sys_s.map(nanoseconds),
+            tracing_ns: totals.tracing_ns,
+        },
+        lost: document.lost.iter().filter_map(|(name, n)| Some((loss(name)?, *n))).collect(),
+        notes: document.notes.clone(),
+        ..Profile::default()
+    }
+}
+
+fn verdict(document: &ReportDocument, profile: &mut Profile) -> Verdict {
+    let sum = |findings: u64, calls: u64| -> Vec<Finding> {
+        // Only their number and the sum of their calls are shown.
+        let calls = std::iter::once(calls).chain(std::iter::repeat(0));
+        calls.take(findings as usize).map(|needless| Finding { needless, ..blank() }).collect()
+    };
+    let below = &document.below_threshold;
+    let mut verdict = Verdict {
+        account: Account::from(&document.account),
+        activity: activity(document),
+        findings: document.findings.iter().map(|one| finding(one, profile)).collect(),
+        below: sum(below.findings, below.calls),
+        not_checked: document.not_checked.iter().map(NotChecked::from).collect(),
+        selection: document
+            .checked
+            .as_ref()
+            .map(|chosen| selection(chosen, document.not_checked.len())),
+        suppressed: document.suppressed.iter().map(|one| suppressed(one, profile)).collect(),
+        known: document.known.as_ref().map_or(Vec::new(), |all| sum(all.findings, all.calls)),
+        ..Verdict::default()
+    };
+    verdict.notices.clone_from(&document.notices);
+    verdict
+}
+
+fn selection(chosen: &ReportSelection, not_checked: usize) -> Selection {
+    Selection {
+        only: chosen.only.clone(),
+        ignored: chosen.ignored.clone(),
+        wanted: (chosen.rules as usize).saturating_add(not_checked),
+        all: chosen.of as usize,
+    }
+}
+
+impl From<&ReportAccount> for Account {
+    fn from(from: &ReportAccount) -> Account {
+        let needless = Amount::from(&from.needless);
+        let uncertain = Amount::from(&from.uncertain);
+        Account {
+            calls: from.calls,
+            failed: from.failed,
+            needless,
+            uncertain: Amount { calls: uncertain.calls.min(needless.calls), ..uncertain },
+            unexplained: (&from.unexplained).into(),
+            estimated: from.estimated,
+            lines: from.lines.iter().map(Unexplained::from).collect(),
+            // The breakdown has them.
+            shares: Vec::new(),
+        }
+    }
+}
+
+impl From<&ReportPart> for Part {
+    fn from(from: &ReportPart) -> Part {
+        let ReportPart { service, program, site, call, kind, rule, calls } = from;
+        let cause = match kind {
+            PartKind::Needed => Cause::Needed,
+            PartKind::Needless => Cause::Needless(rule.clone().unwrap_or_default()),
+            PartKind::Unexplained => Cause::Unexplained,
+        };
+        let [service, program, site, call] = [service, program, site, call].map(Clone::clone);
+        Part { origin: Origin { service, program, site, call }, cause, calls: *calls }
+    }
+}
+
+impl From<&ReportAmount> for Amount {
+    fn from(from: &ReportAmount) -> Amount {
+        let (kernel_ns, user_ns) = (from.kernel_us.map(of_micros), from.user_us.map(of_micros));
+        Amount { calls: from.calls, kernel_ns, user_ns }
+    }
+}
+
+impl From<&ReportUnexplained> for Unexplained {
+    fn from(from: &ReportUnexplained) -> Unexplained {
+        let query: Option<Query> = (&from.question).into();
+        Unexplained {
+            program: from.program.clone(),
+            processes: from.processes,
+            call: from.call.clone(),
+            query: query.unwrap_or_else(|| Query::of(&from.call)),
+            reason: match &from.error {
+                Some(name) => Unanswered::Failed(Errno::of_name(name)),
+                None if from.call == "sched_yield" => Unanswered::Spinning,
+                None => Unanswered::Again,
+            },
+            amount: Amount {
+                calls: from.calls,
+                kernel_ns: from.kernel_us.map(of_micros),
+                user_ns: None,
+            },
+            place: from.place.clone().zip(from.place_calls),
+            site: from.site.clone(),
+        }
+    }
+}
+
+fn activity(document: &ReportDocument) -> Activity {
+    let many = |number: u64, most: &Option<ReportMost>| {
+        let ReportMost { program, number: of_program } = most.as_ref()?;
+        Some(Many { number, program: program.clone(), of_program: *of_program })
+    };
+    Activity {
+        processes: document.pids,
+        services: document.services,
+        waits: document.waiting.iter().map(Waits::from).collect(),
+        slow_mount: document.slow_file_system.as_ref().map(|slow| SlowMount {
+            at: slow.at.clone(),
+            kind: slow.kind.clone(),
+            calls: slow.calls,
+            mean_ns: of_micros(slow.mean_us),
+        }),
+        programs: document
+            .programs
+            .iter()
+            .map(|one| ProgramCpu {
+                program: one.program.clone(),
+                processes: one.processes,
+                ns: nanoseconds(one.cpu_s),
+                user_ns: one.cpu_user_s.map(nanoseconds),
+            })
+            .collect(),
+        started: many(document.started, &document.most_started),
+        connections: many(document.connections, &document.most_connections),
+    }
+}
+
+impl From<&ReportWaits> for Waits {
+    fn from(from: &ReportWaits) -> Waits {
+        Waits {
+            program: from.program.clone(),
+            kind: WaitKind::from(&from.kind),
+            call: from.call.clone(),
+            error: from.error.as_deref().map(Errno::of_name),
+            calls: from.calls,
+            ns: of_micros(from.wait_us),
+        }
+    }
+}
+
+impl From<&WaitedFor> for WaitKind {
+    fn from(from: &WaitedFor) -> WaitKind {
+        match from {
+            WaitedFor::Flush => WaitKind::Flush,
+            WaitedFor::Connect => WaitKind::Connect,
+            WaitedFor::Sleep => WaitKind::Sleep,
+            WaitedFor::Events => WaitKind::Events,
+            WaitedFor::Names => WaitKind::Names,
+            WaitedFor::Threads => WaitKind::Threads,
+            WaitedFor::Lock => WaitKind::Lock,
+            WaitedFor::Children => WaitKind::Children,
+            WaitedFor::ReadPipe => WaitKind::Read(WaitsOn::Pipe),
+            WaitedFor::ReadTerminal => WaitKind::Read(WaitsOn::Terminal),
+            WaitedFor::ReadSocket => WaitKind::Read(WaitsOn::Socket),
+            WaitedFor::ReadFile => WaitKind::Read(WaitsOn::File),
+            WaitedFor::Read => WaitKind::Read(WaitsOn::Unknown),
+            WaitedFor::WritePipe => WaitKind::Write(WaitsOn::Pipe),
+            WaitedFor::WriteTerminal => WaitKind::Write(WaitsOn::Terminal),
+            WaitedFor::WriteSocket => WaitKind::Write(WaitsOn::Socket),
+            WaitedFor::WriteFile => WaitKind::Write(WaitsOn::File),
+            WaitedFor::Write => WaitKind::Write(WaitsOn::Unknown),
+            WaitedFor::Path => WaitKind::Path,
+            WaitedFor::Other => WaitKind::Other,
+        }
+    }
+}
+
+impl From<&UncheckedRule> for NotChecked {
+    fn from(from: &UncheckedRule) -> NotChecked {
+        let missing = from.needs.iter().filter_map(Option::from).collect();
+        NotChecked { rule: from.rule.clone().into(), missing }
+    }
+}
+
+/// A finding about which nothing is known.
+fn blank() -> Finding {
+    Finding {
+        rule: "".into(),
+        stage: Stage::Seen,
+        processes: Vec::new(),
+        service: None,
+        needless: 0,
+        besides: 0,
+        of: 0,
+        kernel_ns: None,
+        estimated: false,
+        user_ns: None,
+        what: String::new(),
+        why: String::new(),
+        sites: Vec::new(),
+        evidence: Vec::new(),
+        remedies: Vec::new(),
+        rows: Vec::new(),
+    }
+}
+
+fn finding(from: &ReportFinding, profile: &mut Profile) -> Finding {
+    let stage: Option<Stage> = (&from.stage).into();
+    let evidence = from.evidence.iter().map(|one| Evidence {
+        call: one.call.clone(),
+        path: one.path.clone(),
+        outcome: one.outcome.clone(),
+        count: one.count,
+    });
+    Finding {
+        rule: from.rule.clone().into(),
+        stage: stage.unwrap_or(Stage::Seen),
+        processes: processes(from, profile),
+        service: from.service.clone(),
+        needless: from.needless,
+        besides: from.besides,
+        of: from.of,
+        kernel_ns: from.kernel_us.map(of_micros),
+        estimated: from.estimated,
+        user_ns: from.user_us.map(of_micros),
+        what: from.what.clone(),
+        why: from.why.clone(),
+        sites: from.sites.clone(),
+        evidence: evidence.collect(),
+        remedies: from.remedies.iter().map(Remedy::from).collect(),
+        rows: Vec::new(),
+    }
+}
+
+impl From<&ReportRemedy> for Remedy {
+    fn from(from: &ReportRemedy) -> Remedy {
+        let caveat = from.caveat.clone();
+        let safety = match from.safety {
+            SafetyLevel::Safe => Safety::Safe(caveat),
+            SafetyLevel::Caveat => Safety::Caveat(caveat),
+            SafetyLevel::Manual => Safety::Manual(caveat),
+        };
+        Remedy { change: change(from), safety }
+    }
+}
+
+/// The processes of a finding: those that are listed, and of each program one that stands for the others.
+fn processes(from: &ReportFinding, profile: &mut Profile) -> Vec<ProcId> {
+    let mut left: BTreeMap<(Option<String>, Option<String>), u64> = BTreeMap::new();
+    for program in &from.exes {
+        let key = (program.exe.clone(), program.script.clone());
+        *left.entry(key).or_default() += program.processes;
+    }
+    let has_own_root = |first: bool| match from.elsewhere {
+        0 => false,
+        // Only whether all of them have one, or some, is shown.
+        n => n >= from.processes || !first,
+    };
+    let env = match from.variables.is_empty() {
+        true => Env::Unknown,
+        false => Env::Known(
+            from.variables.iter().filter_map(|(k, v)| Some((k.clone(), v.clone()?))).collect(),
+        ),
+    };
+    let mut ids = Vec::new();
+    let others = from.affected.iter().skip(1);
+    for (at, listed) in std::iter::once(&from.process).chain(others).enumerate() {
+        let process = Process {
+            env: env.clone(),
+            shares_root: !has_own_root(at == 0),
+            ..Process::from(listed)
+        };
+        let key = (process.exe.clone(), process.script().map(str::to_owned));
+        if let Some(left) = left.get_mut(&key) {
+            *left = left.saturating_sub(1);
+        }
+        ids.push(add(process, profile));
+    }
+    for ((exe, command), n) in left.into_iter().filter(|(_, n)| *n > 0) {
+        let shares_root = !has_own_root(false);
+        let pid = from.process.pid;
+        let process = Process { exe, command, shares_root, ..Process::new(pid, None, Spawn::Seen) };
+        let id = add(process, profile);
+        ids.extend(std::iter::repeat_n(id, n.min(MOST) as usize));
+    }
+    ids
+}
+
+fn add(process: Process, profile: &mut Profile) -> ProcId {
+    profile.processes.push(process);
+    ProcId(profile.processes.len() as u32 - 1)
+}
+
+impl From<&ReportProcess> for Process {
+    fn from(from: &ReportProcess) -> Process {
+        Process {
+            exe: from.exe.clone(),
+            command: from.command.clone(),
+            open_files: from.open_files,
+            started: from.started,
+            ..Process::new(from.pid, None, Spawn::Seen)
+        }
+    }
+}
+
+fn suppressed(from: &ReportSuppressed, profile: &mut Profile) -> Suppressed {
+    let id = add(Process::from(&from.process), profile);
+    let finding = Finding {
+        rule: from.rule.clone().into(),
+        service: from.service.clone(),
+        processes: vec![id; from.processes.max(1) as usize],
+        needless: from.needless,
+        ..blank()
+    };
+    Suppressed {
+        finding,
+        reason: from.reason.clone(),
+        until: from.until.as_deref().and_then(day),
+        place: from.place.clone(),
+    }
+}
+
+/// Reads what [`LastDay`] prints.
+fn day(text: &str) -> Option<LastDay> {
+    let mut parts = text.splitn(3, '-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(LastDay { year: year.parse().ok()?, month: month.parse().ok()?, day: day.parse().ok()? })
+}
