@@ -47,7 +47,12 @@ fn write_remedies(
             let saves = text(&words(&columns_of_time(&scale, line)));
             let who = text(&line.who(report.profile, usize::MAX));
             let calls = number(line.saves.calls);
-            writeln!(out, "| {saves} | {calls} | {} | {who} | {} |", text(&line.rules()), fix(line))?;
+            writeln!(
+                out,
+                "| {saves} | {calls} | {} | {who} | {} |",
+                text(&line.rules()),
+                fix(line)
+            )?;
         }
     }
     if left_out > 0 {
@@ -98,7 +103,11 @@ fn write_details(
                 let who = summary::who(other, report.profile);
                 let service = summary::in_service(other, report.profile);
                 let saves = full::saves(other, report);
-                writeln!(out, "* also {}", text(&format!("{who}{service}: {}, {saves}", other.rule)))?;
+                writeln!(
+                    out,
+                    "* also {}",
+                    text(&format!("{who}{service}: {}, {saves}", other.rule))
+                )?;
             }
             if others.len() > alike {
                 writeln!(out, "* {} more: `--full` shows all", others.len() - alike)?;
