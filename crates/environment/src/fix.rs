@@ -127,7 +127,7 @@ pub(crate) fn location_of_file(
     let text = before.map(|before| before.bytes).unwrap_or_default();
     let format = format_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
         format!(
-            "{path}: its format is not known; `needless origin` lists the files that it can change"
+            "{path}: its format is not known; the page Places of the book lists those that fix can change"
         )
     })?;
     let why = "it was named on the command line";

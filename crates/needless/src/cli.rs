@@ -2,6 +2,8 @@
 
 mod budget;
 mod change;
+mod completions;
+mod examples;
 mod mistakes;
 mod observe;
 mod prove;
@@ -12,7 +14,8 @@ use crate::exit;
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
+pub(crate) use completions::{CompletionsArgs, completions};
 pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
@@ -21,6 +24,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use values::rule_name;
 pub(crate) use values::{ColorMode, no_such_rule};
+
+/// The heading of the options that every command has.
+const GENERAL: &str = "Options of all commands";
 
 /// Finds the system calls a program makes but does not need, says why it makes them and what to
 /// change.
@@ -33,16 +39,23 @@ pub(crate) struct Cli {
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        env = "NEEDLESS_COLOR"
+        env = "NEEDLESS_COLOR",
+        help_heading = GENERAL
     )]
     pub(crate) color: ColorMode,
     /// Your own rules and suppressions: a file, or a directory of .toml files (repeatable). By default
     /// needless.toml and needless.d/*.toml of the first directory, from the working directory upwards,
     /// that has one of them.
-    #[arg(long, global = true, value_name = "PATH", env = "NEEDLESS_CONFIG")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "NEEDLESS_CONFIG",
+        help_heading = GENERAL
+    )]
     pub(crate) config: Vec<PathBuf>,
     /// Read no needless.toml.
-    #[arg(long, global = true, conflicts_with = "config")]
+    #[arg(long, global = true, conflicts_with = "config", help_heading = GENERAL)]
     pub(crate) no_config: bool,
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -63,23 +76,27 @@ pub(crate) enum Action {
     /// error after the command ends, or to a file with -o. Exit status: the command's own; 125 when
     /// needless itself fails, 126 when the command cannot be executed, 127 when it is not found, 2
     /// when an option of needless is wrong.
+    #[command(after_long_help = examples::RUN)]
     Run(RunArgs),
     /// Observe running processes for a while, without stopping them, and report.
     ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo). Exit status 2 when there is nothing to observe or it is
     /// not allowed.
     #[command(
+        after_long_help = examples::ATTACH,
         override_usage = "needless attach [OPTIONS] (PID… | --unit UNIT | --container CONTAINER | --cgroup PATH)"
     )]
     Attach(AttachArgs),
     /// Observe every process of the machine for a while; findings by service, most expensive first.
     ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo).
+    #[command(after_long_help = examples::HOST)]
     Host(HostArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit
     /// status 2 when a file cannot be read or is not a strace log.
+    #[command(after_long_help = examples::READ)]
     Read(ReadArgs),
     /// Show again what a command wrote as JSON: a report, a profile, a proof, a comparison, an origin.
     ///
@@ -93,6 +110,7 @@ pub(crate) enum Action {
     /// results, and notice within a second when /etc/localtime changes. Where they have no effect
     /// (static programs, musl, Go, Java, Node) needless warns and runs the command without them. Exit
     /// status: the command's own; 125, 126 and 127 as for run.
+    #[command(after_long_help = examples::PRELOAD)]
     Preload(PreloadArgs),
     /// Show where a variable of a process comes from: what set, changed or removed it, which files hold
     /// it, which of them reach the process, and where to change it.
@@ -100,7 +118,10 @@ pub(crate) enum Action {
     /// Only that variable of the environment is read; if its name sounds like a password's, its value
     /// is not shown. With `-- CMD…` the command is run and each program it starts is watched; output
     /// and exit status are then those of the command, and the report goes to standard error.
-    #[command(override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)")]
+    #[command(
+        after_long_help = examples::ORIGIN,
+        override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)"
+    )]
     Origin(OriginArgs),
     /// Apply a remedy: show the change as a diff, ask, write it where it takes effect.
     ///
@@ -108,8 +129,10 @@ pub(crate) enum Action {
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
     /// without a yes; where the right place is not certain, needless shows what to do by hand. --locale
     /// adds a locale that programs search for and do not find. Exit status 2 when something was not done.
+    #[command(after_long_help = examples::FIX)]
     Fix(FixArgs),
     /// Take a change of `fix` back, byte for byte; refused where the file was changed since.
+    #[command(after_long_help = examples::UNDO)]
     Undo(UndoArgs),
     /// Measure a change: run the same command with and without it, count its calls and compare its
     /// time.
@@ -121,23 +144,32 @@ pub(crate) enum Action {
     ///
     /// For a service: --unit or --pid with --save-before FILE, then the change, then --before FILE.
     #[command(
+        after_long_help = examples::PROVE,
         override_usage = "needless prove [OPTIONS] (REPORT | --set VAR=VALUE… | --unset VAR… | --preload) -- CMD…\n       needless prove [OPTIONS] (--unit UNIT | --pid PID…) (--save-before FILE | --before FILE)"
     )]
     Prove(Box<ProveArgs>),
     /// Compare the calls of two observations.
     ///
     /// Each is a JSON report, a profile (--format profile), or a log of strace.
+    #[command(after_long_help = examples::DIFF)]
     Diff(DiffArgs),
     /// Explain a rule: what it finds, why it happens, what to do and when not to do it.
+    #[command(after_long_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
     /// List the rules.
+    #[command(after_long_help = examples::RULES)]
     Rules(RulesArgs),
     /// Show what needless can observe on this machine, and how to let it observe more.
+    #[command(after_long_help = examples::DOCTOR)]
     Doctor,
+    /// Print what completes the command line of needless in a shell.
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
 
 /// The user that the command runs as, where needless runs as root.
 #[derive(Args)]
+#[command(next_help_heading = "User")]
 pub(crate) struct UserArgs {
     /// Run the command as this user (name or number), with that user's groups and home directory. For
     /// root; by default the command runs as the user who ran sudo.
@@ -159,7 +191,7 @@ pub(crate) struct PreloadArgs {
     #[command(flatten)]
     pub(crate) user: UserArgs,
     /// The command and its arguments.
-    #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
 

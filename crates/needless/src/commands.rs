@@ -1,5 +1,6 @@
 //! The commands of needless, a file for each or for a few small ones.
 
+mod completions;
 mod diff;
 mod doctor;
 mod fix;
@@ -13,6 +14,7 @@ mod show;
 mod undo;
 mod window;
 
+pub(crate) use completions::completions;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
 pub(crate) use fix::fix;

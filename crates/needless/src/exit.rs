@@ -63,6 +63,11 @@ pub(crate) fn usage(error: &clap::Error) -> ! {
             Err(why) => needless_observe::exit_like(ErrorStatus::Plain.end(&why)),
         }
     }
-    output::warn(in_one_line(&error.render().to_string()));
+    wrong(&in_one_line(&error.render().to_string()))
+}
+
+/// Ends needless because of its command line, with the mistake in one line.
+pub(crate) fn wrong(what: &str) -> ! {
+    output::warn(what);
     std::process::exit(status::FAILED)
 }

@@ -48,5 +48,6 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Explain(args) => commands::explain(args, context),
         Action::Rules(args) => commands::rules(args, context),
         Action::Doctor => commands::doctor(context),
+        Action::Completions(args) => commands::completions(args, context),
     }
 }

@@ -4,8 +4,6 @@ use crate::caller::User;
 use crate::cli::{self, Action, Cli, ReportArgs};
 use crate::{exit, output};
 use anyhow::Result;
-use clap::CommandFactory;
-use clap::error::ErrorKind;
 use needless_config::{Config, find};
 use needless_environment::{open_regular, others_write};
 use needless_localtime::gmtime;
@@ -84,7 +82,7 @@ fn today() -> LastDay {
 /// Checks that the rules that the command line names exist, and that some rule is left to check; ends needless with
 /// a usage error where not.
 pub(crate) fn check_names(cli: &Cli, settings: &Settings) {
-    let wrong = |what: String| exit::usage(&Cli::command().error(ErrorKind::InvalidValue, what));
+    let wrong = |what: String| exit::wrong(&what);
     let mut names = named(&cli.action).unwrap_or_default().into_iter();
     if let Some(unknown) = names.find(|name| !settings.config.knows(name)) {
         let declared = settings.rules.iter().map(|rule| &*rule.name);

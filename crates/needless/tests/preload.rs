@@ -3,24 +3,6 @@
 mod common;
 use common::*;
 use std::path::Path;
-use std::sync::Once;
-
-/// The library, built beside the program.
-fn library() -> &'static Path {
-    static BUILT: Once = Once::new();
-    let library = Path::new(NEEDLESS).with_file_name("libneedless_localtime.so");
-    BUILT.call_once(|| {
-        // No test profile of cargo can build it (the script says why), so its script does.
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
-        let mut build = std::process::Command::new(script);
-        let done = build.arg(library.parent().unwrap()).env("CARGO", env!("CARGO")).output();
-        let done = done.unwrap();
-        assert!(done.status.success(), "{}", stderr(&done));
-        assert!(library.is_file(), "{}", library.display());
-    });
-    Box::leak(library.into_boxed_path())
-}
 
 /// Compares the output of `words` alone and under `needless preload`; returns the needless calls of both.
 fn compare(words: &[&str]) -> (u64, u64) {

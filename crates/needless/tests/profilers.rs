@@ -178,10 +178,12 @@ fn markdown_shows_names_and_obeys_none() {
     assert_eq!(count("<details>"), count("</details>"), "{html}");
     assert_eq!(count("<summary>"), count("</summary>"), "{html}");
     assert!(count("<details>") >= 2 && html.contains("&lt;i&gt;"), "{html}");
-    // The row of the remedy has its five cells.
-    let rows: Vec<&str> = html.split("<tr>").filter(|row| row.contains("tz-unset")).collect();
-    let [row] = rows[..] else { panic!("{html}") };
-    assert_eq!(row.matches("<td").count(), 5, "{row}");
+    // The row of the remedy has as many cells as its table has heads.
+    let table = html.split("<table>").find(|table| table.contains("<th>rule</th>"));
+    let rows: Vec<&str> = table.unwrap_or_else(|| panic!("{html}")).split("<tr>").collect();
+    let [_, heads, row] = rows[..] else { panic!("{html}") };
+    assert_eq!(row.matches("<td").count(), heads.matches("<th").count(), "{row}");
+    assert!(row.contains("tz-unset") && row.contains("<code>TZ="), "{row}");
 }
 
 #[test]

@@ -67,6 +67,15 @@ impl Fit {
 }
 
 impl Ignore {
+    /// Whether the observation has a process that it is for.
+    fn was_seen(&self, profile: &Profile) -> bool {
+        profile.processes.iter().any(|process| {
+            let unit = |glob: &Glob| process.service.as_deref().is_some_and(|name| glob.fits(name));
+            self.program.as_ref().is_none_or(|glob| glob.fits_program(process))
+                && self.unit.as_ref().is_none_or(unit)
+        })
+    }
+
     fn fit(&self, finding: &Finding, profile: &Profile) -> Fit {
         let programs = self.program.as_ref().map(|glob| {
             let processes = finding.processes.iter().map(|id| profile.process(*id));
@@ -91,7 +100,8 @@ impl Ignore {
 
 /// Takes the findings that `ignores` fit out of the verdict. For each of `ignores` that did
 /// nothing, a notice says why: it ended, it fits only a part of a finding, or it fits nothing in
-/// this observation (`unused-ignore`). `options` are those that the verdict was made with.
+/// this observation (`unused-ignore`), in which its program or unit was seen. `options` are those that the verdict
+/// was made with.
 pub fn suppress(
     verdict: &mut Verdict,
     profile: &Profile,
@@ -146,7 +156,8 @@ pub fn suppress(
             _ if partly => format!(
                 "{place}: the ignore of {rule} fits only a part of a finding, which is therefore shown"
             ),
-            _ if !options.wants(UNUSED_IGNORE) => continue,
+            // A file of settings may be shared by many programs.
+            _ if !options.wants(UNUSED_IGNORE) || !ignore.was_seen(profile) => continue,
             _ => format!("{UNUSED_IGNORE}: {place}: the ignore of {rule} suppresses nothing here"),
         };
         verdict.notices.push(said);

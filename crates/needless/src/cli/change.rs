@@ -1,13 +1,18 @@
 //! The options of `origin`, `fix` and `undo`.
 
 use super::UserArgs;
-use super::values::{assignment, duration, pid, rule_name, variable};
+use super::values::{assignment, duration, number, pid, rule_name, variable};
 use clap::Args;
 use needless_environment::{SnippetFormat, snippet_format};
 use needless_model::Change;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Headings of the help.
+const PLACE: &str = "Where";
+const CHANGE: &str = "The change";
+const LOCALE: &str = "Locales";
 
 #[derive(Args)]
 pub(crate) struct OriginArgs {
@@ -38,7 +43,7 @@ pub(crate) struct OriginArgs {
     #[command(flatten)]
     pub(crate) user: UserArgs,
     /// A command to run, after `--`.
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", help_heading = None::<&str>)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -49,37 +54,37 @@ pub(crate) struct FixArgs {
     #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "user_unit", "pid", "place", "locale", "check"])]
     pub(crate) report: Option<PathBuf>,
     /// A systemd unit; without REPORT, --set and --unset it is observed for 10 seconds first.
-    #[arg(long, value_name = "UNIT")]
+    #[arg(long, help_heading = PLACE, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
     /// A unit of your own systemd (systemctl --user).
-    #[arg(long, value_name = "UNIT", requires = "what", conflicts_with = "unit")]
+    #[arg(long, help_heading = PLACE, value_name = "UNIT", requires = "what", conflicts_with = "unit")]
     pub(crate) user_unit: Option<String>,
     /// A process id.
-    #[arg(long, value_name = "PID", value_parser = pid, conflicts_with_all = ["unit", "user_unit"])]
+    #[arg(long, help_heading = PLACE, value_name = "PID", value_parser = pid, conflicts_with_all = ["unit", "user_unit"])]
     pub(crate) pid: Option<u32>,
     /// Change this file, for every program that reads it: a Dockerfile, a manifest, a crontab …
-    #[arg(long = "in", value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "user_unit", "pid"])]
+    #[arg(long = "in", help_heading = PLACE, value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "user_unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
     /// Which part of FILE: a service, container, program or pool, or of a crontab "job 2", the second one.
-    #[arg(long, value_name = "PART", requires = "place")]
+    #[arg(long, help_heading = PLACE, value_name = "PART", requires = "place")]
     pub(crate) part: Option<String>,
     /// The change: set a variable.
-    #[arg(long, value_name = "VAR=VALUE", value_parser = assignment, conflicts_with = "report", group = "change")]
+    #[arg(long, help_heading = CHANGE, value_name = "VAR=VALUE", value_parser = assignment, conflicts_with = "report", group = "change")]
     pub(crate) set: Option<Change>,
     /// The change: remove a variable.
-    #[arg(long, value_name = "VAR", value_parser = variable, conflicts_with = "report", group = "change")]
+    #[arg(long, help_heading = CHANGE, value_name = "VAR", value_parser = variable, conflicts_with = "report", group = "change")]
     pub(crate) unset: Option<Change>,
     /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change"])]
+    #[arg(long, help_heading = LOCALE, value_name = "NAME", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change"])]
     pub(crate) locale: Option<String>,
     /// Build it as a directory, not in the archive of locales.
-    #[arg(long, requires = "locale")]
+    #[arg(long, help_heading = LOCALE, requires = "locale")]
     pub(crate) directory: bool,
     /// Also link the name of its directory of messages (el_GR.UTF-8 to el).
-    #[arg(long, requires = "locale")]
+    #[arg(long, help_heading = LOCALE, requires = "locale")]
     pub(crate) messages: bool,
     /// Only findings of this rule (repeatable).
-    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    #[arg(long = "rule", help_heading = CHANGE, value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,
     /// Only print the diff, for `patch -p1` in the root directory: with the file's own lines, whatever they hold.
     #[arg(long, conflicts_with = "yes")]
@@ -102,14 +107,14 @@ pub(crate) struct FixArgs {
     #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) length: Duration,
     /// Only look whether the process has this change by now. Exit status 1: it does not.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules", "format"])]
+    #[arg(long, value_name = "ID", value_parser = number::<u32>, conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules", "format"])]
     pub(crate) check: Option<u32>,
 }
 
 #[derive(Args)]
 pub(crate) struct UndoArgs {
     /// The number of the change; by default the last one.
-    #[arg(value_name = "ID", conflicts_with = "last")]
+    #[arg(value_name = "ID", value_parser = number::<u32>, conflicts_with = "last")]
     pub(crate) id: Option<u32>,
     /// The last change that is in effect.
     #[arg(long)]

@@ -94,15 +94,32 @@ fn tip(error: &Error, words: &[String]) -> Option<&'static str> {
             (first == unknown)
                 .then_some("to observe a command, put run before it: needless run -- CMD…")
         }
-        // Options that users of strace expect.
-        ErrorKind::UnknownArgument => match text(error, ContextKind::InvalidArg)? {
-            "-p" => Some("to observe running processes, pass their ids: needless attach PID…"),
-            "-c" => Some("calls are always counted; --all counts every call"),
-            "-f" => Some("the children of a command are always observed"),
-            _ => None,
-        },
+        ErrorKind::UnknownArgument => {
+            let command = words.iter().find(|word| !word.starts_with('-')).map(String::as_str);
+            habit(command, text(error, ContextKind::InvalidArg)?)
+        }
         _ => None,
     }
+}
+
+/// What to do instead of an option that users of strace or perf expect.
+fn habit(command: Option<&str>, option: &str) -> Option<&'static str> {
+    Some(match (option, command) {
+        ("-p" | "--pid", Some("origin")) => {
+            "to ask about a process, pass its id: needless origin VAR PID"
+        }
+        ("-p", Some("fix" | "prove")) => "to name a process, use --pid",
+        ("-p" | "--pid", _) => "to observe running processes, pass their ids: needless attach PID…",
+        ("-c", _) => "calls are always counted; --all counts every call",
+        ("-f" | "--follow-forks", _) => "the children of a command are always observed",
+        ("-a", _) => "to observe every process: needless host",
+        ("-u", _) => "to run the command as another user, use --as USER",
+        ("-e", _) => "what rules need is counted; --rule and --ignore choose what is reported",
+        ("-t" | "-T" | "-r" | "-y" | "-s" | "-v" | "-i" | "-k", _) => {
+            "calls are counted, not listed; for a log use strace, which needless read reads"
+        }
+        _ => return None,
+    })
 }
 
 /// The environment variable that a wrong value comes from, where the option was not used.

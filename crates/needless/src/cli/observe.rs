@@ -1,13 +1,18 @@
 //! The options of commands that observe: `run`, `attach`, `host`, `read`.
 
-use super::values::{BackendArg, duration, percent, pid, regex, rule_name};
+use super::values::{BackendArg, duration, number, pairs, percent, pid, regex, rule_name};
 use super::{FailOn, UserArgs, budget};
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Headings of the help.
+const PROOF: &str = "Proof";
+const CHOICE: &str = "Which findings";
+
 #[derive(Args)]
+#[command(next_help_heading = "How to observe")]
 pub(crate) struct RunArgs {
     /// With ptrace, count every call, not only those that rules need; slower. eBPF counts every call anyway.
     #[arg(long, env = "NEEDLESS_ALL")]
@@ -27,27 +32,28 @@ pub(crate) struct RunArgs {
     pub(crate) elevate: bool,
     /// Also measure the remedies as `needless prove` does, and report the proof. The exit status is that
     /// of `prove`. The command runs many more times, without input.
-    #[arg(long, conflicts_with_all = ["latency", "elevate", "baseline", "save_baseline", "fail_on"])]
+    #[arg(long, help_heading = PROOF, conflicts_with_all = ["latency", "elevate", "baseline", "save_baseline", "fail_on"])]
     pub(crate) prove: bool,
     /// With --prove: how many pairs of runs to measure.
-    #[arg(long, value_name = "N", requires = "prove", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    #[arg(long, value_name = "N", requires = "prove", help_heading = PROOF, value_parser = pairs)]
     pub(crate) runs: Option<u32>,
     /// With --prove: time for the pairs; by default 20s.
-    #[arg(long, value_name = "TIME", requires = "prove", value_parser = duration)]
+    #[arg(long, value_name = "TIME", requires = "prove", help_heading = PROOF, value_parser = duration)]
     pub(crate) budget: Option<Duration>,
     /// With --prove: ignore text that matches when comparing output, line by line.
-    #[arg(long, value_name = "REGEX", requires = "prove", value_parser = regex)]
+    #[arg(long, value_name = "REGEX", requires = "prove", help_heading = PROOF, value_parser = regex)]
     pub(crate) ignore_output: Option<regex::bytes::Regex>,
     #[command(flatten)]
     pub(crate) user: UserArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "What to observe")]
 pub(crate) struct AttachArgs {
     /// Process ids.
     #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
@@ -70,7 +76,14 @@ pub(crate) struct AttachArgs {
 #[derive(Args)]
 pub(crate) struct HostArgs {
     /// Show at most N remedies (0 = all).
-    #[arg(long, value_name = "N", default_value = "8", env = "NEEDLESS_TOP")]
+    #[arg(
+        long,
+        help_heading = "Report",
+        value_name = "N",
+        default_value = "8",
+        value_parser = number::<usize>,
+        env = "NEEDLESS_TOP"
+    )]
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
@@ -79,6 +92,7 @@ pub(crate) struct HostArgs {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "How to observe")]
 pub(crate) struct WindowArgs {
     /// How long to observe: 30s, 2m, 500ms. Ctrl-C ends it early, with a report.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, env = "NEEDLESS_FOR")]
@@ -100,17 +114,19 @@ pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// Logs of strace, or `-` for standard input.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required = true, value_name = "FILE", help_heading = None::<&str>)]
     pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Report")]
 pub(crate) struct ReportArgs {
-    /// Write the report to FILE; its ending (.json, .txt) selects the format (repeatable).
+    /// Write the report to FILE; its ending selects the format (repeatable): .txt, .md, .json, or for profilers
+    /// .folded, .speedscope.json, .pb.gz.
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
     pub(crate) output: Vec<PathBuf>,
-    /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
-    /// `needless diff`.
+    /// full (default on a terminal), concise (default elsewhere), markdown, json, or profile: every row, for
+    /// `needless diff`. For profilers: folded (flame graphs), speedscope, pprof.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::ReportFormat>,
     /// Show every remedy and finding with all details, also small ones. By default the three most expensive
@@ -123,27 +139,27 @@ pub(crate) struct ReportArgs {
     pub(crate) unexplained: bool,
     /// Leave out findings that save less than this share of the calls that name a path, or less
     /// than a hundredth of this share of the CPU time, or fewer than 6 calls; 0 shows everything.
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
+    #[arg(long, help_heading = CHOICE, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
     pub(crate) min_saving: f64,
     /// Also show calls that only a change of the program's code can avoid.
-    #[arg(long)]
+    #[arg(long, help_heading = CHOICE)]
     pub(crate) pedantic: bool,
     /// Check only this rule (repeatable).
-    #[arg(long = "rule", value_name = "RULE", value_parser = rule_name)]
+    #[arg(long = "rule", help_heading = CHOICE, value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,
     /// Do not check this rule (repeatable).
-    #[arg(long = "ignore", value_name = "RULE", value_parser = rule_name)]
+    #[arg(long = "ignore", help_heading = CHOICE, value_name = "RULE", value_parser = rule_name)]
     pub(crate) ignored: Vec<String>,
     /// Leave out findings that are also in FILE, an earlier JSON report, unless they grew by more than a
     /// tenth (per second, where both observed a window of time).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = CHOICE, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
     /// Write these findings to FILE, as a JSON report, for --baseline.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = CHOICE, value_name = "FILE")]
     pub(crate) save_baseline: Option<PathBuf>,
     /// Exit with status 1 if the remaining findings exceed this: any, a number of calls (1000), a share
     /// of the calls that name a path (5%), or large: any that is not small; with 2 if the report cannot be
     /// written. With `run`, a command's own status other than 0 takes precedence.
-    #[arg(long, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
+    #[arg(long, help_heading = CHOICE, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
     pub(crate) fail_on: Option<FailOn>,
 }

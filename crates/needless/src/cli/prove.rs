@@ -1,6 +1,8 @@
 //! The options of `prove` and `diff`.
 
-use super::values::{BackendArg, assignment, duration, entries, pid, regex, rule_name, variable};
+use super::values::{
+    BackendArg, assignment, duration, entries, number, pairs, pid, regex, rule_name, variable,
+};
 use clap::Args;
 use needless_model::Change;
 use needless_report::ProofFormat;
@@ -10,9 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args)]
+#[command(next_help_heading = "Change")]
 pub(crate) struct ProveArgs {
     /// A JSON report of `needless run -o FILE.json`: its remedies are the change.
-    #[arg(value_name = "REPORT")]
+    #[arg(value_name = "REPORT", help_heading = None::<&str>)]
     pub(crate) report: Option<PathBuf>,
     /// Only the report's remedies of this rule (repeatable).
     #[arg(long = "rule", value_name = "RULE", requires = "report", value_parser = rule_name)]
@@ -38,23 +41,24 @@ pub(crate) struct ProveArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The command and its arguments, after `--`.
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["unit", "pid"])]
+    #[arg(last = true, value_name = "CMD", help_heading = None::<&str>, conflicts_with_all = ["unit", "pid"])]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Measurement")]
 pub(crate) struct MeasureArgs {
     /// Only count calls, with and without the change; do not measure CPU time.
     #[arg(long, conflicts_with_all = ["runs", "budget", "warmup", "service"])]
     pub(crate) count_only: bool,
     /// How many pairs of runs; by default as many as the budget allows.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "service")]
+    #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "service")]
     pub(crate) runs: Option<u32>,
     /// Time for the pairs; by default 20s, or no limit with --runs.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "service")]
     pub(crate) budget: Option<Duration>,
     /// Unmeasured runs with and without the change, before the first pair.
-    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "service")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = number::<u16>, conflicts_with = "service")]
     pub(crate) warmup: u16,
     /// The command's input, read from its start in every run; by default standard input if it is a file, else nothing.
     #[arg(long, value_name = "FILE", conflicts_with = "service")]
@@ -69,7 +73,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "REGEX", value_parser = regex, conflicts_with = "service")]
     pub(crate) ignore_output: Option<Regex>,
     /// Seed for the order in pairs and the padding; by default another one each time.
-    #[arg(long, value_name = "N", conflicts_with = "service")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with = "service")]
     pub(crate) seed: Option<u64>,
     /// How to count calls.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
@@ -77,6 +81,7 @@ pub(crate) struct MeasureArgs {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "A service")]
 pub(crate) struct ServiceArgs {
     /// A service: this systemd unit, observed for a window of time.
     #[arg(long, value_name = "UNIT", group = "service", conflicts_with_all = ["pid", "set", "unset", "without", "preload", "report"])]
@@ -111,6 +116,7 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Report")]
 pub(crate) struct OutputArgs {
     /// Write to FILE; its ending (.html, .json, .md, .txt) selects the format (repeatable).
     #[arg(short, long, value_name = "FILE")]

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use needless_model::Change;
 use needless_observe::BackendChoice;
 use regex::bytes::Regex;
+use std::str::FromStr;
 use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,6 +59,16 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
         _ => Err("expected a percentage from 0 to 100".to_owned()),
     }
+}
+
+pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+/// A number of pairs of runs.
+pub(super) fn pairs(text: &str) -> Result<u32, String> {
+    let wrong = || "expected a number of pairs from 1 to 2000".to_owned();
+    text.parse().ok().filter(|pairs| (1..=2000).contains(pairs)).ok_or_else(wrong)
 }
 
 pub(super) fn pid(text: &str) -> Result<u32, String> {

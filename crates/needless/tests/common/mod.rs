@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Once;
 
 pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
 
@@ -30,6 +31,23 @@ pub(crate) fn grant_write_to_user_nobody(path: &Path) -> Result<(), String> {
 /// A testee, as text.
 pub(crate) fn testee(name: &str) -> Option<String> {
     needed(needless_fixtures::path(name)).map(|path| path.to_str().unwrap().to_owned())
+}
+
+/// The library of `needless preload`, built beside the program.
+pub(crate) fn library() -> &'static Path {
+    static BUILT: Once = Once::new();
+    let library = Path::new(NEEDLESS).with_file_name("libneedless_localtime.so");
+    BUILT.call_once(|| {
+        // No test profile of cargo can build it (the script says why), so its script does.
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
+        let mut build = std::process::Command::new(script);
+        let done = build.arg(library.parent().unwrap()).env("CARGO", env!("CARGO")).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        assert!(library.is_file(), "{}", library.display());
+    });
+    Box::leak(library.into_boxed_path())
 }
 
 /// CAP_BPF, CAP_SYS_PTRACE, CAP_KILL, CAP_DAC_READ_SEARCH (linux/capability.h): the capabilities that needless keeps while it observes.

@@ -41,13 +41,21 @@ fn write_remedies(
     let (shown, left_out) = overview.shown(report);
     if !shown.is_empty() {
         let scale = scale(report);
-        writeln!(out, "\n| {} | calls | rule | who | fix |", words(&heading(&scale)))?;
-        writeln!(out, "|---:|---:|---|---|---|")?;
+        let heads = columns(&heading(&scale));
+        writeln!(out, "\n| {} | calls | rule | who | fix |", heads.join(" | "))?;
+        writeln!(out, "|{}---:|---|---|---|", "---:|".repeat(heads.len()))?;
         for line in shown {
-            let saves = text(&words(&columns_of_time(&scale, line)));
+            let mut saves: Vec<String> =
+                columns(&columns_of_time(&scale, line)).iter().map(|cell| text(cell)).collect();
+            saves.resize(heads.len(), String::new());
             let who = text(&line.who(report.profile, usize::MAX));
-            let calls = number(line.saves.calls);
-            writeln!(out, "| {saves} | {calls} | {} | {who} | {} |", text(&line.rules()), fix(line))?;
+            let (saves, calls) = (saves.join(" | "), number(line.saves.calls));
+            writeln!(
+                out,
+                "| {saves} | {calls} | {} | {who} | {} |",
+                text(&line.rules()),
+                fix(line)
+            )?;
         }
     }
     if left_out > 0 {
@@ -67,17 +75,21 @@ fn write_remedies(
     })
 }
 
-/// What one types is code.
+/// What to do, as far as it is one line.
 fn fix(line: &Line<'_>) -> String {
-    match line.findings[0].remedies.first().map(|remedy| &remedy.change) {
-        Some(Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. }) => cell(&line.fix()),
-        _ => text(&line.fix()),
-    }
+    let change = line.findings[0].remedies.first().map(|remedy| &remedy.change);
+    if change.is_some_and(is_typed) { cell(&line.fix()) } else { text(&line.fix()) }
+}
+
+/// What one types is code.
+fn is_typed(change: &Change) -> bool {
+    matches!(change, Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. })
 }
 
 /// The columns of a terminal without the blanks that align them.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+fn columns(text: &str) -> Vec<String> {
+    let cells = text.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+    cells.map(str::to_owned).collect()
 }
 
 /// The findings of the most expensive remedies, folded.
@@ -98,7 +110,11 @@ fn write_details(
                 let who = summary::who(other, report.profile);
                 let service = summary::in_service(other, report.profile);
                 let saves = full::saves(other, report);
-                writeln!(out, "* also {}", text(&format!("{who}{service}: {}, {saves}", other.rule)))?;
+                writeln!(
+                    out,
+                    "* also {}",
+                    text(&format!("{who}{service}: {}, {saves}", other.rule))
+                )?;
             }
             if others.len() > alike {
                 writeln!(out, "* {} more: `--full` shows all", others.len() - alike)?;
@@ -122,7 +138,9 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, report: &Report<'_>) ->
         writeln!(out, "* strace: {}", code(&full::counted(evidence)))?;
     }
     for remedy in &finding.remedies {
-        writeln!(out, "* fix: {}", code(&summary::change(&remedy.change)))?;
+        let change = summary::change(&remedy.change);
+        let change = if is_typed(&remedy.change) { code(&change) } else { text(&change) };
+        writeln!(out, "* fix: {change}")?;
         writeln!(out, "  * {}", text(remedy.safety.sentence()))?;
     }
     writeln!(out, "* stage: {}", full::stage(finding.stage))

@@ -44,7 +44,7 @@ fn a_part_of_a_finding_is_not_suppressed() {
         ("*", 1, None),
         ("/usr/bin/*", 1, None),
         ("one", 0, Some("fits only a part of a finding")),
-        ("three", 0, Some("unused-ignore: f:1: ")),
+        ("three", 0, None),
     ] {
         let (profile, mut verdict) = two_programs();
         let ignores = [ignore(program, None)];
@@ -53,6 +53,25 @@ fn a_part_of_a_finding_is_not_suppressed() {
         assert_eq!(verdict.findings.len(), 1 - suppressed, "{program}");
         assert_eq!(verdict.notices.len(), usize::from(said.is_some()), "{:?}", verdict.notices);
         assert!(said.is_none_or(|said| verdict.notices[0].contains(said)), "{:?}", verdict.notices);
+    }
+}
+
+/// A program that did not run says nothing about its suppression.
+#[test]
+fn a_suppression_is_unused_where_its_program_ran() {
+    for (program, path, said) in [
+        ("one", Some("/nowhere/*"), true),
+        ("*", Some("/nowhere/*"), true),
+        ("three", Some("/nowhere/*"), false),
+        ("three", None, false),
+    ] {
+        let (profile, mut verdict) = two_programs();
+        let path = path.map(|path| Glob::new(path).unwrap());
+        let ignores = [Ignore { path, ..ignore(program, None) }];
+        suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
+        let unused = |notice: &String| notice.starts_with("unused-ignore: f:1: ");
+        assert_eq!(verdict.notices.len(), usize::from(said), "{program}: {:?}", verdict.notices);
+        assert!(verdict.notices.iter().all(unused), "{:?}", verdict.notices);
     }
 }
 

@@ -1,0 +1,193 @@
+//! What `--help` says, and what shells complete.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// The commands whose help ends with examples.
+const COMMANDS: [&str; 14] = [
+    "run",
+    "attach",
+    "host",
+    "read",
+    "preload",
+    "origin",
+    "fix",
+    "undo",
+    "prove",
+    "diff",
+    "explain",
+    "rules",
+    "doctor",
+    "completions",
+];
+
+/// The lines after "Examples" of the help of a command.
+fn examples(of: &str) -> String {
+    let help = stdout(&needless(&[of, "--help"]));
+    let (_, examples) = help.split_once("\nExamples").unwrap_or_else(|| panic!("{of}: {help}"));
+    let (_, lines) = examples.split_once(":\n").unwrap();
+    lines.lines().map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned() + "\n").collect()
+}
+
+/// A folder with what the examples are about.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    std::os::unix::fs::symlink(NEEDLESS, folder.path().join("bin/needless")).unwrap();
+    std::fs::write(folder.path().join("Dockerfile"), "FROM debian:12\nCMD [\"date\"]\n").unwrap();
+    copy("/bin/sleep", &folder.path().join("bin/myapp"));
+    folder
+}
+
+#[test]
+fn the_examples_of_each_command_work() {
+    let (Some(_), Some(_)) = (program("strace"), program("bash")) else { return };
+    let observes = observes_others();
+    for of in COMMANDS {
+        if matches!(of, "attach" | "host") && !observes {
+            continue;
+        }
+        if of == "preload" {
+            library();
+        }
+        let folder = folder();
+        let mut app = command(folder.path().join("bin/myapp")).arg("600").spawn().unwrap();
+        let lines = examples(of);
+        assert!(
+            lines.contains(&format!("needless {of} "))
+                || of == "host"
+                || of == "doctor"
+                || of == "rules"
+        );
+        // A proof may end with "not proven".
+        let script =
+            format!("set -e\n{}", lines.replace("needless prove", "not_an_error needless prove"));
+        let script = format!("not_an_error() {{ \"$@\" || [ $? = 1 ]; }}\n{script}");
+        let path = format!("{}/bin:/usr/bin:/bin:/usr/sbin:/sbin", folder.path().display());
+        let done = command("bash")
+            .env("PATH", path)
+            .env("HOME", folder.path())
+            .current_dir(folder.path())
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        app.kill().unwrap();
+        app.wait().unwrap();
+        assert!(done.status.success(), "{of}: {}\n{}", stderr(&done), stdout(&done));
+    }
+}
+
+#[test]
+fn options_are_in_groups() {
+    let help = stdout(&needless(&["run", "--help"]));
+    for heading in [
+        "How to observe:",
+        "Proof:",
+        "User:",
+        "Report:",
+        "Which findings:",
+        "Options of all commands:",
+    ] {
+        assert!(help.lines().any(|line| line == heading), "{heading}: {help}");
+    }
+    let group = |option: &str| {
+        let before = help.split(option).next().unwrap();
+        before.lines().rev().find(|line| line.ends_with(':') && !line.starts_with(' ')).unwrap()
+    };
+    assert_eq!(group("  -o, --output <FILE>"), "Report:");
+    assert_eq!(group("      --fail-on <BUDGET>"), "Which findings:");
+    assert_eq!(group("  <CMD>...\n"), "Arguments:");
+}
+
+/// The script for a shell, in a folder with needless.
+fn script(shell: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = folder();
+    let done = needless(&["completions", shell]);
+    assert!(done.status.success() && done.stderr.is_empty(), "{}", stderr(&done));
+    let file = folder.path().join("_needless");
+    std::fs::write(&file, done.stdout).unwrap();
+    (folder, file)
+}
+
+/// What a shell writes that runs `text`.
+fn shell(words: &[&str], text: &str, folder: &Path) -> String {
+    let path = format!("{}/bin:/usr/bin:/bin", folder.display());
+    let done = command_of(words)
+        .env("PATH", path)
+        .env("HOME", folder)
+        .env("TERM", "dumb")
+        .current_dir(folder)
+        .arg(text)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    stdout(&done)
+}
+
+#[test]
+fn bash_completes_commands_options_and_values() {
+    let Some(_) = program("bash") else { return };
+    let (folder, file) = script("bash");
+    for (words, offers, not) in [
+        (&["needless", "pr"][..], &["preload", "prove"][..], "run"),
+        (&["needless", "run", "--ba"], &["--backend", "--baseline"], "--all"),
+        (&["needless", "run", "--backend", ""], &["auto", "ebpf", "ptrace"], "--all"),
+        (&["needless", "completions", "z"], &["zsh"], "bash"),
+        (&["needless", "explain", "--a"], &["--all"], "--color"),
+    ] {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let (last, before) = (words.len() - 1, words[words.len() - 2]);
+        let text = format!(
+            "source '{}'; COMP_WORDS=({}); COMP_CWORD={last}; \
+             function=$(complete -p needless | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
+             $function needless '{}' '{before}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            file.display(),
+            quoted.join(" "),
+            words[last],
+        );
+        let said = shell(&["bash", "-c"], &text, folder.path());
+        let offered: Vec<&str> = said.lines().collect();
+        assert!(offers.iter().all(|word| offered.contains(word)), "{words:?}: {said}");
+        assert!(!offered.contains(&not), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn fish_completes_commands_options_and_values() {
+    let Some(_) = program("fish") else { return };
+    let (folder, file) = script("fish");
+    for (line, offers, not) in [
+        ("needless pr", &["preload", "prove"][..], "run"),
+        ("needless run --ba", &["--backend", "--baseline"], "--all"),
+        ("needless run --backend ", &["auto", "ebpf", "ptrace"], "--all"),
+    ] {
+        let text = format!("source '{}'; complete -C '{line}'", file.display());
+        let said = shell(&["fish", "--no-config", "-c"], &text, folder.path());
+        let offered: Vec<&str> = said.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert!(offers.iter().all(|word| offered.contains(word)), "{line}: {said}");
+        assert!(!offered.contains(&not), "{line}: {said}");
+    }
+}
+
+/// In a terminal of zsh's own (zpty), as its users do: Tab, and what the line is then.
+#[test]
+fn zsh_completes_commands_and_options() {
+    let Some(_) = program("zsh") else { return };
+    let (folder, _) = script("zsh");
+    for (line, becomes) in
+        [("needless expl", "needless explain "), ("needless run --late", "needless run --latency ")]
+    {
+        let text = format!(
+            "zmodload zsh/zpty; zpty z zsh -f -i; \
+             zpty -w z 'PS1=; unsetopt zle_bracketed_paste; fpath=({} $fpath); autoload -Uz compinit; compinit -u -D; show() {{ print \"<$BUFFER>\"; zle .send-break }}; zle -N show; bindkey \"^X\" show; print ready:$((40+2))'; \
+             zpty -r z said '*ready:42*'; \
+             zpty -w -n z $'{line}\\t\\x18'; \
+             zpty -r z said '*<*>*'; print -r -- $said; zpty -d z",
+            folder.path().display()
+        );
+        let said = shell(&["zsh", "-f", "-c"], &text, folder.path());
+        assert!(said.contains(&format!("<{becomes}>")), "{line}: {said:?}");
+    }
+}
