@@ -5,6 +5,7 @@ mod change;
 mod mistakes;
 mod observe;
 mod prove;
+mod top;
 mod values;
 
 use crate::exit;
@@ -14,6 +15,7 @@ pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
+pub(crate) use top::{Grouping, TopArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -74,6 +76,14 @@ pub(crate) enum Action {
     ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo).
     Host(HostArgs),
+    /// Show live, like top(1), which needless calls running processes make: remedies and calls that no
+    /// rule explains, by service, most expensive first.
+    ///
+    /// Of the processes, the unit or the container that is named, else of the whole machine. Keys show
+    /// details, the rule, the diff of the fix (which is never written here) and how to prove it; each shows
+    /// the command that does the same. Needs CAP_BPF and CAP_PERFMON (sudo) and a terminal.
+    #[command(override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]")]
+    Top(TopArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit

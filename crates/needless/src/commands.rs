@@ -9,6 +9,7 @@ pub(crate) mod prove;
 mod read;
 mod rules;
 mod run;
+mod top;
 mod undo;
 mod window;
 
@@ -21,5 +22,6 @@ pub(crate) use prove::prove;
 pub(crate) use read::read;
 pub(crate) use rules::{explain, rules};
 pub(crate) use run::run;
+pub(crate) use top::top;
 pub(crate) use undo::undo;
 pub(crate) use window::{attach, host};

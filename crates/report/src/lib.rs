@@ -31,6 +31,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+pub use account::unexplained_line;
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
@@ -40,7 +41,8 @@ pub use proof::json::{PROOF_SCHEMA, proof_schema};
 pub use report::json::{SCHEMA, schema};
 pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use saved::{Advice, Saved, SavedProcess, read_saved};
-pub use text::{escape, number, wrap};
+pub use summary::change;
+pub use text::{cut, escape, number, shell_word, wrap};
 pub use window_text::per_second;
 
 formats! {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod in_force;
+mod preview;
 mod requests;
 mod snippets;
 
@@ -11,6 +12,7 @@ use crate::context::Context;
 use crate::{advice, exit, output};
 use anyhow::{Context as _, Result, bail};
 use calls::Counter;
+pub(super) use preview::preview;
 use needless_environment::{
     self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
 };
