@@ -95,7 +95,8 @@ impl Builder {
     pub fn adopt(&mut self, earlier: &Builder, id: ProcId) -> ProcId {
         let before = earlier.process_ref(id);
         let process = before.forked(before.pid, ProcId(0));
-        let process = Process { parent: None, born: Spawn::Seen, above: before.above.clone(), ..process };
+        let process =
+            Process { parent: None, born: Spawn::Seen, above: before.above.clone(), ..process };
         let new = self.process(process);
         if !self.is_folded(new) {
             self.lists.copy(new, &earlier.lists, id);

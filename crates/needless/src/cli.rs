@@ -15,10 +15,10 @@ pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
-pub(crate) use top::{Grouping, TopArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub(crate) use top::{Grouping, TopArgs};
 use values::rule_name;
 pub(crate) use values::{ColorMode, no_such_rule};
 
@@ -82,7 +82,9 @@ pub(crate) enum Action {
     /// Of the processes, the unit or the container that is named, else of the whole machine. Keys show
     /// details, the rule, the diff of the fix (which is never written here) and how to prove it; each shows
     /// the command that does the same. Needs CAP_BPF and CAP_PERFMON (sudo) and a terminal.
-    #[command(override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]")]
+    #[command(
+        override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]"
+    )]
     Top(TopArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///

@@ -26,7 +26,9 @@ pub use doctor::{CheckState, HostCheck, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
 pub use locale_probe::probe;
-pub use needless_launch::{Asked, Behind, Caller, behind, exit_like, survive_file_size_limit, was_closed};
+pub use needless_launch::{
+    Asked, Behind, Caller, behind, exit_like, survive_file_size_limit, was_closed,
+};
 pub use now::Now;
 pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};

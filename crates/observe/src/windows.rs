@@ -35,11 +35,7 @@ impl Windows {
     ///
     /// # Errors
     /// As for [`window`](crate::window).
-    pub fn start(
-        who: &Who,
-        length: Duration,
-        options: ObserveOptions,
-    ) -> Result<Windows, Failure> {
+    pub fn start(who: &Who, length: Duration, options: ObserveOptions) -> Result<Windows, Failure> {
         let light = SessionOptions {
             latency: false,
             stacks: false,
@@ -112,7 +108,8 @@ fn busy(observed: Observed) -> Observed {
     let Some((_, part)) = profile.parts(|id| wanted[id.index()].then_some(())).next() else {
         return observed;
     };
-    let new: HashMap<ProcId, ProcId> = part.processes.iter().copied().zip((0..).map(ProcId)).collect();
+    let new: HashMap<ProcId, ProcId> =
+        part.processes.iter().copied().zip((0..).map(ProcId)).collect();
     let Observed { roots, cgroups, .. } = observed;
     Observed {
         profile: part.profile,

@@ -176,11 +176,7 @@ pub fn unexplained_line(line: &Unexplained, estimated: bool) -> String {
         text += &format!(", {some}{of} {}", escape(place));
     }
     if let Some(ns) = line.amount.kernel_ns {
-        text += &format!(
-            "; {}{}",
-            Precision::of(estimated).words(),
-            duration(ns)
-        );
+        text += &format!("; {}{}", Precision::of(estimated).words(), duration(ns));
     }
     if let Some(site) = &line.site {
         text += &format!("; from {}", escape(site));

@@ -30,7 +30,12 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// The difference to what was reported, which is then reported, too. `counted`: all that the kernel has, and
     /// `returned`, what it has given back and no longer has. `from`: when the window began, nanoseconds.
-    pub(crate) fn since(&mut self, counted: KernelRows, returned: &KernelRows, from: u64) -> KernelRows {
+    pub(crate) fn since(
+        &mut self,
+        counted: KernelRows,
+        returned: &KernelRows,
+        from: u64,
+    ) -> KernelRows {
         let (rows, gone) = (counted.rows.into_iter(), returned.rows.iter().map(copied));
         let rows = difference(&mut self.rows, rows, gone, from).into_iter().collect();
         let (counters, gone) = (counted.counters.into_iter(), returned.counters.iter().copied());
@@ -81,7 +86,8 @@ fn difference<K: Copy + Eq + Hash>(
         total.entry(key).and_modify(|sum| *sum = plus(*sum, tally)).or_insert(tally);
     }
     // A row that is on its way from the kernel, which the next window has, is kept for one window.
-    reported.retain(|key, known| total.contains_key(key) || !std::mem::replace(&mut known.idle, true));
+    reported
+        .retain(|key, known| total.contains_key(key) || !std::mem::replace(&mut known.idle, true));
     let mut fresh = Vec::new();
     for (key, tally) in total {
         let known = reported.entry(key).or_default();
@@ -156,7 +162,11 @@ mod tests {
     }
 
     /// The counts of the window that ends, by path.
-    fn since(ledger: &mut Ledger, counted: &[(u64, u64)], returned: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    fn since(
+        ledger: &mut Ledger,
+        counted: &[(u64, u64)],
+        returned: &[(u64, u64)],
+    ) -> Vec<(u64, u64)> {
         let fresh = ledger.since(rows(counted), &rows(returned), 8);
         assert!(fresh.rows.values().all(|tally| tally.first_ns == 8 && tally.last_ns == 9));
         let mut fresh: Vec<_> = fresh.rows.iter().map(|(key, t)| (key.path, t.count)).collect();

@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::{advice, exit, output};
 use anyhow::{Context as _, Result, bail};
 use calls::Counter;
-pub(super) use preview::preview;
 use needless_environment::{
     self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
 };
 use needless_host::Root;
 use needless_model::Exit;
 use needless_report::escape;
+pub(super) use preview::preview;
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};

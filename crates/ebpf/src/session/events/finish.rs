@@ -54,9 +54,10 @@ impl Events {
         let builder = std::mem::replace(&mut self.builder, Builder::new(options.limits));
         let samples = std::mem::take(&mut self.samples);
         let mut ids: HashMap<ProcId, ProcId> = HashMap::new();
-        let (gone, live): (Vec<_>, Vec<_>) = std::mem::take(&mut self.images)
-            .into_iter()
-            .partition(|(number, image)| image.pid.is_none_or(|pid| self.live.get(&pid) != Some(number)));
+        let (gone, live): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.images).into_iter().partition(|(number, image)| {
+                image.pid.is_none_or(|pid| self.live.get(&pid) != Some(number))
+            });
         for (number, image) in gone {
             self.ended.extend(image.ended.map(|look| (number, look)));
         }

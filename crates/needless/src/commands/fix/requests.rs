@@ -115,7 +115,10 @@ pub(super) fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<P
 }
 
 /// The remedy as a value: a list without some entries is made from the value that the subject has.
-pub(super) fn with_value(remedy: &Remedy, here: impl FnOnce(&str) -> Result<Profile>) -> Result<Remedy> {
+pub(super) fn with_value(
+    remedy: &Remedy,
+    here: impl FnOnce(&str) -> Result<Profile>,
+) -> Result<Remedy> {
     let Change::WithoutEntries { variable, entries } = &remedy.change else {
         return Ok(remedy.clone());
     };

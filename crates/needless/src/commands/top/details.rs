@@ -15,7 +15,10 @@ pub(super) fn details(row: &Row) -> Vec<Indented> {
     let (who, what) = &row.key;
     let mut lines = vec![
         (0, format!("{who}: {what}")),
-        (0, format!("{} calls a second, {} of a core", number(row.calls_per_s), core(row.permille))),
+        (
+            0,
+            format!("{} calls a second, {} of a core", number(row.calls_per_s), core(row.permille)),
+        ),
     ];
     for item in &row.items {
         lines.push((0, String::new()));

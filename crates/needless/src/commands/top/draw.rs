@@ -90,26 +90,30 @@ fn head(state: &State, buffer: &mut Buffer, looks: &Looks) {
         first += &format!(", filter: {}{cursor}", state.filter);
     }
     put(buffer, 0, 0, &first, looks.heading());
-    let mark = match (state.paused, state.over) {
-        (true, _) => " PAUSED ",
-        (_, true) => " all ended ",
-        _ => "",
-    };
-    let at = buffer.area.width.saturating_sub(mark.len() as u16);
-    put(buffer, at, 0, mark, looks.chosen());
     let all = state.overall;
+    let busy = format!(" {} busy, {:.2} cores", number(all.processes), all.cores);
+    right(buffer, 0, &busy, Style::new());
     let needed = (1.0 - all.needless - all.unexplained).max(0.0);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let text = format!(
-        "{} calls/s: {} needed, {} needless, {} not explained; {} busy, {:.2} cores",
+        "{} calls/s: {} needed, {} needless, {} not explained",
         number(all.calls_per_s),
         percent(needed),
         percent(all.needless),
         percent(all.unexplained),
-        number(all.processes),
-        all.cores
     );
     put(buffer, 0, 1, if state.windows() == 0 { "observing …" } else { &text }, Style::new());
+    match (state.paused, state.over) {
+        (true, _) => right(buffer, 1, " PAUSED ", looks.chosen()),
+        (_, true) => right(buffer, 1, " all ended ", looks.chosen()),
+        _ => {}
+    }
+}
+
+/// At the end of a line.
+fn right(buffer: &mut Buffer, y: u16, text: &str, style: Style) {
+    let at = buffer.area.width.saturating_sub(text.chars().count() as u16);
+    put(buffer, at, y, text, style);
 }
 
 fn foot(state: &State, buffer: &mut Buffer, looks: &Looks) {
@@ -122,12 +126,13 @@ fn foot(state: &State, buffer: &mut Buffer, looks: &Looks) {
     let room = usize::from(width).saturating_sub(own.chars().count());
     let command = cut(&format!("$ {}", escape(&state.command)), room);
     put(buffer, 0, last - 1, &command, looks.of(Color::Cyan));
-    let at = width.saturating_sub(own.chars().count() as u16);
-    put(buffer, at, last - 1, &own, Style::new());
+    right(buffer, last - 1, &own, Style::new());
     let keys = match (state.typing, &state.text) {
         (true, _) => "type to filter   Enter keep   Esc drop",
-        (_, Some(_)) => "Esc back   arrows, PgUp, PgDn scroll   e explain   d diff   p prove   q quit",
-        _ => "Enter details  e explain  d diff  p prove  Space pause  / filter  g group  q quit",
+        (_, Some(_)) => {
+            "Esc back   arrows, PgUp, PgDn scroll   e explain   d diff   p prove   q quit"
+        }
+        _ => "Enter details e explain d diff p prove  Space pause / filter g group  q quit",
     };
     put(buffer, 0, last, keys, looks.heading());
 }
@@ -142,7 +147,7 @@ impl Columns {
     fn of(width: u16) -> Columns {
         // What is beyond 80 columns goes to the bars and the names in part, and to the remedy.
         let more = usize::from(width.saturating_sub(COLUMNS));
-        Columns { bars: (12 + more / 4).min(KEPT), who: (18 + more / 4).min(40) }
+        Columns { bars: (10 + more / 4).min(KEPT), who: (18 + more / 4).min(40) }
     }
 }
 
@@ -155,7 +160,7 @@ fn list(state: &State, buffer: &mut Buffer, looks: &Looks) {
         Grouping::Program => "PROGRAM",
         Grouping::Container => "CONTAINER",
     };
-    let heading = line(&columns, ["OF A CORE", "CALLS/S", &past, who, "REMEDY"]);
+    let heading = line(&columns, ["OF CORE", "CALLS/S", &past, who, "REMEDY"]);
     put(buffer, 0, ABOVE - 1, &heading, looks.heading());
     let (page, position) = (page(buffer.area), state.position());
     let from = (position + 1).saturating_sub(page);
@@ -164,7 +169,7 @@ fn list(state: &State, buffer: &mut Buffer, looks: &Looks) {
         let style = if at == position { looks.chosen() } else { Style::new() };
         put(buffer, 0, y, &format!("{text:width$}", width = usize::from(buffer.area.width)), style);
         if at != position {
-            let cost = Rect::new(0, y, 9, 1);
+            let cost = Rect::new(0, y, 7, 1);
             buffer.set_style(cost, looks.cost(row.permille));
         }
     }
@@ -192,7 +197,7 @@ fn shown(columns: &Columns, row: &Row) -> String {
 fn line(columns: &Columns, cells: [&str; 5]) -> String {
     let [cost, calls, bars, who, what] = cells.map(escape);
     let (width, names) = (columns.bars, columns.who);
-    format!("{cost:>9} {calls:>9}  {bars:width$}  {:names$}  {what}", cut(&who, names))
+    format!("{cost:>7} {calls:>9}  {bars:width$}  {:names$}  {what}", cut(&who, names))
 }
 
 fn show(text: &Text, buffer: &mut Buffer, looks: &Looks) {
@@ -204,8 +209,7 @@ fn show(text: &Text, buffer: &mut Buffer, looks: &Looks) {
         put(buffer, 0, y, line, Style::new());
     }
     if from + page < lines.len() {
-        let at = buffer.area.width.saturating_sub(8);
-        put(buffer, at, ABOVE - 1, "more: ↓", looks.heading());
+        right(buffer, ABOVE - 1, "more: ↓", looks.heading());
     }
 }
 

@@ -68,8 +68,14 @@ mod tests {
         assert_eq!(keys(b"q/\r"), [Key::Char('q'), Key::Char('/'), Key::Enter]);
         assert_eq!(keys(b"\x1b"), [Key::Escape]);
         assert_eq!(keys(b"\x1b[A\x1b[B\x1bOA"), [Key::Up, Key::Down, Key::Up]);
-        assert_eq!(keys(b"\x1b[5~\x1b[6~\x1b[H\x1b[F"), [Key::PageUp, Key::PageDown, Key::Home, Key::End]);
-        assert_eq!(keys(b"\x03\x1a\x0c\x7f"), [Key::Interrupt, Key::Stop, Key::Redraw, Key::Backspace]);
+        assert_eq!(
+            keys(b"\x1b[5~\x1b[6~\x1b[H\x1b[F"),
+            [Key::PageUp, Key::PageDown, Key::Home, Key::End]
+        );
+        assert_eq!(
+            keys(b"\x03\x1a\x0c\x7f"),
+            [Key::Interrupt, Key::Stop, Key::Redraw, Key::Backspace]
+        );
         assert_eq!(keys("ü".as_bytes()), [Key::Char('ü')]);
         assert_eq!(keys(b"\x1b[<garbage\xff"), []);
     }

@@ -46,7 +46,9 @@ pub(super) fn list(who: &Who) -> String {
             format!("needless attach {} {WINDOW}", pids.join(" "))
         }
         Who::Unit(unit) => format!("needless attach --unit {} {WINDOW}", shell_word(unit)),
-        Who::Container(name) => format!("needless attach --container {} {WINDOW}", shell_word(name)),
+        Who::Container(name) => {
+            format!("needless attach --container {} {WINDOW}", shell_word(name))
+        }
         Who::Cgroup(path) => format!("needless attach --cgroup {} {WINDOW}", shell_word(path)),
     }
 }

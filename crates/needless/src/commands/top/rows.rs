@@ -126,7 +126,8 @@ impl History {
         let matches = |row: &Row| {
             let (who, what) = &row.key;
             let programs = row.items.iter().map(|item| item.program.as_str());
-            let texts = [who.as_str(), what.as_str()].into_iter().chain(row.rules()).chain(programs);
+            let texts =
+                [who.as_str(), what.as_str()].into_iter().chain(row.rules()).chain(programs);
             texts.into_iter().any(|text| text.to_lowercase().contains(&filter))
         };
         let mut rows: Vec<Row> = rows.into_values().filter(matches).collect();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Size;
+use ratatui_core::layout::{Position, Rect, Size};
 use ratatui_core::terminal::Terminal;
 use ratatui_termion::TermionBackend;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
@@ -47,8 +47,8 @@ impl Screen {
     /// # Errors
     /// Those of the terminal.
     pub(super) fn open() -> Result<Screen> {
-        let terminal = Terminal::new(TermionBackend::new(stdout()))
-            .context("cannot use the terminal")?;
+        let terminal =
+            Terminal::new(TermionBackend::new(stdout())).context("cannot use the terminal")?;
         let before = Before::default();
         let (hook, ours) = (std::panic::take_hook(), before.clone());
         std::panic::set_hook(Box::new(move |panic| {
@@ -76,7 +76,12 @@ impl Screen {
         }
         tcsetattr(stdin(), OptionalActions::Drain, &raw).context("cannot set up the terminal")?;
         stdout().write_all(ENTER.as_bytes()).context("cannot write to the terminal")?;
-        self.terminal.clear().context("cannot write to the terminal")
+        // It clears the screen and draws everything again. `clear` would ask the terminal where its cursor is.
+        let again = self
+            .terminal
+            .size()
+            .and_then(|size| self.terminal.resize(Rect::from((Position::ORIGIN, size))));
+        again.context("cannot write to the terminal")
     }
 
     /// Gives it back.

@@ -19,7 +19,11 @@ pub(super) enum Deed {
     /// Show the page of this rule.
     Explain(String),
     /// Show the diff of this change for the process, or for the unit.
-    Diff { change: Change, pid: Option<u32>, unit: Option<String> },
+    Diff {
+        change: Change,
+        pid: Option<u32>,
+        unit: Option<String>,
+    },
 }
 
 /// A text over the list.
