@@ -94,7 +94,10 @@ fn head(state: &State, buffer: &mut Buffer, looks: &Looks) {
     let busy = format!(" {} busy, {:.2} cores", number(all.processes), all.cores);
     right(buffer, 0, &busy, Style::new());
     let needed = (1.0 - all.needless - all.unexplained).max(0.0);
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let percent = |share: f64| match share * 100.0 {
+        few if few > 0.0 && few < 1.0 => "< 1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    };
     let text = format!(
         "{} calls/s: {} needed, {} needless, {} not explained",
         number(all.calls_per_s),

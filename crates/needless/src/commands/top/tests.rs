@@ -241,7 +241,8 @@ fn a_filter_and_a_grouping_choose_among_the_rows() {
     assert_eq!(state.rows.len(), 4);
     pressed(&mut state, b"/RUBY\r");
     assert_eq!(state.rows.len(), 2, "the name of a program is searched, too");
-    pressed(&mut state, b"\x1bg");
+    pressed(&mut state, b"\x1b");
+    pressed(&mut state, b"g");
     assert_eq!(who(&state), ["clock", "ruby", "sh (dash)"]);
     // The two of ruby are one row, and so are its calls.
     let ruby = 90 + 20 * 17;
