@@ -4,6 +4,7 @@ mod attach;
 mod events;
 mod kernel_types;
 mod layout;
+mod ledger;
 mod rows;
 mod wire;
 
@@ -13,6 +14,7 @@ use events::Events;
 use layout::{
     Counter, CounterKey, PercpuCounter, PercpuRow, Proc, Row, RowKey, Shared, Wait, WaitKey,
 };
+use ledger::Ledger;
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
 use std::cell::RefCell;
@@ -32,6 +34,10 @@ pub struct Session {
     events: Rc<RefCell<Events>>,
     options: SessionOptions,
     started_ns: u64,
+    /// When the window began.
+    begun_ns: u64,
+    /// What earlier windows had.
+    ledger: Ledger,
     /// How many processes were chosen.
     chosen: u32,
     /// Chosen processes that found no room.
@@ -79,7 +85,19 @@ impl Session {
         let ring = builder.build().map_err(failed)?;
         let (options, chosen, refused) = (options.clone(), 0, HashSet::new());
         let ready = duplicate(ring.epoll_fd());
-        Ok(Session { attached, ring, ready, events, options, started_ns, chosen, refused })
+        let (begun_ns, ledger) = (started_ns, Ledger::default());
+        Ok(Session {
+            attached,
+            ring,
+            ready,
+            events,
+            options,
+            started_ns,
+            begun_ns,
+            ledger,
+            chosen,
+            refused,
+        })
     }
 
     /// Observes process `pid` (not a thread of it) and the processes it forks from now on; `false` if it is
@@ -164,27 +182,49 @@ impl Session {
     /// Ends the observation.
     pub fn finish(mut self) -> Observed {
         self.attached.links.clear();
-        let length_ns = now_ns() - self.started_ns;
+        self.end_window(true)
+    }
+
+    /// Ends a window and begins the next: what was counted since the last one. The programs stay in the kernel and count
+    /// on, so no call is lost between two windows; one that is counted while the kernel's rows are read may be in the
+    /// next window. A process that goes on is in each window like one that ran before the observation.
+    /// Not for calls that are timed: each window would have all that waited.
+    pub fn window(&mut self) -> Observed {
+        let observed = self.end_window(false);
+        self.make_room();
+        observed
+    }
+
+    fn end_window(&mut self, last: bool) -> Observed {
+        let now = now_ns();
+        let length_ns = now - self.begun_ns;
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
+        self.collect(true);
+        // What the kernel no longer has.
+        let returned = (!last || self.ledger.rows() > 0).then(|| self.events.borrow().rows.clone());
         self.collect(false);
         self.collect_percpu();
+        if let Some(returned) = returned {
+            let counted = std::mem::take(&mut self.events.borrow_mut().rows);
+            let from = self.begun_ns - self.started_ns;
+            self.events.borrow_mut().rows = self.ledger.since(counted, &returned, from);
+        }
         let live = taken::<u32, Proc>(&map(&self.attached.object, "procs"), false, |_| true);
         let given_back = live.iter().map(|(_, proc)| (proc.image, proc.given_back)).collect();
         let shared = self.shared();
-        let misses = self.misses();
-        drop(self.ring);
-        let events = Rc::try_unwrap(self.events).ok().expect("the ring is gone").into_inner();
-        let mut observed = rows::finish(events, &self.options, length_ns, &given_back);
+        let mut observed =
+            rows::finish(&mut self.events.borrow_mut(), &self.options, length_ns, &given_back);
+        self.begun_ns = now;
         let lost = &mut observed.profile.lost;
-        for (loss, n) in [
+        for (loss, n) in self.ledger.lost_since([
             (Loss::FoldedRows, shared.folded),
             (Loss::NoPath, shared.unreadable),
             (Loss::UnseenProcesses, shared.events_lost + self.refused.len() as u64),
             (Loss::Untimed, shared.untimed),
             (Loss::Stacks, shared.stacks_lost),
-            (Loss::Uncounted, shared.uncounted + misses),
-        ] {
+            (Loss::Uncounted, shared.uncounted + self.misses()),
+        ]) {
             if n > 0 {
                 *lost.entry(loss).or_default() += n;
             }
@@ -196,6 +236,28 @@ impl Session {
             );
         }
         observed
+    }
+
+    /// Makes room for the next windows: deletes rows of processes that go on, where these have not been counted for a
+    /// window, if the map is half full; and forgets texts.
+    fn make_room(&mut self) {
+        if self.ledger.rows() > self.options.limits.rows.min(65_536) / 2 {
+            let rows = map(&self.attached.object, "rows");
+            let deleted = taken::<RowKey, Row>(&rows, true, |key| self.ledger.is_idle(key));
+            let mut events = self.events.borrow_mut();
+            for (key, row) in deleted {
+                // A call that was counted since the rows were read is in the next window.
+                events.rows.add(key, row.tally(self.started_ns, self.options.latency));
+                events.rows.removed += 1;
+            }
+        }
+        let unused = self.events.borrow_mut().forget(|| self.ledger.paths());
+        let sent = map(&self.attached.object, "sent_paths");
+        for hash in unused {
+            // Else the kernel would not send the text again.
+            let at = (hash % u64::from(sent.max_entries())) as u32;
+            let _ = sent.update(at.as_bytes(), &0_u64.to_ne_bytes(), MapFlags::ANY);
+        }
     }
 
     fn shared(&self) -> Shared {

@@ -34,6 +34,10 @@ impl Session {
         match *self {}
     }
 
+    pub fn window(&mut self) -> Observed {
+        match *self {}
+    }
+
     pub fn finish(self) -> Observed {
         match self {}
     }

@@ -13,7 +13,7 @@ mod supervise;
 mod timed;
 
 pub use caller::{Behind, Caller, behind};
-pub use endings::TerminationSignals;
+pub use endings::{Asked, TerminationSignals};
 pub use error::LaunchError;
 pub use exit::exit_like;
 pub use forward::{Forward, release_standard_streams, wait_for};

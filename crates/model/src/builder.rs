@@ -90,6 +90,20 @@ impl Builder {
         id
     }
 
+    /// The process `id` of an earlier window, as one that ran before this one: with what is known of it, and without
+    /// what it did.
+    pub fn adopt(&mut self, earlier: &Builder, id: ProcId) -> ProcId {
+        let before = earlier.process_ref(id);
+        let process = before.forked(before.pid, ProcId(0));
+        let process =
+            Process { parent: None, born: Spawn::Seen, above: before.above.clone(), ..process };
+        let new = self.process(process);
+        if !self.is_folded(new) {
+            self.lists.copy(new, &earlier.lists, id);
+        }
+        new
+    }
+
     /// The environment with which process `id` was started: names and values. Only lists of directories are kept, and
     /// of these only what [`ListsInEnvironments::fill`] gives to the profile.
     pub fn environment<'a>(

@@ -246,7 +246,10 @@ impl ListsInEnvironments {
             set.extend(parse(variable, value, home));
         }
         set.sort_by(|one, other| one.variable.cmp(&other.variable));
-        let set: Arc<[SearchList]> = set.into();
+        self.keep(id, set.into());
+    }
+
+    fn keep(&mut self, id: ProcId, set: Arc<[SearchList]>) {
         let number = match self.known.get(&set) {
             Some(known) => *known,
             None => {
@@ -263,6 +266,13 @@ impl ListsInEnvironments {
             }
         };
         self.of.insert(id, number);
+    }
+
+    /// Takes for process `id` what `other` has for its process `from`.
+    pub(crate) fn copy(&mut self, id: ProcId, other: &ListsInEnvironments, from: ProcId) {
+        if let Some(number) = other.of.get(&from) {
+            self.keep(id, other.sets[*number as usize].clone());
+        }
     }
 
     /// Gives each process of `profile` the lists with entries in which something was not found, and drops everything

@@ -8,6 +8,7 @@ mod mistakes;
 mod observe;
 mod prove;
 mod show;
+mod top;
 mod values;
 
 use crate::exit;
@@ -22,6 +23,7 @@ pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs
 pub(crate) use show::ShowArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub(crate) use top::{Grouping, TopArgs};
 use values::rule_name;
 pub(crate) use values::{ColorMode, no_such_rule};
 
@@ -92,6 +94,16 @@ pub(crate) enum Action {
     /// Needs CAP_BPF and CAP_PERFMON (sudo).
     #[command(after_long_help = examples::HOST)]
     Host(HostArgs),
+    /// Show live, like top(1), which needless calls running processes make: remedies and calls that no
+    /// rule explains, by service, most expensive first.
+    ///
+    /// Of the processes, the unit or the container that is named, else of the whole machine. Keys show
+    /// details, the rule, the diff of the fix (which is never written here) and how to prove it; each shows
+    /// the command that does the same. Needs CAP_BPF and CAP_PERFMON (sudo) and a terminal.
+    #[command(
+        override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]"
+    )]
+    Top(TopArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit

@@ -11,6 +11,7 @@ mod read;
 mod rules;
 mod run;
 mod show;
+mod top;
 mod undo;
 mod window;
 
@@ -25,5 +26,6 @@ pub(crate) use read::read;
 pub(crate) use rules::{explain, rules};
 pub(crate) use run::run;
 pub(crate) use show::show;
+pub(crate) use top::top;
 pub(crate) use undo::undo;
 pub(crate) use window::{attach, host};

@@ -37,6 +37,7 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Run(args) => commands::run(args, context),
         Action::Attach(args) => commands::attach(args, context),
         Action::Host(args) => commands::host(args, context),
+        Action::Top(args) => commands::top(args, context),
         Action::Read(args) => commands::read(args, context),
         Action::Show(args) => commands::show(args, context),
         Action::Preload(args) => commands::preload(args, context),

@@ -153,6 +153,11 @@ impl<'a> Output<'a> {
         self.target.is_terminal()
     }
 
+    /// Whether it gets colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.target.style(self.context.color).colour
+    }
+
     /// Standard output.
     pub(crate) fn stdout(context: &'a Context) -> Output<'a> {
         Output { context, target: Target::Stream(Stream::Stdout), needs_capabilities: false }

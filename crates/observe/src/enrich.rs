@@ -2,7 +2,9 @@
 
 use crate::{assigned, directories, locale_probe};
 use needless_host::{Roots, fill_libcs, is_zone, measure_call_costs, measure_page_cost, read_zone};
-use needless_model::{ArgClass, Env, Fact, ProcId, Profile, Query, Row, Target};
+use needless_model::{
+    ArgClass, Costs, Env, Fact, LocaleProbe, ProcId, Profile, Query, Row, Target,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// At most this many files that TZ names are read.
@@ -15,27 +17,35 @@ const LOCALES: usize = 4;
 /// of the machine.
 pub fn enrich(profile: &mut Profile, roots: &Roots) {
     fill_libcs(profile, roots);
-    machine(profile, roots);
+    machine(profile, roots, &mut Measured::default());
+}
+
+/// What takes long to measure and stays as it is while needless runs.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    costs: Option<Costs>,
+    /// Names of locales, as they were tried.
+    locales: BTreeMap<String, Option<LocaleProbe>>,
 }
 
 /// Adds variables that scripts assign, what listed directories hold, the time zone if any program read one, locales that were searched for and not
 /// found, the clock source if any program asked the kernel for the time, and the cost of calls.
-pub(crate) fn machine(profile: &mut Profile, roots: &Roots) {
+pub(crate) fn machine(profile: &mut Profile, roots: &Roots, measured: &mut Measured) {
     assigned::fill(profile, roots);
     directories::fill(profile);
     profile.host.zone_files = zone_files(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);
-    locales(profile);
+    locales(profile, &mut measured.locales);
     profile.host.clock_source = clock_source(profile);
-    let mut costs = measure_call_costs();
+    let costs = measured.costs.get_or_insert_with(measure_call_costs);
     /// Fewer bytes, given back by all processes together, are no finding.
     const MUCH: u64 = 16 << 20;
     let given_back = profile.processes.iter().filter_map(|process| process.given_back);
-    if given_back.fold(0, u64::saturating_add) > MUCH {
+    if costs.page_ns == 0 && given_back.fold(0, u64::saturating_add) > MUCH {
         costs.page_ns = measure_page_cost();
     }
-    profile.host.costs = Some(costs);
+    profile.host.costs = Some(*costs);
     if profile.facts.has(Fact::KernelTime) {
         profile.host.mounts = needless_host::mounts();
     }
@@ -98,13 +108,17 @@ fn zones(profile: &mut Profile, roots: &Roots) {
     profile.facts = profile.facts.with(Fact::HostZone);
 }
 
-fn locales(profile: &mut Profile) {
+fn locales(profile: &mut Profile, known: &mut BTreeMap<String, Option<LocaleProbe>>) {
     let names = requested(profile);
     if names.is_empty() {
         return;
     }
     let tried = names.iter().take(LOCALES);
-    let probes: Vec<_> = tried.filter_map(|name| locale_probe::probe(name)).collect();
+    let probe = |name: &String| {
+        let tried = known.entry(name.clone()).or_insert_with_key(|name| locale_probe::probe(name));
+        tried.clone()
+    };
+    let probes: Vec<_> = tried.filter_map(probe).collect();
     if probes.is_empty() {
         return;
     }

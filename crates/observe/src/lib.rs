@@ -19,16 +19,20 @@ mod run;
 mod sites;
 mod unwind;
 mod window;
+mod windows;
 
 pub use count::count_command;
 pub use doctor::{CheckState, HostCheck, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
 pub use locale_probe::probe;
-pub use needless_launch::{Behind, Caller, behind, exit_like, survive_file_size_limit, was_closed};
+pub use needless_launch::{
+    Asked, Behind, Caller, behind, exit_like, survive_file_size_limit, was_closed,
+};
 pub use now::Now;
 pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};
 pub use run::{BackendChoice, Captured, Failure, ObserveOptions, count, launch, run};
 pub use sites::resolve;
 pub use window::{Who, window};
+pub use windows::Windows;

@@ -1,5 +1,6 @@
 //! From a command line to a profile with all its facts.
 
+use crate::enrich::Measured;
 use crate::kernel::Refused;
 use crate::rights::{self, Rights};
 use crate::{enrich, kernel, relative, sites};
@@ -163,10 +164,21 @@ pub fn count(launch: Launch, options: &ObserveOptions) -> Result<Captured, Failu
 
 /// Adds what is looked up after the run, and gives up the rights for that afterwards.
 pub(crate) fn complete(
+    profile: Profile,
+    stacks: &[Stack],
+    roots: Vec<(ProcId, OwnedFd)>,
+    rights: Rights,
+) -> Result<Profile, Failure> {
+    complete_with(profile, stacks, roots, rights, &mut Measured::default())
+}
+
+/// The same; what takes long to measure is kept for the next profile of this machine.
+pub(crate) fn complete_with(
     mut profile: Profile,
     stacks: &[Stack],
     roots: Vec<(ProcId, OwnedFd)>,
     rights: Rights,
+    measured: &mut Measured,
 ) -> Result<Profile, Failure> {
     rights::note(rights.read(), &mut profile.notes);
     let roots =
@@ -176,7 +188,7 @@ pub(crate) fn complete(
     sites::resolve(stacks, &mut profile);
     // Stacks refer to rows by position, so rows are sorted after them.
     profile.sort_by_process();
-    enrich::machine(&mut profile, &roots);
+    enrich::machine(&mut profile, &roots, measured);
     relative::note(&mut profile);
     rights::note(rights.write(), &mut profile.notes);
     Ok(profile)

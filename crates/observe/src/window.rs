@@ -2,7 +2,7 @@
 
 use crate::rights;
 use crate::run::{Failure, ObserveOptions, complete};
-use needless_ebpf::{Observed, Scope, Session, SessionError};
+use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
 use needless_host::{
     Cgroups, Service, find_cgroup, find_container, find_unit, processes_of_cgroup,
 };
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How often the kernel's messages are taken.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,17 +59,9 @@ pub fn window(
     tick: &mut dyn FnMut(Duration),
 ) -> Result<Profile, Failure> {
     let ours = |message: String| Failure::new(status::FAILED, message);
-    needless_ebpf::usable().map_err(|error| match error {
-        SessionError::NoRights => ours(
-            "to observe what runs already needs CAP_BPF and CAP_PERFMON: run it with sudo".into(),
-        ),
-        error => ours(error.to_string()),
-    })?;
-    let chosen = choose(who).map_err(ours)?;
-    let target = if *who == Who::Everyone { Scope::Everyone } else { Scope::Chosen };
+    let (chosen, mut session) = begin(who, &crate::kernel::for_session(options))?;
+    let target = chosen.scope();
     let endings = TerminationSignals::hold().map_err(|error| ours(error.to_string()))?;
-    let mut session = Session::start(&target, &crate::kernel::for_session(options))
-        .map_err(|error| ours(error.to_string()))?;
     let given_up = options.rights.observe();
     follow(&mut session, &chosen)?;
     let begun = Instant::now();
@@ -91,12 +83,33 @@ pub fn window(
     finish(observed, options)
 }
 
+/// Finds who is to be observed, and starts to count.
+pub(crate) fn begin(who: &Who, options: &SessionOptions) -> Result<(Chosen, Session), Failure> {
+    let ours = |message: String| Failure::new(status::FAILED, message);
+    needless_ebpf::usable().map_err(|error| match error {
+        SessionError::NoRights => ours(
+            "to observe what runs already needs CAP_BPF and CAP_PERFMON: run it with sudo".into(),
+        ),
+        error => ours(error.to_string()),
+    })?;
+    let chosen = choose(who).map_err(ours)?;
+    let session =
+        Session::start(&chosen.scope(), options).map_err(|error| ours(error.to_string()))?;
+    Ok((chosen, session))
+}
+
 /// The processes to follow.
-enum Chosen {
+pub(crate) enum Chosen {
     Everyone,
     Processes(Vec<u32>),
     /// The processes in this control group: listed again and again, because processes join.
     Group(PathBuf),
+}
+
+impl Chosen {
+    pub(crate) fn scope(&self) -> Scope {
+        if let Chosen::Everyone = self { Scope::Everyone } else { Scope::Chosen }
+    }
 }
 
 fn choose(who: &Who) -> Result<Chosen, String> {
@@ -130,7 +143,7 @@ fn leader(pid: u32) -> Result<u32, String> {
 
 /// Observes those who are to be and are not yet. A process may fork between being listed and being
 /// observed: hence again until there are no new ones.
-fn follow(session: &mut Session, chosen: &Chosen) -> Result<(), Failure> {
+pub(crate) fn follow(session: &mut Session, chosen: &Chosen) -> Result<(), Failure> {
     loop {
         let listed;
         let pids = match chosen {
@@ -160,6 +173,12 @@ fn lives(pid: u32) -> bool {
 }
 
 fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, Failure> {
+    place(&mut observed, options);
+    complete(observed.profile, &observed.stacks, observed.roots, options.rights)
+}
+
+/// Says which service each process belongs to, and what is above it.
+pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
     let mut groups = Cgroups::new().ok();
     let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
@@ -180,5 +199,4 @@ fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, F
     if let Some(above) = options.above {
         above(&mut observed.profile, &options.watch);
     }
-    complete(observed.profile, &observed.stacks, observed.roots, options.rights)
 }

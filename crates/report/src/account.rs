@@ -160,6 +160,11 @@ pub(crate) fn unexplained<'r>(report: &Report<'r>) -> (Vec<&'r Unexplained>, usi
 
 /// `ruby: 21,156 failed opens (ENOENT), 15,672 of them below /usr/share/ruby/; about 28 ms`.
 pub(crate) fn line(report: &Report<'_>, line: &Unexplained) -> String {
+    unexplained_line(line, report.verdict.account.estimated)
+}
+
+/// Calls that no rule explains, in a line. `estimated`: whether times are.
+pub fn unexplained_line(line: &Unexplained, estimated: bool) -> String {
     let mut text = escape(&line.program).into_owned();
     if line.processes > 1 {
         text += &format!(" ({} processes)", number(line.processes));
@@ -171,11 +176,7 @@ pub(crate) fn line(report: &Report<'_>, line: &Unexplained) -> String {
         text += &format!(", {some}{of} {}", escape(place));
     }
     if let Some(ns) = line.amount.kernel_ns {
-        text += &format!(
-            "; {}{}",
-            Precision::of(report.verdict.account.estimated).words(),
-            duration(ns)
-        );
+        text += &format!("; {}{}", Precision::of(estimated).words(), duration(ns));
     }
     if let Some(site) = &line.site {
         text += &format!("; from {}", escape(site));

@@ -36,6 +36,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+pub use account::unexplained_line;
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
@@ -48,7 +49,8 @@ pub use report::json::{SCHEMA, schema};
 pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use saved::{Advice, Saved, SavedProcess, read_saved};
 pub use shown::{Document, read_document};
-pub use text::{escape, number, wrap};
+pub use summary::change;
+pub use text::{cut, escape, number, shell_word, wrap};
 pub use window_text::per_second;
 
 formats! {

@@ -95,7 +95,7 @@ pub(crate) fn programs<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Prog
 const ENTRIES: usize = 4;
 
 /// What to do; if it can be typed, as one types it.
-pub(crate) fn change(change: &Change) -> String {
+pub fn change(change: &Change) -> String {
     match change {
         Change::SetEnv { variable, value: Some(value) } => {
             format!("{}={}", escape(variable), shell_word(value))

@@ -43,7 +43,7 @@ pub(crate) fn harmful(c: char) -> bool {
 }
 
 /// `value` quoted for a POSIX shell; for bash, if it has control characters.
-pub(crate) fn shell_word(value: &str) -> String {
+pub fn shell_word(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_/.:,+@%=-".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
         return value.to_owned();
@@ -108,7 +108,7 @@ pub(crate) fn duration(ns: u64) -> String {
 }
 
 /// The beginning of `text` that fits into `columns`, with `…` if something is left out.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }

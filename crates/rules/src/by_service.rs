@@ -1,7 +1,7 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
 use crate::verdict::{judge, rank};
-use crate::{Activity, CheckOptions, Verdict, check};
+use crate::{Account, Activity, CheckOptions, Verdict, check};
 use needless_model::{Finding, Profile, SubProfile};
 
 /// Checks every rule for each service separately; processes without a known service count as one
@@ -10,8 +10,17 @@ use needless_model::{Finding, Profile, SubProfile};
 /// The thresholds hold within a service: a busy neighbour hides nothing. Findings name their
 /// service and are ranked over all of them; their processes and rows are those of `profile`.
 pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
+    check_with_accounts(profile, options).0
+}
+
+/// The same, with the account of each service besides.
+pub fn check_with_accounts(
+    profile: &Profile,
+    options: &CheckOptions,
+) -> (Verdict, Vec<(Option<String>, Account)>) {
+    let mut accounts = Vec::new();
     if profile.processes.is_empty() {
-        return check(profile, options);
+        return (check(profile, options), accounts);
     }
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
     for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
@@ -19,6 +28,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
         for share in &mut verdict.account.shares {
             share.row = part.rows[share.row];
         }
+        accounts.push((service.map(str::to_owned), verdict.account.clone()));
         all.account.add(verdict.account);
         let whole = |finding| of_the_whole(finding, service, &part);
         all.findings.extend(verdict.findings.into_iter().map(whole));
@@ -33,7 +43,7 @@ pub fn check_by_service(profile: &Profile, options: &CheckOptions) -> Verdict {
     rank(&mut all.findings);
     rank(&mut all.below);
     all.activity = Activity::of(profile);
-    all
+    (all, accounts)
 }
 
 /// A finding in `part` as a finding in the whole profile.

@@ -94,7 +94,7 @@ use std::collections::BTreeSet;
 pub use account::{Account, Amount, Share, Unanswered, Unexplained};
 pub use activity::Activity;
 pub use baseline::{Known, leave_out_known};
-pub use by_service::check_by_service;
+pub use by_service::{check_by_service, check_with_accounts};
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};
 pub use example::{Block, compare, examples};
 pub use glob::Glob;

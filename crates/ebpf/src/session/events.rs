@@ -66,6 +66,8 @@ pub(crate) struct Events {
     shares_root: Option<RootId>,
     own_directory: Option<Rc<str>>,
     images: Map<u32, Image>,
+    /// Images that ended in an earlier window, each with the look at which it had: rows of theirs may be in the kernel.
+    ended: Map<u32, u64>,
     /// The latest image of each live process.
     live: Map<u32, u32>,
     texts: Map<u64, Text>,
@@ -96,6 +98,7 @@ impl Events {
             shares_root: RootId::of("self"),
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
+            ended: Map::default(),
             live: Map::default(),
             texts: Map::default(),
             directories: Map::default(),
@@ -130,6 +133,7 @@ impl Events {
     /// Whether `image` ended so long ago that no CPU can still add to its rows.
     pub(crate) fn has_settled(&self, image: u32) -> bool {
         let ended = self.images.get(&image).and_then(|image| image.ended);
+        let ended = ended.or_else(|| self.ended.get(&image).copied());
         ended.is_some_and(|look| look + 1 < self.looks)
     }
 

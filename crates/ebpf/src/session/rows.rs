@@ -11,12 +11,12 @@ use needless_syscalls::{Abi, abis};
 use std::collections::HashMap;
 
 /// What the kernel counted.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct KernelRows {
-    rows: Map<RowKey, Tally>,
-    counters: Vec<(CounterKey, Tally)>,
-    folded: Vec<(CounterKey, Tally)>,
-    waits: Vec<(WaitKey, WaitSum)>,
+    pub(super) rows: Map<RowKey, Tally>,
+    pub(super) counters: Vec<(CounterKey, Tally)>,
+    pub(super) folded: Vec<(CounterKey, Tally)>,
+    pub(super) waits: Vec<(WaitKey, WaitSum)>,
     /// How many rows and counters were deleted in the kernel.
     pub(crate) removed: u64,
 }
@@ -47,16 +47,17 @@ impl KernelRows {
     }
 }
 
-/// The profile. `given_back`: bytes of memory that processes which still live gave back, by image.
+/// The profile of the window that ends. `given_back`: bytes of memory that processes which still live gave back, by
+/// image.
 pub(crate) fn finish(
-    mut events: Events,
+    events: &mut Events,
     options: &SessionOptions,
     length_ns: u64,
     given_back: &HashMap<u32, u64>,
 ) -> Observed {
     events.book_live(given_back);
     events.count_execs();
-    let rows = Placed::all(&mut events);
+    let rows = Placed::all(events);
     let mut facts = Facts::live();
     if options.all {
         facts = facts.with(Fact::AllCalls);
@@ -65,7 +66,7 @@ pub(crate) fn finish(
         facts = facts.with(Fact::KernelTime);
     }
     let window = Window { length_ns: Some(length_ns) };
-    events.observed(facts, window, &rows)
+    events.observed(options, facts, window, &rows)
 }
 
 /// Puts the kernel's rows into the profile.
@@ -79,6 +80,7 @@ impl Placed<'_> {
     /// Places all, and returns the positions of the rows that have snapshots.
     fn all(events: &mut Events) -> HashMap<RowKey, usize> {
         let rows = std::mem::take(&mut events.rows);
+        events.rows.removed = rows.removed;
         let mut sampled = events.sampled_rows();
         let names = HashMap::new();
         let mut placed = Placed { events, abis: abis(), names };

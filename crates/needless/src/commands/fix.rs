@@ -2,6 +2,7 @@
 
 mod calls;
 mod in_force;
+mod preview;
 mod requests;
 mod snippets;
 
@@ -17,6 +18,7 @@ use needless_environment::{
 use needless_host::Root;
 use needless_model::Exit;
 use needless_report::escape;
+pub(super) use preview::preview;
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -20,6 +20,16 @@ pub(crate) fn rules(args: &RulesArgs, context: &Context) -> Result<Exit> {
     Ok(exit::DONE)
 }
 
+fn built_in(rule: &needless_rules::Rule) -> String {
+    needless_rules::page(rule).markdown()
+}
+
+/// The page of a rule, built-in or declared.
+pub(super) fn page(name: &str, context: &Context) -> Option<String> {
+    let declared = || context.settings.rule(name).map(|rule| rule.page());
+    needless_rules::by_name(name).map(built_in).or_else(declared)
+}
+
 /// Runs the examples of declared rules.
 fn test(context: &Context) -> Result<Exit> {
     let config = &context.settings.config;
@@ -35,13 +45,8 @@ fn test(context: &Context) -> Result<Exit> {
 }
 
 pub(crate) fn explain(args: &ExplainArgs, context: &Context) -> Result<Exit> {
-    let built_in = |rule: &needless_rules::Rule| needless_rules::page(rule).markdown();
     let pages: Vec<String> = match &args.rule {
-        Some(name) => {
-            let declared = || context.settings.rule(name).map(|rule| rule.page());
-            let page = needless_rules::by_name(name).map(built_in).or_else(declared);
-            vec![page.context("no such rule")?]
-        }
+        Some(name) => vec![page(name, context).context("no such rule")?],
         None => {
             let declared = context.settings.rules.iter().map(|rule| rule.page());
             needless_rules::RULES.iter().map(|rule| built_in(rule)).chain(declared).collect()

@@ -1,13 +1,17 @@
 //! At the end: the questions that rows belong to, and the profile.
 
-use super::{Events, Text, below, book, used_so_far};
-use crate::Observed;
+use super::{Events, Image, Text, below, book, used_so_far};
 use crate::session::layout::RowKey;
 use crate::session::wire::Used;
+use crate::{Observed, SessionOptions};
 use needless_model::{
-    ArgClass, Backend, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
+    ArgClass, Backend, Builder, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+
+/// From so many texts of paths on, those that are in no row are forgotten between windows.
+const MANY_TEXTS: usize = 1 << 17;
 
 impl Events {
     /// Stores what processes that still live have used. `given_back`: bytes of memory, by image; only the programs in
@@ -38,19 +42,58 @@ impl Events {
         self.samples.rows()
     }
 
-    /// The profile, and the snapshots with the positions of their rows.
+    /// The profile, and the snapshots with the positions of their rows. Then the next window begins: with the
+    /// processes that live, as if they had been found now.
     pub(crate) fn observed(
-        self,
+        &mut self,
+        options: &SessionOptions,
         facts: Facts,
         window: Window,
         rows: &HashMap<RowKey, usize>,
     ) -> Observed {
-        Observed {
-            stacks: self.samples.stacks(rows),
-            profile: self.builder.finish(Backend::Ebpf, facts, window),
-            roots: self.roots,
-            cgroups: self.cgroups,
+        let builder = std::mem::replace(&mut self.builder, Builder::new(options.limits));
+        let samples = std::mem::take(&mut self.samples);
+        let mut ids: HashMap<ProcId, ProcId> = HashMap::new();
+        let (gone, live): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.images).into_iter().partition(|(number, image)| {
+                image.pid.is_none_or(|pid| self.live.get(&pid) != Some(number))
+            });
+        for (number, image) in gone {
+            self.ended.extend(image.ended.map(|look| (number, look)));
         }
+        for (number, image) in live {
+            let id = self.builder.adopt(&builder, image.id);
+            ids.insert(image.id, id);
+            let earlier = image.used.unwrap_or(image.earlier);
+            let next = Image { id, earlier, used: None, rest_ns: 0, ..image };
+            self.images.insert(number, next);
+        }
+        // Names of programs, which are looked up again where they are forgotten.
+        self.resolved.clear();
+        let roots = std::mem::take(&mut self.roots);
+        let again = |(id, root): &(ProcId, OwnedFd)| Some((*ids.get(id)?, root.try_clone().ok()?));
+        self.roots = roots.iter().filter_map(again).collect();
+        let cgroups = std::mem::take(&mut self.cgroups);
+        let again = |(id, number): &(ProcId, u64)| Some((*ids.get(id)?, *number));
+        self.cgroups = cgroups.iter().filter_map(again).collect();
+        Observed {
+            stacks: samples.stacks(rows),
+            profile: builder.finish(Backend::Ebpf, facts, window),
+            roots,
+            cgroups,
+        }
+    }
+
+    /// Forgets the texts of paths that are in no row, and the images whose rows have been deleted. Returns the
+    /// hashes of the former.
+    pub(crate) fn forget(&mut self, in_rows: impl FnOnce() -> HashSet<u64>) -> Vec<u64> {
+        let looks = self.looks;
+        self.ended.retain(|_, look| *look + 1 >= looks);
+        if self.texts.len() < MANY_TEXTS {
+            return Vec::new();
+        }
+        let used = in_rows();
+        self.texts.extract_if(|hash, _| !used.contains(hash)).map(|(hash, _)| hash).collect()
     }
 
     /// The process that the kernel numbered `image`.

@@ -93,7 +93,7 @@ pub(super) fn requests(
 }
 
 /// What the rule has to know of the subject, as it is now.
-fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
+pub(super) fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
     let stopped = |now: &mut Now, unit: &str| {
         let root = Root::own().context("cannot open /")?;
         let value = environment::value_of_unit(unit, variable, &root);
@@ -115,7 +115,10 @@ fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
 }
 
 /// The remedy as a value: a list without some entries is made from the value that the subject has.
-fn with_value(remedy: &Remedy, here: impl FnOnce(&str) -> Result<Profile>) -> Result<Remedy> {
+pub(super) fn with_value(
+    remedy: &Remedy,
+    here: impl FnOnce(&str) -> Result<Profile>,
+) -> Result<Remedy> {
     let Change::WithoutEntries { variable, entries } = &remedy.change else {
         return Ok(remedy.clone());
     };
@@ -131,7 +134,7 @@ fn with_value(remedy: &Remedy, here: impl FnOnce(&str) -> Result<Profile>) -> Re
     Ok(Remedy { change, safety: remedy.safety.clone() })
 }
 
-fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
+pub(super) fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
     let (variable, value) = match &remedy.change {
         Change::SetEnv { variable, value: Some(value) } => (variable, Some(value.clone())),
         Change::UnsetEnv { variable } => (variable, None),

@@ -1,0 +1,120 @@
+//! Observing what runs already in one window after the other, without a gap between them.
+
+use crate::enrich::Measured;
+use crate::rights::{self, Rights};
+use crate::run::{Failure, ObserveOptions, complete_with};
+use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
+use needless_ebpf::{Observed, Scope, Session, SessionOptions};
+use needless_launch::{Asked, TerminationSignals};
+use needless_model::{ProcId, Profile, status};
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+/// An observation in successive windows. Signals that end or stop a program are held while it exists.
+pub struct Windows {
+    session: Session,
+    chosen: Chosen,
+    signals: TerminationSignals,
+    options: ObserveOptions,
+    measured: Measured,
+    length: Duration,
+    begun: Instant,
+    given_up: rustix::io::Result<()>,
+}
+
+impl std::fmt::Debug for Windows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Windows").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl Windows {
+    /// Begins the first window; each is about as long as `length`. Calls are not timed, and no call sites are looked
+    /// up: both take too much time for an observation without an end.
+    ///
+    /// # Errors
+    /// As for [`window`](crate::window).
+    pub fn start(who: &Who, length: Duration, options: ObserveOptions) -> Result<Windows, Failure> {
+        let light = SessionOptions {
+            latency: false,
+            stacks: false,
+            ..crate::kernel::for_session(&options)
+        };
+        let (chosen, mut session) = begin(who, &light)?;
+        let signals = TerminationSignals::hold_with_stops()
+            .map_err(|error| Failure::new(status::FAILED, error.to_string()))?;
+        let given_up = options.rights.observe();
+        follow(&mut session, &chosen)?;
+        let (measured, begun) = (Measured::default(), Instant::now());
+        Ok(Windows { session, chosen, signals, options, measured, length, begun, given_up })
+    }
+
+    /// Waits until `input` is readable, a signal comes or a tenth of a second has passed, and takes what the kernel has
+    /// to say. Returns what the signal asks for.
+    ///
+    /// # Errors
+    /// When a process that joined cannot be observed.
+    pub fn wait(&mut self, input: BorrowedFd<'_>) -> Result<Option<Asked>, Failure> {
+        let left = self.length.saturating_sub(self.begun.elapsed()).min(LOOK_EVERY);
+        let also: Vec<BorrowedFd<'_>> =
+            self.session.readable().into_iter().chain([input]).collect();
+        let asked = self.signals.wait_for_any(&also, left);
+        self.session.drain(Duration::ZERO);
+        if let Chosen::Group(_) = self.chosen {
+            follow(&mut self.session, &self.chosen)?;
+        }
+        Ok(asked)
+    }
+
+    /// Whether chosen processes were observed, and all of them have ended.
+    pub fn is_over(&self) -> bool {
+        self.chosen.scope() == Scope::Chosen && self.session.live() == 0
+    }
+
+    /// The window, if it has lasted long enough: the processes that did something in it, and those above them.
+    ///
+    /// # Errors
+    /// When the root directory cannot be opened.
+    pub fn take(&mut self) -> Result<Option<Profile>, Failure> {
+        if self.begun.elapsed() < self.length {
+            return Ok(None);
+        }
+        self.begun = Instant::now();
+        let mut observed = busy(self.session.window());
+        place(&mut observed, &self.options);
+        rights::note(self.given_up, &mut observed.profile.notes);
+        // What is left of the rights is needed for the next window.
+        let keep = Rights::default();
+        complete_with(observed.profile, &[], observed.roots, keep, &mut self.measured).map(Some)
+    }
+}
+
+/// Without the processes that neither made a call nor used a CPU: most of a machine's in a short window. What is looked
+/// up of each takes longer than all else.
+fn busy(observed: Observed) -> Observed {
+    let profile = &observed.profile;
+    let mut wanted = vec![false; profile.processes.len()];
+    let ran = (0..).map(ProcId).zip(&profile.processes);
+    let ran = ran.filter(|(_, process)| process.cpu_ns > Some(0) || process.exit.is_some());
+    let acted = profile.rows.iter().map(|row| row.process).chain(ran.map(|(id, _)| id));
+    for id in acted {
+        let mut next = Some(id);
+        while let Some(id) = next.filter(|id| !wanted[id.index()]) {
+            wanted[id.index()] = true;
+            next = profile.process(id).parent;
+        }
+    }
+    let Some((_, part)) = profile.parts(|id| wanted[id.index()].then_some(())).next() else {
+        return observed;
+    };
+    let new: HashMap<ProcId, ProcId> =
+        part.processes.iter().copied().zip((0..).map(ProcId)).collect();
+    let Observed { roots, cgroups, .. } = observed;
+    Observed {
+        profile: part.profile,
+        stacks: Vec::new(),
+        roots: roots.into_iter().filter_map(|(id, root)| Some((*new.get(&id)?, root))).collect(),
+        cgroups: cgroups.into_iter().filter_map(|(id, n)| Some((*new.get(&id)?, n))).collect(),
+    }
+}
