@@ -1,5 +1,6 @@
 //! The commands of needless, a file for each or for a few small ones.
 
+mod check;
 mod diff;
 mod doctor;
 mod fix;
@@ -12,6 +13,7 @@ mod run;
 mod undo;
 mod window;
 
+pub(crate) use check::check;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
 pub(crate) use fix::fix;

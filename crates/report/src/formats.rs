@@ -100,8 +100,8 @@ mod tests {
         assert_eq!("concise".parse(), Ok(ReportFormat::Concise));
         let names = |error: String| error.replace("no such format; there are ", "");
         assert_eq!(
-            names("sarif".parse::<ReportFormat>().unwrap_err()),
-            "full, concise, json and profile"
+            names("nothing".parse::<ReportFormat>().unwrap_err()),
+            "full, concise, json, profile, sarif and github"
         );
         assert_eq!(names("profile".parse::<ProofFormat>().unwrap_err()), "full, markdown and json");
         assert_eq!(names("concise".parse::<RulesFormat>().unwrap_err()), "full and json");

@@ -10,6 +10,8 @@
 mod formats;
 mod account;
 mod again;
+mod annotation;
+mod checked;
 mod columns;
 mod difference;
 mod doctor_text;
@@ -18,6 +20,7 @@ mod json;
 mod markdown;
 mod overview;
 mod proof_text;
+mod sarif;
 mod saved;
 mod summary;
 mod text;
@@ -31,6 +34,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+pub use check::json::{CHECK_SCHEMA, check_schema};
+pub use checked::Check;
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
@@ -54,6 +59,10 @@ formats! {
         Json: json, "json";
         /// Every row, for a comparison with another: see [`profile_schema`](profile_schema).
         Profile: profile;
+        /// SARIF 2.1.0, for code hosts.
+        Sarif: sarif, "sarif";
+        /// Annotations of GitHub Actions, for the output of a job.
+        Github: github;
     }
     /// Writes a report.
     write in report (report: &Report<'_>);
@@ -74,6 +83,26 @@ formats! {
     write_proof in proof (proof: &Proof, version: &str);
     /// Writes a comparison.
     write_diff in diff (difference: &Difference<'_>, version: &str);
+}
+
+formats! {
+    /// How a checked budget is written.
+    CheckFormat {
+        /// For a person at a terminal.
+        Full: full, "txt";
+        /// For the summary of a job, an issue or a pull request.
+        Markdown: markdown, "md";
+        /// For other tools: see [`check_schema`](check_schema).
+        Json: json, "json";
+        /// Annotations of GitHub Actions, for the output of a job.
+        Github: github;
+        /// SARIF 2.1.0, for code hosts.
+        Sarif: sarif, "sarif";
+        /// JUnit's XML, for lists of tests.
+        Junit: junit, "xml";
+    }
+    /// Writes a checked budget.
+    write_check in check (check: &Check<'_>, version: &str);
 }
 
 formats! {

@@ -49,6 +49,7 @@
 mod account;
 mod again;
 mod baseline;
+mod budget;
 mod by_service;
 mod declared;
 mod details;
@@ -92,6 +93,10 @@ use std::collections::BTreeSet;
 
 pub use account::{Account, Amount, Unanswered, Unexplained};
 pub use baseline::{Known, leave_out_known};
+pub use budget::{
+    Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, causes, counts,
+    is_chance, measured_counts,
+};
 pub use by_service::check_by_service;
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};
 pub use example::{Block, compare, examples};

@@ -106,11 +106,11 @@ pub(crate) struct ReadArgs {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// Write the report to FILE; its ending (.json, .txt) selects the format (repeatable).
+    /// Write the report to FILE; its ending (.json, .txt, .sarif) selects the format (repeatable).
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
     pub(crate) output: Vec<PathBuf>,
-    /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
-    /// `needless diff`.
+    /// full (default on a terminal), concise (default elsewhere), json, sarif, github (annotations of
+    /// a job), or profile: every row, for `needless diff`.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::ReportFormat>,
     /// Show every remedy and finding with all details, also small ones. By default the three most expensive
