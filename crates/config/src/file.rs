@@ -3,7 +3,7 @@
 use crate::ConfigError;
 use needless_model::parser_message;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -37,6 +37,11 @@ impl<'t> Text<'t> {
         ConfigError::at(&format!("{}:{line}:{column}", self.name), what)
     }
 
+    /// What errors call the file.
+    pub(crate) fn name(&self) -> &'t str {
+        self.name
+    }
+
     /// Line and column, in characters, both from 1.
     fn position(&self, at: usize) -> (usize, usize) {
         let line = self.number(at);
@@ -45,7 +50,7 @@ impl<'t> Text<'t> {
     }
 
     /// The line, from 1.
-    fn number(&self, at: usize) -> usize {
+    pub(crate) fn number(&self, at: usize) -> usize {
         // The first begins at 0, before or at any place.
         self.lines.partition_point(|begin| *begin <= at)
     }
@@ -65,6 +70,23 @@ pub(crate) struct File {
     pub(crate) rule: Vec<Spanned<RuleIn>>,
     #[serde(default)]
     pub(crate) ignore: Vec<Spanned<IgnoreIn>>,
+    #[serde(default)]
+    pub(crate) budget: BTreeMap<String, Spanned<BudgetIn>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct BudgetIn {
+    pub(crate) calls: Option<Spanned<LimitIn>>,
+    pub(crate) path_calls: Option<Spanned<LimitIn>>,
+    pub(crate) failed: Option<Spanned<LimitIn>>,
+    pub(crate) needless: Option<Spanned<LimitIn>>,
+    pub(crate) processes: Option<Spanned<LimitIn>>,
+    pub(crate) cpu_ms: Option<Spanned<LimitIn>>,
+    #[serde(default)]
+    pub(crate) call: BTreeMap<String, Spanned<LimitIn>>,
+    #[serde(default)]
+    pub(crate) rule: BTreeMap<String, Spanned<LimitIn>>,
 }
 
 #[derive(Deserialize)]
@@ -114,6 +136,18 @@ pub(crate) struct IgnoreIn {
     pub(crate) unit: Option<Spanned<String>>,
     pub(crate) reason: Spanned<String>,
     pub(crate) until: Option<Spanned<Datetime>>,
+}
+
+/// How much, and how much more is chance: a number, or `{ most = 12, vary = 3 }`.
+pub(crate) struct LimitIn {
+    pub(crate) most: u64,
+    pub(crate) vary: Vary,
+}
+
+/// A number of calls, or a share of the limit.
+pub(crate) enum Vary {
+    Calls(u64),
+    Percent(f64),
 }
 
 /// One text, or a list of them.
@@ -171,4 +205,68 @@ impl<'de> Deserialize<'de> for EnvIn {
         }
         from.deserialize_any(Reader)
     }
+}
+
+impl<'de> Deserialize<'de> for LimitIn {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LimitIn, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Both {
+            most: u64,
+            #[serde(default = "none")]
+            vary: Vary,
+        }
+        fn none() -> Vary {
+            Vary::Calls(0)
+        }
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = LimitIn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0, or { most = 12, vary = 3 }")
+            }
+
+            fn visit_i64<E: de::Error>(self, most: i64) -> Result<LimitIn, E> {
+                Ok(LimitIn { most: whole(most)?, vary: none() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LimitIn, A::Error> {
+                let from = de::value::MapAccessDeserializer::new(map);
+                let Both { most, vary } = Both::deserialize(from)?;
+                Ok(LimitIn { most, vary })
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for Vary {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Vary, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Vary;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0, or a percentage (\"25%\")")
+            }
+
+            fn visit_i64<E: de::Error>(self, calls: i64) -> Result<Vary, E> {
+                Ok(Vary::Calls(whole(calls)?))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Vary, E> {
+                let number = text.strip_suffix('%').and_then(|number| number.parse().ok());
+                let number = number.filter(|n: &f64| n.is_finite() && *n >= 0.0);
+                let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+                number.map(Vary::Percent).ok_or_else(wrong)
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
+fn whole<E: de::Error>(number: i64) -> Result<u64, E> {
+    let wrong = || E::invalid_value(de::Unexpected::Signed(number), &"a number from 0");
+    u64::try_from(number).map_err(|_| wrong())
 }

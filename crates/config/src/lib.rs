@@ -1,4 +1,4 @@
-//! The configuration file `needless.toml`: a user's own rules, and suppressions.
+//! The configuration file `needless.toml`: a user's own rules, suppressions, and budgets.
 //!
 //! ```toml
 //! [[rule]]
@@ -17,6 +17,7 @@
 //!
 //! A file is read whole or refused: with the line and column of what is wrong, and what to do.
 
+mod budget;
 mod error;
 mod file;
 mod find;
@@ -24,12 +25,13 @@ mod ignore;
 mod rule;
 mod test;
 
+pub use budget::{RUNS, is_budget_name, with_budget};
 pub use error::ConfigError;
 pub use find::{ConfigFiles, find};
 pub use test::{FailedExample, test};
 
 use needless_model::{RuleName, WatchList, quote};
-use needless_rules::{Declared, Ignore, UNUSED_IGNORE};
+use needless_rules::{Budget, Counted, Declared, Ignore, UNUSED_IGNORE};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -40,6 +42,8 @@ pub struct Config {
     pub rules: Vec<Declared>,
     /// Suppressions.
     pub ignores: Vec<Ignore>,
+    /// Budgets of commands.
+    pub budgets: Vec<Budget>,
 }
 
 /// Reads files and folders of files, one after the other: what they say counts together.
@@ -77,6 +81,14 @@ pub fn parse(text: &str, name: &str, config: &mut Config) -> Result<(), ConfigEr
     }
     let ignores = file.ignore.into_iter().map(|one| ignore::ignore(one, &text));
     config.ignores.extend(ignores.collect::<Result<Vec<_>, _>>()?);
+    for (name, budget) in file.budget {
+        let budget = budget::budget(name, budget, &text)?;
+        if let Some(other) = config.budgets.iter().find(|other| other.name == budget.name) {
+            let what = format!("budget {} is in {} already", budget.name, other.file);
+            return Err(ConfigError::at(&format!("{}:{}", budget.file, budget.line), what));
+        }
+        config.budgets.push(budget);
+    }
     Ok(())
 }
 
@@ -104,7 +116,27 @@ impl Config {
                 &ignore.place,
                 format!("there is no rule {}: `needless rules` lists them", quote(&ignore.rule)),
             )),
+        }?;
+        self.check_budgets(self)
+    }
+
+    /// Checks that each budget names existing rules, of this configuration or the other.
+    ///
+    /// # Errors
+    /// If one does not.
+    pub fn check_budgets(&self, other: &Config) -> Result<(), ConfigError> {
+        for budget in &self.budgets {
+            for (counted, limit) in &budget.limits {
+                let Counted::Rule(rule) = counted else { continue };
+                if !self.knows(rule) && !other.knows(rule) {
+                    let place = format!("{}:{}", budget.file, limit.line);
+                    let rule = quote(rule);
+                    let what = format!("there is no rule {rule}: `needless rules` lists them");
+                    return Err(ConfigError::at(&place, what));
+                }
+            }
         }
+        Ok(())
     }
 
     /// The variables that the rules read, the built-in ones and these.

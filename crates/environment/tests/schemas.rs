@@ -2,12 +2,9 @@
 //! Kubernetes' own schema, a parser of Dockerfiles. `scripts/install` fetches them.
 
 use needless_environment::{COMPOSE, ConfigFormat, DOCKERFILE, Edit, KUBERNETES};
-use needless_fixtures::needed;
+use needless_fixtures::reference_python;
 use serde_json::{Value, json};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Once;
+use std::path::Path;
 
 /// Values that such files treat specially.
 const VALUES: [&str; 9] = [
@@ -22,55 +19,11 @@ const VALUES: [&str; 9] = [
     "Ελλάδα",
 ];
 
-fn tools() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools")
-}
-
-/// Where Debian's packages of docker-compose and jsonschema are unpacked if they are not installed.
-fn modules() -> PathBuf {
-    static UNPACKED: Once = Once::new();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debs-compose");
-    UNPACKED.call_once(|| {
-        for deb in std::fs::read_dir(tools().join("debs-compose")).into_iter().flatten().flatten() {
-            if deb.path().extension().is_some_and(|ending| ending == "deb") {
-                let words = [Path::new("-x"), &deb.path(), &folder];
-                let done = Command::new("dpkg-deb").args(words).status().unwrap();
-                assert!(done.success(), "{deb:?}");
-            }
-        }
-    });
-    folder
-}
-
 /// Runs a script with `input` on its standard input; `None`, and the test counts as skipped, where a module is missing.
 fn python(script: &str, input: &Value) -> Option<Value> {
-    let wheels = std::fs::read_dir(tools().join("schemas")).into_iter().flatten().flatten();
-    let mut path: Vec<PathBuf> = wheels.map(|wheel| wheel.path()).collect();
-    path.retain(|wheel| wheel.extension().is_some_and(|ending| ending == "whl"));
-    // Packages of modules, and parts of the standard library that Debian packages for themselves.
-    let lib = modules().join("usr/lib");
-    path.extend(std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|dir| dir.path()));
-    path.insert(0, lib.join("python3/dist-packages"));
-    let mut child = Command::new("/usr/bin/python3")
-        .args(["-W", "ignore", "-c", script])
-        .env("PYTHONPATH", std::env::join_paths(path).unwrap())
-        .env_remove("TZ")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
-    let done = child.wait_with_output().unwrap();
-    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
-    let missing = complaint.lines().rev().find(|line| line.contains("needs "));
-    needed(match missing {
-        Some(line) => Err(format!("{line} (scripts/install test fetches it)")),
-        None => {
-            assert!(done.status.success(), "{complaint}");
-            Ok(serde_json::from_slice(&done.stdout).unwrap())
-        }
-    })
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let text = reference_python(scratch, script, &input.to_string())?;
+    Some(serde_json::from_str(&text).unwrap())
 }
 
 /// Puts every value into every part: the value and the new text of each.

@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub rows: BTreeMap<(String, String, String), u64>,
     /// Calls that were not seen, by name.
     pub lost: BTreeMap<String, u64>,
+    /// Names of the variables that the command had, sorted; empty where nobody kept them. Never values.
+    pub variables: BTreeSet<String>,
 }
 
 impl Snapshot {
@@ -75,6 +77,7 @@ impl Snapshot {
             calls: totals.calls,
             rows,
             lost: profile.lost.iter().map(|(loss, n)| (loss.name().to_owned(), *n)).collect(),
+            variables: BTreeSet::new(),
         }
     }
 }

@@ -97,6 +97,7 @@ fn needs_root(option: &str) -> Result<()> {
 fn options(action: &Action) -> Option<&UserArgs> {
     match action {
         Action::Run(run) => Some(&run.user),
+        Action::Check(check) => Some(&check.user),
         Action::Preload(preload) => Some(&preload.user).filter(|_| !preload.print),
         Action::Origin(origin) => Some(&origin.user).filter(|_| !origin.command.is_empty()),
         Action::Prove(prove) => {

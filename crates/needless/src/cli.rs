@@ -2,6 +2,7 @@
 
 mod budget;
 mod change;
+mod check;
 mod completions;
 mod examples;
 mod mistakes;
@@ -15,6 +16,7 @@ use crate::exit;
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
+pub(crate) use check::CheckArgs;
 use clap::{Args, Parser, Subcommand, ValueHint};
 pub(crate) use completions::{CompletionsArgs, completions};
 pub(crate) use mistakes::{in_one_line, nearest};
@@ -160,6 +162,14 @@ pub(crate) enum Action {
         override_usage = "needless prove [OPTIONS] (REPORT | --set VAR=VALUE… | --unset VAR… | --preload) -- CMD…\n       needless prove [OPTIONS] (--unit UNIT | --pid PID…) (--save-before FILE | --before FILE)"
     )]
     Prove(Box<ProveArgs>),
+    /// Run a command a few times and compare its counts with a budget in needless.toml.
+    ///
+    /// Calls are counted in each run; a count that is higher in every run than the budget allows is an alarm, with
+    /// its cause. What the command prints is shown once, on standard error, from a first run that is not counted; of
+    /// the counted runs it is dropped. --update writes the budget. Exit status 0: within the budget; 1: over it; 2: it
+    /// could not be measured, or a report could not be written.
+    #[command(override_usage = "needless check [OPTIONS] -- CMD…")]
+    Check(CheckArgs),
     /// Compare the calls of two observations.
     ///
     /// Each is a JSON report, a profile (--format profile), or a log of strace.

@@ -1,5 +1,6 @@
 //! The commands of needless, a file for each or for a few small ones.
 
+mod check;
 mod completions;
 mod diff;
 mod doctor;
@@ -15,6 +16,7 @@ mod top;
 mod undo;
 mod window;
 
+pub(crate) use check::check;
 pub(crate) use completions::completions;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;

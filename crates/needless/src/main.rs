@@ -7,6 +7,7 @@ mod commands;
 mod context;
 mod exit;
 mod output;
+mod places;
 mod policy;
 mod progress;
 mod report;
@@ -45,6 +46,7 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Fix(args) => commands::fix(args, context),
         Action::Undo(args) => commands::undo(args),
         Action::Prove(args) => commands::prove(args, context),
+        Action::Check(args) => commands::check(args, context),
         Action::Diff(args) => commands::diff(args, context),
         Action::Explain(args) => commands::explain(args, context),
         Action::Rules(args) => commands::rules(args, context),

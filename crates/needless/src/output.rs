@@ -75,6 +75,8 @@ impl Stream {
 pub(crate) struct Output<'a> {
     context: &'a Context,
     target: Target,
+    /// Whether the text is added to what the file has.
+    appends: bool,
     /// Whether file permissions forbid root to write it, so that root's capabilities are needed.
     needs_capabilities: bool,
 }
@@ -105,7 +107,16 @@ impl<'a> Output<'a> {
             check_ending(path, known)?;
         }
         let needs_capabilities = !context.user.is_other() && !target.is_open_to_owner();
-        Ok(Output { context, target, needs_capabilities })
+        Ok(Output { context, target, appends: false, needs_capabilities })
+    }
+
+    /// As [`Output::open`], for a text that is added at the end of a file.
+    ///
+    /// # Errors
+    /// As for [`Output::open`].
+    pub(crate) fn append(context: &'a Context, path: &Path) -> Result<Output<'a>> {
+        let output = Output::open(context, Some(path), Stream::Stdout, None)?;
+        Ok(Output { appends: true, ..output })
     }
 
     /// Where the report goes: the files that are named, or the stream.
@@ -160,7 +171,8 @@ impl<'a> Output<'a> {
 
     /// Standard output.
     pub(crate) fn stdout(context: &'a Context) -> Output<'a> {
-        Output { context, target: Target::Stream(Stream::Stdout), needs_capabilities: false }
+        let target = Target::Stream(Stream::Stdout);
+        Output { context, target, appends: false, needs_capabilities: false }
     }
 
     /// Whether only root's capabilities let it be written.
@@ -205,7 +217,16 @@ impl<'a> Output<'a> {
     /// # Errors
     /// As for [`Output::emit`].
     pub(crate) fn write(self, text: &[u8]) -> Result<()> {
-        self.context.user.act(|| self.target.write(text))?
+        self.context.user.act(|| match &self.target {
+            Target::File(path) if self.appends => {
+                let so_far = match std::fs::read(path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+                    so_far => so_far.with_context(|| format!("cannot read {}", path.display()))?,
+                };
+                self.target.write(&[&so_far, text].concat())
+            }
+            _ => self.target.write(text),
+        })?
     }
 }
 
@@ -303,16 +324,17 @@ impl Target {
         Style { colour, width: columns.filter(|_| terminal).unwrap_or(100).clamp(40, 120) }
     }
 
-    fn write(self, text: &[u8]) -> Result<()> {
+    fn write(&self, text: &[u8]) -> Result<()> {
         match self {
             Target::Stream(stream) => quiet(stream.file().and_then(|mut to| to.write_all(text)))
                 .with_context(|| format!("cannot write to {}", stream.name())),
-            Target::Special(mut file) => {
+            Target::Special(file) => {
+                let mut file: &File = file;
                 quiet(file.write_all(text)).context("cannot write the report")
             }
             // Resolved again: the command may have replaced directories.
             Target::File(path) => {
-                let replaced = land(&path).and_then(|landing| match landing {
+                let replaced = land(path).and_then(|landing| match landing {
                     Landing::File(spot) => spot.replace(text),
                     Landing::Special(_) => bail!("it was a regular file when the command started"),
                 });

@@ -3,6 +3,7 @@
 use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::output::{Output, Stream};
+use crate::places;
 use crate::policy::Policy;
 use anyhow::Result;
 use needless_model::Profile;
@@ -65,6 +66,11 @@ impl<'a> Reporter<'a> {
             Source::Run(_) | Source::Log(_) => needless_rules::check(profile, policy.options()),
         };
         let judgement = policy.judge(&mut verdict, profile, &source)?;
+        let points = [ReportFormat::Sarif, ReportFormat::Github];
+        let pointed = outputs.iter().any(|output| points.contains(&output.format(format)));
+        if pointed && matches!(source, Source::Run(_)) {
+            verdict.places = places::of(verdict.findings.iter());
+        }
         let version = crate::VERSION;
         let report = Report {
             profile,

@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// Rules of the user.
     pub(crate) rules: Arc<[Declared]>,
+    /// The files and folders that were read.
+    pub(crate) files: Vec<PathBuf>,
     /// Variables that rules read, built-in ones and these: no other is kept of an environment.
     pub(crate) watched: WatchList,
 }
@@ -32,7 +34,8 @@ impl Settings {
     pub(crate) fn load(cli: &Cli, user: &User) -> Result<Settings> {
         let files = if named(&cli.action).is_some() { files(cli, user)? } else { Vec::new() };
         let config = user.act(|| needless_config::read(files.iter().map(PathBuf::as_path)))??;
-        Ok(Settings { rules: config.rules.clone().into(), watched: config.watched(), config })
+        let (rules, watched) = (config.rules.clone().into(), config.watched());
+        Ok(Settings { rules, watched, files, config })
     }
 
     /// A declared rule.
@@ -115,6 +118,7 @@ fn named(action: &Action) -> Option<Vec<&String>> {
     Some(match action {
         Action::Fix(fix) => fix.rules.iter().collect(),
         Action::Prove(prove) => prove.rules.iter().collect(),
+        Action::Check(_) => Vec::new(),
         Action::Explain(explain) => explain.rule.iter().collect(),
         Action::Rules(_) => Vec::new(),
         _ => return None,

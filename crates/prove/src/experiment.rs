@@ -300,6 +300,6 @@ fn differs(variant: Variant, pair: usize, how: &str) -> String {
     }
 }
 
-fn hold() -> Result<TerminationSignals, ProveError> {
+pub(crate) fn hold() -> Result<TerminationSignals, ProveError> {
     TerminationSignals::hold().map_err(ProveError::launch)
 }

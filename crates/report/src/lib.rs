@@ -10,7 +10,9 @@
 mod formats;
 mod account;
 mod again;
+mod annotation;
 mod breakdown;
+mod checked;
 mod columns;
 mod difference;
 mod doctor_text;
@@ -21,6 +23,7 @@ mod markdown;
 mod overview;
 mod proof_text;
 mod protobuf;
+mod sarif;
 mod saved;
 mod shown;
 mod stacks;
@@ -37,6 +40,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 pub use account::unexplained_line;
+pub use check::json::{CHECK_SCHEMA, check_schema};
+pub use checked::Check;
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
@@ -74,6 +79,10 @@ formats! {
         Speedscope: speedscope, "speedscope.json";
         /// Stacks with labels, for pprof.
         Pprof: pprof, "pb.gz";
+        /// SARIF 2.1.0, for code hosts.
+        Sarif: sarif, "sarif";
+        /// Annotations of GitHub Actions, for the output of a job.
+        Github: github;
     }
     /// Writes a report.
     write in report (report: &Report<'_>);
@@ -115,6 +124,26 @@ formats! {
     }
     /// Writes a saved profile.
     write_profile in snapshot (snapshot: &Snapshot, version: &str);
+}
+
+formats! {
+    /// How a checked budget is written.
+    CheckFormat {
+        /// For a person at a terminal.
+        Full: full, "txt";
+        /// For the summary of a job, an issue or a pull request.
+        Markdown: markdown, "md";
+        /// For other tools: see [`check_schema`](check_schema).
+        Json: json, "json";
+        /// Annotations of GitHub Actions, for the output of a job.
+        Github: github;
+        /// SARIF 2.1.0, for code hosts.
+        Sarif: sarif, "sarif";
+        /// JUnit's XML, for lists of tests.
+        Junit: junit, "xml";
+    }
+    /// Writes a checked budget.
+    write_check in check (check: &Check<'_>, version: &str);
 }
 
 formats! {

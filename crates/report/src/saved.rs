@@ -9,7 +9,7 @@ use crate::report::profile::{PROFILE_SCHEMA, ProfileDocument};
 use needless_model::{Backend, Change, Process, Snapshot, Spawn, parser_message, quote};
 use needless_rules::Known;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A finding of a report, with the changes that it advises. Sentences of the file are not kept: what is said
 /// of a change comes from the rule.
@@ -114,6 +114,7 @@ impl From<ReportDocument> for Saved {
             calls: from.totals.calls,
             rows: rows(evidence.map(|row| ((row.call, row.path, row.outcome), row.count))),
             lost: from.lost,
+            variables: BTreeSet::new(),
         };
         let of_run = matches!(from.source.kind, SourceKind::Run);
         Saved { snapshot, findings, of_run, known: Some(known) }
@@ -193,6 +194,7 @@ mod tests {
             calls: 14_925,
             rows: [(key("/etc/localtime"), 14_925), (key("/a\u{1b}\"b"), 1)].into(),
             lost: [("stacks_dropped".to_owned(), 2)].into(),
+            variables: ["TZ".to_owned()].into(),
         };
         let mut text = Vec::new();
         crate::write_snapshot(&mut text, &snapshot, "0").unwrap();

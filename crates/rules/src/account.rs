@@ -333,7 +333,7 @@ impl Account {
 /// Errors that are the end of a wait or its interruption: signals, timeouts, connections on their
 /// way, and what a program has to ask the kernel to learn. The kernel's own numbers (ERESTARTSYS and
 /// its kind) are from 512 to 516. What rt_sigreturn returns belongs to the interrupted call.
-fn is_an_answer(call: &str, errno: Errno) -> bool {
+pub(crate) fn is_an_answer(call: &str, errno: Errno) -> bool {
     match (call, errno.name()) {
         (_, "EINPROGRESS" | "EINTR" | "ETIMEDOUT") => true,
         ("futex" | "rt_sigtimedwait", "EAGAIN") | ("wait4" | "waitid", "ECHILD") => true,

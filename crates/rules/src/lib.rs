@@ -50,6 +50,7 @@ mod account;
 mod activity;
 mod again;
 mod baseline;
+mod budget;
 mod by_service;
 mod declared;
 mod details;
@@ -94,6 +95,10 @@ use std::collections::BTreeSet;
 pub use account::{Account, Amount, Share, Unanswered, Unexplained};
 pub use activity::Activity;
 pub use baseline::{Known, leave_out_known};
+pub use budget::{
+    Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, causes, counts,
+    is_chance, measured_counts,
+};
 pub use by_service::{check_by_service, check_with_accounts};
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};
 pub use example::{Block, compare, examples};

@@ -63,6 +63,8 @@ pub struct Verdict {
     pub known: Vec<Finding>,
     /// Notices about suppressions, the baseline and what was left out, a sentence each.
     pub notices: Vec<String>,
+    /// Where the variables that remedies name are set or should be: file, and line from 1. Empty where nobody looked.
+    pub places: BTreeMap<String, (String, u32)>,
 }
 
 /// A choice among the rules: the others might find something, too.
@@ -112,6 +114,12 @@ pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
 }
 
 impl Verdict {
+    /// File and line where the best remedy of a finding is made, where that was looked up.
+    pub fn place_of(&self, finding: &Finding) -> Option<(&str, u32)> {
+        let variable = finding.remedies.iter().find_map(|remedy| remedy.change.variable())?;
+        self.places.get(variable).map(|(file, line)| (file.as_str(), *line))
+    }
+
     /// Moves each remedy to the program where the change has to be made. What could be changed only
     /// inside a compiled program is shown on demand; otherwise a notice says how many calls it is,
     /// and why.

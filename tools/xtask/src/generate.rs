@@ -11,6 +11,7 @@ fn generated() -> Vec<(String, String)> {
         ("schema/needless.profile-1.json".to_owned(), needless_report::profile_schema()),
         ("schema/needless.proof-1.json".to_owned(), needless_report::proof_schema()),
         ("schema/needless.diff-1.json".to_owned(), needless_report::diff_schema()),
+        ("schema/needless.check-1.json".to_owned(), needless_report::check_schema()),
         ("schema/needless.origin-1.json".to_owned(), needless_report::origin_schema()),
         ("book/src/SUMMARY.md".to_owned(), summary()),
         ("book/src/places.md".to_owned(), needless_environment::book_page()),

@@ -34,6 +34,16 @@ pub(super) fn budget(text: &str) -> Result<FailOn, String> {
     }
 }
 
+/// How much more calls may be made.
+pub(super) fn growth(text: &str) -> Result<FailOn, String> {
+    match budget(text) {
+        Ok(FailOn::Large) | Err(_) => {
+            Err("expected any, a number of calls (1000), or a percentage (5%)".to_owned())
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +54,8 @@ mod tests {
         assert_eq!(budget("large"), Ok(FailOn::Large));
         assert_eq!(budget("0"), Ok(FailOn::Calls(0)));
         assert_eq!(budget("2.5%"), Ok(FailOn::Percent(2.5)));
+        assert_eq!(growth("5%"), Ok(FailOn::Percent(5.0)));
+        assert!(growth("large").is_err() && growth("x").is_err());
         for wrong in ["", "%", "-1", "1.5", "x", "101%"] {
             assert!(budget(wrong).is_err(), "{wrong}");
         }

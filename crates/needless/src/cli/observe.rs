@@ -121,12 +121,12 @@ pub(crate) struct ReadArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Report")]
 pub(crate) struct ReportArgs {
-    /// Write the report to FILE; its ending selects the format (repeatable): .txt, .md, .json, or for profilers
-    /// .folded, .speedscope.json, .pb.gz.
+    /// Write the report to FILE; its ending selects the format (repeatable): .txt, .md, .html, .json, .sarif,
+    /// or for profilers .folded, .speedscope.json, .pb.gz.
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
     pub(crate) output: Vec<PathBuf>,
-    /// full (default on a terminal), concise (default elsewhere), markdown, json, or profile: every row, for
-    /// `needless diff`. For profilers: folded (flame graphs), speedscope, pprof.
+    /// full (default on a terminal), concise (default elsewhere), markdown, html, json, sarif, github (annotations
+    /// of a job), or profile: every row, for `needless diff`. For profilers: folded (flame graphs), speedscope, pprof.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::ReportFormat>,
     /// Show every remedy and finding with all details, also small ones. By default the three most expensive

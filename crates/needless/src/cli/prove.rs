@@ -1,5 +1,7 @@
 //! The options of `prove` and `diff`.
 
+use super::FailOn;
+use super::budget::growth;
 use super::values::{
     BackendArg, assignment, duration, entries, number, pairs, pid, regex, rule_name, variable,
 };
@@ -111,6 +113,10 @@ pub(crate) struct DiffArgs {
     /// The other one, of the same kinds.
     #[arg(value_name = "B")]
     pub(crate) after: PathBuf,
+    /// Exit with status 1 if B has more calls than this allows: any (no call of A may be made more often), a number of
+    /// calls in all (1000), or a share of the calls of A (5%); with 2 if that cannot be judged or written.
+    #[arg(long, value_name = "GROWTH", value_parser = growth)]
+    pub(crate) fail_on: Option<FailOn>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -1,11 +1,11 @@
 //! `diff`: compares two captures.
 
-use crate::cli::{DiffArgs, OutputArgs};
+use crate::cli::{DiffArgs, FailOn, OutputArgs};
 use crate::context::Context;
 use crate::exit;
-use crate::output::{Output, Stream, emit_all};
-use anyhow::{Context as _, Result, anyhow};
-use needless_model::{Exit, Snapshot};
+use crate::output::{self, Output, Stream, emit_all};
+use anyhow::{Context as _, Result, anyhow, bail};
+use needless_model::{Exit, Snapshot, changed_rows};
 use needless_report::{Difference, Saved};
 use needless_strace_log::ReadOptions;
 use std::fs::File;
@@ -16,8 +16,41 @@ pub(crate) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
     let outputs = args.output.open(context)?;
     let (before, after) = (capture(&args.before, context)?, capture(&args.after, context)?);
     let difference = Difference { before: &before, after: &after, service: false };
+    let exceeded = match args.fail_on {
+        Some(limit) if exceeds(limit, &difference)? => Some(limit),
+        _ => None,
+    };
     emit(&difference, &args.output, outputs)?;
-    Ok(exit::DONE)
+    if let Some(limit) = exceeded {
+        output::warn(format_args!("failed: more calls are made than --fail-on {limit} allows"));
+    }
+    Ok(exit::answer(exceeded.is_none()))
+}
+
+/// Whether the calls grew by more than `limit`.
+///
+/// # Errors
+/// When the two captures did not count the same.
+fn exceeds(limit: FailOn, difference: &Difference<'_>) -> Result<bool> {
+    let Difference { before, after, .. } = *difference;
+    if before.complete != after.complete {
+        bail!(
+            "--fail-on: one of them counted every call and the other only those that rules need: make both with --all"
+        );
+    }
+    let grew = after.calls.saturating_sub(before.calls);
+    Ok(match limit {
+        FailOn::Any | FailOn::Large => {
+            if !before.all_rows || !after.all_rows {
+                bail!(
+                    "--fail-on any: a report keeps only the rows of its findings: make both with --format profile"
+                );
+            }
+            changed_rows(before, after).iter().any(|row| row.after > row.before)
+        }
+        FailOn::Calls(most) => grew > most,
+        FailOn::Percent(most) => grew as f64 > most / 100.0 * before.calls as f64,
+    })
 }
 
 /// Reads a JSON report, a profile or a log of strace.

@@ -138,7 +138,7 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
 }
 
 /// Standard input, if it is a file: each run reads it from its start.
-fn file_on_stdin() -> Option<PathBuf> {
+pub(super) fn file_on_stdin() -> Option<PathBuf> {
     // To open this path makes a new file description, with an offset of its own.
     let path = PathBuf::from("/proc/self/fd/0");
     std::fs::metadata(&path).is_ok_and(|file| file.is_file()).then_some(path)
@@ -146,7 +146,7 @@ fn file_on_stdin() -> Option<PathBuf> {
 
 /// `file`, for runs to read. Behind sudo it is opened here, with the rights of the user who ran it, and the runs get
 /// the open file.
-fn for_runs(file: &Path, context: &Context) -> Result<PathBuf> {
+pub(super) fn for_runs(file: &Path, context: &Context) -> Result<PathBuf> {
     if !context.user.is_other() {
         return Ok(file.to_owned());
     }

