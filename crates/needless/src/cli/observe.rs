@@ -106,10 +106,10 @@ pub(crate) struct ReadArgs {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// Write the report to FILE; its ending (.json, .txt) selects the format (repeatable).
+    /// Write the report to FILE; its ending (.html, .json, .txt) selects the format (repeatable).
     #[arg(short, long, value_name = "FILE", env = "NEEDLESS_OUTPUT")]
     pub(crate) output: Vec<PathBuf>,
-    /// full (default on a terminal), concise (default elsewhere), json, or profile: every row, for
+    /// full (default on a terminal), concise (default elsewhere), html, json, or profile: every row, for
     /// `needless diff`.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
     pub(crate) format: Option<needless_report::ReportFormat>,
