@@ -6,7 +6,8 @@ use crate::report::json::document::{
     SafetyLevel, SourceKind,
 };
 use crate::report::profile::{PROFILE_SCHEMA, ProfileDocument};
-use needless_model::{Backend, Change, Process, Snapshot, Spawn, parser_message, quote};
+use crate::text::escape;
+use needless_model::{Backend, Change, Process, RuleName, Snapshot, Spawn, parser_message, quote};
 use needless_rules::Known;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,6 +159,11 @@ fn known(finding: &ReportFinding) -> Known {
         needless: finding.needless,
         per_second: finding.per_second,
     }
+}
+
+/// The name of a rule. Formats print it as it is, because those of this version need no escapes.
+pub(crate) fn rule_name(name: &str) -> RuleName {
+    escape(name).into_owned().into()
 }
 
 /// The change of a remedy.

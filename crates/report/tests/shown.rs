@@ -9,8 +9,12 @@ use needless_report::{
     Details, Difference, Document, ProofFormat, ReportFormat, Style, read_document,
 };
 use samples::Sample;
+use serde_json::{Value, json};
 
 const PLAIN: Style = Style { colour: false, width: 100 };
+
+const FORMATS: [ReportFormat; 4] =
+    [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Html, ReportFormat::Json];
 
 fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
@@ -31,7 +35,7 @@ fn a_saved_report_is_shown_as_it_was_written() {
             for top in [None, Some(0), Some(2)] {
                 sample.details = Details { full, unexplained, end_first: full };
                 sample.top = top;
-                for format in [ReportFormat::Full, ReportFormat::Concise, ReportFormat::Json] {
+                for format in FORMATS {
                     let again = shown(&json, format, sample.details, top);
                     assert_eq!(again, sample.rendered(format), "{:?}", sample.source);
                 }
@@ -61,6 +65,48 @@ fn a_report_with_more_than_there_can_be_is_refused() {
         assert_ne!(much, json, "{field}");
         assert!(read_document(&much).err().unwrap().starts_with("not a report"), "{field}");
     }
+}
+
+/// The paths of everything in a document that is no list or object.
+fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(all) => {
+            all.iter().for_each(|(name, one)| leaves(one, &format!("{at}/{name}"), found));
+        }
+        Value::Array(all) => {
+            all.iter().enumerate().for_each(|(n, one)| leaves(one, &format!("{at}/{n}"), found));
+        }
+        _ => found.push(at.to_owned()),
+    }
+}
+
+#[test]
+fn a_report_with_any_other_value_is_refused_or_shown() {
+    let mut shown = 0;
+    for sample in [samples::tree(), samples::windows::host(), samples::hostile()] {
+        let good: Value = serde_json::from_str(&sample.rendered(ReportFormat::Json)).unwrap();
+        let mut all = Vec::new();
+        leaves(&good, "", &mut all);
+        for at in all.iter().filter(|at| *at != "/schema") {
+            for other in [json!(0), json!(1_u64 << 40), json!(1e-9), json!("\u{1b}x"), json!(null)]
+            {
+                let mut changed = good.clone();
+                *changed.pointer_mut(at).unwrap() = other;
+                let Ok(Document::Report(saved)) = read_document(&changed.to_string()) else {
+                    continue;
+                };
+                for format in FORMATS {
+                    let mut out = Vec::new();
+                    // JSON has no name for what this version does not know.
+                    if saved.write(&mut out, format, (Details::default(), None), PLAIN).is_ok() {
+                        shown += 1;
+                        assert!(!out.contains(&b'\x1b'), "{at}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(shown > 1000, "{shown}");
 }
 
 #[test]

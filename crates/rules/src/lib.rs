@@ -49,6 +49,7 @@
 mod account;
 mod activity;
 mod again;
+mod amount;
 mod baseline;
 mod budget;
 mod by_service;
@@ -92,8 +93,9 @@ use needless_model::{Fact, WatchList};
 use search::Search;
 use std::collections::BTreeSet;
 
-pub use account::{Account, Amount, Share, Unanswered, Unexplained};
+pub use account::{Account, Share, Unanswered, Unexplained};
 pub use activity::Activity;
+pub use amount::Amount;
 pub use baseline::{Known, leave_out_known};
 pub use budget::{
     Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, causes, counts,

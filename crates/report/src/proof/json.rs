@@ -1,6 +1,7 @@
 //! A proof for other tools.
 
 use crate::json::{micros, mirror, of_micros, print, schema_of};
+use crate::saved::rule_name;
 use crate::{Style, summary};
 use needless_model::{
     Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange,
@@ -295,7 +296,7 @@ impl From<ChangedRow> for RowChange {
 impl From<ProofPrediction> for Prediction {
     fn from(from: ProofPrediction) -> Prediction {
         Prediction {
-            rule: from.rule.into(),
+            rule: rule_name(&from.rule),
             predicted: from.predicted,
             went: from.went,
             kernel_ns: from.kernel_us.map(of_micros),

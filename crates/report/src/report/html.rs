@@ -4,7 +4,7 @@ use super::full;
 use crate::breakdown::{Cause, Part, breakdown};
 use crate::html::icicle::{Palette, icicle};
 use crate::html::{Slice, Text, bar, copy, labelled, page, section};
-use crate::overview::{Line, Overview, columns_of_time, heading, scale};
+use crate::overview::{Line, Overview, columns_of_time, heading, more_small, scale};
 use crate::text::{count, duration, number};
 use crate::{Report, Style, account, again, proof, summary, time};
 use needless_model::{Change, Finding, Safety, Stage};
@@ -51,6 +51,10 @@ pub(crate) fn with_parts(
     })
 }
 
+/// So many remedies are shown.
+const REMEDIES: usize = 60;
+/// So many services or programs with the same remedy are listed.
+const ALIKE: usize = 20;
 /// What calls of findings are that are below the threshold, suppressed or known.
 const LEFT_OUT: &str = "left out of this report";
 
@@ -87,18 +91,15 @@ impl Causes {
         let seen = |finding: &Finding| finding.stage == Stage::Seen;
         let certain = ByRule::of(report, account.certain().calls, |finding| !seen(finding));
         let perhaps = ByRule::of(report, account.uncertain.calls, seen);
-        // Rules whose findings are left out have a colour, too, in the icicle.
-        let rules = certain.rules.iter().chain(&perhaps.rules);
-        let mut names: Vec<String> = Vec::new();
-        rules.for_each(|(rule, _)| {
-            if !names.contains(rule) {
-                names.push(rule.clone())
-            }
+        let of_parts = parts.iter().filter_map(|part| match &part.cause {
+            Cause::Needless(rule) => Some(rule),
+            _ => None,
         });
-        for part in parts {
-            if let Cause::Needless(rule) = &part.cause
-                && !names.contains(rule)
-            {
+        let of_findings = certain.rules.iter().chain(&perhaps.rules).map(|(rule, _)| rule);
+        // Rules whose findings are left out have a colour, too, in the icicle.
+        let mut names: Vec<String> = Vec::new();
+        for rule in of_findings.chain(of_parts) {
+            if !names.contains(rule) {
                 names.push(rule.clone());
             }
         }
@@ -157,13 +158,21 @@ fn write_account(out: &mut dyn Write, report: &Report<'_>, causes: &Causes) -> i
     writeln!(out, "</tbody></table>")
 }
 
+/// The remedies that the page shows, and the large and small ones that it leaves out: nobody reads a page of a thousand.
+fn shown<'o, 'a>(overview: &'o Overview<'a>) -> (Vec<&'o Line<'a>>, [&'o [Line<'a>]; 2]) {
+    let (large, small) = (&overview.large, &overview.small);
+    let (large, more) = large.split_at(REMEDIES.min(large.len()));
+    let (small, rest) = small.split_at((REMEDIES - large.len()).min(small.len()));
+    (large.iter().chain(small).collect(), [more, rest])
+}
+
 /// One line for each remedy, also the small ones.
 fn write_remedies(
     out: &mut dyn Write,
     overview: &Overview<'_>,
     report: &Report<'_>,
 ) -> io::Result<()> {
-    let lines: Vec<&Line<'_>> = overview.large.iter().chain(&overview.small).collect();
+    let (lines, rest) = shown(overview);
     let scale = scale(report);
     let saves = columns(&heading(&scale));
     writeln!(
@@ -194,6 +203,9 @@ fn write_remedies(
         )?;
     }
     writeln!(out, "</tbody></table>")?;
+    for more in rest.into_iter().filter_map(more_small) {
+        writeln!(out, "<p>{}: the JSON report has them</p>", Text(&more))?;
+    }
     match again::again(report) {
         Some(command) => writeln!(
             out,
@@ -221,18 +233,21 @@ fn write_details(
     overview: &Overview<'_>,
     report: &Report<'_>,
 ) -> io::Result<()> {
-    for (at, line) in overview.large.iter().chain(&overview.small).enumerate() {
+    for (at, line) in shown(overview).0.into_iter().enumerate() {
         let Some((first, others)) = line.findings.split_first() else { continue };
         let open = if at == 0 { " open" } else { "" };
         let summary = format!("{}: {}", first.rule, summary::headline(first));
         writeln!(out, "<details id=\"remedy-{at}\"{open}><summary>{}</summary>", Text(&summary))?;
         let mut lines = of_finding(first, report);
-        for (at, finding) in others.iter().enumerate() {
+        for (at, finding) in others.iter().take(ALIKE).enumerate() {
             let who = summary::who(finding, report.profile);
             let service = summary::in_service(finding, report.profile);
             let saves = full::saves(finding, report);
             let label = if at == 0 { "also" } else { "" };
             lines.push((label, format!("{who}{service}: {}, {saves}", finding.rule)));
+        }
+        if others.len() > ALIKE {
+            lines.push(("", format!("{} more are in the JSON report", others.len() - ALIKE)));
         }
         labelled(out, &lines)?;
         writeln!(out, "</details>")?;
