@@ -354,6 +354,11 @@ fn what_is_closed_says_what_would_open_it() {
         let said = stderr(&done);
         assert!(said.contains(says) && !said.contains("os error"), "{words:?}: {said}");
     }
+    // Root may lack a capability that the process has: more of root's rights do not help.
+    let mut as_less = command(&setpriv);
+    as_less.args(["--bounding-set=-sys_ptrace", NEEDLESS, "origin", "TZ", &pid]);
+    let said = stderr(&as_less.output().unwrap());
+    assert!(said.contains("this root lacks CAP_SYS_PTRACE") && !said.contains("sudo"), "{said}");
 }
 
 /// In a root of its own that is an overlay of an overlay, /proc/PID/exe and /proc/PID/maps name the

@@ -91,6 +91,7 @@ fn mistakes_are_answered_with_what_was_meant() {
         (&["explain", "nothing-like-it"], "`needless rules` lists them", "perhaps"),
         (&["rules", "--format", "concise"], "there are full and json", "profile"),
         (&["attach"], "--container CONTAINER", ""),
+        (&["fix", "--diff", "--set", "TZ=UTC", "--in", "/etc/passwd"], "the page Places", "origin"),
         (&["origin", "TZ"], "-- CMD", ""),
     ] {
         let done = needless(words);
