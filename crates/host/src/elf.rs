@@ -43,24 +43,45 @@ pub fn inspect_elf(file: &File) -> (Libc, Runtime) {
 /// Fills in the C library and runtime of every process where they are not known yet and the program can be found
 /// below the process's root.
 pub fn fill_libcs(profile: &mut Profile, roots: &Roots) {
-    let mut known: HashMap<(usize, String), (Libc, Runtime)> = HashMap::new();
-    for id in (0..profile.processes.len() as u32).map(ProcId) {
-        let process = profile.process(id);
-        if !matches!(process.libc, Libc::Unknown | Libc::Glibc(None)) {
-            continue;
+    Programs::default().fill_libcs(profile, roots);
+}
+
+/// The number of our own root: [`Roots::of`].
+const OWN_ROOT: usize = 0;
+/// Most programs that are kept from one profile to the next.
+const PROGRAMS: usize = 4096;
+
+/// What programs were found to be: for profiles of one machine, one after the other.
+#[derive(Debug, Default)]
+pub struct Programs(HashMap<(usize, String), (Libc, Runtime)>);
+
+impl Programs {
+    /// As [`fill_libcs`]. A program below our root is read once.
+    pub fn fill_libcs(&mut self, profile: &mut Profile, roots: &Roots) {
+        // The next profile numbers other roots anew.
+        self.0.retain(|(root, _), _| *root == OWN_ROOT);
+        if self.0.len() > PROGRAMS {
+            self.0.clear();
         }
-        let Some(exe) = process.exe.clone() else { continue };
-        let Some((number, root)) = roots.of(profile, id) else { continue };
-        let (libc, runtime) = known
-            .entry((number, exe))
-            .or_insert_with_key(|(_, exe)| inspect_program(exe, root, roots.own()))
-            .clone();
-        let process = &mut profile.processes[id.index()];
-        if libc != Libc::Unknown {
-            process.libc = libc;
-        }
-        if process.runtime == Runtime::Native {
-            process.runtime = runtime;
+        for id in (0..profile.processes.len() as u32).map(ProcId) {
+            let process = profile.process(id);
+            if !matches!(process.libc, Libc::Unknown | Libc::Glibc(None)) {
+                continue;
+            }
+            let Some(exe) = process.exe.clone() else { continue };
+            let Some((number, root)) = roots.of(profile, id) else { continue };
+            let (libc, runtime) = self
+                .0
+                .entry((number, exe))
+                .or_insert_with_key(|(_, exe)| inspect_program(exe, root, roots.own()))
+                .clone();
+            let process = &mut profile.processes[id.index()];
+            if libc != Libc::Unknown {
+                process.libc = libc;
+            }
+            if process.runtime == Runtime::Native {
+                process.runtime = runtime;
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Facts of the host that rules need, looked up after the run and only if the run has to do with them.
 
 use crate::{assigned, directories, locale_probe};
-use needless_host::{Roots, fill_libcs, is_zone, measure_call_costs, measure_page_cost, read_zone};
+use needless_host::{
+    Programs, Roots, fill_libcs, is_zone, measure_call_costs, measure_page_cost, read_zone,
+};
 use needless_model::{
     ArgClass, Costs, Env, Fact, LocaleProbe, ProcId, Profile, Query, Row, Target,
 };
@@ -23,6 +25,7 @@ pub fn enrich(profile: &mut Profile, roots: &Roots) {
 /// What takes long to measure and stays as it is while needless runs.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
+    pub(crate) programs: Programs,
     costs: Option<Costs>,
     /// Names of locales, as they were tried.
     locales: BTreeMap<String, Option<LocaleProbe>>,

@@ -4,7 +4,7 @@ use crate::enrich::Measured;
 use crate::kernel::Refused;
 use crate::rights::{self, Rights};
 use crate::{enrich, kernel, relative, sites};
-use needless_host::{Roots, Stack, fill_libcs};
+use needless_host::{Roots, Stack};
 use needless_launch::{Caller, Launch, Stdio};
 use needless_model::{Backend, Exit, Limits, NoEbpf, ProcId, Profile, WatchList, status};
 use needless_ptrace::{TraceOptions, Traced};
@@ -184,7 +184,7 @@ pub(crate) fn complete_with(
     let roots =
         Roots::new(roots).map_err(|e| Failure::new(status::OURS, format!("cannot open /: {e}")))?;
     // Which frames are the C library's depends on what it is.
-    fill_libcs(&mut profile, &roots);
+    measured.programs.fill_libcs(&mut profile, &roots);
     sites::resolve(stacks, &mut profile);
     // Stacks refer to rows by position, so rows are sorted after them.
     profile.sort_by_process();

@@ -76,14 +76,19 @@ fn live(
         changed = false;
         match windows.wait(input.as_fd())? {
             Some(Asked::End) => return Ok(()),
+            // Before the next read(2), which would wait for a whole line while the terminal is the shell's.
             Some(Asked::Stop) => {
                 screen.leave();
                 // The shell takes the terminal; it sends SIGCONT, after which this goes on.
                 kill_process(getpid(), Signal::STOP).context("cannot stop")?;
+                screen.enter()?;
+                changed = true;
+                continue;
             }
             Some(Asked::Resumed) => {
                 screen.enter()?;
                 changed = true;
+                continue;
             }
             None => {}
         }
