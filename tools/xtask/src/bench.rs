@@ -192,8 +192,8 @@ fn arms(needless: &Path) -> Vec<Arm> {
     } else {
         println!("eBPF is not allowed here: not measured (see needless doctor)");
     }
-    arms.push(ours("patched", "--backend ptrace --patch", true));
-    arms.push(ours("ptrace", "--backend ptrace", false));
+    arms.push(ours("patched", "--backend ptrace", true));
+    arms.push(ours("ptrace", "--backend ptrace --no-patch", false));
     arms.push(ours("ptrace --all", "--backend ptrace --all", false));
     let strace =
         Arm { name: "strace -f -c", before: words("strace -f -c -o /dev/null"), long: false };

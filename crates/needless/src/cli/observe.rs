@@ -20,10 +20,10 @@ pub(crate) struct RunArgs {
     /// How to observe the command.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
     pub(crate) backend: BackendArg,
-    /// With ptrace, patch hot call sites in the memory of the command, so that they count themselves instead of
-    /// stopping: much faster. x86-64 only, without effect with --all; new, and so not the default.
-    #[arg(long, env = "NEEDLESS_PATCH")]
-    pub(crate) patch: bool,
+    /// With ptrace, let every call that rules need stop. Otherwise hot call sites are patched in the memory of the
+    /// command (x86-64, not with --all): they count themselves, which is much faster.
+    #[arg(long, env = "NEEDLESS_NO_PATCH")]
+    pub(crate) no_patch: bool,
     /// Measure the kernel time of each call (eBPF only); slower.
     #[arg(long, env = "NEEDLESS_LATENCY")]
     pub(crate) latency: bool,

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let options = ObserveOptions {
         backend: args.backend.into(),
         all: args.all,
-        patch: args.patch,
+        patch: !args.no_patch,
         latency: args.latency,
         watch: context.settings.watched.clone(),
         rights: reporter.rights(context),
