@@ -86,3 +86,14 @@ fn a_healthy_program() {
     </details>
     "#);
 }
+
+#[test]
+fn every_fold_is_closed_and_no_name_opens_one() {
+    for sample in Sample::all() {
+        let text = markdown(&sample);
+        let lines = |begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
+        assert_eq!(lines("<details><summary>"), lines("</details>"), "{text}");
+        assert_eq!(text.matches("<details>").count(), lines("</details>"), "{text}");
+        assert!(!text.contains("\n\n\n") && !text.chars().any(|c| c.is_control() && c != '\n'));
+    }
+}
