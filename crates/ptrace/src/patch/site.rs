@@ -231,6 +231,37 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_behind_the_code_of_a_file_and_nowhere_else() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let map = Map::parse(&maps);
+        let here = |address, into: &mut [u8]| {
+            crate::sys::read_memory(std::process::id() as i32, address, into)
+        };
+        let code = [0xc3; 64];
+        let room = map.after_code(0, &code, here).unwrap();
+        let mut there = [1; 64];
+        assert_eq!(here(room, &mut there), 64);
+        assert_eq!(there, [0; 64]);
+        assert!(map.is_code(room..room + 64) && !map.is_code(room..room + PAGE));
+        // What a parent of this process was given.
+        let ours = |address, into: &mut [u8]| {
+            let read = here(address, into);
+            let at = room.wrapping_sub(address) as usize;
+            if let Some(part) = into.get_mut(at..at + 64) {
+                part.copy_from_slice(&code);
+            }
+            read
+        };
+        assert_eq!(map.after_code(0, &code, ours), Some(room));
+        let used = |_, into: &mut [u8]| {
+            into.fill(0x7f);
+            into.len()
+        };
+        assert_eq!(map.after_code(0, &code, used), None);
+        assert_eq!(map.after_code(0, &[0xc3; 8192], here), None);
+    }
+
+    #[test]
     fn jumps_arrive() {
         assert_eq!(jump(0x1000, 0x1005), Some([0xe9, 0, 0, 0, 0]));
         assert_eq!(jump(0x1000, 0x0fff), Some([0xe9, 0xfa, 0xff, 0xff, 0xff]));
