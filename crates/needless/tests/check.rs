@@ -235,7 +235,8 @@ fn a_job_gets_annotations_and_a_summary() {
     job.env_remove("TZ").env("GITHUB_STEP_SUMMARY", path);
     let said = stdout(&done(job, 1));
     let line = said.lines().next().unwrap();
-    let limit = "::error file=needless.toml,line=4,title=needless%3A calls over budget::calls: ";
+    let limit =
+        "::error file=needless.toml,line=4,title=needless%3A over budget%3A packagecloud::calls: ";
     assert!(line.starts_with(limit) && line.contains("tz-unset"), "{said}");
     let text = fs::read_to_string(&summary).unwrap();
     assert!(text.starts_with("before\n### needless check: over budget"), "{text}");

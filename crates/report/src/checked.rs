@@ -23,7 +23,7 @@ pub struct Check<'a> {
     pub verdict: &'a Verdict,
     /// Every count.
     pub measured: &'a [Measured],
-    /// Why there is more, if there is: most calls first.
+    /// Why there is more, if there is.
     pub causes: &'a [Cause],
     /// What of the environment changed; `None`: that of the budget is not known.
     pub environment: Option<&'a EnvironmentChange>,
@@ -112,9 +112,10 @@ pub(crate) fn cause(check: &Check<'_>, cause: &Cause) -> String {
         return String::new();
     };
     let failed = !outcome.is_empty() && outcome != "ok";
+    let missing = matches!(outcome.as_str(), "ENOENT" | "ENOTDIR");
     let kind = match (new, failed) {
-        (true, true) => "asked for the first time, and not there",
-        (true, false) => "new",
+        (true, _) if missing => "asked for the first time, and not there",
+        (true, _) => "new",
         (false, true) => "not explained: failed",
         (false, false) => "asked more often",
     };

@@ -1,8 +1,8 @@
-//! A checked budget as annotations of GitHub: one for each count that is over, at the line of its limit, and one for
-//! each variable that explains it, at the line that sets it.
+//! A checked budget as annotations of GitHub: one at the first limit that is exceeded, with all that grew and why, and
+//! one for each finding that explains it, at the line that sets its variable. GitHub shows ten of a step at most.
 
 use crate::annotation::{Level, annotation};
-use crate::checked::{cause, causes, environment, escape_key, findings, fix, grown, title};
+use crate::checked::{cause, causes, environment, findings, fix, grown, title};
 use crate::{Check, Style, summary};
 use std::io::{self, Write};
 
@@ -16,12 +16,11 @@ pub(crate) fn write(out: &mut dyn Write, check: &Check<'_>, _: &str, _: Style) -
         })
         .collect();
     why.extend(environment(check));
-    for one in check.over() {
-        let line = one.limit.map_or(check.budget.line, |limit| limit.line);
-        let title = format!("needless: {} over budget", escape_key(&one.counted));
-        let text = format!("{}\n{}", grown(one), why.join("\n"));
-        let spot = Some((&*check.budget.file, line as u32));
-        writeln!(out, "{}", annotation(Level::Error, spot, &title, &text))?;
+    let lines: Vec<String> = check.over().map(grown).chain(why).collect();
+    let spot = Some((&*check.budget.file, check.line() as u32));
+    if !check.holds() {
+        let title = format!("needless: over budget: {}", check.budget.name);
+        writeln!(out, "{}", annotation(Level::Error, spot, &title, &lines.join("\n")))?;
     }
     for (finding, more) in findings(check) {
         let Some((file, line)) = check.verdict.place_of(finding) else { continue };
@@ -30,7 +29,6 @@ pub(crate) fn write(out: &mut dyn Write, check: &Check<'_>, _: &str, _: Style) -
         writeln!(out, "{}", annotation(Level::Warning, Some((file, line)), &title, &text))?;
     }
     if check.holds() {
-        let spot = Some((&*check.budget.file, check.budget.line as u32));
         writeln!(out, "{}", annotation(Level::Notice, spot, "needless", &title(check)))?;
     }
     Ok(())

@@ -63,7 +63,7 @@ pub(crate) struct CheckDocument {
     within: bool,
     /// Every count.
     counts: Vec<CheckCount>,
-    /// Why there is more, most calls first. Empty where nothing is over the budget.
+    /// Why there is more: first findings and what is new, most calls first. Empty where nothing is over the budget.
     causes: Vec<CheckCause>,
     /// What of the environment changed, in sentences; names of variables only.
     environment: Vec<String>,

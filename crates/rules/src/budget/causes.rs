@@ -90,7 +90,8 @@ struct Group {
     kinds: BTreeMap<(String, String), u64>,
 }
 
-/// What explains that `profile` has more calls than the runs of the budget, most calls first. `before` is one of those
+/// What explains that `profile` has more calls than the runs of the budget: first findings and what is new, most calls
+/// first; then what is asked more often. `before` is one of those
 /// runs; without it, only the rules are known that find more than the budget allows. `portable` names a path as `before`
 /// does, where the repository may be elsewhere.
 pub fn causes(
@@ -158,9 +159,15 @@ pub fn causes(
             causes.push(Cause { more, kind: CauseKind::Finding(at) });
         }
     }
-    // A finding has a remedy: of two equal ones it says more.
-    let is_finding = |cause: &Cause| matches!(cause.kind, CauseKind::Finding(_));
-    causes.sort_by_key(|cause| (Reverse(cause.more), !is_finding(cause)));
+    // What a rule finds and what is new are causes; that the same is asked more often, and calls without a path, go with
+    // them.
+    let rank = |cause: &Cause| match &cause.kind {
+        CauseKind::Finding(_) => 0,
+        CauseKind::Calls { new: true, .. } => 1,
+        CauseKind::Calls { place, .. } if !place.is_empty() => 2,
+        CauseKind::Calls { .. } => 3,
+    };
+    causes.sort_by_key(|cause| (rank(cause).max(1), Reverse(cause.more), rank(cause)));
     causes
 }
 
@@ -258,6 +265,9 @@ fn common(paths: &BTreeSet<String>) -> String {
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return String::new() };
     // Of sorted texts, the first and the last differ most.
     let same = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    if same == first.len() && last[same..].starts_with('/') {
+        return format!("{first}/");
+    }
     let end = first.as_bytes()[..same].iter().rposition(|byte| *byte == b'/');
     end.map_or_else(String::new, |end| first[..=end].to_owned())
 }
@@ -329,6 +339,7 @@ mod tests {
     fn the_common_directory_ends_with_a_slash() {
         assert_eq!(common(&paths(&["/a/b/c", "/a/b/d/e"])), "/a/b/");
         assert_eq!(common(&paths(&["/a/bc", "/a/bd"])), "/a/");
+        assert_eq!(common(&paths(&["/a/b", "/a/b/c", "/a/b/d"])), "/a/b/");
         assert_eq!(common(&paths(&["x", "y"])), "");
     }
 
