@@ -17,6 +17,7 @@ use layout::{
 use ledger::Ledger;
 use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 use needless_model::Loss;
+use rows::KernelRows;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -205,16 +206,22 @@ impl Session {
         let returned = (!last || self.ledger.rows() > 0).then(|| self.events.borrow().rows.clone());
         self.collect(false);
         self.collect_percpu();
+        let mut late = KernelRows::default();
         if let Some(returned) = returned {
             let counted = std::mem::take(&mut self.events.borrow_mut().rows);
-            let from = self.begun_ns - self.started_ns;
-            self.events.borrow_mut().rows = self.ledger.since(counted, &returned, from);
+            late.removed = counted.removed;
+            // The texts of rows that came while the rows were read. What comes back besides is for the next window.
+            let _ = self.ring.consume();
+            let mut events = self.events.borrow_mut();
+            late = KernelRows { removed: late.removed, ..std::mem::take(&mut events.rows) };
+            events.rows = self.ledger.since(counted, &returned, self.begun_ns - self.started_ns);
         }
         let live = taken::<u32, Proc>(&map(&self.attached.object, "procs"), false, |_| true);
         let given_back = live.iter().map(|(_, proc)| (proc.image, proc.given_back)).collect();
         let shared = self.shared();
         let mut observed =
             rows::finish(&mut self.events.borrow_mut(), &self.options, length_ns, &given_back);
+        self.events.borrow_mut().rows = late;
         self.begun_ns = now;
         let lost = &mut observed.profile.lost;
         for (loss, n) in self.ledger.lost_since([

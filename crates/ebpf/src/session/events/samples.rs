@@ -112,7 +112,8 @@ mod tests {
             events.sampled(&message, &[]);
         }
         let rows = HashMap::from([(message.key, 0)]);
-        let observed = events.observed(Facts::default(), Window::default(), &rows);
+        let observed =
+            events.observed(&SessionOptions::default(), Facts::default(), Window::default(), &rows);
         assert_eq!(observed.stacks.len(), MAX_STACKS);
         assert_eq!(observed.profile.lost.get(&Loss::Stacks), Some(&3));
     }
