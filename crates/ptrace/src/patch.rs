@@ -231,7 +231,7 @@ impl Tracer<'_> {
         let shape = self.calls.patchable(nr).ok_or(Refusal::Site)?;
         let alone = self.tree.is_alone(at);
         // Other threads may be executing it.
-        if !alone && !site::is_in_one_word(start) || !site::is_in_one_page(start) {
+        if !alone && !site::is_written_at_once(start) || !site::is_in_one_page(start) {
             return Err(Refusal::Site);
         }
         let patches = &mut self.tree.group(at).patches;

@@ -4,6 +4,7 @@ use super::layout as l;
 use crate::sys::SyscallInfo;
 use needless_host::code_ends;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 const PAGE: u64 = 4096;
 
@@ -112,10 +113,24 @@ pub(crate) fn is_in_one_page(start: u64) -> bool {
     start % PAGE <= PAGE - 8
 }
 
-/// Whether all of it is in one aligned word, which a processor reads and writes at once (Intel SDM, volume 3, 9.1.1;
-/// AMD64, volume 2, 7.6.1: another one executes the old instruction or the new one).
-pub(crate) fn is_in_one_word(start: u64) -> bool {
-    start % 8 + l::JUMP <= 8
+/// Whether it may be written while other threads execute it: at once, by one store into an aligned word, on a processor
+/// for which that is enough. AMD says so (AMD64, volume 2, 7.6.1: the others execute the old instruction or the new one);
+/// for others Intel's manual (SDM, volume 3, 9.1.3) wants each of them to be stopped.
+pub(crate) fn is_written_at_once(start: u64) -> bool {
+    static ONE_STORE: LazyLock<bool> = LazyLock::new(|| {
+        let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        is_enough_for(&about)
+    });
+    *ONE_STORE && start % 8 + l::JUMP <= 8
+}
+
+/// Whether one store is enough for all processors of /proc/cpuinfo.
+fn is_enough_for(cpuinfo: &str) -> bool {
+    let mut vendors = cpuinfo.lines().filter_map(|line| line.strip_prefix("vendor_id")).peekable();
+    let known = |vendor: &str| {
+        ["AuthenticAMD", "HygonGenuine"].contains(&vendor.trim_start_matches([' ', '\t', ':']))
+    };
+    vendors.peek().is_some() && vendors.all(known)
 }
 
 /// Whether a jump of 5 bytes at `from` reaches `to`.
@@ -194,6 +209,17 @@ mod tests {
     fn bytes(text: &str) -> [u8; LOOKED_AT] {
         let bytes = text.split(' ').map(|b| u8::from_str_radix(b, 16).unwrap());
         bytes.collect::<Vec<_>>().try_into().unwrap()
+    }
+
+    #[test]
+    fn one_store_is_enough_only_where_that_is_documented() {
+        let of =
+            |vendor: &str| format!("processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: 25\n");
+        assert!(is_enough_for(&of("AuthenticAMD")));
+        assert!(is_enough_for(&(of("AuthenticAMD") + &of("AuthenticAMD"))));
+        assert!(!is_enough_for(&of("GenuineIntel")));
+        assert!(!is_enough_for(&(of("AuthenticAMD") + &of("GenuineIntel"))));
+        assert!(!is_enough_for(""));
     }
 
     #[test]
