@@ -117,6 +117,7 @@ pub(crate) enum Action {
     /// The text is the one that the command wrote to a file, byte for byte, with the same --full, --unexplained and
     /// --top; -o and --format choose another format. On a terminal one line differs: `try:` has the program without its
     /// arguments, because no file has them. Exit status 2 when FILE is no such document.
+    #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
     /// Run a command with time functions that make no system calls.
     ///
@@ -168,7 +169,7 @@ pub(crate) enum Action {
     /// its cause. What the command prints is shown once, on standard error, from a first run that is not counted; of
     /// the counted runs it is dropped. --update writes the budget. Exit status 0: within the budget; 1: over it; 2: it
     /// could not be measured, or a report could not be written.
-    #[command(override_usage = "needless check [OPTIONS] -- CMD…")]
+    #[command(after_long_help = examples::CHECK, override_usage = "needless check [OPTIONS] -- CMD…")]
     Check(CheckArgs),
     /// Compare the calls of two observations.
     ///

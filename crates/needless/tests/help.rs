@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// The commands whose help ends with examples.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "attach",
     "host",
@@ -21,6 +21,8 @@ const COMMANDS: [&str; 14] = [
     "rules",
     "doctor",
     "completions",
+    "show",
+    "check",
 ];
 
 /// The lines after "Examples" of the help of a command.

@@ -94,3 +94,17 @@ Examples:
   source <(needless completions bash)
   # where fish looks for it: ~/.config/fish/completions
   needless completions fish > needless.fish";
+
+pub(super) const SHOW: &str = "\
+Examples:
+  needless run -o report.json -- ls -l
+  needless show report.json
+  # a page to look at and to send
+  needless show -o report.html report.json";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  # writes a budget into needless.toml
+  needless check --update -- ls -l
+  # status 1 if more calls are made than that
+  needless check -- ls -l";

@@ -24,8 +24,8 @@ use std::io::{self, Write};
 /// More processes or findings than any observation has: a file that says so is no report.
 const MOST: u64 = 1 << 22;
 
-/// The formats that are made of every row, which a report does not keep.
-const OF_ROWS: &[&str] = &["profile", "pprof", "folded", "speedscope"];
+/// The formats that need what a report does not keep: every row, the places of variables.
+const OF_MORE: &[&str] = &["profile", "pprof", "folded", "speedscope", "sarif", "github"];
 
 /// A saved report, to be written again.
 pub struct SavedReport {
@@ -48,9 +48,9 @@ impl SavedReport {
         (details, top): (Details, Option<usize>),
         style: Style,
     ) -> io::Result<()> {
-        if OF_ROWS.contains(&format.name()) {
+        if OF_MORE.contains(&format.name()) {
             return Err(io::Error::other(format!(
-                "a report keeps only the rows that its findings are about: run with --format {} to have them",
+                "a JSON report does not hold all that {0} shows: choose --format {0} when you observe",
                 format.name()
             )));
         }
