@@ -72,20 +72,18 @@ fn a_share_of_the_cpu_time_is_of_the_programs_own() {
     if !observes_others() {
         return;
     }
-    // 0.035 % of its own time, and 0.008 % of that with the stops: the threshold is 0.01 %.
-    let script = format!("{sample} 55; seq 40000 | while read x; do :; done");
+    // How much a stop takes differs from machine to machine, so only a part of it is asked for.
+    let script = format!("{sample} 250; seq 40000 | while read x; do :; done");
     let words = without_tz(&["dash", "-c", &script]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     for backend in ["ebpf", "ptrace"] {
-        let seen = || {
-            let mut seen = findings(&["--backend", backend], &words);
-            // How often a read of the pipe had to wait for `seq` differs from run to run.
-            seen.retain(|(rule, _)| rule == "tz-unset");
-            seen
-        };
-        // What a stop takes is measured, and now and then too much of it is not. With all of it the finding is never seen.
-        let expected = [("tz-unset".to_owned(), 54)];
-        let tries: Vec<_> = (0..3).map(|_| seen()).take_while(|seen| *seen != expected).collect();
-        assert!(tries.len() < 3, "{backend}: {tries:?}");
+        let report = run_with(&["--backend", backend], &[], &words);
+        let number = |of: &str| report["totals"][of].as_f64().unwrap_or(0.0);
+        let (all, stops) = (number("cpu_user_s") + number("cpu_sys_s"), number("tracing_ns") / 1e9);
+        assert_eq!(stops > 0.1 * all && stops < all, backend == "ptrace", "{stops} of {all} s");
+        // How often a read of the pipe had to wait for `seq` differs from run to run.
+        let seen: Vec<_> =
+            found(&report).into_iter().filter(|(rule, ..)| *rule == "tz-unset").collect();
+        assert!(matches!(seen[..], [(_, 249, _)]), "{backend}: {seen:?}, {stops} of {all} s");
     }
 }
