@@ -58,7 +58,7 @@ pub struct Programs(HashMap<(usize, String), (Libc, Runtime)>);
 impl Programs {
     /// As [`fill_libcs`]. A program below our root is read once.
     pub fn fill_libcs(&mut self, profile: &mut Profile, roots: &Roots) {
-        // The next profile numbers other roots anew.
+        // The next profile has numbers of its own for roots.
         self.0.retain(|(root, _), _| *root == OWN_ROOT);
         if self.0.len() > PROGRAMS {
             self.0.clear();

@@ -111,10 +111,10 @@ fn a_profile_and_an_origin_are_shown() {
     assert_eq!(again, fs::read_to_string(profile).unwrap());
     let done = needless(&["origin", "TZ", "-o", origin, "--", "true"]);
     assert!(done.status.success(), "{}", stderr(&done));
-    let told = stderr(&needless(&["origin", "TZ", "--", "true"]));
+    let direct = stderr(&needless(&["origin", "TZ", "--", "true"]));
     let without_pids = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let said = stdout(&needless(&["show", origin]));
-    assert_eq!(without_pids(&said), without_pids(&told));
+    assert_eq!(without_pids(&said), without_pids(&direct));
 }
 
 #[test]

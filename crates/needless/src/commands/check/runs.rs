@@ -72,7 +72,7 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Begins anew.
+    /// Forgets what was counted.
     pub(super) fn forget(&mut self) {
         self.counts.clear();
         self.fewest = None;

@@ -10,7 +10,7 @@ use needless_report::shell_word;
 /// How long the commands observe.
 const WINDOW: &str = "--for 10s";
 
-/// The words that name whom a command is about.
+/// The options that choose the processes of a command.
 pub(super) struct Subject {
     /// As an argument of `attach`: `812`, `--unit cron.service`.
     pub(super) attach: String,

@@ -14,7 +14,7 @@ const RECENT: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct History(VecDeque<Sample>);
 
-/// What identifies a row while windows come and go: whom it is about, and what to do.
+/// What identifies a row while windows come and go: which unit or program it is about, and what to do.
 pub(super) type Key = (String, String);
 
 /// A row of the list.
