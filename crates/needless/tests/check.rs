@@ -361,3 +361,36 @@ fn diff_fails_where_more_calls_are_made() {
     let said = stderr(&diff(&["set", "unset", "--fail-on", "any"]));
     assert_eq!(said, "needless: failed: more calls are made than --fail-on any allows\n");
 }
+
+#[test]
+fn the_counts_are_those_of_strace() {
+    let Some(strace) = program("strace") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let words = ["ls", "-l", "/etc"];
+    done(check(folder.path(), &["--update"], &words), 0);
+    let checked = done(check(folder.path(), &JSON, &words), 0);
+    let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let mut traced = command(strace);
+    traced.current_dir(folder.path()).env("TZ", "UTC").args(["-f", "-c", "-o"]).arg(&log);
+    assert!(traced.args(words).output().unwrap().status.success());
+    // `0.00    0.000000           0        21        17 openat`: the errors may be missing.
+    let table = fs::read_to_string(&log).unwrap();
+    let mut compared = 0;
+    for line in table.lines() {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let (Some(Ok(calls)), Some(name)) =
+            (columns.get(3).map(|text| text.parse::<u64>()), columns.last())
+        else {
+            continue;
+        };
+        let errors = if columns.len() == 6 { columns[4].parse().unwrap() } else { 0 };
+        let key = if *name == "total" { "calls".to_owned() } else { format!("call.{name}") };
+        assert_eq!(count(&report, &key)["highest"], calls, "{key}: {table}");
+        if *name == "total" {
+            assert_eq!(count(&report, "failed")["highest"], errors, "{table}");
+        }
+        compared += 1;
+    }
+    assert!(compared > 10, "{table}");
+}
