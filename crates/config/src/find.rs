@@ -1,6 +1,7 @@
 //! Finds the configuration files.
 
 use crate::ConfigError;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the file that is looked for.
@@ -18,9 +19,9 @@ pub struct ConfigFiles {
 }
 
 /// The configuration for a user who works in `from`: `needless.toml` and the files of `needless.d`
-/// in the first directory, from there upwards, that has one of them. `doubt` says why a file must
-/// not be trusted ("it belongs to user 1000"): another user's file may hide what an administrator
-/// looks for.
+/// in the first directory, from there upwards, that has one of them. The search ends below a shared
+/// directory like /tmp: what lies there belongs to no project. `doubt` says why a file must not be
+/// read ("it belongs to user 1000"): another user's file may hide what an administrator looks for.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -28,7 +29,7 @@ pub fn find(
     from: &Path,
     doubt: impl Fn(&Path) -> Option<String>,
 ) -> Result<ConfigFiles, ConfigError> {
-    for dir in from.ancestors() {
+    for dir in from.ancestors().take_while(|dir| *dir == from || !is_shared(dir)) {
         let mut files = Vec::new();
         if dir.join(FILE).is_file() {
             files.push(dir.join(FILE));
@@ -52,6 +53,11 @@ pub fn find(
         return Ok(found);
     }
     Ok(ConfigFiles::default())
+}
+
+/// Whether everybody may write to a directory, and to nobody else's files in it: the sticky bit.
+fn is_shared(dir: &Path) -> bool {
+    dir.metadata().is_ok_and(|about| about.permissions().mode() & 0o1002 == 0o1002)
 }
 
 /// The files for a path that the user named: the file itself, or those of a folder.

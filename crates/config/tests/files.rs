@@ -2,6 +2,7 @@
 
 use needless_config::{Config, find, parse, read};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 #[test]
@@ -32,6 +33,22 @@ fn the_nearest_directory_with_a_file_or_a_folder_counts() {
         two[0].display()
     );
     assert_eq!(found.refused, [said]);
+}
+
+/// Anybody can put a file into /tmp, and it would count for whoever works below it.
+#[test]
+fn a_shared_directory_ends_the_search() {
+    let top = tempfile::tempdir().unwrap();
+    let (shared, below) = (top.path().join("shared"), top.path().join("shared/project"));
+    fs::create_dir_all(&below).unwrap();
+    fs::write(top.path().join("needless.toml"), "").unwrap();
+    fs::write(shared.join("needless.toml"), "").unwrap();
+    for (mode, found) in [(0o777, 1), (0o1775, 1), (0o1777, 0)] {
+        fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();
+        assert_eq!(find(&below, |_| None).unwrap().files.len(), found, "{mode:o}");
+        // Whoever works in it means its file.
+        assert_eq!(find(&shared, |_| None).unwrap().files, [shared.join("needless.toml")]);
+    }
 }
 
 #[test]

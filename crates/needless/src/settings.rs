@@ -10,6 +10,7 @@ use needless_localtime::gmtime;
 use needless_model::{Profile, WatchList};
 use needless_rules::{CheckOptions, Declared, LastDay, Verdict};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -135,9 +136,12 @@ fn files(cli: &Cli, user: &User) -> Result<Vec<PathBuf>> {
     // A working directory that was removed has no file.
     let Ok(here) = std::env::current_dir() else { return Ok(Vec::new()) };
     let owners = user.trusted_owners()?;
-    // A file that cannot be opened does no harm; reading it gives the error.
-    let doubt = |file: &Path| {
-        open_regular(file).and_then(|open| others_write(file, &open, &owners)).ok().flatten()
+    // A stranger's file that the caller may not read must not stop the caller's command. For what else is wrong
+    // with a file, reading it gives the error.
+    let doubt = |file: &Path| match user.act(|| open_regular(file)) {
+        Ok(Ok(open)) => others_write(file, &open, &owners).ok().flatten(),
+        Ok(Err(why)) if why.kind() == ErrorKind::PermissionDenied => Some(why.to_string()),
+        _ => None,
     };
     let found = find(&here, doubt)?;
     found.refused.iter().for_each(output::warn);
