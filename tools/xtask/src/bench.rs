@@ -51,7 +51,7 @@ pub(crate) fn bench(root: &Path, part: Option<&str>) -> Result<()> {
         "the time of the clock; median of {ROUNDS} pairs for eBPF and patched, of {SLOW_ROUNDS} for the"
     );
     println!(
-        "others; eBPF, patched and bpftrace beside the long run. perf and bpftrace do not wait for the command: to their CPU ratio add 1.\n"
+        "others; eBPF, patched and bpftrace beside the long run. perf does not wait for the command: to its CPU ratio add 1.\n"
     );
     let wanted = |what: &str| part.is_none_or(|part| what.contains(part));
     std::fs::write("target/bench.bytes", noise(96 << 20))?;
