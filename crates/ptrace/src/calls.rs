@@ -150,6 +150,7 @@ impl PathCalls {
                         let all_threads = args[0] != PR_SET_SECCOMP && args[1] & TSYNC != 0;
                         Effect::Filter { all_threads }
                     }
+                    Some(SeccompMode::Dispatch) => Effect::Dispatch,
                     None => Effect::None,
                 }
             }

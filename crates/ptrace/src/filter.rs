@@ -156,7 +156,7 @@ fn stop(when: Condition) -> Vec<sock_filter> {
         ],
         Condition::OneOf(at, bits) => {
             let mut code = vec![load(low_word(at))];
-            let wanted: Vec<u32> = (0..u32::BITS).filter(|bit| bits & 1 << bit != 0).collect();
+            let wanted: Vec<u32> = (0..u64::BITS).filter(|bit| bits & 1 << bit != 0).collect();
             for (done, value) in wanted.iter().enumerate() {
                 code.push(jump(BPF_JEQ, *value, (wanted.len() - done) as u8, 0));
             }
@@ -281,6 +281,7 @@ mod tests {
                     [2; 6],
                     [11; 6],
                     [22; 6],
+                    [59; 6],
                     [CLONE_UNTRACED; 6],
                     [u64::MAX; 6],
                 ] {

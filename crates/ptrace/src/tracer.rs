@@ -329,9 +329,11 @@ impl Tracer<'_> {
                 }
                 let filters = group.has_filter;
                 let Entered { in_flight, changed, .. } = entered;
-                let installs = |call: &InFlight| matches!(call.effect, Effect::Filter { .. });
+                let installs = |call: &InFlight| {
+                    matches!(call.effect, Effect::Filter { .. } | Effect::Dispatch)
+                };
                 if filters || in_flight.as_ref().is_some_and(installs) {
-                    // Its filter may refuse what the stub calls.
+                    // It may refuse what the stub calls, or where from.
                     self.leave_to_ptrace(at);
                 }
                 if in_flight.is_some() {

@@ -46,6 +46,8 @@ pub(crate) enum Effect {
     Filter {
         all_threads: bool,
     },
+    /// If it succeeded, calls from outside of one range of addresses become signals.
+    Dispatch,
     /// If it succeeded, there is a process without a tracer.
     Untraced,
     /// If no process comes of it, another filter may have refused the flags as we changed them.

@@ -6,16 +6,27 @@ use common::*;
 use needless_fixtures::expectations;
 use needless_model::Query;
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
 /// What it prints, its exit status, and what needless counted and said.
-fn observed(run: Option<&str>, argv: &[OsString], folder: &Path) -> (String, Option<i32>, String) {
+fn observed(
+    run: Option<&Path>,
+    argv: &[OsString],
+    folder: &Path,
+    user: Option<u32>,
+) -> (String, Option<i32>, String) {
     let file = folder.join("counts");
     let mut words =
         run.map_or(Vec::new(), |run| vec![run.into(), "-o".into(), file.clone().into()]);
     words.extend(argv.iter().cloned());
     let mut run = command(&words[0], folder);
+    if let Some(user) = user {
+        run.uid(user).gid(user);
+    }
     let output = run.args(&words[1..]).stdout(Stdio::piped()).output().unwrap();
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), text)
@@ -23,14 +34,26 @@ fn observed(run: Option<&str>, argv: &[OsString], folder: &Path) -> (String, Opt
 
 /// Runs `traps` with and without us: it prints the same, and its calls are counted. Returns what was counted.
 fn same(name: &str, arguments: &[&str]) -> Option<String> {
-    let program = testee(name)?;
+    same_as(None, name, arguments)
+}
+
+/// The same, as an ordinary user.
+fn same_as(user: Option<u32>, name: &str, arguments: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    // Where everybody may execute them.
+    let here = |program: &Path, name: &str| {
+        let copy = folder.path().join(name);
+        std::fs::copy(program, &copy).unwrap();
+        copy
+    };
+    let program = here(&testee(name)?, name);
+    let run = here(env!("CARGO_BIN_EXE_ptrace-run-patched").as_ref(), "run");
     let argv: Vec<OsString> =
         [program.into()].into_iter().chain(arguments.iter().map(OsString::from)).collect();
-    let (printed, status, _) = observed(None, &argv, folder.path());
+    let (printed, status, _) = observed(None, &argv, folder.path(), user);
     assert!(status == Some(0) && !printed.is_empty(), "{argv:?}: {printed}");
-    let run = env!("CARGO_BIN_EXE_ptrace-run-patched");
-    let (with_us, status, counted) = observed(Some(run), &argv, folder.path());
+    let (with_us, status, counted) = observed(Some(&run), &argv, folder.path(), user);
     assert_eq!((with_us.as_str(), status), (printed.as_str(), Some(0)), "{argv:?}");
     for expected in expectations(&printed) {
         let rows = counted.lines().filter_map(|line| {
@@ -89,4 +112,19 @@ fn a_program_that_uses_our_address_gets_it() {
     assert!(counted.contains("no longer patched"), "{counted}");
     let Some(counted) = same("traps-static", &["taken", "50"]) else { return };
     assert!(counted.contains("is not patched"), "{counted}");
+}
+
+/// A tracer without rights cannot write into such a process.
+#[test]
+fn a_filter_in_a_process_with_closed_memory_sees_no_call_of_ours() {
+    // By root too, who can.
+    let ordinary = is_root().is_ok().then_some(65534);
+    for user in [None, ordinary] {
+        same_as(user, "traps", &["closed", "50"]);
+    }
+}
+
+#[test]
+fn calls_are_made_from_where_a_program_allows_them() {
+    same("traps", &["dispatch", "50"]);
 }

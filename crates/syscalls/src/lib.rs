@@ -80,8 +80,8 @@ pub enum Condition {
     AtLeast(u8, u32),
     /// The first argument is this descriptor, of a standard stream, and the third is less than this.
     Stream(u32, u32),
-    /// The argument is below 32, and its bit is set.
-    OneOf(u8, u32),
+    /// The argument is below 64, and its bit is set.
+    OneOf(u8, u64),
 }
 
 impl Condition {
@@ -96,7 +96,7 @@ impl Condition {
             Condition::Stream(fd, below) => args[0] as u32 == fd && (args[2] as u32) < below,
             Condition::OneOf(at, bits) => {
                 let value = args[at as usize] as u32;
-                value < u32::BITS && bits & 1 << value != 0
+                value < u64::BITS && bits & 1 << value != 0
             }
         }
     }
@@ -162,6 +162,8 @@ pub const CLONE_UNTRACED: u64 = 0x0080_0000;
 
 /// The option of prctl(2) that changes the seccomp mode.
 pub const PR_SET_SECCOMP: u64 = 22;
+/// The option of prctl(2) that makes signals of the calls from outside of one range of addresses.
+const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
 /// What a process asks of seccomp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +172,8 @@ pub enum SeccompMode {
     Strict,
     /// One more filter.
     Filter,
+    /// None: that calls from outside of one range of addresses become signals (syscall user dispatch).
+    Dispatch,
 }
 
 /// What a call of [`CallKind::Seccomp`] whose condition holds asks for: prctl(2) and seccomp(2) use different
@@ -182,7 +186,8 @@ pub fn seccomp_mode(args: &[u64; 6]) -> Option<SeccompMode> {
     match (u64::from(args[0] as u32), args[1]) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) => Some(SeccompMode::Strict),
         (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => Some(SeccompMode::Filter),
-        (PR_SET_SECCOMP, _) => None,
+        (PR_SET_SECCOMP, _) | (PR_SET_SYSCALL_USER_DISPATCH, 0) => None,
+        (PR_SET_SYSCALL_USER_DISPATCH, _) => Some(SeccompMode::Dispatch),
         (SECCOMP_SET_MODE_STRICT, _) => Some(SeccompMode::Strict),
         (SECCOMP_SET_MODE_FILTER, _) => Some(SeccompMode::Filter),
         _ => None,
@@ -325,9 +330,10 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
             Condition::AtLeast(0, HIGH_DESCRIPTOR),
             Classifier::Just(ArgClass::HighDescriptor),
         ),
-        "clock_gettime" | "clock_gettime64" => {
-            CallKind::Classify(Condition::OneOf(0, VDSO_CLOCKS), Classifier::Just(ArgClass::Clock))
-        }
+        "clock_gettime" | "clock_gettime64" => CallKind::Classify(
+            Condition::OneOf(0, VDSO_CLOCKS as u64),
+            Classifier::Just(ArgClass::Clock),
+        ),
         "gettimeofday" | "time" => {
             CallKind::Classify(Condition::Always, Classifier::Just(ArgClass::Clock))
         }
@@ -336,7 +342,10 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
         "io_uring_setup" => CallKind::Uring,
         "clone" => CallKind::Clone(Flags::Argument),
         "clone3" => CallKind::Clone(Flags::Structure),
-        "prctl" => CallKind::Seccomp(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
+        "prctl" => CallKind::Seccomp(Condition::OneOf(
+            0,
+            1 << PR_SET_SECCOMP | 1 << PR_SET_SYSCALL_USER_DISPATCH,
+        )),
         "seccomp" => CallKind::Seccomp(Condition::OneOf(0, 1 << 0 | 1 << 1)),
         _ if Query::of(name).names_path() => CallKind::Path(shape(name, is_64bit)),
         _ => CallKind::Plain,

@@ -92,7 +92,8 @@ fn condition(when: Condition, call: Call) -> Call {
         Condition::Without(at, bits) => (When::Without, at, bits),
         Condition::AtLeast(at, least) => (When::AtLeast, at, least),
         Condition::Stream(fd, below) => (When::Stream, fd as u8, below),
-        Condition::OneOf(at, bits) => (When::OneOf, at, bits),
+        // Values below 32: the others are of calls that are only counted here.
+        Condition::OneOf(at, bits) => (When::OneOf, at, bits as u32),
         Condition::With(at, bits) => (When::With, at, bits),
     };
     Call { when: when as u8, when_at, when_bits, ..call }

@@ -1,10 +1,11 @@
 //! Patched sites when a process forks, leaves its memory, or is left to ptrace.
 
 use super::leave::has_stub;
-use super::{AUDIT_ARCH_X86_64, Patches, Seen, layout as l, number, thread};
+use super::{AUDIT_ARCH_X86_64, Patches, Room, Seen, layout as l, number, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use needless_model::Loss;
+use nix::errno::Errno;
 use std::rc::Rc;
 
 impl Tracer<'_> {
@@ -20,8 +21,8 @@ impl Tracer<'_> {
             let group = self.tree.group(child);
             group.patches = Patches { guests: 0, host: None, errand: None, ..patches };
             let value = if is_on { number(child) } else { 0 };
-            if group.patches.room.is_some()
-                && thread::write_running(child_tgid, l::CONTROL, value).is_err()
+            if let Some(room) = &group.patches.room
+                && write_control(child_tgid, value, room).is_err()
             {
                 group.patches.off = true;
             }
@@ -120,13 +121,23 @@ impl Tracer<'_> {
     pub(super) fn switch(&mut self, at: usize) {
         let group = self.tree.group(at);
         let patches = &group.patches;
-        if patches.room.is_some() {
+        if let Some(room) = &patches.room {
             let is_on = !patches.off && patches.guests == 0;
             let value = if is_on { number(at) } else { 0 };
             // Fails if it has just ended.
-            let _ = thread::write_running(group.tgid, l::CONTROL, value);
+            let _ = write_control(group.tgid, value, room);
         }
     }
+}
+
+/// Writes into the control page of a process, for which all calls stop if `value` is 0. The memory of one that does not
+/// want to be dumped (PR_SET_DUMPABLE) is closed to an ordinary user, but for the table: then all that share this stop.
+fn write_control(tgid: Tid, value: u32, room: &Room) -> Result<(), Errno> {
+    let written = thread::write_running(tgid, l::CONTROL, value);
+    if written == Err(Errno::EPERM) {
+        room.table.borrow_mut().stop_all();
+    }
+    written
 }
 
 /// Whether two processes have one memory; also if that is not known.

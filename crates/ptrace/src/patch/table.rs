@@ -16,6 +16,8 @@ pub(crate) struct Table {
     pending: Vec<u64>,
     /// Whether one of them was given up: its place is then looked at with all others, at the end.
     gave_up: bool,
+    /// Whether all calls stop from now on.
+    closed: bool,
 }
 
 /// Calls with one question and one answer.
@@ -53,7 +55,7 @@ impl Table {
             return Err(Errno::last());
         }
         let start = NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)?;
-        let table = Table { start, taken: 0, pending: Vec::new(), gave_up: false };
+        let table = Table { start, taken: 0, pending: Vec::new(), gave_up: false, closed: false };
         table.word(l::WITHIN).store(within, Ordering::Relaxed);
         table.word(l::SNAPSHOT_AT).store(l::FIRST_SNAPSHOT, Ordering::Relaxed);
         Ok(table)
@@ -67,11 +69,17 @@ impl Table {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
+    /// Lets all calls stop, of every process that shares the table.
+    pub(crate) fn stop_all(&mut self) {
+        self.closed = true;
+        self.stop_next(i32::MAX);
+    }
+
     /// Lets the next `n` calls stop.
     pub(crate) fn stop_next(&self, n: i32) {
         // SAFETY: as in `word`: `STOPS` is a multiple of 4 within the mapping.
         let stops = unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(l::STOPS).cast()) };
-        stops.store(n, Ordering::Relaxed);
+        stops.store(if self.closed { i32::MAX } else { n }, Ordering::Relaxed);
     }
 
     /// A record was taken that stood for `count` calls: if the tracer was asked for the next one, it is asked less often
