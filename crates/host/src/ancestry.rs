@@ -136,8 +136,9 @@ pub(crate) fn parent_of(pid: u32) -> Option<u32> {
 /// The page faults of process `pid` so far, all threads, without its children: those without and those with input
 /// (fields 10 and 12 of proc_pid_stat(5)).
 pub fn page_faults(pid: i32) -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(7);
+    let text = crate::read_whole(&format!("/proc/{pid}/stat"))?;
+    let mut fields =
+        std::str::from_utf8(&text).ok()?.rsplit_once(')')?.1.split_whitespace().skip(7);
     let minor = fields.next()?.parse().ok()?;
     Some((minor, fields.nth(1)?.parse().ok()?))
 }

@@ -45,7 +45,7 @@ pub fn read_process(process: &mut Process, watch: &WatchList) -> Option<Vec<u8>>
     }
     // At exec nothing has overwritten it yet.
     let overwritten = |text: &Vec<u8>| process.born == Spawn::Seen && is_overwritten(text);
-    let block = fs::read(format!("/proc/{pid}/environ")).ok().filter(|text| !overwritten(text));
+    let block = read_whole(&format!("/proc/{pid}/environ")).filter(|text| !overwritten(text));
     process.env = match &block {
         Some(text) => Env::Known(watched_variables(text, watch)),
         None => Env::Unknown,
@@ -66,16 +66,31 @@ pub fn variables(environ: &[u8]) -> impl Iterator<Item = (&str, &str)> + Clone {
     texts.filter_map(|text| std::str::from_utf8(text).ok()?.split_once('='))
 }
 
+/// A file of /proc that the kernel makes of one record: most are read at once, and end where a read is short.
+pub(crate) fn read_whole(path: &str) -> Option<Vec<u8>> {
+    const PAGE: usize = 4096;
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = Vec::with_capacity(PAGE);
+    loop {
+        rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)).ok()?;
+        if text.len() < text.capacity() {
+            return Some(text);
+        }
+        text.reserve(text.len());
+    }
+}
+
 /// The name of process `pid`: that of its first thread.
-fn command(pid: u32) -> Option<String> {
-    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+pub fn command(pid: u32) -> Option<String> {
+    let name = read_whole(&format!("/proc/{pid}/comm"))?;
     let name = name.strip_suffix(b"\n").unwrap_or(&name);
     Some(String::from_utf8_lossy(name).into_owned())
 }
 
 /// The soft limit of open files of process `pid` (proc(5), /proc/PID/limits).
 fn open_files(pid: u32) -> Option<u64> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let limits = read_whole(&format!("/proc/{pid}/limits"))?;
+    let limits = std::str::from_utf8(&limits).ok()?;
     let fields = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     fields.split_whitespace().next()?.parse().ok()
 }
@@ -119,7 +134,7 @@ pub fn is_overwritten(environ: &[u8]) -> bool {
 
 /// A value of the auxiliary vector of process `pid` (getauxval(3)).
 pub(crate) fn auxiliary(pid: u32, kind: u64) -> Option<u64> {
-    auxiliary_in(&fs::read(format!("/proc/{pid}/auxv")).ok()?, kind)
+    auxiliary_in(&read_whole(&format!("/proc/{pid}/auxv"))?, kind)
 }
 
 /// Reads a vector of 64-bit or 32-bit words. The vector itself shows which: types are small numbers, so if two 32-bit
@@ -141,17 +156,21 @@ pub fn privilege_withheld(process: &Process) -> bool {
     let pid = process.pid;
     let path = format!("/proc/{pid}/exe");
     let Ok(file) = fs::metadata(&path) else { return false };
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let effective = |name: &str| crate::status_numbers(&status, name).nth(1);
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;
     const GROUP_EXECUTE: u32 = 0o010;
-    let set_user = file.mode() & SET_USER != 0 && effective("Uid:") != Some(file.uid());
-    let set_group = file.mode() & SET_GROUP != 0
-        && file.mode() & GROUP_EXECUTE != 0
-        && effective("Gid:") != Some(file.gid());
-    let capable =
-        process.secure == Some(false) && effective("Uid:") != Some(0) && has_capabilities(&path);
+    let set_user = file.mode() & SET_USER != 0;
+    let set_group = file.mode() & SET_GROUP != 0 && file.mode() & GROUP_EXECUTE != 0;
+    let capable = process.secure == Some(false) && has_capabilities(&path);
+    // Few programs have any: the others' status is not read.
+    if !(set_user || set_group || capable) {
+        return false;
+    }
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let effective = |name: &str| crate::status_numbers(&status, name).nth(1);
+    let set_user = set_user && effective("Uid:") != Some(file.uid());
+    let set_group = set_group && effective("Gid:") != Some(file.gid());
+    let capable = capable && effective("Uid:") != Some(0);
     (set_user || set_group || capable) && !mounted_without_setuid(&path)
 }
 

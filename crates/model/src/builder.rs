@@ -116,6 +116,13 @@ impl Builder {
         }
     }
 
+    /// Process `id` was started with the environment that was given for `like`.
+    pub fn same_environment(&mut self, id: ProcId, like: ProcId) {
+        if !self.is_folded(id) {
+            self.lists.add_same(id, like);
+        }
+    }
+
     /// Whether another process would be folded.
     pub fn is_full(&self) -> bool {
         self.processes.len() >= self.limits.processes

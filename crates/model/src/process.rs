@@ -144,9 +144,9 @@ pub struct Process {
     pub cpu_user_ns: Option<u64>,
     /// CPU time in the kernel, nanoseconds, where known; inflated by a ptrace tracer's stops.
     pub cpu_sys_ns: Option<u64>,
-    /// Page faults that needed no input, where known.
+    /// Page faults that needed no input, where known; under ptrace those since it first gave memory back.
     pub minor_faults: Option<u64>,
-    /// Page faults that waited for input, where known.
+    /// Page faults that waited for input, likewise.
     pub major_faults: Option<u64>,
     /// Bytes of memory that it gave back to the kernel by calls of the classes
     /// [`HeapShrinks`](crate::ArgClass::HeapShrinks) and [`BlockUnmapped`](crate::ArgClass::BlockUnmapped), where known.

@@ -268,6 +268,16 @@ impl ListsInEnvironments {
         self.of.insert(id, number);
     }
 
+    /// Process `id` was started with the same environment as `like`.
+    pub(crate) fn add_same(&mut self, id: ProcId, like: ProcId) {
+        match self.of.get(&like).copied() {
+            Some(number) => {
+                self.of.insert(id, number);
+            }
+            None => self.left_out += 1,
+        }
+    }
+
     /// Takes for process `id` what `other` has for its process `from`.
     pub(crate) fn copy(&mut self, id: ProcId, other: &ListsInEnvironments, from: ProcId) {
         if let Some(number) = other.of.get(&from) {

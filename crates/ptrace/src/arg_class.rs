@@ -12,6 +12,8 @@ pub(crate) struct ArgState {
     heap: u64,
     /// Bytes given back to the kernel.
     pub(crate) given_back: u64,
+    /// Its page faults, without and with input, when it first gave some back: those before are not for that.
+    pub(crate) faults_before: Option<(u64, u64)>,
     output: Option<Output>,
 }
 
@@ -59,7 +61,7 @@ impl ArgState {
             Classifier::Just(class) => plain(class),
             Classifier::Heap => {
                 let before = std::mem::replace(&mut self.heap, args[0]);
-                self.given_back += before.saturating_sub(args[0]);
+                self.give_back(tid, before.saturating_sub(args[0]));
                 plain(if args[0] < before { ArgClass::HeapShrinks } else { ArgClass::HeapGrows })
             }
             Classifier::Mapped => {
@@ -67,7 +69,7 @@ impl ArgState {
                 block.then_some(ArgClass::BlockMapped).and_then(plain)
             }
             Classifier::Unmapped => {
-                self.given_back = self.given_back.saturating_add(args[1]);
+                self.give_back(tid, args[1]);
                 plain(ArgClass::BlockUnmapped)
             }
             Classifier::Peer => peer(tid, args[1], args[2]).and_then(plain),
@@ -80,6 +82,13 @@ impl ArgState {
                 Some(Classified { class, epoch })
             }
         }
+    }
+
+    fn give_back(&mut self, tid: Tid, bytes: u64) {
+        if self.given_back == 0 && bytes > 0 {
+            self.faults_before = needless_host::page_faults(tid);
+        }
+        self.given_back = self.given_back.saturating_add(bytes);
     }
 }
 

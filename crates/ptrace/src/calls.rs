@@ -8,7 +8,8 @@ use crate::tree::{Count, Effect, InFlight, ThreadGroup};
 use crate::untraced::{self, Changed};
 use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
 use needless_syscalls::{
-    Abi, CallKind, Classifier, Decider, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT, seccomp_mode,
+    Abi, CallKind, Classifier, Decider, Moves, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT,
+    seccomp_mode,
 };
 
 /// How many of the first answers to a question are read, each at the cost of a second stop.
@@ -59,6 +60,8 @@ pub(crate) struct PathCalls {
     ids: Vec<Vec<Option<CallId>>>,
     all: bool,
     path: PathBuffer,
+    /// Whether a process may have left our root or mount namespace.
+    pub(crate) roots_differ: bool,
     /// Snapshots to be taken of calls that were counted without a stop.
     pub(crate) due: Due,
     /// Buffer for absolute paths.
@@ -73,6 +76,7 @@ impl PathCalls {
             ids,
             all,
             path: PathBuffer::new(),
+            roots_differ: false,
             due: Due::default(),
             absolute: String::new(),
         }
@@ -125,7 +129,10 @@ impl PathCalls {
                 Effect::Barrier
             }
             CallKind::Wait(_) => Effect::None,
-            CallKind::Moves => Effect::Root,
+            CallKind::Moves(moves) => {
+                self.roots_differ |= moves == Moves::Root;
+                Effect::from(moves)
+            }
             CallKind::Ptrace => Effect::Tracing,
             CallKind::Uring => {
                 builder.note(
@@ -136,6 +143,7 @@ impl PathCalls {
             // Its flags are changed after the command's filter has seen them.
             CallKind::Clone(_) if !self.all && info.op == OP_ENTRY => Effect::None,
             CallKind::Clone(flags) => {
+                self.roots_differ |= untraced::moves_root(tid, flags, info);
                 let (effect, changed) = untraced::clear(tid, flags, info, self.all);
                 if self.all || changed.is_some() || effect != Effect::None {
                     return Entered { changed, ..Entered::then(plain, effect) };
@@ -224,6 +232,7 @@ impl PathCalls {
         let Entry { tid, call, args, is_64bit, at_ns, look } = *entry;
         let query = decide(shape, tid, args);
         let effect = Effect::from(shape.moves);
+        self.roots_differ |= shape.moves == Moves::Root;
         let address = args[shape.path as usize];
         // A null pointer, which means only the descriptor (futimens), or a mistake: no path.
         let text = if address == 0 { Some(&b""[..]) } else { self.path.read(tid, address) };
@@ -270,8 +279,13 @@ fn begin_classified(
     let image = group.image?;
     let Classified { class, epoch } = group.arg_state.classify(entry.tid, by, entry.args)?;
     let question = builder.detail(image, entry.call, class);
+    let at_ns = Some(entry.at_ns);
+    if !entry.look && by == Classifier::Heap {
+        // It returns the end of the heap, whatever that is, and no error (brk(2)).
+        builder.answer(question, Answer { at_ns, ..Answer::outcome(Ok(())) });
+        return Some(Entered::over());
+    }
     if !entry.look && !looks(builder.hits(question)) {
-        let at_ns = Some(entry.at_ns);
         builder.assume_as(question, Answer { fingerprint: epoch, at_ns, ..Answer::default() });
         return Some(Entered::over());
     }

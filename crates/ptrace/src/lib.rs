@@ -22,6 +22,7 @@ mod drain;
 mod due;
 mod error;
 mod filter;
+mod first_stack;
 mod lifecycle;
 mod memory;
 mod overhead;

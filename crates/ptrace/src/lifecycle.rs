@@ -1,6 +1,7 @@
 //! The start, exec and end of processes.
 
 use crate::arg_class::ArgState;
+use crate::first_stack;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Effect, InFlight};
@@ -91,7 +92,7 @@ impl Tracer<'_> {
                     let block = needless_host::read_process(&mut process, &self.options.watch);
                     let image = self.builder.process(process);
                     if let Some(block) = block {
-                        self.builder.environment(image, needless_host::variables(&block));
+                        self.environment(image, block);
                     }
                     let at = self.tree.add_group(tid, Some(image), None);
                     self.patches_orphaned(tid);
@@ -117,7 +118,10 @@ impl Tracer<'_> {
         let group = self.tree.group(at);
         let before = group.image;
         let mut process = Process::new(tid as u32, before, Spawn::Exec);
-        let block = needless_host::read_process(&mut process, &self.options.watch);
+        let info = sys::syscall_info(tid).ok();
+        let is_64bit = info.and_then(|info| self.calls.is_64bit(info.arch));
+        let sp = info.filter(|_| is_64bit == Some(true)).map(|info| info.sp);
+        let block = first_stack::read_process(&mut process, tid, sp, &self.options.watch);
         if needless_host::privilege_withheld(&process) {
             self.builder.lost(Loss::Setuid, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
@@ -136,21 +140,23 @@ impl Tracer<'_> {
         group.directory = None;
         group.modules = None;
         self.memory_left(at);
-        self.book_time(at);
+        let earlier = self.book_time(at);
         let group = self.tree.group(at);
         group.arg_state = ArgState::default();
-        group.earlier = sys::cpu_time(tid).unwrap_or_default();
-        group.earlier_faults = needless_host::page_faults(tid).unwrap_or_default();
+        group.earlier = earlier;
+        process.is_64bit = is_64bit;
+        if let Some(before) = before {
+            process.shares_root = self.builder.process_ref(before).shares_root;
+        }
         let image = self.builder.process(process);
         if let Some(block) = block {
-            self.builder.environment(image, needless_host::variables(&block));
+            self.environment(image, block);
         }
         self.tree.group(at).image = Some(image);
-        self.look_at_root(tid, image);
-        let arch = sys::syscall_info(tid).map(|info| info.arch);
-        self.builder.process_mut(image).is_64bit =
-            arch.ok().and_then(|arch| self.calls.is_64bit(arch));
-        if arch.is_ok_and(|arch| !self.calls.knows(arch)) {
+        if before.is_none() || self.calls.roots_differ {
+            self.look_at_root(tid, image);
+        }
+        if info.is_some_and(|info| !self.calls.knows(info.arch)) {
             let name = self.builder.process_ref(image).name().to_owned();
             self.builder.note(format!(
                 "{name} is a program for another architecture: its calls were not seen"
@@ -165,11 +171,23 @@ impl Tracer<'_> {
         }
     }
 
+    /// The environment with which `image` was started: mostly that of the process before it.
+    fn environment(&mut self, image: ProcId, block: Vec<u8>) {
+        match &self.last_environment {
+            Some((like, last)) if *last == block => self.builder.same_environment(image, *like),
+            _ => {
+                self.builder.environment(image, needless_host::variables(&block));
+                self.last_environment = (!self.builder.is_folded(image)).then_some((image, block));
+            }
+        }
+    }
+
     /// Adds the CPU time and page faults of a process up to now to its image. Each of its threads does so
-    /// when it ends; after a SIGKILL the time may stay unknown.
-    pub(crate) fn book_time(&mut self, group: usize) {
+    /// when it ends; after a SIGKILL the time may stay unknown. Returns the CPU time of all its images.
+    pub(crate) fn book_time(&mut self, group: usize) -> (u64, u64) {
         let group = self.tree.group(group);
-        let (Some(image), Some(total)) = (group.image, sys::cpu_time(group.tgid)) else { return };
+        let Some(total) = sys::cpu_time(group.tgid) else { return group.earlier };
+        let Some(image) = group.image else { return total };
         let (user, system) = group.earlier;
         let process = self.builder.process_mut(image);
         process.given_back = Some(group.arg_state.given_back);
@@ -177,11 +195,13 @@ impl Tracer<'_> {
         process.cpu_ns = Some(user + system);
         process.cpu_user_ns = Some(user);
         process.cpu_sys_ns = Some(system);
-        if let Some((minor, major)) = needless_host::page_faults(group.tgid) {
-            let (earlier_minor, earlier_major) = group.earlier_faults;
-            process.minor_faults = Some(minor.saturating_sub(earlier_minor));
-            process.major_faults = Some(major.saturating_sub(earlier_major));
+        if let Some((minor_before, major_before)) = group.arg_state.faults_before
+            && let Some((minor, major)) = needless_host::page_faults(group.tgid)
+        {
+            process.minor_faults = Some(minor.saturating_sub(minor_before));
+            process.major_faults = Some(major.saturating_sub(major_before));
         }
+        total
     }
 
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
@@ -203,6 +223,8 @@ impl Tracer<'_> {
         if !self.tree.is_live(thread.group) || self.tree.group(thread.group).tgid != tid {
             return;
         }
+        // Who waits for it goes on.
+        self.builder.barrier();
         self.memory_left(thread.group);
         let Some(group) = self.tree.remove_group(thread.group) else { return };
         let signalled = matches!(exit, Exit::Signal(_));

@@ -328,6 +328,15 @@ fn clock(id: libc::clockid_t) -> Option<u64> {
     (result == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// The soft limit of open files of process `tgid`; `None` without the right to ask (prlimit(2)).
+pub(crate) fn open_files(tgid: Tid) -> Option<u64> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: for the null pointer prlimit(2) changes nothing; it writes one `rlimit64`, and `limit` is one.
+    let result =
+        unsafe { libc::prlimit64(tgid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit) };
+    (result == 0).then_some(limit.rlim_cur)
+}
+
 /// Whether `tid` is a thread of process `tgid` (a zombie counts).
 pub(crate) fn is_thread_of(tid: Tid, tgid: Tid) -> bool {
     // SAFETY: tgkill(2) takes integers only, and signal 0 is never delivered.

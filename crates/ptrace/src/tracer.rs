@@ -20,6 +20,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Most stops collected before the first of them is handled.
 const MAX_BATCH: usize = 64;
+/// After so many looks without another stop, one in so many stops looks.
+const FRUITLESS: u32 = 16;
 
 /// Prepares the command, with the filter for `options`.
 pub(crate) fn prepare(
@@ -67,6 +69,7 @@ pub(crate) fn trace(
         roots: Vec::new(),
         early: HashMap::new(),
         started: sys::now(),
+        last_environment: None,
         overhead: Overhead::default(),
         patching: options.patch_after.filter(|_| !options.all && allowed).map(Patching::new),
     };
@@ -137,6 +140,8 @@ pub(crate) struct Tracer<'a> {
     /// New threads that stopped before their parent's fork was reported, with the stop's status.
     pub(crate) early: HashMap<Tid, i32>,
     pub(crate) started: u64,
+    /// The environment that was seen last, and the first of those that have it.
+    pub(crate) last_environment: Option<(ProcId, Vec<u8>)>,
     overhead: Overhead,
     /// Whether hot call sites are patched, and what was.
     pub(crate) patching: Option<Patching>,
@@ -147,6 +152,8 @@ impl Tracer<'_> {
     /// reports early, while the tracer goes on.
     fn run(&mut self) -> bool {
         let mut waiting = VecDeque::new();
+        // How often in turn no other stop was available.
+        let mut alone = 0u32;
         loop {
             if let Some(waited) = waiting.pop_front() {
                 self.handle(waited);
@@ -157,10 +164,14 @@ impl Tracer<'_> {
                 Ok(waited) => {
                     waiting.push_back(waited);
                     // Threads that have just stopped cost more to handle than threads that have
-                    // settled: with several threads, take all stops that are available.
-                    while self.tree.threads.len() > 1 && waiting.len() < MAX_BATCH {
+                    // settled: with several threads, take all stops that are available. Where most of them wait,
+                    // as a shell for its child, to look costs more.
+                    alone = alone.wrapping_add(1);
+                    let looks = alone < FRUITLESS || alone.is_multiple_of(FRUITLESS);
+                    while looks && self.tree.threads.len() > 1 && waiting.len() < MAX_BATCH {
                         let Some(waited) = sys::poll_any() else { break };
                         waiting.push_back(waited);
+                        alone = 0;
                     }
                 }
                 Err(Errno::EINTR) => {
@@ -276,6 +287,8 @@ impl Tracer<'_> {
             }
             libc::PTRACE_EVENT_STOP => match signal {
                 libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
+                    // Who waits for that goes on.
+                    self.builder.barrier();
                     sys::resume(tid, Resume::Listen, 0);
                     self.command_stops(tid, signal);
                 }

@@ -105,8 +105,6 @@ pub(crate) struct ThreadGroup {
     pub(crate) patches: Patches,
     /// CPU time of earlier images of this process, in user mode and in the kernel, nanoseconds.
     pub(crate) earlier: (u64, u64),
-    /// Their page faults: without and with input.
-    pub(crate) earlier_faults: (u64, u64),
 }
 
 /// All threads and processes.
@@ -181,7 +179,6 @@ impl Tree {
             has_filter: from.is_some_and(|p| p.has_filter),
             patches: Patches::default(),
             earlier: (0, 0),
-            earlier_faults: (0, 0),
         };
         let at = match self.free.pop() {
             Some(at) => {

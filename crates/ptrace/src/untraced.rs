@@ -14,7 +14,7 @@
 use crate::memory::read_u64;
 use crate::sys::{self, Register, SyscallInfo, Tid};
 use crate::tree::Effect;
-use needless_syscalls::{CLONE_UNTRACED, Flags};
+use needless_syscalls::{CLONE_NEWNS, CLONE_UNTRACED, Flags};
 
 /// What was changed to remove the flag.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,16 @@ pub(crate) enum Changed {
     Register(Register),
     /// The word of memory at this address.
     Memory { address: u64, before: u64 },
+}
+
+/// Whether a child of the call whose entry `tid` is stopped at has a mount namespace of its own.
+pub(crate) fn moves_root(tid: Tid, flags: Flags, info: &SyscallInfo) -> bool {
+    let [first, ..] = info.args();
+    let flags = match flags {
+        Flags::Argument => Some(first),
+        Flags::Structure => read_u64(tid, first),
+    };
+    flags.is_some_and(|flags| flags & CLONE_NEWNS != 0)
 }
 
 /// Removes the flag from the call whose entry `tid` is stopped at. Returns why its exit then matters, and

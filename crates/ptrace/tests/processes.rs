@@ -54,10 +54,38 @@ fn a_probe_gives_its_output_exit_and_environment() {
     assert_eq!((command.born, command.parent), (Spawn::Exec, None));
     let parts = command.cpu_user_ns.unwrap() + command.cpu_sys_ns.unwrap();
     assert!(parts > 0 && command.cpu_ns == Some(parts));
-    assert!(command.minor_faults > Some(0) && command.major_faults.is_some());
+    assert_eq!((command.given_back, command.minor_faults), (Some(0), None));
     let stops = if PATCHED { Stops::Patched } else { Stops::Seccomp };
     assert_eq!(traced.profile.backend, Backend::ptrace(stops));
     assert!(!traced.profile.facts.has(Fact::AllCalls));
+}
+
+#[test]
+fn faults_are_counted_from_the_first_memory_that_is_given_back() {
+    let Some(perl) = needed(program("perl")) else { return };
+    let code = "for (1..3) { my $block = 'x' x 5e7; undef $block }";
+    let traced = trace(launch(&perl, &["-e", code]), &options()).unwrap();
+    let command = &traced.profile.processes[0];
+    assert!(command.given_back > Some(100_000_000), "{command:?}");
+    assert!(command.minor_faults > Some(0) && command.major_faults.is_some(), "{command:?}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_child_that_is_started_in_another_mount_namespace_is_noticed_at_its_exec() {
+    let Some(()) = needed(is_root()) else { return };
+    let (Some(perl), Some(program)) = (needed(program("perl")), needed(program("true"))) else {
+        return;
+    };
+    let flags = libc::CLONE_NEWNS | libc::SIGCHLD;
+    let code = format!(
+        "system {program:?}; if (syscall({}, {flags}, 0, 0, 0, 0) == 0) {{ exec {program:?} }} wait",
+        libc::SYS_clone
+    );
+    let traced = trace(launch(&perl, &["-e", &code]), &options()).unwrap();
+    let executed = traced.profile.processes.iter().filter(|process| process.name() == "true");
+    let shares: Vec<bool> = executed.map(|process| process.shares_root).collect();
+    assert_eq!(shares, [true, false]);
 }
 
 #[test]

@@ -134,8 +134,8 @@ pub enum CallKind {
     Path(Shape),
     /// Waits for time or for others to do something, if the condition holds.
     Wait(Condition),
-    /// May move the working directory or the root without naming a path.
-    Moves,
+    /// Moves the working directory or the root without naming a path.
+    Moves(Moves),
     /// Has a class of arguments that rules ask about, if the condition holds.
     Classify(Condition, Classifier),
     /// `ptrace`.
@@ -159,6 +159,9 @@ pub enum Flags {
 
 /// The flag of clone(2) with which a child is not traced although its parent is (linux/sched.h).
 pub const CLONE_UNTRACED: u64 = 0x0080_0000;
+
+/// The flag of clone(2) with which a child has a mount namespace of its own (linux/sched.h).
+pub const CLONE_NEWNS: u64 = 0x0002_0000;
 
 /// The option of prctl(2) that changes the seccomp mode.
 pub const PR_SET_SECCOMP: u64 = 22;
@@ -202,9 +205,11 @@ impl CallKind {
             CallKind::Wait(when) | CallKind::Classify(when, _) | CallKind::Seccomp(when) => {
                 Some(when)
             }
-            CallKind::Clone(Flags::Argument) => Some(Condition::With(0, CLONE_UNTRACED as u32)),
+            CallKind::Clone(Flags::Argument) => {
+                Some(Condition::With(0, (CLONE_UNTRACED | CLONE_NEWNS) as u32))
+            }
             CallKind::Path(_)
-            | CallKind::Moves
+            | CallKind::Moves(_)
             | CallKind::Ptrace
             | CallKind::Uring
             | CallKind::Clone(Flags::Structure) => Some(Condition::Always),
@@ -314,7 +319,8 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
         "epoll_wait" | "epoll_pwait" => CallKind::Wait(Condition::NonZero(3)),
         "wait4" | "waitpid" => CallKind::Wait(Condition::Without(2, WNOHANG)),
         "waitid" => CallKind::Wait(Condition::Without(3, WNOHANG)),
-        "fchdir" | "setns" | "unshare" => CallKind::Moves,
+        "fchdir" => CallKind::Moves(Moves::Directory),
+        "setns" | "unshare" => CallKind::Moves(Moves::Root),
         "write" => CallKind::Classify(Condition::Stream(1, SMALL_OUTPUT), Classifier::Output),
         "read" => CallKind::Classify(
             Condition::Stream(0, TINY_INPUT),

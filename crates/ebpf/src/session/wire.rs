@@ -80,7 +80,7 @@ fn call(call: syscalls::Call, is_64bit: bool) -> Call {
             let call = condition(when, no_path(Action::Classify));
             Call { decider: decider as u8, query_or_class: class, ..call }
         }
-        CallKind::Moves => no_path(Action::Moves),
+        CallKind::Moves(_) => no_path(Action::Moves),
         CallKind::Uring => no_path(Action::Uring),
     }
 }
