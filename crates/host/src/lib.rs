@@ -25,10 +25,9 @@ pub use elf::{Programs, fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;
 pub use mounts::mounts;
-pub(crate) use process_image::read_whole;
 pub use process_image::{
-    RootId, command, is_overwritten, open_root, privilege_withheld, read_process, variables,
-    watched_variables, working_directory,
+    RootId, command, is_overwritten, open_root, privilege_withheld, read_process, read_whole,
+    variables, watched_variables, working_directory,
 };
 pub use root::{Root, Roots};
 pub use run_for_output::{find_program, run_for_output};

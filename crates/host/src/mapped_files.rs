@@ -19,7 +19,7 @@ pub struct MappedFiles(HashMap<(String, u64), Option<Arc<File>>>);
 impl MappedFiles {
     /// The files that process or thread `pid` has mapped executable; empty where it has ended.
     pub fn modules(&mut self, pid: i32) -> Vec<Module> {
-        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = crate::read_whole(&format!("/proc/{pid}/maps")).unwrap_or_default();
         let maps = String::from_utf8_lossy(&maps);
         maps.lines()
             .filter_map(|line| {

@@ -66,18 +66,15 @@ pub fn variables(environ: &[u8]) -> impl Iterator<Item = (&str, &str)> + Clone {
     texts.filter_map(|text| std::str::from_utf8(text).ok()?.split_once('='))
 }
 
-/// A file of /proc that the kernel makes of one record: most are read at once, and end where a read is short.
-pub(crate) fn read_whole(path: &str) -> Option<Vec<u8>> {
+/// A file of /proc, with few calls: most are shorter than a page.
+pub fn read_whole(path: &str) -> Option<Vec<u8>> {
     const PAGE: usize = 4096;
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = Vec::with_capacity(PAGE);
-    loop {
-        rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)).ok()?;
-        if text.len() < text.capacity() {
-            return Some(text);
-        }
-        text.reserve(text.len());
+    while rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)).ok()? > 0 {
+        text.reserve(PAGE);
     }
+    Some(text)
 }
 
 /// The name of process `pid`: that of its first thread.

@@ -206,9 +206,8 @@ impl Tracer<'_> {
         }
         let patches = &mut self.tree.group(at).patches;
         let code = start..start + l::JUMP + 2;
-        if !patches.map.is_code(code.clone()) {
-            let maps = std::fs::read_to_string(format!("/proc/{tid}/maps"));
-            patches.map = Rc::new(site::Map::parse(&maps.map_err(|_| Refusal::Site)?));
+        if patches.room.is_none() || !patches.map.is_code(code.clone()) {
+            patches.map = Rc::new(site::Map::of(tid).ok_or(Refusal::Site)?);
             if !patches.map.is_code(code) {
                 return Err(Refusal::Site);
             }

@@ -35,7 +35,7 @@ impl Errand {
 }
 
 impl Tracer<'_> {
-    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process.
+    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process, whose map has just been read.
     pub(super) fn begin_set_up(
         &mut self,
         tid: Tid,
@@ -43,8 +43,7 @@ impl Tracer<'_> {
         info: &SyscallInfo,
     ) -> Result<(), Refusal> {
         const FULL: &str = "there is no room for code in what it has mapped";
-        let maps = std::fs::read_to_string(format!("/proc/{tid}/maps"));
-        let map = Rc::new(site::Map::parse(&maps.map_err(|_| Refusal::Site)?));
+        let map = self.tree.group(at).patches.map.clone();
         let start = site::start(info);
         let near = map.page_near(start).ok_or(Refusal::Site)?;
         let code = labels::set_up_code();
@@ -53,7 +52,6 @@ impl Tracer<'_> {
         thread::write_code(tid, room, code).map_err(|_| Refusal::Process(super::WRITTEN))?;
         thread::send(tid, room, start, near).map_err(|_| Refusal::Site)?;
         let patches = &mut self.tree.group(at).patches;
-        patches.map = map;
         patches.set_up = Some(room);
         patches.errand = Some(Errand { tid, info: *info, step: Step::SetUp { near } });
         Ok(())

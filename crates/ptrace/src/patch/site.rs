@@ -1,7 +1,7 @@
 //! Which call sites can be patched, and where there is room near them.
 
 use super::layout as l;
-use crate::sys::SyscallInfo;
+use crate::sys::{SyscallInfo, Tid};
 use needless_host::code_ends;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -31,6 +31,12 @@ pub(crate) fn start(info: &SyscallInfo) -> u64 {
 }
 
 impl Map {
+    /// What `tid` has mapped; `None` where it has ended.
+    pub(crate) fn of(tid: Tid) -> Option<Map> {
+        let text = needless_host::read_whole(&format!("/proc/{tid}/maps"))?;
+        Some(Map::parse(&String::from_utf8_lossy(&text)))
+    }
+
     /// From a text as in /proc/PID/maps (proc_pid_maps(5)).
     pub(crate) fn parse(text: &str) -> Map {
         let mut map = Map::default();
