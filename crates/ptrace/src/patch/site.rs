@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 const PAGE: u64 = 4096;
+/// Nothing of ours is mapped below.
+const LOWEST: u64 = 1 << 20;
 
 /// What is mapped executable and private, and what is free, in a process.
 #[derive(Clone, Default)]
@@ -15,6 +17,9 @@ pub(crate) struct Map {
     code: Vec<Code>,
     /// Where the first page of a file is, and which file.
     starts: Vec<(u64, String)>,
+    /// Where the heap ends, which grows up, and where the stack begins, which grows down.
+    heap_end: Option<u64>,
+    stack: Option<u64>,
 }
 
 /// What is executable, and of which part of which file.
@@ -52,6 +57,11 @@ impl Map {
             let file: Vec<&str> = fields.filter(|field| !field.is_empty()).collect();
             let is_file = file.get(1).is_some_and(|inode| *inode != "0");
             let file = file.join(" ");
+            if file.ends_with("[heap]") {
+                map.heap_end = Some(end);
+            } else if file.ends_with("[stack]") {
+                map.stack = Some(start);
+            }
             if offset == 0 && (is_file || file.ends_with("[vdso]")) {
                 map.starts.push((start, file.clone()));
             }
@@ -103,9 +113,30 @@ impl Map {
         })
     }
 
-    /// A free page below `address`, as far from it as a jump allows, so that what is near stays free.
+    /// A free page below `address`, as far from it as a jump allows, so that what is near stays free; or another one that
+    /// a jump reaches.
     pub(crate) fn page_near(&self, address: u64) -> Option<u64> {
-        const LOWEST: u64 = 1 << 20;
+        self.page_below(address).or_else(|| self.page_in_gap(address))
+    }
+
+    /// A page in the largest gap that a jump from `address` reaches: Go and the JVM reserve all that is below the libraries.
+    fn page_in_gap(&self, address: u64) -> Option<u64> {
+        const REACH: u64 = 1 << 30;
+        let lowest = address.saturating_sub(REACH).max(LOWEST).next_multiple_of(PAGE);
+        let ends = self.mapped.iter().map(|range| range.end);
+        let gaps = ends.zip(self.mapped.iter().skip(1).map(|range| range.start));
+        let (start, end, is_for_stack) = gaps
+            .filter(|(start, _)| Some(*start) != self.heap_end)
+            .map(|(start, end)| {
+                let last = end.min(address.saturating_add(REACH));
+                (start.max(lowest), last, Some(end) == self.stack)
+            })
+            .filter(|(start, end, _)| start + PAGE <= *end)
+            .max_by_key(|(start, end, _)| end - start)?;
+        Some(if is_for_stack { start } else { (start + (end - start) / 2) / PAGE * PAGE })
+    }
+
+    fn page_below(&self, address: u64) -> Option<u64> {
         (16..=30).rev().filter_map(|bits| address.checked_sub(1 << bits)).find_map(|page| {
             let page = page / PAGE * PAGE;
             let free = |range: &Range<u64>| range.end <= page || page + PAGE <= range.start;
@@ -257,6 +288,18 @@ mod tests {
         assert!(map.is_code(site..site + 7) && !map.is_code(site + 0x7f9..site + 0x801));
         assert!(!map.is_code(0x7f00_4000_1000..0x7f00_4000_1007), "the process may write it");
         assert_eq!(map.page_near(site), None, "all below is mapped, as far as a jump goes");
+        let rest = |above: &str| {
+            let below = "7f0000000000-7f0040000000 ---p 00000000 00:00 0\n\
+                         7f0040000000-7f0040001000 r-xp 00000000 fd:00 12   /lib/x.so\n";
+            Map::parse(&format!("{below}{above}")).page_near(site)
+        };
+        let (lib, far) =
+            ("7f0040010000-7f0040011000 r--p 00000000 fd:00 13", "7f7000000000-7f7000001000");
+        assert_eq!(rest(&format!("{lib}\n")), Some(0x7f00_4000_8000), "in the gap before it");
+        let stack = format!("{lib}\n{far} rw-p 00000000 00:00 0    [stack]\n");
+        assert_eq!(rest(&stack), Some(0x7f00_4001_1000), "far from the stack");
+        let heap = "7f0040001000-7f0040002000 rw-p 00000000 00:00 0    [heap]\n";
+        assert_eq!(rest(&format!("{heap}{far} rw-p 00000000 00:00 0\n")), None, "the heap grows");
         let page = Map::parse("").page_near(site).unwrap();
         assert!(page < site && distance(site, page).is_some() && page.is_multiple_of(4096));
         assert!(Map::parse("").page_near(0x40_1000).unwrap() < 0x40_1000);
