@@ -1,10 +1,28 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo check test bench cases workloads lab audit oracle cross
+.PHONY: demo build install uninstall deb check test bench cases workloads lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
+
+build: ## the optimised program, its manual pages and completions, in target/stage
+	@scripts/build
+
+# Packages set both: make install PREFIX=/usr DESTDIR=/tmp/package
+PREFIX ?= /usr/local
+export PREFIX DESTDIR
+
+install: ## what was built, below $DESTDIR$PREFIX: by default /usr/local
+	@scripts/install-files install
+
+uninstall: ## removes exactly what make install installed there
+	@scripts/install-files uninstall
+
+deb:   ## a package for Debian, checked by lintian
+	@scripts/install deb
+	@scripts/build
+	@built=$${CARGO_TARGET_DIR:-target} && scripts/check-deb "$$built/stage" "$$built"
 
 check: ## the inner loop: format, laws of the house, lints, unit tests; no root needed, minutes
 	@scripts/check

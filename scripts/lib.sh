@@ -42,6 +42,24 @@ use_cargo() {
     return 1
 }
 
+# plan WHAT SENTENCE: says what scripts/install would install for WHAT, and the sentence; on a terminal asks once whether to go on.
+plan() {
+    planned=$(scripts/install --plan "$1" 2>&1) && status=0 || status=$?
+    case $status in
+    0) say "everything that has to be installed is there" ;;
+    3)
+        say "this installs what is missing:"
+        printf '%s\n' "$planned" >&2
+        ;;
+    *) printf '%s\n' "$planned" >&2; return $status ;;
+    esac
+    say "$2"
+    [ $status = 3 ] && [ -t 0 ] || return 0
+    printf 'needless: go on? [Y/n] ' >&2
+    read -r answer
+    case $answer in [Nn]*) die "nothing was done" ;; esac
+}
+
 # Makes the file to which each skipped test appends its reason, a tab and its name (tools/fixtures).
 count_skipped() {
     NEEDLESS_SKIPPED=$(mktemp)

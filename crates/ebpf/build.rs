@@ -102,7 +102,23 @@ fn build(out: &Path) -> Result<(), String> {
         .include(libbpf.join("include/uapi"))
         .files(sources)
         .try_compile("bpf")
-        .map_err(|error| format!("libbpf does not compile: {error}"))
+        .map_err(|error| format!("libbpf does not compile: {error}"))?;
+    println!("cargo::rustc-env=LIBBPF_VERSION={}", version(&libbpf)?);
+    Ok(())
+}
+
+/// The version of the source of libbpf, without the number of the patch: its header has none.
+fn version(libbpf: &Path) -> Result<String, String> {
+    let header = libbpf.join("src/libbpf_version.h");
+    let text = fs::read_to_string(&header).map_err(|e| format!("{}: {e}", header.display()))?;
+    let number = |name: &str| {
+        let after = |line: &str| {
+            line.strip_prefix("#define LIBBPF_")?.strip_prefix(name)?.trim().parse::<u32>().ok()
+        };
+        let found = text.lines().find_map(after);
+        found.ok_or_else(|| format!("{} has no {name}", header.display()))
+    };
+    Ok(format!("{}.{}", number("MAJOR_VERSION")?, number("MINOR_VERSION")?))
 }
 
 /// src/shared.rs in C, with the numbers of the model's enumerations.

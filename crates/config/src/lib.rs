@@ -35,6 +35,9 @@ use needless_rules::{Budget, Counted, Declared, Ignore, UNUSED_IGNORE};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+/// The manual page of needless.toml, for man(1).
+pub const MANUAL: &str = include_str!("../needless.toml.5");
+
 /// What the files declare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {

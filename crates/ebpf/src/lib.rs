@@ -16,6 +16,9 @@ use needless_model::{Limits, ProcId, Profile, WatchList};
 use std::fmt;
 use std::os::fd::OwnedFd;
 
+/// The version of libbpf that is built in, as its header has it; `None` in a build without the backend.
+pub const LIBBPF: Option<&str> = option_env!("LIBBPF_VERSION");
+
 /// Whether this build has the backend, and this process the rights: CAP_BPF and CAP_PERFMON, or
 /// CAP_SYS_ADMIN, which included them before Linux 5.8 (capabilities(7)).
 ///

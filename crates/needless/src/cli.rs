@@ -5,6 +5,7 @@ mod change;
 mod check;
 mod completions;
 mod examples;
+mod manual;
 mod mistakes;
 mod observe;
 mod prove;
@@ -12,13 +13,15 @@ mod show;
 mod top;
 mod values;
 
-use crate::exit;
+use crate::{exit, version};
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
 pub(crate) use check::CheckArgs;
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 pub(crate) use completions::{CompletionsArgs, completions};
+pub(crate) use manual::{ManArgs, manual};
 pub(crate) use mistakes::{in_one_line, nearest};
 pub(crate) use observe::{AttachArgs, HostArgs, ReadArgs, ReportArgs, RunArgs, WindowArgs};
 pub(crate) use prove::{DiffArgs, MeasureArgs, OutputArgs, ProveArgs, ServiceArgs};
@@ -61,6 +64,9 @@ pub(crate) struct Cli {
     /// Read no needless.toml.
     #[arg(long, global = true, conflicts_with = "config", help_heading = GENERAL)]
     pub(crate) no_config: bool,
+    /// With --version: also what needless was built from and with.
+    #[arg(short, long, requires = "version")]
+    verbose: bool,
     #[command(subcommand)]
     pub(crate) action: Action,
 }
@@ -68,8 +74,21 @@ pub(crate) struct Cli {
 impl Cli {
     /// Parses the command line. Where it is wrong, shows why and ends the process.
     pub(crate) fn read() -> Cli {
-        Cli::try_parse().unwrap_or_else(|error| exit::usage(&mistakes::explained(error)))
+        Cli::try_parse().unwrap_or_else(|error| {
+            // The parser stops at --version, wherever --verbose is.
+            if error.kind() == ErrorKind::DisplayVersion && std::env::args_os().any(is_verbose) {
+                let version: &'static str = version::verbose().leak();
+                let verbose = Cli::command().version(version).try_get_matches_from(["", "-V"]);
+                exit::usage(&verbose.expect_err("-V ends the parser"));
+            }
+            exit::usage(&mistakes::explained(error))
+        })
     }
+}
+
+/// `--verbose`, `-v`, `-vV`, `-Vv`.
+fn is_verbose(word: OsString) -> bool {
+    word.to_str().is_some_and(|word| matches!(word, "--verbose" | "-v" | "-vV" | "-Vv"))
 }
 
 #[derive(Subcommand)]
@@ -188,6 +207,9 @@ pub(crate) enum Action {
     /// Print what completes the command line of needless in a shell.
     #[command(after_long_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),
+    /// Print a manual page, for man(1) and for what installs needless.
+    #[command(after_long_help = examples::MAN)]
+    Man(ManArgs),
 }
 
 /// The user that the command runs as, where needless runs as root.
@@ -244,7 +266,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

@@ -12,13 +12,12 @@ mod policy;
 mod progress;
 mod report;
 mod settings;
+mod version;
 
 use cli::{Action, Cli};
 use context::Context;
 use needless_model::Exit;
-
-/// The version that reports name.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+use version::VERSION;
 
 fn main() {
     std::panic::set_hook(Box::new(|panic| {
@@ -52,5 +51,6 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Rules(args) => commands::rules(args, context),
         Action::Doctor => commands::doctor(context),
         Action::Completions(args) => commands::completions(args, context),
+        Action::Man(args) => commands::manual(args, context),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// The commands whose help ends with examples.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "attach",
     "host",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 16] = [
     "rules",
     "doctor",
     "completions",
+    "man",
     "show",
     "check",
 ];

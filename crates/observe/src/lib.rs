@@ -26,6 +26,8 @@ pub use doctor::{CheckState, HostCheck, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
 pub use locale_probe::probe;
+/// The version of libbpf that counts in the kernel; `None` in a build without eBPF.
+pub use needless_ebpf::LIBBPF;
 pub use needless_launch::{
     Asked, Behind, Caller, behind, exit_like, survive_file_size_limit, was_closed,
 };

@@ -95,6 +95,13 @@ Examples:
   # where fish looks for it: ~/.config/fish/completions
   needless completions fish > needless.fish";
 
+pub(super) const MAN: &str = "\
+Examples:
+  # the names of all pages
+  needless man
+  # where man looks for it: a directory man1 below a directory of MANPATH
+  needless man needless-run.1 > needless-run.1";
+
 pub(super) const SHOW: &str = "\
 Examples:
   needless run -o report.json -- ls -l
