@@ -1,5 +1,6 @@
 //! The command line and its help. Parsing only.
 
+mod agent;
 mod budget;
 mod change;
 mod check;
@@ -14,6 +15,7 @@ mod top;
 mod values;
 
 use crate::{exit, version};
+pub(crate) use agent::AgentArgs;
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
@@ -125,6 +127,13 @@ pub(crate) enum Action {
         override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]"
     )]
     Top(TopArgs),
+    /// Observe every process of the machine all the time, for many hosts: a Parquet file for each window of five minutes,
+    /// and numbers for Prometheus.
+    ///
+    /// Ends with SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the
+    /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or packaging/needless-agent.service).
+    #[command(after_long_help = examples::AGENT)]
+    Agent(AgentArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit

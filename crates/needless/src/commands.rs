@@ -1,5 +1,6 @@
 //! The commands of needless, a file for each or for a few small ones.
 
+mod agent;
 mod check;
 mod completions;
 mod diff;
@@ -17,6 +18,7 @@ mod top;
 mod undo;
 mod window;
 
+pub(crate) use agent::agent;
 pub(crate) use check::check;
 pub(crate) use completions::completions;
 pub(crate) use diff::diff;

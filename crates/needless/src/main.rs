@@ -38,6 +38,7 @@ fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
         Action::Attach(args) => commands::attach(args, context),
         Action::Host(args) => commands::host(args, context),
         Action::Top(args) => commands::top(args, context),
+        Action::Agent(args) => commands::agent(args, context),
         Action::Read(args) => commands::read(args, context),
         Action::Show(args) => commands::show(args, context),
         Action::Preload(args) => commands::preload(args, context),

@@ -1,6 +1,6 @@
 //! Where a report goes: a stream, or a file that is replaced as a whole.
 
-mod landing;
+pub(crate) mod landing;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, Result, bail};

@@ -24,6 +24,7 @@ const COMMANDS: [&str; 17] = [
     "man",
     "show",
     "check",
+    "agent",
 ];
 
 /// The lines after "Examples" of the help of a command.
@@ -49,7 +50,7 @@ fn the_examples_of_each_command_work() {
     let (Some(_), Some(_)) = (program("strace"), program("bash")) else { return };
     let observes = observes_others();
     for of in COMMANDS {
-        if matches!(of, "attach" | "host") && !observes {
+        if matches!(of, "attach" | "host" | "agent") && !observes {
             continue;
         }
         if of == "preload" {

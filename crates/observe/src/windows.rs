@@ -50,15 +50,15 @@ impl Windows {
         Ok(Windows { session, chosen, signals, options, measured, length, begun, given_up })
     }
 
-    /// Waits until `input` is readable, a signal comes or a tenth of a second has passed, and takes what the kernel has
-    /// to say. Returns what the signal asks for.
+    /// Waits until one of the `others` is readable, a signal comes or a tenth of a second has passed, and takes what the
+    /// kernel has to say. Returns what the signal asks for.
     ///
     /// # Errors
     /// When a process that joined cannot be observed.
-    pub fn wait(&mut self, input: BorrowedFd<'_>) -> Result<Option<Asked>, Failure> {
+    pub fn wait(&mut self, others: &[BorrowedFd<'_>]) -> Result<Option<Asked>, Failure> {
         let left = self.length.saturating_sub(self.begun.elapsed()).min(LOOK_EVERY);
         let also: Vec<BorrowedFd<'_>> =
-            self.session.readable().into_iter().chain([input]).collect();
+            self.session.readable().into_iter().chain(others.iter().copied()).collect();
         let asked = self.signals.wait_for_any(&also, left);
         self.session.drain(Duration::ZERO);
         if let Chosen::Group(_) = self.chosen {
@@ -80,13 +80,21 @@ impl Windows {
         if self.begun.elapsed() < self.length {
             return Ok(None);
         }
+        self.cut().map(Some)
+    }
+
+    /// The window so far, however short it is; the next one begins.
+    ///
+    /// # Errors
+    /// As for [`take`](Windows::take).
+    pub fn cut(&mut self) -> Result<Profile, Failure> {
         self.begun = Instant::now();
         let mut observed = busy(self.session.window());
         place(&mut observed, &self.options);
         rights::note(self.given_up, &mut observed.profile.notes);
         // What is left of the rights is needed for the next window.
         let keep = Rights::default();
-        complete_with(observed.profile, &[], observed.roots, keep, &mut self.measured).map(Some)
+        complete_with(observed.profile, &[], observed.roots, keep, &mut self.measured)
     }
 }
 

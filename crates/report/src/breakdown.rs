@@ -49,9 +49,10 @@ type Sums = BTreeMap<(Origin, Cause), u64>;
 pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
     let profile = report.profile;
     let mut fates: Vec<Vec<(Cause, u64)>> = vec![Vec::new(); profile.rows.len()];
-    for share in &report.verdict.account.shares {
-        let cause = match &share.rule {
-            Some(rule) => Cause::Needless(rule.to_string()),
+    let account = &report.verdict.account;
+    for share in &account.shares {
+        let cause = match share.claim {
+            Some(at) => Cause::Needless(account.claims[at].rule.to_string()),
             None => Cause::Unexplained,
         };
         fates[share.row].push((cause, share.calls));

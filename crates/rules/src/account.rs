@@ -19,7 +19,9 @@
 use crate::verdict::{call_cost, scale};
 use crate::waiting::only_waits;
 use crate::{Amount, Scale, View};
-use needless_model::{Errno, Fact, Finding, Process, Profile, Query, Row, RuleName, Stage, Target};
+use needless_model::{
+    Errno, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Stage, Target,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,8 +97,23 @@ pub struct Share {
     pub row: usize,
     /// How many of its calls.
     pub calls: u64,
-    /// The rule that explains them; `None`: they are not explained.
-    pub rule: Option<RuleName>,
+    /// The position in [`Account::claims`] of what explains them; `None`: they are not explained.
+    pub claim: Option<usize>,
+}
+
+/// The calls that one finding says are needless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its rule.
+    pub rule: RuleName,
+    /// How far it has come.
+    pub stage: Stage,
+    /// Its process with most of the calls.
+    pub process: ProcId,
+    /// The variable that its first remedy changes.
+    pub variable: Option<String>,
+    /// The calls, also those that go with the ones that were counted, and what they took.
+    pub amount: Amount,
 }
 
 /// The account of a profile.
@@ -120,6 +137,8 @@ pub struct Account {
     /// Which calls these are, row by row: all that are not explained, and of the needless ones those that findings
     /// count. Calls that go with these, without being counted one by one, are in no row.
     pub shares: Vec<Share>,
+    /// What each finding adds to the needless calls: their calls add up to those of `needless`.
+    pub claims: Vec<Claim>,
 }
 
 /// Program, call, question and reason.
@@ -170,7 +189,7 @@ impl Account {
             let kernel_ns = account.time(profile, row, calls);
             let amount = Amount { calls, kernel_ns, user_ns: None };
             account.unexplained.add(amount);
-            account.shares.push(Share { row: at, calls, rule: None });
+            account.shares.push(Share { row: at, calls, claim: None });
             let title = titles[row.process.index()].as_str();
             let group = groups.entry((title, call, row.query, reason)).or_default();
             group.processes.insert(profile.process(row.process).pid);
@@ -189,7 +208,7 @@ impl Account {
         for finding in findings {
             account.add_finding(profile, finding, &mut left);
         }
-        account.needless.calls = account.needless.calls.saturating_sub(twice);
+        account.take_back(twice);
         account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
         account.needless.limit(profile);
         account.uncertain.limit(profile);
@@ -205,7 +224,10 @@ impl Account {
         self.uncertain.add(other.uncertain);
         self.unexplained.add(other.unexplained);
         self.estimated |= other.estimated;
-        self.shares.extend(other.shares);
+        let claims = self.claims.len();
+        let moved = |share: Share| Share { claim: share.claim.map(|at| at + claims), ..share };
+        self.shares.extend(other.shares.into_iter().map(moved));
+        self.claims.extend(other.claims);
         for line in other.lines {
             let same = |own: &&mut Unexplained| own.is_of_the_kind_of(&line);
             match self.lines.iter_mut().find(same) {
@@ -254,14 +276,32 @@ impl Account {
         }
         self.estimated |=
             finding.kernel_ns.is_some() && (finding.estimated || finding.user_ns.is_some());
+        let claim = Some(self.claims.len());
+        self.claims.push(Claim {
+            rule: finding.rule.clone(),
+            stage: finding.stage,
+            process: finding.processes[0],
+            variable: finding.remedies.first().and_then(|r| r.change.variable()).map(str::to_owned),
+            amount: saves,
+        });
         let mut counted = finding.needless.min(saves.calls);
         for row in &finding.rows {
             let left = left.entry(*row).or_default();
             let calls = counted.min(*left);
             if calls > 0 {
                 (*left, counted) = (*left - calls, counted - calls);
-                self.shares.push(Share { row: *row, calls, rule: Some(finding.rule.clone()) });
+                self.shares.push(Share { row: *row, calls, claim });
             }
+        }
+    }
+
+    /// Calls that two findings name are counted once.
+    fn take_back(&mut self, mut twice: u64) {
+        for claim in self.claims.iter_mut().rev() {
+            let calls = twice.min(claim.amount.calls);
+            claim.amount.calls -= calls;
+            self.needless.calls -= calls;
+            twice -= calls;
         }
     }
 

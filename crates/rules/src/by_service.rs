@@ -28,6 +28,9 @@ pub fn check_with_accounts(
         for share in &mut verdict.account.shares {
             share.row = part.rows[share.row];
         }
+        for claim in &mut verdict.account.claims {
+            claim.process = part.processes[claim.process.index()];
+        }
         accounts.push((service.map(str::to_owned), verdict.account.clone()));
         all.account.add(verdict.account);
         let whole = |finding| of_the_whole(finding, service, &part);

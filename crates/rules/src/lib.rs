@@ -93,7 +93,7 @@ use needless_model::{Fact, WatchList};
 use search::Search;
 use std::collections::BTreeSet;
 
-pub use account::{Account, Share, Unanswered, Unexplained};
+pub use account::{Account, Claim, Share, Unanswered, Unexplained};
 pub use activity::Activity;
 pub use amount::Amount;
 pub use baseline::{Known, leave_out_known};

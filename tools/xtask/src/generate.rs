@@ -13,6 +13,7 @@ fn generated() -> Vec<(String, String)> {
         ("schema/needless.diff-1.json".to_owned(), needless_report::diff_schema()),
         ("schema/needless.check-1.json".to_owned(), needless_report::check_schema()),
         ("schema/needless.origin-1.json".to_owned(), needless_report::origin_schema()),
+        ("schema/needless.rows-1.txt".to_owned(), needless_fleet::schema()),
         ("book/src/SUMMARY.md".to_owned(), summary()),
         ("book/src/places.md".to_owned(), needless_environment::book_page()),
         ("book/src/cases.md".to_owned(), cases()),

@@ -23,6 +23,11 @@ Examples (as root):
   # all of them, to a file
   needless host --for 2s --top 0 -o host.txt";
 
+pub(super) const AGENT: &str = "\
+Examples (as root):
+  # a file each second, and the numbers for Prometheus in another; for three seconds
+  timeout 3 needless agent --dir windows --every 1s --textfile needless.prom || [ $? = 124 ]";
+
 pub(super) const READ: &str = "\
 Examples:
   # a log with everything that needless can use

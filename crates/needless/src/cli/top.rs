@@ -35,7 +35,7 @@ pub(crate) enum Grouping {
 }
 
 /// A shorter window would hold too few calls to judge, and cost too much.
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let shortest = Duration::from_millis(500);
     match duration(text)? {
         short if short < shortest => Err("expected 500ms or more".to_owned()),

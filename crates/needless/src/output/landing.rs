@@ -108,6 +108,18 @@ pub(super) fn land(path: &Path) -> Result<Landing> {
     bail!("it is a directory")
 }
 
+/// Replaces the file at `path` as a whole.
+///
+/// # Errors
+/// As for [`land`], or when it cannot be written; the old file is then unchanged.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> Result<()> {
+    let replaced = land(path).and_then(|landing| match landing {
+        Landing::File(spot) => spot.replace(text),
+        Landing::Special(_) => bail!("it is no regular file"),
+    });
+    replaced.with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// The components of the path, the first one last.
 fn steps(path: &Path) -> Vec<OsString> {
     let named = path.components().rev().filter(|step| !matches!(step, Component::RootDir));

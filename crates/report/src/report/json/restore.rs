@@ -174,6 +174,7 @@ impl From<&ReportAccount> for Account {
             lines: from.lines.iter().map(Unexplained::from).collect(),
             // The breakdown has them.
             shares: Vec::new(),
+            claims: Vec::new(),
         }
     }
 }

@@ -1,0 +1,14 @@
+//! What an agent leaves behind for whoever looks at many hosts: each window as a Parquet file in a directory that stays
+//! small ([`Ring`]), and a few numbers for Prometheus ([`Metrics`]).
+//!
+//! Nothing here has a path, a process id, an argument or the value of a variable.
+
+mod file;
+mod metrics;
+mod ring;
+mod rows;
+
+pub use file::{AgentWindow, FILE_SCHEMA, is_window, parquet, schema};
+pub use metrics::{Exposition, Metrics, Own, SERIES};
+pub use ring::{Keep, Ring, RingError};
+pub use rows::{Dimensions, Fate, MOST_ROWS, Measures, Rows};

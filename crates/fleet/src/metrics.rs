@@ -1,0 +1,297 @@
+//! A few numbers for Prometheus, never more than [`SERIES`] series, whatever runs on the host.
+
+use crate::rows::{Fate, Rows};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// So many series an agent shows at most.
+pub const SERIES: usize = 60;
+/// Series that are always there.
+const FIXED: usize = 12;
+/// So many units have a name; what the others do is counted for [`OTHER`].
+const UNITS: usize = 20;
+/// The label of what has no name of its own.
+const OTHER: &str = "other";
+
+/// The text format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposition {
+    /// Prometheus' own, version 0.0.4: for files that node_exporter reads.
+    Text,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+}
+
+impl Exposition {
+    /// The media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Exposition::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Exposition::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// What the agent knows of itself at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Own {
+    /// CPU time that it has used, seconds.
+    pub cpu_seconds: f64,
+    /// Memory that it uses, bytes.
+    pub resident_bytes: u64,
+    /// The size of all files in its ring, bytes.
+    pub ring_bytes: u64,
+}
+
+/// Measures over all windows since the agent was started.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    version: String,
+    /// Needless calls by cause and unit.
+    needless: BTreeMap<(String, String), u64>,
+    units: BTreeSet<String>,
+    observed: u64,
+    unexplained: u64,
+    saves_ns: u64,
+    folded: u64,
+    lost: u64,
+    windows: u64,
+    windows_lost: u64,
+    last_end_us: i64,
+}
+
+impl Metrics {
+    /// Nothing yet. `version`: of needless.
+    pub fn new(version: &str) -> Metrics {
+        Metrics { version: version.to_owned(), ..Metrics::default() }
+    }
+
+    /// Adds a window that ended at `end_us`, microseconds since 1970, and was written, or was not.
+    pub fn add(&mut self, rows: &Rows, end_us: i64, written: bool) {
+        let sum = |of: fn(&crate::Measures) -> i64| {
+            let all: i64 = rows.rows.iter().map(|(_, sums)| of(sums)).sum();
+            u64::try_from(all).unwrap_or(0)
+        };
+        self.observed += sum(|sums| sums.calls);
+        self.saves_ns += sum(|sums| sums.saves_ns);
+        self.lost += sum(|sums| sums.lost);
+        self.folded += rows.folded;
+        self.windows += 1;
+        self.windows_lost += u64::from(!written);
+        self.last_end_us = end_us;
+        let mut needless: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        for (row, sums) in &rows.rows {
+            if row.fate == Fate::NotExplained {
+                self.unexplained += u64::try_from(sums.calls).unwrap_or(0);
+            }
+            let Some(cause) = row.cause.as_deref() else { continue };
+            *needless.entry((cause, unit(row.service.as_deref()))).or_default() += sums.needless;
+        }
+        // Those with most calls get a name first.
+        let mut needless: Vec<_> = needless.into_iter().filter(|(_, calls)| *calls > 0).collect();
+        needless.sort_by_key(|(key, calls)| (-calls, *key));
+        for ((cause, unit), calls) in needless {
+            let key = self.key(cause, unit);
+            *self.needless.entry(key).or_default() += u64::try_from(calls).unwrap_or(0);
+        }
+    }
+
+    /// The labels under which calls are counted: from then on always these.
+    fn key(&mut self, cause: &str, unit: &str) -> (String, String) {
+        let known = unit == OTHER || self.units.contains(unit);
+        let own = known || self.units.len() < UNITS;
+        self.folded += u64::from(!own);
+        let unit = if own { unit } else { OTHER };
+        let key = (cause.to_owned(), unit.to_owned());
+        // One is kept free for what finds no room.
+        if !self.needless.contains_key(&key) && self.needless.len() + 1 >= SERIES - FIXED {
+            self.folded += 1;
+            return (OTHER.to_owned(), OTHER.to_owned());
+        }
+        if unit != OTHER {
+            self.units.insert(unit.to_owned());
+        }
+        key
+    }
+
+    /// All series, as a text.
+    pub fn text(&self, own: &Own, format: Exposition) -> String {
+        let mut out = Text { text: String::new(), format };
+        let ns = |ns: u64| ns as f64 / 1e9;
+        out.head("needless_syscalls", "counter", "System calls that rules name as not needed, some of them with a cause that is not certain.");
+        for ((cause, unit), calls) in &self.needless {
+            let labels = [("needless_cause", cause.as_str()), ("systemd_unit", unit)];
+            out.sample("needless_syscalls_total", &labels, *calls as f64);
+        }
+        out.counter(
+            "needless_syscalls_observed",
+            "System calls that were counted.",
+            self.observed as f64,
+        );
+        out.counter(
+            "needless_syscalls_unexplained",
+            "System calls that failed or got no new answer, and that no rule explains.",
+            self.unexplained as f64,
+        );
+        out.counter(
+            "needless_syscall_time_seconds",
+            "What these system calls took, an estimate.",
+            ns(self.saves_ns),
+        );
+        out.counter("needless_agent_windows", "Windows that were observed.", self.windows as f64);
+        out.counter(
+            "needless_agent_windows_lost",
+            "Windows that could not be written.",
+            self.windows_lost as f64,
+        );
+        out.counter(
+            "needless_agent_lost_events",
+            "What was not seen: calls, paths, processes.",
+            self.lost as f64,
+        );
+        out.counter(
+            "needless_agent_overflow",
+            "Rows and series that found no room and are part of others.",
+            self.folded as f64,
+        );
+        out.gauge(
+            "needless_agent_window_end_timestamp_seconds",
+            "When the last window ended.",
+            self.last_end_us as f64 / 1e6,
+        );
+        out.gauge(
+            "needless_agent_ring_size_bytes",
+            "Size of all files in the ring.",
+            own.ring_bytes as f64,
+        );
+        out.counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds);
+        out.gauge(
+            "process_resident_memory_bytes",
+            "Memory that the agent uses.",
+            own.resident_bytes as f64,
+        );
+        out.head("needless_build_info", "gauge", "The version of needless.");
+        out.sample("needless_build_info", &[("version", &self.version)], 1.0);
+        if format == Exposition::OpenMetrics {
+            out.text += "# EOF\n";
+        }
+        out.text
+    }
+}
+
+/// The unit of the host that a service is, without what changes with each instance; [`OTHER`] for all else: names of
+/// containers, sessions and programs come and go without end.
+fn unit(service: Option<&str>) -> &str {
+    let Some(name) = service.filter(|name| name.ends_with(".service")) else { return OTHER };
+    // Units that systemd-run makes, of users, and of machines.
+    let passing = name.starts_with("run-") || name.contains([' ', '@', ':', '/']);
+    if passing { OTHER } else { name }
+}
+
+struct Text {
+    text: String,
+    format: Exposition,
+}
+
+impl Text {
+    /// `name`: without `_total`, which OpenMetrics does not count to it.
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let total = kind == "counter" && self.format == Exposition::Text;
+        let end = if total { "_total" } else { "" };
+        let _ = write!(self.text, "# HELP {name}{end} {help}\n# TYPE {name}{end} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let escaped =
+            |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels =
+            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.text, "{name}{labels} {value}");
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, "counter", help);
+        self.sample(&format!("{name}_total"), &[], value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{Dimensions, Measures};
+
+    fn row(service: &str, cause: &str, needless: i64) -> (Dimensions, Measures) {
+        let (service, cause) = (Some(service.to_owned()), Some(cause.to_owned()));
+        let row = Dimensions { service, cause, fate: Fate::Needless, ..Dimensions::default() };
+        (row, Measures { needless, calls: needless, ..Measures::default() })
+    }
+
+    fn series(text: &str) -> Vec<&str> {
+        text.lines().filter(|line| !line.starts_with('#')).collect()
+    }
+
+    #[test]
+    fn there_are_never_more_series_than_promised() {
+        let mut metrics = Metrics::new("1");
+        for window in 0..20 {
+            let units = (0..200).map(|n| format!("unit-{}.service", n + window * 100));
+            let rows: Vec<_> = units
+                .flat_map(|unit| (1..10).map(move |n| row(&unit, &format!("cause-{n}"), n)))
+                .collect();
+            metrics.add(&Rows { rows, folded: 0 }, 1, true);
+            let text = metrics.text(&Own::default(), Exposition::Text);
+            assert!(series(&text).len() <= SERIES, "{text}");
+        }
+        let text = metrics.text(&Own::default(), Exposition::Text);
+        assert_eq!(series(&text).len(), SERIES, "all of them are used: {text}");
+        let sum: u64 = metrics.needless.values().sum();
+        assert_eq!((sum, metrics.observed), (20 * 200 * 45, 20 * 200 * 45));
+        assert!(metrics.folded > 0);
+        assert!(
+            text.contains(
+                "needless_syscalls_total{needless_cause=\"other\",systemd_unit=\"other\"}"
+            )
+        );
+    }
+
+    #[test]
+    fn labels_are_units_of_the_host_and_nothing_else() {
+        for (service, label) in [
+            ("nginx.service", "nginx.service"),
+            ("run-u12.service", OTHER),
+            ("getty@tty1.service", OTHER),
+            ("user@1000 app.service", OTHER),
+            ("container 3f2a9c1b7d4e (docker): x.service", OTHER),
+            ("session 3 of user 1000", OTHER),
+            ("perl", OTHER),
+        ] {
+            assert_eq!(unit(Some(service)), label);
+        }
+        assert_eq!(unit(None), OTHER);
+    }
+
+    #[test]
+    fn the_two_formats_differ_in_the_names_of_counters() {
+        let mut metrics = Metrics::new("0.1.0");
+        let rows = vec![row("a\\x2d\"b.service", "tz-unset", 7)];
+        metrics.add(&Rows { rows, folded: 0 }, 2_500_000, false);
+        let text = metrics.text(&Own::default(), Exposition::Text);
+        let open = metrics.text(&Own::default(), Exposition::OpenMetrics);
+        assert_eq!(series(&text), series(&open));
+        let sample = "needless_syscalls_total{needless_cause=\"tz-unset\",systemd_unit=\"a\\\\x2d\\\"b.service\"} 7\n";
+        assert!(text.contains(sample), "{text}");
+        assert!(
+            text.contains("# TYPE needless_syscalls_total counter\n") && !text.contains("# EOF")
+        );
+        assert!(open.contains("# TYPE needless_syscalls counter\n") && open.ends_with("\n# EOF\n"));
+        assert!(text.contains("needless_agent_windows_lost_total 1\n"), "{text}");
+        assert!(text.contains("needless_agent_window_end_timestamp_seconds 2.5\n"), "{text}");
+    }
+}

@@ -1,0 +1,287 @@
+//! A directory of windows that stays small. Each file is there whole or not at all; only files of ours are removed.
+
+use crate::file::{AgentWindow, is_window};
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Names begin and end so; between are the microseconds since 1970 at the window's start, and the host.
+const BEGINS: &str = "needless-";
+const ENDS: &str = ".parquet";
+/// A file that is being written: no pattern for `*.parquet` matches it.
+const UNFINISHED: &str = ".unfinished-needless-window";
+
+/// How much is kept. The newest file stays in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Time since the start of a window.
+    pub age: Duration,
+}
+
+/// What went wrong with the directory or a file in it: what, and why.
+#[derive(Debug)]
+pub struct RingError {
+    what: String,
+    why: Errno,
+}
+
+impl fmt::Display for RingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why {
+            Errno::WOULDBLOCK => write!(f, "{}: another agent writes there", self.what),
+            why => write!(f, "{}: {}", self.what, std::io::Error::from(why)),
+        }
+    }
+}
+
+impl std::error::Error for RingError {}
+
+/// The directory, held open and locked: no other agent writes there, and nobody can put another in its place.
+#[derive(Debug)]
+pub struct Ring {
+    path: PathBuf,
+    folder: OwnedFd,
+    keep: Keep,
+    bytes: u64,
+}
+
+/// A file of ours, by its name.
+struct Entry {
+    name: String,
+    start_us: i64,
+    bytes: u64,
+}
+
+impl Ring {
+    /// Opens a directory, which is made if it is missing (its parent is not), and removes what a killed agent left
+    /// unfinished.
+    ///
+    /// # Errors
+    /// When it is no directory, is closed to this user, or another agent has it.
+    pub fn open(path: &Path, keep: Keep) -> Result<Ring, RingError> {
+        let failed = |what: &str| {
+            let what = format!("{what} {}", path.display());
+            move |why| RingError { what, why }
+        };
+        match fs::mkdir(path, Mode::from_raw_mode(0o750)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(why) => return Err(failed("cannot make the directory")(why)),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder =
+            fs::open(path, flags, Mode::empty()).map_err(failed("cannot open the directory"))?;
+        fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)
+            .map_err(failed("cannot have the directory"))?;
+        fs::accessat(&folder, ".", fs::Access::WRITE_OK | fs::Access::EXEC_OK, AtFlags::EACCESS)
+            .map_err(failed("cannot write to the directory"))?;
+        let mut ring = Ring { path: path.to_owned(), folder, keep, bytes: 0 };
+        match fs::unlinkat(&ring.folder, UNFINISHED, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(why) => return Err(ring.failed(UNFINISHED)(why)),
+        }
+        ring.bytes = ring.entries()?.iter().map(|entry| entry.bytes).sum();
+        Ok(ring)
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds a window, and removes the oldest where they are too many.
+    ///
+    /// # Errors
+    /// When the file cannot be written: there is then none. When an old one cannot be removed.
+    pub fn add(&mut self, window: &AgentWindow, bytes: &[u8]) -> Result<(), RingError> {
+        let name = format!("{BEGINS}{:016}-{}{ENDS}", window.start_us.max(0), window.host);
+        self.write(bytes).and_then(|()| self.publish(&name)).map_err(|why| {
+            // What is left of it would be removed by the next start.
+            let _ = fs::unlinkat(&self.folder, UNFINISHED, AtFlags::empty());
+            self.failed(&name)(why)
+        })?;
+        self.prune(window.end_us)
+    }
+
+    fn failed(&self, name: &str) -> impl FnOnce(Errno) -> RingError + use<> {
+        let what = format!("cannot write {}", self.path.join(name).display());
+        move |why| RingError { what, why }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o640);
+        let mut file = File::from(fs::openat(&self.folder, UNFINISHED, flags, mode)?);
+        let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        file.write_all(bytes).map_err(io)?;
+        file.sync_all().map_err(io)
+    }
+
+    fn publish(&self, name: &str) -> Result<(), Errno> {
+        let (folder, new) = (&self.folder, RenameFlags::NOREPLACE);
+        match fs::renameat_with(folder, UNFINISHED, folder, name, new) {
+            // A file system that cannot do it at once.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(Errno::NOENT) => fs::renameat(folder, UNFINISHED, folder, name)?,
+                    Ok(_) => return Err(Errno::EXIST),
+                    Err(why) => return Err(why),
+                }
+            }
+            done => done?,
+        }
+        fs::fsync(folder)
+    }
+
+    /// The files with our kind of name, oldest first.
+    fn entries(&self) -> Result<Vec<Entry>, RingError> {
+        let failed = |why| RingError { what: format!("cannot list {}", self.path.display()), why };
+        let mut entries = Vec::new();
+        for entry in fs::Dir::read_from(&self.folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Some(start_us) = start_of(name) else { continue };
+            // One that is no longer there needs no removal.
+            let about = fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            let Ok(about) = about else { continue };
+            if FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
+                let bytes = u64::try_from(about.st_size).unwrap_or(0);
+                entries.push(Entry { name: name.to_owned(), start_us, bytes });
+            }
+        }
+        entries.sort_by(|one, other| (one.start_us, &one.name).cmp(&(other.start_us, &other.name)));
+        Ok(entries)
+    }
+
+    fn prune(&mut self, now_us: i64) -> Result<(), RingError> {
+        let entries = self.entries()?;
+        self.bytes = entries.iter().map(|entry| entry.bytes).sum();
+        let age = i64::try_from(self.keep.age.as_micros()).unwrap_or(i64::MAX);
+        let oldest = now_us.saturating_sub(age);
+        let all_but_newest = &entries[..entries.len().saturating_sub(1)];
+        for entry in all_but_newest {
+            if self.bytes <= self.keep.bytes && entry.start_us >= oldest {
+                continue;
+            }
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let Ok(file) = fs::openat(&self.folder, &entry.name, flags, Mode::empty()) else {
+                continue;
+            };
+            if is_window(file.into()) {
+                fs::unlinkat(&self.folder, &entry.name, AtFlags::empty())
+                    .map_err(self.failed(&entry.name))?;
+                self.bytes -= entry.bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The start of the window that a name stands for.
+fn start_of(name: &str) -> Option<i64> {
+    let (start, host) = name.strip_prefix(BEGINS)?.strip_suffix(ENDS)?.split_once('-')?;
+    let digits = start.len() >= 16 && start.bytes().all(|b| b.is_ascii_digit());
+    start.parse().ok().filter(|_| digits && !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::parquet;
+    use crate::rows::{Dimensions, Measures};
+
+    const SECOND: i64 = 1_000_000;
+
+    fn window(second: i64) -> AgentWindow {
+        let start_us = 1_700_000_000 * SECOND + second * SECOND;
+        AgentWindow {
+            start_us,
+            end_us: start_us + SECOND,
+            host: "a".into(),
+            ..AgentWindow::default()
+        }
+    }
+
+    fn file() -> Vec<u8> {
+        parquet(&window(0), &[(Dimensions::default(), Measures::default())]).unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn add(ring: &mut Ring, second: i64) {
+        ring.add(&window(second), &file()).unwrap();
+    }
+
+    #[test]
+    fn the_oldest_go_first_by_size_and_by_age() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = file().len() as u64;
+        let keep = Keep { bytes: 3 * bytes, age: Duration::from_secs(60) };
+        let mut ring = Ring::open(folder.path(), keep).unwrap();
+        (0..5).for_each(|second| add(&mut ring, second));
+        let name = |second| format!("needless-17000000{second:02}000000-a.parquet");
+        assert_eq!(names(folder.path()), [name(2), name(3), name(4)]);
+        assert_eq!(ring.bytes(), 3 * bytes);
+        add(&mut ring, 63);
+        assert_eq!(names(folder.path()), [name(4), name(63)]);
+        // A window that is there is not replaced.
+        assert!(ring.add(&window(63), b"other").unwrap_err().to_string().contains("exists"));
+        assert_eq!(std::fs::read(folder.path().join(name(63))).unwrap(), file());
+        assert_eq!(names(folder.path()), [name(4), name(63)]);
+    }
+
+    #[test]
+    fn nothing_but_files_of_ours_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(elsewhere.path(), file()).unwrap();
+        let put = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
+        put("needless-0000000000000001-a.parquet", b"not a Parquet file");
+        let mut foreign = file();
+        let key = b"needless.schema";
+        while let Some(at) = foreign.windows(key.len()).position(|text| text == key) {
+            foreign[at] = b'N';
+        }
+        put("needless-0000000000000002-a.parquet", &foreign);
+        put("needless-1-a.parquet", &file());
+        put("needless-0000000000000003-a.parquet.bak", &file());
+        put("other.parquet", &file());
+        let link = folder.path().join("needless-0000000000000004-a.parquet");
+        std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
+        std::fs::create_dir(folder.path().join("needless-0000000000000005-a.parquet")).unwrap();
+        let before = names(folder.path());
+        put("needless-0000000000000006-a.parquet", &file());
+        put(UNFINISHED, b"PAR1");
+        let keep = Keep { bytes: 0, age: Duration::ZERO };
+        let mut ring = Ring::open(folder.path(), keep).unwrap();
+        add(&mut ring, 0);
+        let mut expected = before;
+        expected.push("needless-1700000000000000-a.parquet".into());
+        expected.sort();
+        assert_eq!(names(folder.path()), expected);
+        assert!(elsewhere.path().exists() && link.is_symlink());
+    }
+
+    #[test]
+    fn one_agent_has_a_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let keep = Keep { bytes: 0, age: Duration::ZERO };
+        let path = folder.path().join("new");
+        let _ring = Ring::open(&path, keep).unwrap();
+        let error = Ring::open(&path, keep).unwrap_err().to_string();
+        assert!(error.contains("another agent"), "{error}");
+        let error = Ring::open(&folder.path().join("not/there"), keep).unwrap_err().to_string();
+        assert!(error.contains("No such file"), "{error}");
+    }
+}

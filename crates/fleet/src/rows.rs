@@ -1,0 +1,251 @@
+//! From a judged window to rows: sums by service, program, cause and call.
+
+use needless_model::{ProcId, Process, Profile, Stage};
+use needless_rules::{Account, Claim};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// So many rows a window has at most, but for those of the others, which are folded: one for each fate and cause.
+pub const MOST_ROWS: usize = 500;
+
+/// What became of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// Nothing is known against them.
+    #[default]
+    Needed,
+    /// A rule says that they could go, and why.
+    Needless,
+    /// A rule says so, and has not found the cause: so many at most.
+    Perhaps,
+    /// They failed or got no new answer, and no rule explains it.
+    NotExplained,
+}
+
+impl Fate {
+    /// The word in the column `fate`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fate::Needed => "needed",
+            Fate::Needless => "needless",
+            Fate::Perhaps => "perhaps",
+            Fate::NotExplained => "not explained",
+        }
+    }
+}
+
+/// What a row is about; of each combination a window has one row. `None`: not known, or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dimensions {
+    /// The unit, container, pod or session, as [`Process::service`]; the program where it is in none.
+    pub service: Option<String>,
+    /// The program, as [`Process::title`]; of a kernel thread the part of its name that all of its kind share.
+    pub program: Option<String>,
+    /// What became of the calls.
+    pub fate: Fate,
+    /// The rule, of needless calls.
+    pub cause: Option<String>,
+    /// The variable that the rule's first remedy changes: its name.
+    pub variable: Option<String>,
+    /// The kernel's name of the call.
+    pub call: Option<String>,
+}
+
+/// The numbers of a row. Each call, each needless call and each nanosecond of the window is in exactly one row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measures {
+    /// Calls that were counted.
+    pub calls: i64,
+    /// Of these, calls that failed.
+    pub failed: i64,
+    /// Calls that could go. Those that go with others and were not counted one by one are in a row without a call,
+    /// below zero where two causes name the same calls.
+    pub needless: i64,
+    /// Nanoseconds that the needless calls take: an estimate, from what such calls cost on that machine.
+    pub saves_ns: i64,
+    /// Nanoseconds of CPU time of the program.
+    pub cpu_ns: i64,
+    /// What was not seen, in the row that has neither service nor program.
+    pub lost: i64,
+}
+
+impl Measures {
+    fn add(&mut self, other: Measures) {
+        self.calls += other.calls;
+        self.failed += other.failed;
+        self.needless += other.needless;
+        self.saves_ns += other.saves_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.lost += other.lost;
+    }
+}
+
+/// The rows of a window, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The rows.
+    pub rows: Vec<(Dimensions, Measures)>,
+    /// How many rows found no room, and are part of others.
+    pub folded: u64,
+}
+
+type Table = BTreeMap<Dimensions, Measures>;
+
+impl Rows {
+    /// The rows of a window whose services were judged one by one
+    /// ([`check_with_accounts`](needless_rules::check_with_accounts)).
+    pub fn of(profile: &Profile, accounts: &[(Option<String>, Account)]) -> Rows {
+        let programs: Vec<String> = profile.processes.iter().map(program).collect();
+        let of = |id: ProcId| Dimensions {
+            service: profile.process(id).service.as_deref().map(clean),
+            program: Some(programs[id.index()].clone()),
+            ..Dimensions::default()
+        };
+        let mut table = Table::new();
+        // There is such a row in every window, also where nothing happened.
+        let lost = signed(profile.lost.values().sum());
+        table.entry(Dimensions::default()).or_default().lost = lost;
+        let mut left: Vec<u64> = profile.rows.iter().map(|row| row.count).collect();
+        for (_, account) in accounts {
+            let mut counted = vec![0; account.claims.len()];
+            for share in &account.shares {
+                let row = &profile.rows[share.row];
+                left[share.row] = left[share.row].saturating_sub(share.calls);
+                let about =
+                    Dimensions { call: Some(profile.call(row).to_owned()), ..of(row.process) };
+                let calls = signed(share.calls);
+                let mut sums =
+                    Measures { calls, failed: failed(row, calls), ..Measures::default() };
+                let about = match share.claim {
+                    None => Dimensions { fate: Fate::NotExplained, ..about },
+                    Some(at) => {
+                        let (claim, so_far) = (&account.claims[at], &mut counted[at]);
+                        let before = time_of(claim, *so_far);
+                        *so_far += share.calls;
+                        sums.needless = calls;
+                        sums.saves_ns = signed(time_of(claim, *so_far) - before);
+                        because_of(claim, about)
+                    }
+                };
+                table.entry(about).or_default().add(sums);
+            }
+            for (claim, counted) in account.claims.iter().zip(counted) {
+                let needless = signed(claim.amount.calls) - signed(counted);
+                let saves_ns = signed(time_of(claim, u64::MAX) - time_of(claim, counted));
+                if needless != 0 {
+                    let sums = Measures { needless, saves_ns, ..Measures::default() };
+                    table.entry(because_of(claim, of(claim.process))).or_default().add(sums);
+                }
+            }
+        }
+        for (row, left) in profile.rows.iter().zip(left) {
+            let calls = signed(left);
+            let sums = Measures { calls, failed: failed(row, calls), ..Measures::default() };
+            table.entry(of(row.process)).or_default().add(sums);
+        }
+        for (id, process) in (0..).map(ProcId).zip(&profile.processes) {
+            if let Some(ns) = process.cpu_ns.filter(|ns| *ns > 0) {
+                table.entry(of(id)).or_default().cpu_ns += signed(ns);
+            }
+        }
+        limited(table, MOST_ROWS)
+    }
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn failed(row: &needless_model::Row, calls: i64) -> i64 {
+    if matches!(row.outcome, Some(Err(_))) { calls } else { 0 }
+}
+
+/// The part of a claim's time that the first `calls` of its calls take.
+fn time_of(claim: &Claim, calls: u64) -> u64 {
+    let (all, ns) = (claim.amount.calls.max(1), claim.amount.time_ns().unwrap_or(0));
+    (u128::from(ns) * u128::from(calls.min(all)) / u128::from(all)) as u64
+}
+
+fn because_of(claim: &Claim, row: Dimensions) -> Dimensions {
+    let fate = if claim.stage == Stage::Seen { Fate::Perhaps } else { Fate::Needless };
+    let (cause, variable) = (Some(claim.rule.to_string()), claim.variable.as_deref().map(clean));
+    Dimensions { fate, cause, variable, ..row }
+}
+
+/// `kworker` of `kworker/0:1-events`: the name of a kernel thread says what it does at the moment.
+fn program(process: &Process) -> String {
+    let title = process.title();
+    match process.exe {
+        None => clean(title.split(['/', ':']).next().unwrap_or_default()),
+        Some(_) => clean(&title),
+    }
+}
+
+/// Programs choose their names; whoever prints them may be a terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Keeps the `most` rows with most needless calls, then most calls; the others are one row for each fate and cause.
+fn limited(table: Table, most: usize) -> Rows {
+    if table.len() <= most {
+        return Rows { rows: table.into_iter().collect(), folded: 0 };
+    }
+    let mut all: Vec<_> = table.into_iter().collect();
+    all.sort_by_key(|(row, sums)| {
+        (row.program.is_some(), Reverse((sums.needless, sums.calls, sums.cpu_ns)))
+    });
+    let rest = all.split_off(most);
+    let folded = rest.len() as u64;
+    let mut table: Table = all.into_iter().collect();
+    for (row, sums) in rest {
+        let row = Dimensions { fate: row.fate, cause: row.cause, ..Dimensions::default() };
+        table.entry(row).or_default().add(sums);
+    }
+    Rows { rows: table.into_iter().collect(), folded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needless_model::Spawn;
+
+    fn row(program: &str, cause: Option<&str>) -> Dimensions {
+        let fate = if cause.is_some() { Fate::Needless } else { Fate::Needed };
+        let (program, cause) = (Some(program.to_owned()), cause.map(str::to_owned));
+        Dimensions { program, cause, fate, ..Dimensions::default() }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_still_counted() {
+        let mut table = Table::new();
+        table.insert(Dimensions::default(), Measures { lost: 3, ..Measures::default() });
+        for n in 0..100 {
+            let (calls, needless) = (n + 1, (n + 1) % 2);
+            let cause = (needless > 0).then_some("tz-unset");
+            let sums = Measures { calls, needless, ..Measures::default() };
+            table.insert(row(&format!("p{n}"), cause), sums);
+        }
+        let kept = limited(table.clone(), 101);
+        assert_eq!((kept.rows.len(), kept.folded), (101, 0));
+        let kept = limited(table, 10);
+        // Those without a program: what was lost and the folded ones with a cause.
+        assert_eq!((kept.rows.len(), kept.folded), (11, 91));
+        let sum =
+            |of: fn(&Measures) -> i64| kept.rows.iter().map(|(_, sums)| of(sums)).sum::<i64>();
+        assert_eq!((sum(|s| s.calls), sum(|s| s.needless), sum(|s| s.lost)), (5050, 50, 3));
+        let largest = kept.rows.iter().filter(|(row, _)| row.program.is_some());
+        assert!(largest.into_iter().all(|(_, sums)| sums.needless == 1 && sums.calls > 80));
+    }
+
+    #[test]
+    fn names_are_of_one_kind_and_harmless() {
+        let named = |exe: Option<&str>, command: &str| {
+            let exe = exe.map(str::to_owned);
+            let command = Some(command.to_owned());
+            program(&Process { exe, command, ..Process::new(1, None, Spawn::Seen) })
+        };
+        assert_eq!(named(None, "kworker/0:1-events"), "kworker");
+        assert_eq!(named(Some("/usr/bin/perl"), "a\u{1b}[2J"), "a\u{fffd}[2J (perl)");
+    }
+}

@@ -1,0 +1,110 @@
+//! The options of `agent`.
+
+use super::top::interval;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct AgentArgs {
+    /// Where the files go; it is made if it is missing.
+    #[arg(long, value_name = "DIR", help_heading = FILES)]
+    pub(crate) dir: PathBuf,
+    /// How long each window is, and so how often a file is written.
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = FILES, value_parser = every)]
+    pub(crate) every: Duration,
+    /// Keep so many bytes of files: 64M, 1G. The oldest go first.
+    #[arg(long, value_name = "BYTES", default_value = "256M", help_heading = FILES, value_parser = bytes)]
+    pub(crate) keep_bytes: u64,
+    /// Keep files for so many days.
+    #[arg(long, value_name = "DAYS", default_value = "7", help_heading = FILES, value_parser = days)]
+    pub(crate) keep_days: Duration,
+    /// The name of this host in each row. By default a hash of its machine id, from which that id cannot be computed.
+    #[arg(long, value_name = "NAME", help_heading = FILES, value_parser = host)]
+    pub(crate) host: Option<String>,
+    /// A label in each row, such as env=production (repeatable).
+    #[arg(long = "label", value_name = "KEY=VALUE", help_heading = FILES, value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Answer Prometheus at this address: 127.0.0.1:9466. Without a password: whoever can reach it can read.
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = METRICS)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Write the same numbers to FILE after each window, for the textfile collector of node_exporter.
+    #[arg(long, value_name = "FILE", help_heading = METRICS)]
+    pub(crate) textfile: Option<PathBuf>,
+}
+
+const FILES: &str = "Files";
+const METRICS: &str = "Metrics";
+
+/// Longer ones would say too little of when, and lose too much at a crash.
+fn every(text: &str) -> Result<Duration, String> {
+    interval(text).and_then(|every| {
+        let longest = Duration::from_secs(3600);
+        if every <= longest { Ok(every) } else { Err("expected 1h or less".to_owned()) }
+    })
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number of bytes such as 64M or 1G".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)
+}
+
+fn days(text: &str) -> Result<Duration, String> {
+    let days = text.parse::<u64>().ok().filter(|days| (1..=3650).contains(days));
+    let days = days.ok_or("expected a number of days from 1 to 3650")?;
+    Ok(Duration::from_secs(days * 86_400))
+}
+
+/// A part of the names of files.
+fn host(text: &str) -> Result<String, String> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err("expected up to 64 letters, digits, dots, hyphens or underscores".to_owned())
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let wrong = "expected KEY=VALUE without commas, such as env=production";
+    let (key, value) = text.split_once('=').ok_or(wrong)?;
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    let harmless = |c: char| !c.is_control() && !matches!(c, ',' | '=');
+    if key.is_empty() || !key.bytes().all(fits) || text.len() > 256 || !value.chars().all(harmless)
+    {
+        return Err(wrong.to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_names_and_labels() {
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(days("7"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(label("env=a b"), Ok(("env".to_owned(), "a b".to_owned())));
+        assert_eq!(host("web-1.example"), Ok("web-1.example".to_owned()));
+        for wrong in ["", "0", "1T", "99999999999G", "-1"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["env", "=x", "Env=x", "a=b,c", "a=b=c", "a=\n"] {
+            assert!(label(wrong).is_err(), "{wrong}");
+        }
+        assert!(host("a/b").is_err() && host("").is_err() && days("0").is_err());
+        assert!(every("2h").is_err() && every("100ms").is_err());
+    }
+}

@@ -1,0 +1,237 @@
+//! `needless agent`: windows that another engine reads, whenever the agent is killed; metrics that Prometheus takes; the
+//! questions of sql/.
+
+mod common;
+use common::*;
+use needless_fixtures::{duckdb, tool};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A program that runs until it is dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// `needless agent OPTIONS` with a file twice a second.
+    fn agent(folder: &Path, host: &str, options: &[&str]) -> Running {
+        let mut agent = command(NEEDLESS);
+        agent.args(["agent", "--every", "500ms", "--host", host, "--dir"]).arg(folder.join(host));
+        Running::start(agent.args(options))
+    }
+
+    /// A program that asks for the zone file all the time.
+    fn offender() -> Option<Running> {
+        Some(Running::start(command(testee("clock_ticks")?).arg("200")))
+    }
+
+    /// Ends it by SIGTERM; its status and what it wrote to standard error.
+    fn end(mut self) -> (Option<i32>, String) {
+        let pid = self.0.id().to_string();
+        assert!(command("kill").arg(pid).status().unwrap().success());
+        let status = self.0.wait().unwrap().code();
+        let mut said = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (status, said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until there is an answer. The limit is only for a program that hangs.
+fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "no {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The windows of a host.
+fn files(folder: &Path, host: &str) -> Vec<String> {
+    let folder = folder.join(host);
+    let all = if folder.exists() { names(&folder) } else { Vec::new() };
+    all.into_iter().filter(|name| name.ends_with(".parquet")).collect()
+}
+
+fn wait_for_windows(folder: &Path, host: &str, more: usize) {
+    let before = files(folder, host).len();
+    wait("windows", || (files(folder, host).len() >= before + more).then_some(()));
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The answer to a request, head and body.
+fn http(port: u16, target: &str, accept: &str) -> Option<(String, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let request = format!("GET {target} HTTP/1.0\r\nAccept: {accept}\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said).ok()?;
+    let (head, body) = said.split_once("\r\n\r\n")?;
+    Some((head.to_owned(), body.to_owned()))
+}
+
+fn asked(rows: &str, file: &str) -> Option<Vec<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sql");
+    duckdb(rows, &std::fs::read_to_string(folder.join(file)).unwrap())
+}
+
+#[test]
+fn two_hosts_are_asked_with_sql() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_offender) = Running::offender() else { return };
+    let hosts = ["a", "b"].map(|host| {
+        Running::agent(folder.path(), host, &["--label", "site=x", "--label", "env=test"])
+    });
+    ["a", "b"].iter().for_each(|host| wait_for_windows(folder.path(), host, 3));
+    let before = files(folder.path(), "a").len();
+    for host in hosts {
+        assert_eq!(host.end(), (Some(0), String::new()));
+    }
+    assert!(files(folder.path(), "a").len() > before, "the window so far is written");
+    for host in ["a", "b"] {
+        assert_eq!(names(&folder.path().join(host)), files(folder.path(), host));
+    }
+
+    let all = format!("read_parquet('{}/*/*.parquet')", folder.path().display());
+    let windows = "SELECT count(*) FROM (SELECT DISTINCT host, window_start FROM needless_rows)";
+    let Some(windows) = duckdb(&all, windows) else { return };
+    let written = files(folder.path(), "a").len() + files(folder.path(), "b").len();
+    assert_eq!(windows, [written.to_string()]);
+    let gaps = "SELECT * FROM (SELECT window_start, lag(window_end) OVER (PARTITION BY host ORDER BY window_start) \
+        AS before FROM (SELECT DISTINCT host, window_start, window_end FROM needless_rows)) WHERE window_start <> before";
+    assert_eq!(duckdb(&all, gaps).unwrap(), [""; 0]);
+    let offender = "SELECT min(labels), count(DISTINCT host), sum(needless) > 100, sum(saves_ns) > 0 \
+        FROM needless_rows WHERE cause = 'tz-unset' AND program = 'clock_ticks' AND variable = 'TZ'";
+    assert_eq!(duckdb(&all, offender).unwrap(), ["env=test,site=x|2|true|true"]);
+    let wrong = "SELECT * FROM needless_rows WHERE schema <> 'needless.rows/1' OR sample_scale <> 1 \
+        OR contains(concat_ws(' ', service, program, cause, variable, call), '/') \
+        OR (cause IS NULL) <> (fate NOT IN ('needless', 'perhaps'))";
+    assert_eq!(duckdb(&all, wrong).unwrap(), [""; 0]);
+
+    let causes = asked(&all, "causes.sql").unwrap();
+    let mut tz = causes.iter().filter(|row| row.starts_with("tz-unset|"));
+    assert!(tz.next().unwrap().starts_with("tz-unset|2|") && tz.next().is_none(), "{causes:?}");
+    let of_one = format!("{all} WHERE cause = 'tz-unset'");
+    let hosts = asked(&of_one, "hosts.sql").unwrap();
+    let mut begin: Vec<&str> = hosts.iter().map(|row| &row[..27]).collect();
+    begin.sort_unstable();
+    assert_eq!(begin, ["tz-unset|a|env=test,site=x|", "tz-unset|b|env=test,site=x|"]);
+    let services = asked(&of_one, "services.sql").unwrap();
+    assert!(services.iter().any(|row| row.contains("|clock_ticks|tz-unset|TZ|2|")), "{services:?}");
+}
+
+#[test]
+fn a_killed_agent_leaves_whole_windows() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..5 {
+        let agent = Running::agent(folder.path(), "a", &[]);
+        wait_for_windows(folder.path(), "a", 1);
+        let random = SystemTime::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() % 600;
+        std::thread::sleep(Duration::from_millis(u64::from(random)));
+        // By SIGKILL.
+        drop(agent);
+    }
+    let all = format!("read_parquet('{}/a/*.parquet')", folder.path().display());
+    let sql = "SELECT count(*), count(*) FILTER (window_end > next) FROM (SELECT window_end, lead(window_start) \
+        OVER (ORDER BY window_start) AS next FROM (SELECT DISTINCT window_start, window_end FROM needless_rows))";
+    let Some(windows) = duckdb(&all, sql) else { return };
+    assert_eq!(windows, [format!("{}|0", files(folder.path(), "a").len())]);
+}
+
+#[test]
+fn prometheus_scrapes_it() {
+    let (Some(prometheus), Some(promtool)) =
+        (tool("prometheus/usr/bin/prometheus"), tool("prometheus/usr/bin/promtool"))
+    else {
+        return;
+    };
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_offender) = Running::offender() else { return };
+    let (port, own) = (free_port(), free_port());
+    let textfile = folder.path().join("needless.prom");
+    let listen = format!("127.0.0.1:{port}");
+    let options = ["--listen", &listen, "--textfile", textfile.to_str().unwrap()];
+    let agent = Running::agent(folder.path(), "a", &options);
+    let config = folder.path().join("prometheus.yml");
+    let scrape = "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: needless, static_configs: [{targets: ['";
+    std::fs::write(&config, format!("{scrape}{listen}']}}]}}]\n")).unwrap();
+    let mut server = command(prometheus);
+    server
+        .arg("--config.file")
+        .arg(&config)
+        .arg("--storage.tsdb.path")
+        .arg(folder.path().join("db"));
+    server.args([format!("--web.listen-address=127.0.0.1:{own}"), "--log.level=error".into()]);
+    let server = Running::start(&mut server);
+    // By the cause that was planted; it is in no unit here.
+    let query =
+        "/api/v1/query?query=sum(needless_syscalls_total%7Bneedless_cause%3D%22tz-unset%22%7D)";
+    let answer = wait("scrape", || {
+        let (_, body) = http(own, query, "*/*")?;
+        body.contains("\"value\"").then_some(body)
+    });
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let calls = answer["data"]["result"][0]["value"][1].as_str().unwrap();
+    assert!(calls.parse::<u64>().unwrap() > 100, "{answer}");
+    drop(server);
+
+    let (head, page) = http(port, "/metrics", "text/plain").unwrap();
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    let open = http(port, "/metrics", "application/openmetrics-text").unwrap();
+    assert!(open.0.contains("openmetrics") && open.1.ends_with("# EOF\n"), "{open:?}");
+    assert!(http(port, "/", "*/*").unwrap().0.starts_with("HTTP/1.1 404"));
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    for text in [page, std::fs::read_to_string(&textfile).unwrap()] {
+        let series = text.lines().filter(|line| !line.starts_with('#'));
+        assert!(series.clone().count() <= 60 && series.clone().count() > 12, "{text}");
+        assert!(series.clone().all(|line| !line.contains('/')), "{text}");
+        let mut check = command(&promtool);
+        check.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut check = check.spawn().unwrap();
+        check.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let done = check.wait_with_output().unwrap();
+        assert!(done.status.success() && done.stderr.is_empty(), "{}", stderr(&done));
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_an_error_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (dir, why) in [(&file, "Not a directory"), (&folder.path().join("a/b"), "No such file")] {
+        let done = needless(&["agent", "--host", "a", "--dir", dir.to_str().unwrap()]);
+        assert_eq!(done.status.code(), Some(2));
+        let said = assert_one_line(&done);
+        assert!(said.contains(why) && said.contains("--dir"), "{said}");
+    }
+    let done = needless(&["agent", "--host", "a/b", "--dir", "x"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(assert_one_line(&done).contains("--host"));
+}

@@ -1,0 +1,11 @@
+-- Which causes cost most, and on how many hosts.
+SELECT cause,
+       count(DISTINCT host) AS hosts,
+       count(DISTINCT service) AS services,
+       CAST(sum(needless * sample_scale) AS BIGINT) AS needless_calls,
+       CAST(sum(CASE WHEN fate = 'perhaps' THEN needless * sample_scale ELSE 0 END) AS BIGINT) AS of_them_perhaps,
+       sum(saves_ns * sample_scale) / 1e9 AS saves_seconds
+FROM needless_rows
+WHERE fate IN ('needless', 'perhaps')
+GROUP BY cause
+ORDER BY saves_seconds DESC, needless_calls DESC, cause;
