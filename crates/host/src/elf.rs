@@ -197,7 +197,7 @@ const TIME_FUNCTIONS: [&[u8]; 21] = [
 
 impl Image {
     fn read(file: File) -> Option<Image> {
-        let cache = ReadCache::new(file);
+        let cache = ReadCache::new(crate::Pieces::of(file));
         match FileKind::parse(&cache).ok()? {
             FileKind::Elf32 => Image::of::<FileHeader32<Endianness>, _>(&cache),
             FileKind::Elf64 => Image::of::<FileHeader64<Endianness>, _>(&cache),
@@ -278,7 +278,7 @@ fn glibc_version(root: &Root, program: &Image) -> Option<String> {
     let beside = program.interpreter.as_deref()?.rsplit_once('/').map(|(dir, _)| dir);
     let dirs = beside.into_iter().chain(LIBRARY_DIRS);
     dirs.filter_map(|dir| root.open(&format!("{dir}/libc.so.6")).ok()).find_map(|file| {
-        let cache = ReadCache::new(file);
+        let cache = ReadCache::new(crate::Pieces::of(file));
         let library = object::File::parse(&cache).ok()?;
         if program.machine != Some((library.architecture(), library.is_64())) {
             return None;

@@ -9,6 +9,7 @@ mod error;
 mod live_variable;
 mod mapped_files;
 mod mounts;
+mod pieces;
 mod process_image;
 mod root;
 mod run_for_output;
@@ -25,6 +26,7 @@ pub use elf::{Programs, fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;
 pub use mounts::mounts;
+pub use pieces::Pieces;
 pub use process_image::{
     RootId, command, is_overwritten, open_root, privilege_withheld, read_process, read_whole,
     variables, watched_variables, working_directory,

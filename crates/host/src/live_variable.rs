@@ -132,7 +132,7 @@ fn program_headers(pid: u32) -> Option<u64> {
 
 /// Where `environ` is in the process, by the symbols of one image; `None` where that cannot be read.
 fn symbols(image: &Image) -> Option<Vec<u64>> {
-    let cache = ReadCache::new(&image.file);
+    let cache = ReadCache::new(crate::Pieces::of(&image.file));
     let elf = object::File::parse(&cache).ok()?;
     if !elf.is_64() || !elf.is_little_endian() {
         return None;

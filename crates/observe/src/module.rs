@@ -50,7 +50,7 @@ struct Names {
 impl Elf {
     /// Reads the headers of a file of this machine's architecture; `None` for any other file.
     pub(crate) fn read(file: Arc<File>) -> Option<Elf> {
-        let cache = ReadCache::new(&*file);
+        let cache = ReadCache::new(needless_host::Pieces::of(&*file));
         let elf = object::File::parse(&cache).ok()?;
         let machine = elf.architecture();
         if !elf.is_64() || !is_native(machine) {
@@ -175,7 +175,7 @@ fn is_native(machine: Architecture) -> bool {
 
 impl Names {
     fn read(file: &File) -> Option<Names> {
-        let cache = ReadCache::new(file);
+        let cache = ReadCache::new(needless_host::Pieces::of(file));
         let elf = object::File::parse(&cache).ok()?;
         let mut functions: Vec<_> = elf
             .symbols()

@@ -24,15 +24,17 @@ struct FirstStack {
 }
 
 /// Fills in what is known of `process`, which is stopped at its exec with its stack pointer at `sp`, as
-/// [`needless_host::read_process`] does. Returns its environment block.
+/// [`needless_host::read_process`] does. Returns its environment block. `known`: what is kept of such a block, if that is
+/// known.
 pub(crate) fn read_process(
     process: &mut Process,
     tid: Tid,
     sp: Option<u64>,
     watch: &WatchList,
+    known: impl FnOnce(&[u8]) -> Option<Env>,
 ) -> Option<Vec<u8>> {
-    let known = sp.and_then(|sp| FirstStack::read(tid, sp)).zip(crate::sys::open_files(tid));
-    let Some((stack, open_files)) = known else {
+    let seen = sp.and_then(|sp| FirstStack::read(tid, sp)).zip(crate::sys::open_files(tid));
+    let Some((stack, open_files)) = seen else {
         return needless_host::read_process(process, watch);
     };
     let exe = std::fs::read_link(format!("/proc/{tid}/exe")).ok();
@@ -40,7 +42,8 @@ pub(crate) fn read_process(
     if let Some(exe) = &process.exe {
         process.runtime = Runtime::of_exe(exe);
     }
-    process.env = Env::Known(needless_host::watched_variables(&stack.block, watch));
+    let watched = || Env::Known(needless_host::watched_variables(&stack.block, watch));
+    process.env = known(&stack.block).unwrap_or_else(watched);
     process.secure = Some(stack.secure);
     process.command = stack.command.or_else(|| needless_host::command(process.pid));
     process.open_files = Some(open_files);
@@ -117,7 +120,7 @@ mod tests {
         assert!(!stack.secure);
         let watch = ["PATH"].into();
         let [mut one, mut other] = [Spawn::Exec; 2].map(|born| Process::new(me, None, born));
-        let block = read_process(&mut one, me as Tid, Some(sp), &watch);
+        let block = read_process(&mut one, me as Tid, Some(sp), &watch, |_| None);
         assert_eq!(block, needless_host::read_process(&mut other, &watch));
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
         assert_eq!(FirstStack::read(me as Tid, sp + 8), None, "not the number of arguments");

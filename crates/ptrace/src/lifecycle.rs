@@ -115,13 +115,16 @@ impl Tracer<'_> {
         let Some(thread) = self.tree.threads.get_mut(&tid) else { return };
         let at = thread.group;
         let in_flight = thread.in_flight.take();
-        let group = self.tree.group(at);
-        let before = group.image;
+        let before = self.tree.group(at).image;
         let mut process = Process::new(tid as u32, before, Spawn::Exec);
         let info = sys::syscall_info(tid).ok();
         let is_64bit = info.and_then(|info| self.calls.is_64bit(info.arch));
         let sp = info.filter(|_| is_64bit == Some(true)).map(|info| info.sp);
-        let block = first_stack::read_process(&mut process, tid, sp, &self.options.watch);
+        let known = |block: &[u8]| {
+            let (like, _) = self.last_environment.as_ref().filter(|(_, last)| last == block)?;
+            Some(self.builder.process_ref(*like).env.clone())
+        };
+        let block = first_stack::read_process(&mut process, tid, sp, &self.options.watch, known);
         if needless_host::privilege_withheld(&process) {
             self.builder.lost(Loss::Setuid, 1);
             let file = process.exe.as_deref().unwrap_or("a program");
@@ -137,11 +140,10 @@ impl Tracer<'_> {
                 );
             }
         }
-        group.directory = None;
-        group.modules = None;
         self.memory_left(at);
         let earlier = self.book_time(at);
         let group = self.tree.group(at);
+        (group.directory, group.modules) = (None, None);
         group.arg_state = ArgState::default();
         group.earlier = earlier;
         process.is_64bit = is_64bit;
