@@ -44,14 +44,12 @@ use_cargo() {
 
 # plan WHAT SENTENCE: says what scripts/install would install for WHAT, and the sentence; on a terminal asks once whether to go on.
 plan() {
-    planned=$(scripts/install --plan "$1" 2>&1) && status=0 || status=$?
+    say "to be installed first:"
+    scripts/install --plan "$1" && status=0 || status=$?
     case $status in
-    0) say "everything that has to be installed is there" ;;
-    3)
-        say "this installs what is missing:"
-        printf '%s\n' "$planned" >&2
-        ;;
-    *) printf '%s\n' "$planned" >&2; return $status ;;
+    0) say "  nothing" ;;
+    3) ;;
+    *) return $status ;;
     esac
     say "$2"
     [ $status = 3 ] && [ -t 0 ] || return 0
