@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build install uninstall deb check test bench cases workloads lab audit oracle cross
+.PHONY: demo build install uninstall deb check test bench cases workloads peers lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -43,6 +43,12 @@ workloads: ## ordinary jobs: what is avoidable in them, found by hand, and what 
 	@scripts/install workloads
 	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
 	    && cargo run --release --locked -p xtask -- workloads
+
+peers: ## do strace's own test programs and suites of others end as they do without needless? half an hour
+	@scripts/install test
+	@scripts/install peers
+	@. scripts/lib.sh && use_cargo && cargo build --locked -p needless -p needless-ptrace \
+	    && tools/peer/strace-tests && tools/peer/suites
 
 lab:   ## published measurements, made again on this machine, beside their figures
 	@scripts/install lab
