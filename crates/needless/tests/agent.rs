@@ -120,7 +120,7 @@ fn two_hosts_are_asked_with_sql() {
     let gaps = "SELECT * FROM (SELECT window_start, lag(window_end) OVER (PARTITION BY host ORDER BY window_start) \
         AS before FROM (SELECT DISTINCT host, window_start, window_end FROM needless_rows)) WHERE window_start <> before";
     assert_eq!(duckdb(&all, gaps).unwrap(), [""; 0]);
-    let offender = "SELECT min(labels), count(DISTINCT host), sum(needless) > 100, sum(saves_ns) > 0 \
+    let offender = "SELECT min(labels), count(DISTINCT host), sum(needless) > 5, sum(saves_ns) > 0 \
         FROM needless_rows WHERE cause = 'tz-unset' AND program = 'clock_ticks' AND variable = 'TZ'";
     assert_eq!(duckdb(&all, offender).unwrap(), ["env=test,site=x|2|true|true"]);
     let wrong = "SELECT * FROM needless_rows WHERE schema <> 'needless.rows/1' OR sample_scale <> 1 \
@@ -198,7 +198,7 @@ fn prometheus_scrapes_it() {
     });
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let calls = answer["data"]["result"][0]["value"][1].as_str().unwrap();
-    assert!(calls.parse::<u64>().unwrap() > 100, "{answer}");
+    assert!(calls.parse::<u64>().unwrap() > 0, "{answer}");
     drop(server);
 
     let (head, page) = http(port, "/metrics", "text/plain").unwrap();

@@ -60,17 +60,19 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
             let own = agent.own();
             server.serve(|format| agent.metrics.text(&own, format));
         }
+        // Before the window is taken: what is looked up then may last.
+        let end_us = now_us();
         match asked {
             Some(Asked::End) => {
                 service::notify("STOPPING=1");
-                agent.take(&windows.cut()?);
+                agent.take(&windows.cut()?, end_us);
                 return Ok(exit::DONE);
             }
             Some(Asked::Stop) => kill_process(getpid(), Signal::STOP).context("cannot stop")?,
             Some(Asked::Resumed) | None => {}
         }
         if let Some(profile) = windows.take()? {
-            agent.take(&profile);
+            agent.take(&profile, end_us);
             service::notify("WATCHDOG=1");
         }
     }
@@ -87,14 +89,14 @@ struct Agent<'a> {
 
 impl Agent<'_> {
     /// Judges a window and writes it. What cannot be written is lost, and counted: the next window may find room.
-    fn take(&mut self, profile: &Profile) {
+    fn take(&mut self, profile: &Profile, end_us: i64) {
         let options = CheckOptions {
             declared: self.context.settings.rules.clone(),
             ..CheckOptions::default()
         };
         let (_, accounts) = needless_rules::check_with_accounts(profile, &options);
         let rows = Rows::of(profile, &accounts);
-        self.window = next(&self.window, profile.window.length_ns.unwrap_or(0), now_us());
+        self.window = next(&self.window, profile.window.length_ns.unwrap_or(0), end_us);
         let bytes = parquet(&self.window, &rows.rows).map_err(anyhow::Error::from);
         let written = bytes.and_then(|bytes| Ok(self.ring.add(&self.window, &bytes)?));
         if let Err(why) = &written {
@@ -123,12 +125,12 @@ impl Agent<'_> {
 }
 
 /// The window after `last`. It begins where that ended, unless the clock was set in between: then the length decides.
-fn next(last: &AgentWindow, length_ns: u64, now_us: i64) -> AgentWindow {
+fn next(last: &AgentWindow, length_ns: u64, end_us: i64) -> AgentWindow {
     const STEP_US: i64 = 1_000_000;
-    let start_us = now_us - i64::try_from(length_ns / 1000).unwrap_or(i64::MAX);
-    let follows = (start_us - last.end_us).abs() < STEP_US && last.end_us < now_us;
+    let start_us = end_us - i64::try_from(length_ns / 1000).unwrap_or(i64::MAX);
+    let follows = (start_us - last.end_us).abs() < STEP_US && last.end_us < end_us;
     let start_us = if follows { last.end_us } else { start_us };
-    AgentWindow { start_us, end_us: now_us, ..last.clone() }
+    AgentWindow { start_us, end_us, ..last.clone() }
 }
 
 /// Microseconds since 1970.
