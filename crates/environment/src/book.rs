@@ -24,8 +24,9 @@ pub fn book_page() -> String {
     page += "\nThe tests start programs in these ways with the real daemons, in a systemd of Debian 12 that they boot: units and \
          their scripts, nginx, dnsmasq, sshd, php-fpm, xinetd, rsyslog, Postfix, Apache, PostgreSQL, cron, at, su, sudo, \
          supervisord, runit, s6, OpenRC, podman as root. What is written for images is read back by BuildKit's parser, \
-         Compose's reader, Kubernetes' schemas and Helm's engine. No test runs Docker's daemon, a cluster, podman of an \
-         ordinary user, or another distribution.\n";
+         Compose's reader, Kubernetes' schemas, Helm's engine, and the schemas of GitHub's workflows and GitLab's \
+         pipelines. No test runs Docker's daemon, a cluster, a job of GitHub or GitLab, podman of an ordinary user, or \
+         another distribution.\n";
     page += "\nTraps:\n\n\
          * Drop-ins of systemd are read in the order of their file names, whatever directory they are in: \
          ours is called `zz-needless.conf`, and `fix` asks systemd afterwards whether it counts.\n\
@@ -63,6 +64,8 @@ pub fn book_page() -> String {
          * A container of a manifest with several objects is named `KIND/OBJECT/NAME` if its name is not unique. What \
          a service of a compose file takes from an anchor (`<<: *base`) is changed for that service alone, or not at \
          all.\n\
+         * A variable at the top of a workflow or a pipeline reaches each of its jobs, except where a job or a step sets it: \
+         `--part JOB` changes one job. Files with anchors are not changed.\n\
          * A variable in a crontab counts for all jobs below it, and no line takes it away again. `fix` finds the \
          job by its command and changes what this job gets and nothing else: the line that sets it for this job \
          alone, or a line above the job and the old one again below it, or, where the jobs below have no value, \

@@ -6,6 +6,7 @@
 //! its static `ConfigFormat`: in the same file, or in one of the files that share the functions (shell, systemd).
 
 pub(crate) mod apache;
+pub(crate) mod ci;
 pub(crate) mod compose;
 pub(crate) mod cron;
 mod cron_job;

@@ -44,6 +44,8 @@ formats! {
     quadlet::QUADLET,
     env_file::ENV_FILE,
     dockerfile::DOCKERFILE,
+    ci::GITHUB_WORKFLOW,
+    ci::GITLAB_CI,
     helm::HELM,
     compose::COMPOSE,
     kubernetes::KUBERNETES,

@@ -25,6 +25,7 @@ mod merge;
 mod others_write;
 mod pam;
 mod redact;
+mod repository;
 mod request;
 mod restart;
 mod running;
@@ -55,6 +56,7 @@ pub use locale::{LocaleHow, plan_locale};
 pub use merge::{ChangeRequest, label, merged, shown};
 pub use others_write::{open_regular, others_write};
 pub use redact::redact;
+pub use repository::{WrongVariable, place_in_repository, repository_of};
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
     resolve_for_image, take_effect,

@@ -33,6 +33,13 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
             "services:\n  web:\n    image: x\n    environment:\n      A: \"1\"\n  db:\n    image: y\n",
             Some("web"),
         ),
+        "GitHub workflow" => (
+            "on: push\njobs:\n  build:\n    runs-on: x\n    env:\n      A: \"1\"\n    steps:\n      - run: make\n",
+            Some("build"),
+        ),
+        "GitLab pipeline" => {
+            ("build:\n  variables:\n    A: \"1\"\n  script:\n    - make\n", Some("build"))
+        }
         "Helm values" => ("image: x\nweb:\n  env:\n    A: \"1\"\n", None),
         "Kubernetes manifest" => (
             "kind: Pod\nspec:\n  containers:\n    - name: web\n      image: x\n      env:\n        - name: A\n          value: \"1\"\n    - name: side\n      image: y\n",
@@ -222,6 +229,9 @@ fn files_are_known_by_their_paths() {
         ("chart/values-prod.yaml", "extra:\n  containers:\n", &environment::HELM),
         ("/srv/web.env", "", &environment::ENV_FILE),
         ("/home/x/Dockerfile", "", &environment::DOCKERFILE),
+        (".github/workflows/ci.yml", "services:\n", &environment::GITHUB_WORKFLOW),
+        ("/srv/x/.github/workflows/ci.yaml", "", &environment::GITHUB_WORKFLOW),
+        ("x/.gitlab-ci.yml", "services:\n", &environment::GITLAB_CI),
         ("x/compose.yaml", "services:\n", &environment::COMPOSE),
         ("x/deploy.yaml", "kind: Pod\nspec:\n  containers:\n", &environment::KUBERNETES),
         ("/etc/php/8.2/fpm/pool.d/www.conf", "", &environment::PHP_FPM),

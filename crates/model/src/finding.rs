@@ -163,4 +163,9 @@ impl Finding {
     pub fn time_ns(&self) -> Option<u64> {
         Some(self.kernel_ns?.saturating_add(self.user_ns.unwrap_or(0)))
     }
+
+    /// The variable that its best remedy with one changes.
+    pub fn variable(&self) -> Option<&str> {
+        self.remedies.iter().find_map(|remedy| remedy.change.variable())
+    }
 }

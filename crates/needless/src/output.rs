@@ -14,7 +14,7 @@ use std::io::{IsTerminal, LineWriter, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{ColorMode, ReportArgs};
+use crate::cli::ColorMode;
 use crate::context::Context;
 
 /// The stream that reports go to when no file is named.
@@ -125,11 +125,12 @@ impl<'a> Output<'a> {
     /// As for [`Output::all`]; or when the format is no text and would go to a terminal.
     pub(crate) fn of_report(
         context: &'a Context,
-        args: &ReportArgs,
+        files: &[PathBuf],
+        format: Option<ReportFormat>,
         stream: Stream,
     ) -> Result<Vec<Output<'a>>> {
-        let outputs = Output::all(context, &args.output, args.format, stream)?;
-        let binary = args.format.is_some_and(ReportFormat::is_binary);
+        let outputs = Output::all(context, files, format, stream)?;
+        let binary = format.is_some_and(ReportFormat::is_binary);
         if binary && outputs.iter().any(Output::is_terminal) {
             bail!("--format: it is no text, and this is a terminal: name a file with -o");
         }

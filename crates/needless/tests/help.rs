@@ -140,6 +140,9 @@ fn bash_completes_commands_options_and_values() {
         (&["needless", "run", "--backend", ""], &["auto", "ebpf", "ptrace"], "--all"),
         (&["needless", "completions", "z"], &["zsh"], "bash"),
         (&["needless", "explain", "--a"], &["--all"], "--color"),
+        (&["needless", "explain", "tz-u"], &["tz-unset"], "tz-misread"),
+        (&["needless", "run", "--rule", "zone-"], &["zone-reload", "zone-scan"], "tz-unset"),
+        (&["needless", "host", "--ignore", "php-"], &["php-realpath"], "tz-unset"),
     ] {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let (last, before) = (words.len() - 1, words[words.len() - 2]);
@@ -166,6 +169,10 @@ fn fish_completes_commands_options_and_values() {
         ("needless pr", &["preload", "prove"][..], "run"),
         ("needless run --ba", &["--backend", "--baseline"], "--all"),
         ("needless run --backend ", &["auto", "ebpf", "ptrace"], "--all"),
+        ("needless completions z", &["zsh"], "bash"),
+        ("needless explain tz-u", &["tz-unset"], "tz-misread"),
+        ("needless run --rule zone-", &["zone-reload", "zone-scan"], "tz-unset"),
+        ("needless host --ignore php-", &["php-realpath"], "tz-unset"),
     ] {
         let text = format!("source '{}'; complete -C '{line}'", file.display());
         let said = shell(&["fish", "--no-config", "-c"], &text, folder.path());
@@ -180,9 +187,13 @@ fn fish_completes_commands_options_and_values() {
 fn zsh_completes_commands_and_options() {
     let Some(_) = program("zsh") else { return };
     let (folder, _) = script("zsh");
-    for (line, becomes) in
-        [("needless expl", "needless explain "), ("needless run --late", "needless run --latency ")]
-    {
+    for (line, becomes) in [
+        ("needless expl", "needless explain "),
+        ("needless run --late", "needless run --latency "),
+        ("needless explain tz-u", "needless explain tz-unset "),
+        ("needless run --rule zone-rel", "needless run --rule zone-reload "),
+        ("needless host --ignore php-r", "needless host --ignore php-realpath "),
+    ] {
         let text = format!(
             "zmodload zsh/zpty; zpty z zsh -f -i; \
              zpty -w z 'PS1=; unsetopt zle_bracketed_paste; fpath=({} $fpath); autoload -Uz compinit; compinit -u -D; show() {{ print \"<$BUFFER>\"; zle .send-break }}; zle -N show; bindkey \"^X\" show; print ready:$((40+2))'; \

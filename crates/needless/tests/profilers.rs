@@ -31,7 +31,19 @@ fn reports() -> Option<tempfile::TempDir> {
     }
     let done = run.arg("--").arg(&program).arg("10").output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
+    show_again(&folder);
     Some(folder)
+}
+
+/// What `needless show` makes of the JSON report.
+fn show_again(folder: &tempfile::TempDir) {
+    let mut show = command(NEEDLESS);
+    show.current_dir(folder.path()).args(["show", "r.json"]);
+    for ending in ["folded", "speedscope.json", "pb.gz"] {
+        show.args(["-o", &format!("saved.{ending}")]);
+    }
+    let done = show.output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
 }
 
 /// A report of a log with times in every format.
@@ -47,6 +59,7 @@ fn timed_reports() -> Option<tempfile::TempDir> {
     }
     let done = read.arg(&log).output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
+    show_again(&folder);
     Some(folder)
 }
 
@@ -104,6 +117,9 @@ fn speedscope_imports_each_of_the_formats() {
         ("r.folded", SHOWN.replace(';', r"\x3b")),
         ("r.speedscope.json", SHOWN.to_owned()),
         ("r.pb.gz", SHOWN.to_owned()),
+        ("saved.folded", SHOWN.replace(';', r"\x3b")),
+        ("saved.speedscope.json", SHOWN.to_owned()),
+        ("saved.pb.gz", SHOWN.to_owned()),
     ] {
         let Some(profiles) = imported(&folder.path().join(file)) else { return };
         let [(_, total, frames)] = &profiles[..] else { panic!("{file}: {profiles:?}") };
@@ -111,7 +127,7 @@ fn speedscope_imports_each_of_the_formats() {
         assert!(frames.contains(&name), "{file}: {name} is not in {frames:?}");
         assert!(frames.contains(&"newfstatat".to_owned()), "{file}: {frames:?}");
         // pprof has labels instead.
-        assert_eq!(frames.contains(&"tz-unset".to_owned()), file != "r.pb.gz", "{file}");
+        assert_eq!(frames.contains(&"tz-unset".to_owned()), !file.ends_with(".gz"), "{file}");
     }
 }
 
@@ -148,6 +164,9 @@ fn the_time_of_calls_is_the_same_in_pprof_and_speedscope() {
     let Some(folder) = timed_reports() else { return };
     let Some(profiles) = imported(&folder.path().join("r.speedscope.json")) else { return };
     let [(calls_name, calls_sum, _), (time_name, time, _)] = &profiles[..] else { panic!() };
+    let sums = |of: &[(String, u64, Vec<String>)]| of.iter().map(|one| one.1).collect::<Vec<_>>();
+    let saved = imported(&folder.path().join("saved.speedscope.json")).unwrap();
+    assert_eq!(sums(&saved), sums(&profiles));
     assert_eq!((calls_name.as_str(), time_name.as_str()), ("calls", "time"));
     assert_eq!(*calls_sum, calls(folder.path()));
     let file = folder.path().join("r.pb.gz");
@@ -192,7 +211,12 @@ fn a_format_that_is_no_text_does_not_go_to_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("ran");
     let line = format!("{NEEDLESS} run --format pprof -- touch {}", mark.display());
-    let done = command(script).args(["-qec", &line, "/dev/null"]).output().unwrap();
+    let done = command(&script).args(["-qec", &line, "/dev/null"]).output().unwrap();
     assert!(stdout(&done).contains("name a file with -o"), "{}", stdout(&done));
     assert!(!mark.exists() && !done.status.success());
+    let json = folder.path().join("r.json");
+    needless(&["run", "-o", json.to_str().unwrap(), "--", "true"]);
+    let line = format!("{NEEDLESS} show --format pprof {}", json.display());
+    let done = command(script).args(["-qec", &line, "/dev/null"]).output().unwrap();
+    assert!(stdout(&done).contains("name a file with -o"), "{}", stdout(&done));
 }

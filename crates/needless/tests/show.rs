@@ -53,6 +53,37 @@ fn a_run_is_shown_byte_for_byte() {
 }
 
 #[test]
+fn a_report_is_shown_to_code_hosts_and_profilers() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let endings = ["json", "sarif", "folded", "speedscope.json", "pb.gz"];
+    written(&["run", "--all"], folder.path(), &endings, &["--", &sample, "100"]);
+    assert_shown(folder.path(), &["sarif"], &[]);
+    let json = folder.path().join("x.json");
+    let show = |words: &[&str]| needless(&[&["show", json.to_str().unwrap()], words].concat());
+    let github = stdout(&show(&["--format", "github"]));
+    assert!(github.starts_with("::warning ") && github.contains("tz-unset"), "{github}");
+    // Stacks are coarser than those of the run, and hold the same calls.
+    let sum = |text: &str| -> u64 {
+        text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    let folded = stdout(&show(&["--format", "folded"]));
+    let of_run = fs::read_to_string(folder.path().join("x.folded")).unwrap();
+    assert_eq!(sum(&folded), sum(&of_run), "{folded}");
+    assert!(folded.lines().any(|line| line.contains(";tz-unset ")), "{folded}");
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report["totals"]["calls"], sum(&folded));
+    let again = folder.path().join("again.pb.gz");
+    let done = show(&["-o", again.to_str().unwrap(), "-o", "/dev/null"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    assert!(fs::metadata(&again).unwrap().len() > 100);
+    // What the report does not hold is refused in a line that says so.
+    let refused = assert_one_line(&show(&["--format", "profile"]));
+    assert!(refused.contains("a profile is every row"), "{refused}");
+}
+
+#[test]
 fn a_log_and_a_comparison_are_shown_byte_for_byte() {
     let (Some(sample), Some(_)) = (testee("packagecloud"), program("strace")) else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +163,7 @@ fn what_cannot_be_shown_is_one_line() {
     }
     needless(&["run", "-o", name, "--", "true"]);
     for (options, says) in [
-        (["--format", "profile"], "--format profile"),
+        (["--format", "profile"], "choose --format profile"),
         (["--format", "nonsense"], "no such format"),
         (["-o", "/tmp/x.nonsense"], ".json"),
     ] {

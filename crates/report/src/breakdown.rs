@@ -1,6 +1,7 @@
 //! All calls by service, program, function and call, each with what became of it: for pictures.
 
 use crate::Report;
+use crate::stacks::{Weight, shares};
 use needless_model::{CallSite, Row};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -40,10 +41,10 @@ pub(crate) struct Origin {
 pub(crate) struct Part {
     pub(crate) origin: Origin,
     pub(crate) cause: Cause,
-    pub(crate) calls: u64,
+    pub(crate) weight: Weight,
 }
 
-type Sums = BTreeMap<(Origin, Cause), u64>;
+type Sums = BTreeMap<(Origin, Cause), Weight>;
 
 /// The parts, those with most calls first. Their sum is that of the account.
 pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
@@ -71,50 +72,48 @@ pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
             site,
             call: Some(profile.call(row).to_owned()),
         };
-        for (cause, calls) in fates {
-            for (site, calls) in by_site(row, calls).into_iter().filter(|(_, calls)| *calls > 0) {
-                *sums.entry((origin(site), cause.clone())).or_default() += calls;
+        let calls: Vec<u64> = fates.iter().map(|(_, calls)| *calls).collect();
+        let all = Weight { calls: row.count, kernel_ns: row.kernel_ns };
+        for ((cause, _), weight) in fates.into_iter().zip(all.split(&calls)) {
+            for (site, weight) in by_site(row, weight) {
+                if weight.calls > 0 {
+                    *sums.entry((origin(site), cause.clone())).or_default() += weight;
+                }
             }
         }
     }
     let sums = limited(sums, PARTS, |origin| Origin { site: None, call: None, ..origin });
-    let parts = sums.into_iter().map(|((origin, cause), calls)| Part { origin, cause, calls });
+    let parts = sums.into_iter().map(|((origin, cause), weight)| Part { origin, cause, weight });
     let mut parts: Vec<Part> = parts.collect();
-    parts.sort_by_key(|part| Reverse(part.calls));
+    parts.sort_by_key(|part| Reverse(part.weight.calls));
     parts
 }
 
-/// Shares calls of a row out among its sampled sites. What remains by rounding is the most frequent one's.
-fn by_site(row: &Row, calls: u64) -> Vec<(Option<String>, u64)> {
-    let sampled: u64 = row.sites.iter().map(|(_, n)| n).sum();
-    let Some(most) = row.sites.iter().max_by_key(|(_, n)| *n) else { return vec![(None, calls)] };
-    let name = |site: &CallSite| Some(site.to_string());
-    let part = |n: u64| (u128::from(calls) * u128::from(n) / u128::from(sampled.max(1))) as u64;
-    let mut all: Vec<_> = row.sites.iter().map(|(site, n)| (name(site), part(*n))).collect();
-    let shared: u64 = all.iter().map(|(_, calls)| calls).sum();
-    all.push((name(&most.0), calls.saturating_sub(shared)));
-    all
+/// Shares calls of a row out among its sampled sites.
+fn by_site(row: &Row, weight: Weight) -> Vec<(Option<String>, Weight)> {
+    let shares = shares(row, weight).into_iter();
+    shares.map(|(site, weight)| (site.map(CallSite::to_string), weight)).collect()
 }
 
 /// Keeps the `most` largest and folds the others: those of one program, and of the programs that then are too many, all.
 fn limited(sums: Sums, most: usize, fold: impl Fn(Origin) -> Origin) -> Sums {
     let largest = |sums: Sums, most: usize| {
         let mut all: Vec<_> = sums.into_iter().collect();
-        all.sort_by_key(|(_, calls)| Reverse(*calls));
+        all.sort_by_key(|(_, weight)| Reverse(weight.calls));
         let rest = all.split_off(most.min(all.len()));
         (all, rest)
     };
     let (mut kept, rest) = largest(sums, most);
     let mut folded = Sums::new();
-    for ((origin, cause), calls) in rest {
-        *folded.entry((fold(origin), cause)).or_default() += calls;
+    for ((origin, cause), weight) in rest {
+        *folded.entry((fold(origin), cause)).or_default() += weight;
     }
     let (programs, rest) = largest(folded, OTHERS);
     kept.extend(programs);
     let mut sums: Sums = kept.into_iter().collect();
-    for ((_, cause), calls) in rest {
+    for ((_, cause), weight) in rest {
         let origin = Origin { service: None, program: None, site: None, call: None };
-        *sums.entry((origin, cause)).or_default() += calls;
+        *sums.entry((origin, cause)).or_default() += weight;
     }
     sums
 }

@@ -4,6 +4,7 @@
 //! The calls of a row are shared out among its call sites as the samples are, so that the sum is that of the profile.
 
 use crate::Report;
+use crate::breakdown::{Cause, Part};
 use crate::text::escape;
 use needless_model::{CallSite, Errno, Profile, Row};
 use std::collections::BTreeMap;
@@ -45,6 +46,29 @@ impl std::ops::AddAssign for Weight {
     }
 }
 
+impl Weight {
+    /// Shares it out as the numbers are. Nothing is lost by rounding: the shares are the differences of sums.
+    pub(crate) fn split(self, numbers: &[u64]) -> Vec<Weight> {
+        let sum: u64 = numbers.iter().sum();
+        let part = |all: u64, of: u64| match sum {
+            0 => all,
+            sum => u64::try_from(u128::from(all) * u128::from(of) / u128::from(sum)).unwrap_or(all),
+        };
+        let mut before = Weight::default();
+        let mut reached = 0;
+        let share = |n: &u64| {
+            reached += n;
+            let to = Weight {
+                calls: part(self.calls, reached),
+                kernel_ns: part(self.kernel_ns, reached),
+            };
+            let from = std::mem::replace(&mut before, to);
+            Weight { calls: to.calls - from.calls, kernel_ns: to.kernel_ns - from.kernel_ns }
+        };
+        numbers.iter().map(share).collect()
+    }
+}
+
 /// All calls of a profile.
 pub(crate) struct Stacks {
     pub(crate) stacks: BTreeMap<Stack, Weight>,
@@ -61,7 +85,8 @@ impl Stacks {
         for (at, row) in profile.rows.iter().enumerate().filter(|(_, row)| row.count > 0) {
             let bottom = &bottoms[row.process.index()];
             let call = frame(profile.call(row), None);
-            for (site, weight) in shares(row) {
+            let all = Weight { calls: row.count, kernel_ns: row.kernel_ns };
+            for (site, weight) in shares(row, all) {
                 let functions = site.map(functions).unwrap_or_default();
                 let frames = bottom.iter().chain(&functions).chain([&call]).cloned().collect();
                 let stack = Stack {
@@ -76,6 +101,25 @@ impl Stacks {
         Stacks { stacks, timed: profile.rows.iter().any(|row| row.timed > 0) }
     }
 
+    /// The calls of a saved report, which keeps no rows: its parts, without directories and outcomes.
+    pub(crate) fn of_parts(parts: &[Part]) -> Stacks {
+        let mut stacks: BTreeMap<Stack, Weight> = BTreeMap::new();
+        for Part { origin, cause, weight } in parts {
+            let program = origin.program.as_deref().unwrap_or(OTHERS);
+            let call = origin.call.as_deref().unwrap_or(OTHERS);
+            let (service, site) = (origin.service.as_deref(), origin.site.as_deref());
+            let names = [service, Some(program), site, Some(call)];
+            let frames = names.into_iter().flatten().map(|name| frame(name, None)).collect();
+            let rule = match cause {
+                Cause::Needless(rule) => Some(escape(rule).into_owned()),
+                Cause::Needed | Cause::Unexplained => None,
+            };
+            let stack = Stack { frames, rule, directory: None, outcome: None };
+            *stacks.entry(stack).or_default() += *weight;
+        }
+        Stacks { stacks, timed: parts.iter().any(|part| part.weight.kernel_ns > 0) }
+    }
+
     /// For formats without labels: the stacks, with the rule as a level above the call where there is one.
     pub(crate) fn with_rules(self) -> BTreeMap<Vec<Frame>, Weight> {
         let mut all: BTreeMap<Vec<Frame>, Weight> = BTreeMap::new();
@@ -87,6 +131,9 @@ impl Stacks {
         all
     }
 }
+
+/// A level that stands for several.
+const OTHERS: &str = "others";
 
 /// The rule of each row that a finding is about, also of those that the report leaves out.
 fn rules<'r>(report: &Report<'r>) -> BTreeMap<usize, &'r str> {
@@ -126,25 +173,13 @@ fn functions(site: &CallSite) -> Vec<Frame> {
     [own].into_iter().chain(library).collect()
 }
 
-/// The calls and the time of a row, shared out among its call sites.
-fn shares(row: &Row) -> Vec<(Option<&CallSite>, Weight)> {
-    let samples: u64 = row.sites.iter().map(|(_, n)| n).sum();
-    if samples == 0 {
-        return vec![(None, Weight { calls: row.count, kernel_ns: row.kernel_ns })];
+/// Calls of a row, shared out among its call sites as the samples are.
+pub(crate) fn shares(row: &Row, all: Weight) -> Vec<(Option<&CallSite>, Weight)> {
+    let samples: Vec<u64> = row.sites.iter().map(|(_, n)| *n).collect();
+    if samples.iter().all(|n| *n == 0) {
+        return vec![(None, all)];
     }
-    let part = |all: u64, of: u64| {
-        u64::try_from(u128::from(all) * u128::from(of) / u128::from(samples)).unwrap_or(all)
-    };
-    // Each share is the difference of two sums, so that nothing is lost by rounding.
-    let mut before = 0;
-    let share = |(_, n): &(CallSite, u64)| {
-        let (from, to) = (before, before + n);
-        before = to;
-        let between = |all| part(all, to) - part(all, from);
-        Weight { calls: between(row.count), kernel_ns: between(row.kernel_ns) }
-    };
-    let weights: Vec<Weight> = row.sites.iter().map(share).collect();
-    row.sites.iter().map(|(site, _)| Some(site)).zip(weights).collect()
+    row.sites.iter().map(|(site, _)| Some(site)).zip(all.split(&samples)).collect()
 }
 
 /// The path up to its last slash.

@@ -7,7 +7,7 @@ use crate::{
     Account, Activity, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement,
 };
 use needless_model::{
-    ArgClass, Costs, Fact, Finding, Process, Profile, Query, Row, RuleName, Target,
+    ArgClass, Costs, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Target,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,8 +63,9 @@ pub struct Verdict {
     pub known: Vec<Finding>,
     /// Notices about suppressions, the baseline and what was left out, a sentence each.
     pub notices: Vec<String>,
-    /// Where the variables that remedies name are set or should be: file, and line from 1. Empty where nobody looked.
-    pub places: BTreeMap<String, (String, u32)>,
+    /// Where the variable that a finding's remedy names is set or should be for its first process: file, and line from 1.
+    /// Empty where nobody looked.
+    pub places: BTreeMap<(String, ProcId), (String, u32)>,
 }
 
 /// A choice among the rules: the others might find something, too.
@@ -116,8 +117,8 @@ pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
 impl Verdict {
     /// File and line where the best remedy of a finding is made, where that was looked up.
     pub fn place_of(&self, finding: &Finding) -> Option<(&str, u32)> {
-        let variable = finding.remedies.iter().find_map(|remedy| remedy.change.variable())?;
-        self.places.get(variable).map(|(file, line)| (file.as_str(), *line))
+        let key = (finding.variable()?.to_owned(), *finding.processes.first()?);
+        self.places.get(&key).map(|(file, line)| (file.as_str(), *line))
     }
 
     /// Moves each remedy to the program where the change has to be made. What could be changed only

@@ -1,8 +1,8 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
 use super::yaml::{
-    NOT_A_BLOCK, SPANS, YamlLine, aliases, anchored, by_hand, children, choose, has_plain_key,
-    is_plain_scalar, is_yaml, lines, pair, quoted, scalar, spans,
+    NOT_A_BLOCK, SPANS, YamlLine, aliases, anchored, by_hand, children, choose, is_yaml, key, keys,
+    lines, not_a_block, pair, quoted, scalar, spans,
 };
 use super::{Edit, FoundValue, splice};
 use crate::channel::Channel;
@@ -19,6 +19,10 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     find,
     put,
     elsewhere,
+    parts: |text| {
+        let all = lines(text).unwrap_or_default();
+        services(&all).into_iter().map(|service| service.name).collect()
+    },
     is_file: |path, text| {
         is_yaml(path) && text.contains("services:") && !text.contains("containers:")
     },
@@ -55,20 +59,6 @@ fn services(all: &[YamlLine<'_>]) -> Vec<ServiceItem> {
     let is_block = |at: &usize| matches!(pair(all[*at].text), Some((_, "")));
     let of = |at: usize| pair(all[at].text).map(|(name, _)| ServiceItem { name, at });
     keys(all, head).into_iter().filter(is_block).filter_map(of).collect()
-}
-
-/// The lines of the keys of the mapping under line `head`.
-fn keys(all: &[YamlLine<'_>], head: usize) -> Vec<usize> {
-    let inside = children(all, head);
-    let Some(level) = inside.first().map(|line| line.indent) else { return Vec::new() };
-    let own = |line: &YamlLine<'_>| line.indent == level && !line.item;
-    let all = inside.iter().enumerate().filter(|(_, line)| own(line));
-    all.map(|(at, _)| head + 1 + at).collect()
-}
-
-/// The key `wanted` of the mapping under line `head`.
-fn key(all: &[YamlLine<'_>], head: usize, wanted: &str) -> Option<usize> {
-    keys(all, head).into_iter().find(|at| pair(all[*at].text).is_some_and(|(key, _)| key == wanted))
 }
 
 /// The blocks whose keys a mapping takes over (`<<: *a`), the strongest first.
@@ -170,20 +160,6 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
     own.filter_map(|line| known(line, &KEYS))
         .chain(top.filter_map(|line| known(line, &["include"])))
         .next()
-}
-
-/// The first line below line `head` that is neither a key nor, where `list` is allowed, an item of one line.
-fn not_a_block(all: &[YamlLine<'_>], head: usize, list: bool) -> Option<usize> {
-    let inside = children(all, head);
-    let first = inside.first()?;
-    let is_odd = |(at, line): &(usize, &YamlLine<'_>)| match list && first.item {
-        true => !line.item || !is_plain_scalar(line.text) || spans(all, *at),
-        false => line.item || !has_plain_key(line.text),
-    };
-    let mut level = (head + 1..).zip(inside).filter(|(_, line)| line.indent == first.indent);
-    // Items of a list below a key may stand in the key's own column.
-    let own_items = |(_, line): &(usize, &YamlLine<'_>)| line.item && !first.item;
-    level.find(|one| is_odd(one) && !own_items(one)).map(|(at, _)| at)
 }
 
 /// # Errors

@@ -305,6 +305,34 @@ pub(super) fn children<'a, 'b>(all: &'b [YamlLine<'a>], of: usize) -> &'b [YamlL
     &rest[..end.unwrap_or(rest.len())]
 }
 
+/// The lines of the keys of the mapping under line `head`.
+pub(super) fn keys(all: &[YamlLine<'_>], head: usize) -> Vec<usize> {
+    let inside = children(all, head);
+    let Some(level) = inside.first().map(|line| line.indent) else { return Vec::new() };
+    let own = |line: &YamlLine<'_>| line.indent == level && !line.item;
+    let all = inside.iter().enumerate().filter(|(_, line)| own(line));
+    all.map(|(at, _)| head + 1 + at).collect()
+}
+
+/// The key `wanted` of the mapping under line `head`.
+pub(super) fn key(all: &[YamlLine<'_>], head: usize, wanted: &str) -> Option<usize> {
+    keys(all, head).into_iter().find(|at| pair(all[*at].text).is_some_and(|(key, _)| key == wanted))
+}
+
+/// The first line below line `head` that is neither a key nor, where `list` is allowed, an item of one line.
+pub(super) fn not_a_block(all: &[YamlLine<'_>], head: usize, list: bool) -> Option<usize> {
+    let inside = children(all, head);
+    let first = inside.first()?;
+    let is_odd = |(at, line): &(usize, &YamlLine<'_>)| match list && first.item {
+        true => !line.item || !is_plain_scalar(line.text) || spans(all, *at),
+        false => line.item || !has_plain_key(line.text),
+    };
+    let mut level = (head + 1..).zip(inside).filter(|(_, line)| line.indent == first.indent);
+    // Items of a list below a key may stand in the key's own column.
+    let own_items = |(_, line): &(usize, &YamlLine<'_>)| line.item && !first.item;
+    level.find(|one| is_odd(one) && !own_items(one)).map(|(at, _)| at)
+}
+
 /// The one of `all` that is called `part`, or the only one. `what` they are stands in the error.
 pub(super) fn choose<'a, T>(
     what: &str,

@@ -11,7 +11,8 @@ pub(crate) struct ShowArgs {
     /// Write to FILE; its ending selects the format (repeatable).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// The format: any that the command which wrote FILE has, except those that need more than FILE has.
+    /// The format: any that the command which wrote FILE has. Of a report, stacks for profilers are made of its parts, and
+    /// a profile, which is every row, cannot be made.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// Show every remedy and finding with all details; of an origin also the files that do not reach the process.

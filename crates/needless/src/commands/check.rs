@@ -78,7 +78,8 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     };
     let points = [CheckFormat::Github, CheckFormat::Sarif];
     if outputs.iter().any(|(_, format)| points.contains(format)) {
-        verdict.places = places::of(causes.iter().filter_map(|cause| cause.kind.finding(&verdict)));
+        let findings = causes.iter().filter_map(|cause| cause.kind.finding(&verdict));
+        verdict.places = places::of(findings, &profile, &program, context);
     }
     let report = Check {
         budget,

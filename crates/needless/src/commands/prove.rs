@@ -89,7 +89,8 @@ fn is_proven(proof: &Proof) -> Result<bool> {
 
 /// Runs the command as `run` does, then measures the remedies of its findings.
 pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
-    let outputs = Output::of_report(context, &args.report, Stream::Stderr)?;
+    let outputs =
+        Output::of_report(context, &args.report.output, args.report.format, Stream::Stderr)?;
     let measure = MeasureArgs {
         count_only: false,
         runs: args.runs,

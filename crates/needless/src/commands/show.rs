@@ -58,15 +58,20 @@ fn open<'a, F: DocumentFormat>(
     args: &ShowArgs,
     context: &'a Context,
 ) -> Result<(Vec<Output<'a>>, Option<F>)> {
-    let format = args.format.as_deref().map(str::parse::<F>).transpose();
-    let format = format.map_err(|why| anyhow!("--format: {why}"))?;
+    let format = format(args)?;
     Ok((Output::all(context, &args.output, format, Stream::Stdout)?, format))
+}
+
+fn format<F: DocumentFormat>(args: &ShowArgs) -> Result<Option<F>> {
+    let format = args.format.as_deref().map(str::parse::<F>).transpose();
+    format.map_err(|why| anyhow!("--format: {why}"))
 }
 
 /// On a terminal the overview comes last, as when it was run there; the words of the command are not in the file, so
 /// that the line `try:` has the program alone.
 fn report(saved: &SavedReport, args: &ShowArgs, context: &Context) -> Result<()> {
-    let (outputs, wanted) = open::<ReportFormat>(args, context)?;
+    let wanted: Option<ReportFormat> = format(args)?;
+    let outputs = Output::of_report(context, &args.output, wanted, Stream::Stdout)?;
     let mut written = Ok(());
     for output in outputs {
         let (end_first, format) = (output.is_terminal(), output.format(wanted));

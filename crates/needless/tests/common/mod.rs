@@ -176,3 +176,19 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// `needless check OPTIONS… -- WORDS…` in a folder, with TZ set.
+pub(crate) fn check(folder: &Path, options: &[&str], words: &[&str]) -> Command {
+    let mut check = command(NEEDLESS);
+    check.current_dir(folder).env("TZ", "UTC").env_remove("GITHUB_STEP_SUMMARY").arg("check");
+    check.args(options).arg("--").args(words);
+    check
+}
+
+/// What a command that ends with a status has written.
+pub(crate) fn done(mut check: Command, wanted: i32) -> Output {
+    let done = check.output().unwrap();
+    let said = format!("{}{}", stdout(&done), stderr(&done));
+    assert_eq!(done.status.code(), Some(wanted), "{said}");
+    done
+}

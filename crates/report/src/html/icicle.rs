@@ -88,7 +88,7 @@ pub(crate) fn icicle(out: &mut dyn Write, parts: &[Part], palette: &Palette) -> 
         let outer = [&origin.service, &Some(program), &origin.site];
         let mut path: Vec<_> = outer.into_iter().flatten().map(inner).collect();
         path.push((call, class, says));
-        root.add(&path, part.calls);
+        root.add(&path, part.weight.calls);
     }
     let all = root.calls;
     writeln!(

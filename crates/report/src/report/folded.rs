@@ -8,7 +8,12 @@ use crate::{Report, Style};
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    for (frames, weight) in Stacks::of(report).with_rules() {
+    with_stacks(out, Stacks::of(report))
+}
+
+/// The same of stacks that were made before.
+pub(crate) fn with_stacks(out: &mut dyn Write, stacks: Stacks) -> io::Result<()> {
+    for (frames, weight) in stacks.with_rules() {
         if weight.calls > 0 {
             let names: Vec<String> = frames.iter().map(name).collect();
             writeln!(out, "{} {}", names.join(";"), weight.calls)?;

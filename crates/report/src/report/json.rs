@@ -10,9 +10,10 @@ use crate::proof::json::ProofBody;
 use crate::{Report, Source, Style, summary, window_text};
 use document::{
     ChangeKind, FindingSum, PartKind, ReportAccount, ReportAmount, ReportDocument, ReportEvidence,
-    ReportFinding, ReportMost, ReportPart, ReportProcess, ReportProgram, ReportProgramCpu,
-    ReportRemedy, ReportSelection, ReportSlowMount, ReportSource, ReportSuppressed, ReportTotals,
-    ReportUnexplained, ReportWaits, SafetyLevel, SourceKind, UncheckedRule, WaitedFor,
+    ReportFinding, ReportMost, ReportPart, ReportPlace, ReportProcess, ReportProgram,
+    ReportProgramCpu, ReportRemedy, ReportSelection, ReportSlowMount, ReportSource,
+    ReportSuppressed, ReportTotals, ReportUnexplained, ReportWaits, SafetyLevel, SourceKind,
+    UncheckedRule, WaitedFor,
 };
 use needless_model::{Change, Evidence, Fact, Finding, Process, Profile, Remedy, Safety, WaitsOn};
 use needless_rules::{
@@ -106,14 +107,15 @@ impl From<&Account> for ReportAccount {
 }
 
 impl From<Part> for ReportPart {
-    fn from(Part { origin, cause, calls }: Part) -> ReportPart {
+    fn from(Part { origin, cause, weight }: Part) -> ReportPart {
         let Origin { service, program, site, call } = origin;
         let (kind, rule) = match cause {
             Cause::Needed => (PartKind::Needed, None),
             Cause::Needless(rule) => (PartKind::Needless, Some(rule)),
             Cause::Unexplained => (PartKind::Unexplained, None),
         };
-        ReportPart { service, program, site, call, kind, rule, calls }
+        let kernel_us = (weight.kernel_ns > 0).then(|| micros(weight.kernel_ns));
+        ReportPart { service, program, site, call, kind, rule, calls: weight.calls, kernel_us }
     }
 }
 
@@ -285,6 +287,10 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
         sites: finding.sites.clone(),
         evidence: finding.evidence.iter().map(ReportEvidence::from).collect(),
         remedies: finding.remedies.iter().map(ReportRemedy::from).collect(),
+        place: report
+            .verdict
+            .place_of(finding)
+            .map(|(file, line)| ReportPlace { file: file.to_owned(), line }),
     }
 }
 

@@ -13,8 +13,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
+    with_stacks(out, report, Stacks::of(report))
+}
+
+/// The same of stacks that were made before.
+pub(crate) fn with_stacks(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    stacks: Stacks,
+) -> io::Result<()> {
     let mut packed = GzEncoder::new(out, Compression::default());
-    packed.write_all(&profile(report))?;
+    packed.write_all(&profile(report, stacks))?;
     packed.finish().map(drop)
 }
 
@@ -36,8 +45,7 @@ impl Strings {
     }
 }
 
-fn profile(report: &Report<'_>) -> Vec<u8> {
-    let Stacks { stacks, timed } = Stacks::of(report);
+fn profile(report: &Report<'_>, Stacks { stacks, timed }: Stacks) -> Vec<u8> {
     let mut strings = Strings { numbers: BTreeMap::from([(String::new(), 0)]) };
     let mut profile = Message::default();
     let types = [("calls", "count"), ("time", "nanoseconds")];

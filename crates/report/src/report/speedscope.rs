@@ -47,7 +47,15 @@ struct SampledProfile {
 }
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    let stacks = Stacks::of(report);
+    with_stacks(out, report, Stacks::of(report))
+}
+
+/// The same of stacks that were made before.
+pub(crate) fn with_stacks(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    stacks: Stacks,
+) -> io::Result<()> {
     let timed = stacks.timed;
     let all = stacks.with_rules();
     let mut numbers: BTreeMap<&Frame, usize> = all.keys().flatten().map(|of| (of, 0)).collect();

@@ -4,12 +4,14 @@
 mod finding;
 
 use super::document::{
-    PartKind, ReportAccount, ReportAmount, ReportDocument, ReportMost, ReportPart, ReportSelection,
-    ReportUnexplained, ReportWaits, SourceKind, UncheckedRule, WaitedFor,
+    PartKind, ReportAccount, ReportAmount, ReportDocument, ReportMost, ReportPart, ReportPlace,
+    ReportSelection, ReportUnexplained, ReportWaits, SourceKind, UncheckedRule, WaitedFor,
 };
 use crate::breakdown::{Cause, Origin, Part};
 use crate::json::{nanoseconds, of_micros, print};
+use crate::report::{folded, html, pprof, speedscope};
 use crate::saved::rule_name;
+use crate::stacks::{Stacks, Weight};
 use crate::{Details, Report, ReportFormat, Source, Style};
 use finding::{blank, finding, suppressed};
 use needless_model::{
@@ -24,9 +26,6 @@ use std::io::{self, Write};
 /// More processes or findings than any observation has: a file that says so is no report.
 const MOST: u64 = 1 << 22;
 
-/// The formats that need what a report does not keep: every row, the places of variables.
-const OF_MORE: &[&str] = &["profile", "pprof", "folded", "speedscope", "sarif", "github"];
-
 /// A saved report, to be written again.
 pub struct SavedReport {
     document: ReportDocument,
@@ -37,7 +36,8 @@ pub struct SavedReport {
 }
 
 impl SavedReport {
-    /// Writes it as it would have been written when it was made; `top` as [`Report::top`].
+    /// Writes it as it would have been written when it was made; `top` as [`Report::top`]. Pictures and stacks are made
+    /// of its parts: of a large report, those with fewest calls are one part for each program.
     ///
     /// # Errors
     /// When `out` cannot be written to, or the format needs what a report does not keep.
@@ -48,16 +48,7 @@ impl SavedReport {
         (details, top): (Details, Option<usize>),
         style: Style,
     ) -> io::Result<()> {
-        if OF_MORE.contains(&format.name()) {
-            return Err(io::Error::other(format!(
-                "a JSON report does not hold all that {0} shows: choose --format {0} when you observe",
-                format.name()
-            )));
-        }
-        if format == ReportFormat::Json {
-            return print(out, &self.document);
-        }
-        let report = Report {
+        let report = &Report {
             profile: &self.profile,
             verdict: &self.verdict,
             source: self.source.clone(),
@@ -67,11 +58,32 @@ impl SavedReport {
             proof: self.proof.as_ref(),
             version: &self.document.needless_version,
         };
-        if format == ReportFormat::Html {
-            let parts: Vec<Part> = self.document.breakdown.iter().map(Part::from).collect();
-            return crate::report::html::with_parts(out, &report, &parts);
+        match format {
+            ReportFormat::Json => print(out, &self.document),
+            ReportFormat::Html => html::with_parts(out, report, &self.parts()),
+            ReportFormat::Folded => folded::with_stacks(out, self.stacks()?),
+            ReportFormat::Speedscope => speedscope::with_stacks(out, report, self.stacks()?),
+            ReportFormat::Pprof => pprof::with_stacks(out, report, self.stacks()?),
+            ReportFormat::Profile => Err(io::Error::other(
+                "a report keeps sums, and a profile is every row: choose --format profile when you observe",
+            )),
+            _ => crate::write(out, report, format, style),
         }
-        crate::write(out, &report, format, style)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.document.breakdown.iter().map(Part::from).collect()
+    }
+
+    /// # Errors
+    /// When an older version wrote the report.
+    fn stacks(&self) -> io::Result<Stacks> {
+        if self.document.breakdown.is_empty() && self.document.account.calls > 0 {
+            return Err(io::Error::other(
+                "the version of needless that wrote the report did not keep where calls come from: observe again",
+            ));
+        }
+        Ok(Stacks::of_parts(&self.parts()))
     }
 
     /// # Errors
@@ -148,6 +160,13 @@ fn verdict(document: &ReportDocument, profile: &mut Profile) -> Verdict {
         ..Verdict::default()
     };
     verdict.notices.clone_from(&document.notices);
+    for (from, finding) in document.findings.iter().zip(&verdict.findings) {
+        if let (Some(variable), Some(id)) = (finding.variable(), finding.processes.first())
+            && let Some(ReportPlace { file, line }) = &from.place
+        {
+            verdict.places.insert((variable.to_owned(), *id), (file.clone(), *line));
+        }
+    }
     verdict
 }
 
@@ -181,14 +200,15 @@ impl From<&ReportAccount> for Account {
 
 impl From<&ReportPart> for Part {
     fn from(from: &ReportPart) -> Part {
-        let ReportPart { service, program, site, call, kind, rule, calls } = from;
+        let ReportPart { service, program, site, call, kind, rule, calls, kernel_us } = from;
         let cause = match kind {
             PartKind::Needed => Cause::Needed,
             PartKind::Needless => Cause::Needless(rule.clone().unwrap_or_default()),
             PartKind::Unexplained => Cause::Unexplained,
         };
         let [service, program, site, call] = [service, program, site, call].map(Clone::clone);
-        Part { origin: Origin { service, program, site, call }, cause, calls: *calls }
+        let weight = Weight { calls: *calls, kernel_ns: kernel_us.map_or(0, of_micros) };
+        Part { origin: Origin { service, program, site, call }, cause, weight }
     }
 }
 

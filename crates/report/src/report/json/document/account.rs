@@ -65,6 +65,9 @@ pub(crate) struct ReportPart {
     pub(crate) rule: Option<String>,
     /// How many.
     pub(crate) calls: u64,
+    /// The time of these calls, microseconds; absent where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kernel_us: Option<f64>,
 }
 
 /// What became of calls.

@@ -81,6 +81,20 @@ pub(crate) struct ReportFinding {
     pub(crate) evidence: Vec<ReportEvidence>,
     /// What to do, best first.
     pub(crate) remedies: Vec<ReportRemedy>,
+    /// Where the variable of the first remedy with one is set or should be. Absent where that is not known; only a
+    /// command that was run is looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<ReportPlace>,
+}
+
+/// A line of a file.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Place")]
+pub(crate) struct ReportPlace {
+    /// The file; relative to the working directory where it is below it.
+    pub(crate) file: String,
+    /// The line, from 1.
+    pub(crate) line: u32,
 }
 
 /// A finding that somebody decided to live with.

@@ -1,0 +1,133 @@
+//! Where in the repository of a directory a variable is set wrongly, or should be set: a line of a Dockerfile, a compose
+//! file, a workflow of GitHub, a pipeline of GitLab. For reports that point at files; nothing is written.
+
+use crate::config_format::ConfigFormat;
+use crate::format::shell::NAMES as SHELLS;
+use crate::format::{self, Edit};
+use crate::format_list::format_of_file;
+use crate::others_write::open_regular;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// So many files are read, and so many bytes of each: a repository is somebody else's text.
+const FILES: usize = 64;
+const BYTES: u64 = 1 << 20;
+
+/// A variable that a remedy changes.
+#[derive(Clone, Copy, Debug)]
+pub struct WrongVariable<'a> {
+    /// Its name.
+    pub variable: &'a str,
+    /// What the process had; `None` where it had none.
+    pub had: Option<&'a str>,
+    /// The entries that are to go, of a list whose value is not known.
+    pub entries: &'a [String],
+    /// Whether the remedy gives it a value.
+    pub is_set: bool,
+    /// The programs that have it: names of files, without directories.
+    pub programs: &'a [&'a str],
+}
+
+/// The repository that a directory belongs to: the nearest directory with `.git` in it.
+pub fn repository_of(directory: &Path) -> Option<&Path> {
+    directory.ancestors().find(|above| above.join(".git").exists())
+}
+
+/// File and line, from 1: the line that gives the variable the value that the process had; or, where it had none, the one
+/// at which the only file that names one of its programs would be changed. `None` where that is not certain.
+pub fn place_in_repository(directory: &Path, wanted: &WrongVariable<'_>) -> Option<(PathBuf, u32)> {
+    let files = files(directory, repository_of(directory)?);
+    let sets = files.iter().find_map(|file| Some((file.path.clone(), file.wrong_line(wanted)?)));
+    if sets.is_some() || wanted.had.is_some() || !wanted.is_set {
+        return sets;
+    }
+    let mut naming = files.iter().filter(|file| file.names(wanted.programs));
+    let (only, None) = (naming.next()?, naming.next()) else { return None };
+    Some((only.path.clone(), only.line_for(wanted.variable)?))
+}
+
+/// A file of the repository.
+struct RepositoryFile {
+    path: PathBuf,
+    text: String,
+    format: &'static ConfigFormat,
+}
+
+/// The files of the directory, and of those above it up to the repository's own.
+fn files(directory: &Path, repository: &Path) -> Vec<RepositoryFile> {
+    let above = directory.ancestors().take_while(|above| above.starts_with(repository));
+    let folders = above.map(Path::to_owned).chain([repository.join(".github/workflows")]);
+    let mut paths = BTreeSet::new();
+    for entry in folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        let compose = ["compose.", "docker-compose."].iter().any(|of| name.starts_with(of));
+        let image = ["dockerfile", "containerfile"].iter().any(|of| name.contains(of));
+        let workflow = entry.path().starts_with(repository.join(".github/workflows"));
+        if compose || image || workflow || name == ".gitlab-ci.yml" {
+            paths.insert(entry.path());
+        }
+    }
+    paths.into_iter().take(FILES).filter_map(RepositoryFile::read).collect()
+}
+
+impl RepositoryFile {
+    fn read(path: PathBuf) -> Option<RepositoryFile> {
+        let mut text = String::new();
+        open_regular(&path).ok()?.take(BYTES).read_to_string(&mut text).ok()?;
+        let format = format_of_file(path.to_str()?, &text).filter(|format| format.is_of_image())?;
+        Some(RepositoryFile { path, text, format })
+    }
+
+    /// Its parts, or the whole where it has none.
+    fn parts(&self) -> Vec<Option<String>> {
+        let parts = (self.format.parts)(&self.text);
+        let whole = parts.is_empty().then_some(None);
+        parts.into_iter().map(Some).chain(whole).collect()
+    }
+
+    /// The first line that sets the variable to what the process had.
+    fn wrong_line(&self, wanted: &WrongVariable<'_>) -> Option<u32> {
+        let is_wrong = |value: &str| {
+            let listed = |entry: &String| value.split([':', ';', ' ']).any(|one| one == entry);
+            wanted.had == Some(value) || wanted.entries.iter().any(listed)
+        };
+        let found = self
+            .parts()
+            .into_iter()
+            .flat_map(|part| self.format.find(&self.text, wanted.variable, part.as_deref()));
+        found.filter(|one| one.value.as_deref().is_some_and(is_wrong)).map(|one| one.line).min()
+    }
+
+    /// Whether it names one of the programs, outside of comments and keys. Every such file names a shell.
+    fn names(&self, programs: &[&str]) -> bool {
+        let wanted = |name: &str| !SHELLS.contains(&name) && programs.contains(&name);
+        let of_name = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+        let mut lines = self.text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        lines.any(|line| {
+            let mut words = line.split_inclusive(|c: char| !of_name(c));
+            words.any(|word| {
+                let name = word.trim_end_matches(|c: char| !of_name(c));
+                !word.ends_with(':') && wanted(name.rsplit('/').next().unwrap_or(name))
+            })
+        })
+    }
+
+    /// The line at which a change for the variable would be made. None where it is set already.
+    fn line_for(&self, variable: &str) -> Option<u32> {
+        let parts = self.parts();
+        let find = |part: &Option<String>| self.format.find(&self.text, variable, part.as_deref());
+        if parts.iter().any(|part| !find(part).is_empty()) {
+            return None;
+        }
+        let only = parts.first().filter(|_| parts.len() == 1).and_then(Option::as_deref);
+        // Any value: only the line is looked at.
+        let edit = |part| Edit { variable, value: Some("x"), part };
+        let change = |part| self.format.change(&self.text, &edit(part)).ok();
+        let new = change(None).or_else(|| change(Some(only?)))?;
+        let (was, is) = (format::lines(&self.text), format::lines(&new));
+        let same = was.iter().zip(&is).take_while(|(was, is)| was == is).count();
+        // What is added at the end has no line yet.
+        u32::try_from((same + 1).min(was.len())).ok()
+    }
+}

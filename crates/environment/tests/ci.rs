@@ -1,0 +1,140 @@
+//! Workflows of GitHub and pipelines of GitLab, changed and then held to the schemas that JSON Schema Store and GitLab
+//! publish, which the wheel of check-jsonschema has; so is our own action. `scripts/install` fetches it.
+
+use needless_environment::{ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI};
+use needless_fixtures::reference_python;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What a schema says of texts, and their variables: at the top, and of each job.
+const READER: &str = r#"
+import json, sys, zipfile
+try:
+    import jsonschema, yaml
+except ImportError as error:
+    sys.exit("needs jsonschema and PyYAML: " + str(error))
+wheels = [path for path in sys.path if "check_jsonschema-" in path]
+if not wheels:
+    sys.exit("needs the schemas of check-jsonschema")
+asked = json.load(sys.stdin)
+name = "check_jsonschema/builtin_schemas/vendor/" + asked["schema"] + ".json"
+schema = json.loads(zipfile.ZipFile(wheels[0]).read(name))
+check = jsonschema.Draft7Validator(schema)
+def read(text):
+    # Every scalar as it is written: `on` is no truth value to GitHub, and a variable is a text.
+    is_action = asked["schema"] == "github-actions"
+    file = yaml.load(text, yaml.SafeLoader if is_action else yaml.BaseLoader)
+    key = asked["key"]
+    jobs = file.get("jobs", file)
+    of = {name: job[key] for name, job in jobs.items() if isinstance(job, dict) and key in job}
+    return {"errors": [error.message[:200] for error in check.iter_errors(file)],
+            "top": file.get(key), "jobs": of}
+print(json.dumps([read(text) for text in asked["texts"]]))
+"#;
+
+fn read(schema: &str, key: &str, texts: &[&str]) -> Option<Vec<Value>> {
+    let asked = json!({ "schema": schema, "key": key, "texts": texts }).to_string();
+    let said = reference_python(Path::new(env!("CARGO_TARGET_TMPDIR")), READER, &asked)?;
+    Some(serde_json::from_str(&said).unwrap())
+}
+
+const WORKFLOW: &str = "\
+name: x
+on: [push]
+jobs:
+  bare:
+    runs-on: ubuntu-latest
+    steps:
+      - run: make # here
+  has:
+    runs-on: ubuntu-latest
+    env:
+      A: one
+    steps:
+      - name: two
+        env:
+          A: ${{ github.sha }}
+        run: |
+          make
+          env: no
+";
+
+const PIPELINE: &str = "\
+stages:
+  - test
+default:
+  image: debian
+bare:
+  script:
+    - make
+has:
+  variables:
+    A: one
+  script: make
+";
+
+const VALUES: [&str; 6] =
+    ["Europe/Athens", "5", "yes", "a: b # c", "it's \"q\" \\t", "$HOME $$ ${X:-y}"];
+
+fn holds(format: &'static ConfigFormat, text: &str, schema: &str, key: &str) -> Option<()> {
+    let mut cases = Vec::new();
+    for part in [None, Some("bare"), Some("has")] {
+        for value in VALUES {
+            let edit = Edit { variable: "TZ", value: Some(value), part };
+            let once = format.change(text, &edit).unwrap();
+            // A second value replaces the first.
+            let other = format.change(&once, &Edit { value: Some("UTC"), ..edit }).unwrap();
+            cases.extend([(part, value, once), (part, "UTC", other)]);
+        }
+    }
+    let texts = cases.iter().map(|(.., text)| text.as_str()).chain([text]);
+    let mut all = read(schema, key, &texts.collect::<Vec<_>>())?;
+    let before = all.pop().unwrap();
+    assert_eq!(before["errors"], json!([]), "{text}");
+    for ((part, value, text), is) in cases.iter().zip(all) {
+        // GitLab makes one $ of two.
+        let written = match key {
+            "variables" => value.replace('$', "$$"),
+            _ => (*value).to_owned(),
+        };
+        let mut expected = before.clone();
+        let place = match part {
+            Some(part) => &mut expected["jobs"][part],
+            None => &mut expected["top"],
+        };
+        place["TZ"] = json!(written);
+        assert_eq!(is, expected, "{part:?} {value}:\n{text}");
+    }
+    Some(())
+}
+
+#[test]
+fn workflows_are_what_their_schema_describes() {
+    if holds(&GITHUB_WORKFLOW, WORKFLOW, "github-workflows", "env").is_none() {
+        return;
+    }
+    // The schema must refuse what is wrong; otherwise this would show nothing.
+    let wrong = WORKFLOW.replace("      A: one\n", "      A: [one]\n");
+    let said = read("github-workflows", "env", &[&wrong]).unwrap();
+    assert_ne!(said[0]["errors"], json!([]));
+}
+
+#[test]
+fn pipelines_are_what_their_schema_describes() {
+    if holds(&GITLAB_CI, PIPELINE, "gitlab-ci", "variables").is_none() {
+        return;
+    }
+    let wrong = PIPELINE.replace("    A: one\n", "    A: [one]\n");
+    let said = read("gitlab-ci", "variables", &[&wrong]).unwrap();
+    assert_ne!(said[0]["errors"], json!([]));
+}
+
+#[test]
+fn our_action_is_what_its_schema_describes() {
+    let action = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../action.yml"));
+    let action = action.unwrap();
+    let wrong = action.replace("using: composite", "using: compost");
+    let Some(said) = read("github-actions", "env", &[&action, &wrong]) else { return };
+    assert_eq!(said[0]["errors"], json!([]));
+    assert_ne!(said[1]["errors"], json!([]));
+}
