@@ -1,6 +1,8 @@
 //! `needless top` in a real terminal: tmux's.
 
 mod common;
+#[path = "common/machine.rs"]
+mod machine;
 use common::*;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -237,6 +239,46 @@ fn it_survives_a_stop_and_another_size() {
     tmux.keys(&["q"]);
     tmux.sees_the_prompt_and("left=0");
     assert_eq!(tmux.terminal(), before);
+}
+
+/// Three services do the same; each list has the one that was asked for, and no other.
+#[test]
+fn only_a_unit_or_a_container_is_shown() {
+    if !observes_others() {
+        return;
+    }
+    let Some(machine) = machine::Machine::boot(&[]) else { return };
+    let (Some(clock), Some(tmux)) = (testee("clock_ticks"), Tmux::start()) else { return };
+    // The name that docker gives the control group of a container.
+    let id = "c0ffee".repeat(11)[..64].to_owned();
+    for unit in ["needless-one", "needless-two"] {
+        machine.bring(std::path::Path::new(&clock), &format!("/run/{unit}"));
+        machine.ok(&format!("systemd-run --unit {unit} env -u TZ /run/{unit} 200"));
+    }
+    machine.bring(std::path::Path::new(&clock), "/run/in-container");
+    let scope = format!("systemd-run --scope --unit docker-{id} env -u TZ /run/in-container 200");
+    let mut container = machine.start(&scope);
+    machine.pid_of("/run/in-container 200", "");
+    let before = tmux.terminal();
+    for (words, has) in [
+        ("--unit needless-one", "needless-one"),
+        ("--unit needless-two.service --group program", "needless-two"),
+        (&format!("--container {}", &id[..12]), "c0ffee"),
+        (&format!("--container {} --group program", &id[..12]), "in-container"),
+    ] {
+        tmux.line(&format!(
+            "clear; {} /usr/local/bin/needless top {words}; echo left=$?",
+            machine.entering()
+        ));
+        let list = tmux.sees_the_offender();
+        let rows: Vec<&str> = list.lines().filter(|line| line.contains("tz-unset")).collect();
+        assert!(rows.len() == 1 && rows[0].contains(has), "{words}: {list}");
+        tmux.keys(&["q"]);
+        tmux.sees_the_prompt_and("left=0");
+        assert_eq!(tmux.terminal(), before);
+    }
+    drop(machine);
+    container.wait().unwrap();
 }
 
 #[test]

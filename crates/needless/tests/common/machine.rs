@@ -87,9 +87,16 @@ impl Machine {
         (comm.trim() == "systemd").then_some(pid)
     }
 
+    /// The words that run a command in it, for a shell: its own standard streams and terminal are those outside.
+    pub(crate) fn entering(&self) -> String {
+        format!("nsenter -t {} -m -u -i -n -C -p -r -w", self.pid)
+    }
+
     fn enter(&self) -> Command {
-        let mut enter = command("nsenter");
-        enter.args(["-t", &self.pid, "-m", "-u", "-i", "-n", "-C", "-p", "-r", "-w"]);
+        let entering = self.entering();
+        let mut words = entering.split(' ');
+        let mut enter = command(words.next().unwrap());
+        enter.args(words);
         enter.env_remove("NEEDLESS_BACKEND").env("HOME", "/root");
         enter.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         enter

@@ -42,7 +42,7 @@ pub(crate) fn body(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
     }
     writeln!(
         out,
-        "<table class=\"cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\"></th>\
+        "<table class=\"cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\">measure</th>\
          <th role=\"columnheader\" class=\"number\">before</th><th role=\"columnheader\" class=\"number\">after</th>\
          <th role=\"columnheader\" class=\"number\">change</th><th role=\"columnheader\">95 % of it</th>\
          <th role=\"columnheader\">so</th></tr></thead><tbody role=\"rowgroup\">"
