@@ -36,6 +36,25 @@ fn the_sample_of_the_article() {
     assert!(assert_one_line(&done).contains("nothing needless found"));
 }
 
+/// As in most containers: what is mapped is a file of a layer, which the process does not see under that name.
+#[test]
+fn in_an_overlay_call_sites_are_found() {
+    let (Some(sample), Some(unshare)) = (testee("packagecloud"), own_mounts()) else { return };
+    let enter = "set -e; mount -t tmpfs none /mnt; cd /mnt; mkdir upper work root; \
+                 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root; \
+                 cp \"$1\" root/needless; cp \"$2\" root/sample; \
+                 for dir in proc sys dev; do mount --rbind /$dir root/$dir; done; \
+                 chroot root /needless --no-config run --format json -o /report.json -- /sample 10 >&2; \
+                 cat root/report.json";
+    let mut inside = command(unshare[0]);
+    inside.args(&unshare[1..]).args(["sh", "-c", enter, "sh", NEEDLESS, &sample]);
+    let done = inside.output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    let report = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(found(&report), [("tz-unset", 9, 10)]);
+    assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
+}
+
 #[test]
 fn counting_every_call_finds_the_same() {
     let Some(sample) = testee("packagecloud") else { return };

@@ -111,6 +111,10 @@ struct file {
 	struct inode *f_inode;
 	void *private_data;
 };
+/* What is mapped of a file in an overlay; its path, from Linux 6.7. */
+struct backing_file {
+	struct path user_path;
+};
 struct sock_common {
 	__be16 skc_dport;
 	unsigned short skc_family;

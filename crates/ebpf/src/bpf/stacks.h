@@ -55,8 +55,16 @@ __noinline int send_mappings(__u32 image)
 		s->head.start = vma->vm_start;
 		s->head.end = vma->vm_end;
 		s->head.page = vma->vm_pgoff;
-		s->head.inode = BPF_CORE_READ(file, f_path.dentry, d_inode, i_ino);
-		__u32 length = components((__u64)file + bpf_core_field_offset(struct file, f_path));
+		__u64 path = (__u64)file + bpf_core_field_offset(struct file, f_path);
+		__u32 length = components(path);
+		if (!length && bpf_core_field_exists(struct backing_file, user_path)) {
+			/* In an overlay, as in most containers, a file of one of its layers is mapped: it has no name
+			 * outside of the overlay, but the path by which it was opened is behind it. If this is another
+			 * file without a name, what is read is no path, and no file has both its name and its inode. */
+			path = (__u64)file + bpf_core_field_offset(struct backing_file, user_path);
+			length = components(path);
+		}
+		s->head.inode = BPF_CORE_READ((struct path *)path, dentry, d_inode, i_ino);
 		s->head.length = length;
 		if (!send(s, sizeof(s->head) + (length & (PATH_BYTES - 1))))
 			bump(&shared.stacks_lost);
