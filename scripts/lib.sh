@@ -44,6 +44,7 @@ use_cargo() {
 
 # plan WHAT SENTENCE: says what scripts/install would install for WHAT, and the sentence; on a terminal asks once whether to go on.
 plan() {
+    local status answer
     say "to be installed first:"
     scripts/install --plan "$1" && status=0 || status=$?
     case $status in
@@ -54,7 +55,7 @@ plan() {
     say "$2"
     [ $status = 3 ] && [ -t 0 ] || return 0
     printf 'needless: go on? [Y/n] ' >&2
-    read -r answer
+    read -r answer || die "nothing was done"
     case $answer in [Nn]*) die "nothing was done" ;; esac
 }
 

@@ -2,13 +2,13 @@
 
 use crate::rows::{Dimensions, Measures};
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::sync::Arc;
@@ -181,32 +181,23 @@ pub fn parquet(window: &AgentWindow, rows: &[(Dimensions, Measures)]) -> Result<
         let Some(mut to) = group.next_column()? else { break };
         let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
         match column.value {
-            Value::Time(of) => {
-                let all = vec![of(window); rows.len()];
-                to.typed::<Int64Type>().write_batch(&all, None, None)?;
-            }
-            Value::Real(of) => {
-                let all = vec![of(window); rows.len()];
-                to.typed::<DoubleType>().write_batch(&all, None, None)?;
-            }
+            Value::Time(of) => put::<Int64Type>(&mut to, &vec![of(window); rows.len()], None)?,
+            Value::Real(of) => put::<DoubleType>(&mut to, &vec![of(window); rows.len()], None)?,
             Value::Of(of) => {
-                let all = vec![text(of(window)); rows.len()];
-                to.typed::<ByteArrayType>().write_batch(&all, None, None)?;
+                put::<ByteArrayType>(&mut to, &vec![text(of(window)); rows.len()], None)?;
             }
             Value::Word(of) => {
-                let all: Vec<ByteArray> = rows.iter().map(|(row, _)| text(of(row))).collect();
-                to.typed::<ByteArrayType>().write_batch(&all, None, None)?;
+                let all: Vec<_> = rows.iter().map(|(row, _)| text(of(row))).collect();
+                put::<ByteArrayType>(&mut to, &all, None)?;
             }
             Value::Text(of) => {
                 let all: Vec<_> = rows.iter().filter_map(|(row, _)| of(row).map(text)).collect();
-                // Whether there is a value.
-                let levels: Vec<i16> =
-                    rows.iter().map(|(row, _)| i16::from(of(row).is_some())).collect();
-                to.typed::<ByteArrayType>().write_batch(&all, Some(&levels), None)?;
+                let is_there = rows.iter().map(|(row, _)| i16::from(of(row).is_some()));
+                put::<ByteArrayType>(&mut to, &all, Some(&is_there.collect::<Vec<_>>()))?;
             }
             Value::Int(of) => {
                 let all: Vec<i64> = rows.iter().map(|(_, sums)| of(sums)).collect();
-                to.typed::<Int64Type>().write_batch(&all, None, None)?;
+                put::<Int64Type>(&mut to, &all, None)?;
             }
         }
         to.close()?;
@@ -214,6 +205,15 @@ pub fn parquet(window: &AgentWindow, rows: &[(Dimensions, Measures)]) -> Result<
     group.close()?;
     file.close()?;
     Ok(bytes)
+}
+
+/// Writes the values of a column; `is_there` has 1 for each row with a value, and 0 for each without.
+fn put<T: DataType>(
+    to: &mut SerializedColumnWriter<'_>,
+    all: &[T::T],
+    is_there: Option<&[i16]>,
+) -> Result<()> {
+    to.typed::<T>().write_batch(all, is_there, None).map(drop)
 }
 
 /// Whether a file is whole and one of ours, by its footer.

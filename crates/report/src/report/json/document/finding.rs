@@ -91,7 +91,7 @@ pub(crate) struct ReportFinding {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Place")]
 pub(crate) struct ReportPlace {
-    /// The file; relative to the working directory where it is below it.
+    /// The file; relative to the repository of the working directory, or to that directory, where it is below it.
     pub(crate) file: String,
     /// The line, from 1.
     pub(crate) line: u32,
