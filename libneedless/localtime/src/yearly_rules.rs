@@ -69,10 +69,11 @@ impl YearlyRules {
         period.contains(i64::from(date.yday) * civil::DAY + i64::from(second))
     }
 
-    /// As [`YearlyRules::is_dst`], for dates of [`civil::near`]; `None` before 1970.
+    /// As [`YearlyRules::is_dst`], for dates of [`civil::near`]; `None` before 1970 and from 2100 on, which is not a
+    /// leap year: the order of two rules may depend on that, and with it the time in January.
     #[inline(always)]
     pub(crate) fn is_dst_near(&self, date: &Date, second: u32) -> Option<bool> {
-        if date.year < 70 {
+        if !(70..200).contains(&date.year) {
             return None;
         }
         let first_weekday = civil::remainder_of_7((date.wday - date.yday + 371) as u32);

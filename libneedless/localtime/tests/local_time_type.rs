@@ -75,3 +75,22 @@ fn where_the_year_does_not_fit_a_tz_string_has_no_type() {
     assert_eq!(zone.local_time_type(i64::MAX), None::<LocalTimeType<'_>>);
     assert_eq!(zone.type_around(i64::MAX), None);
 }
+
+/// Two rules whose order differs from year to year: then the time changes at new year, and a year that is wrongly held
+/// for a leap year (2100) shows in January.
+#[test]
+fn the_fast_answer_is_the_answer_where_the_order_of_the_rules_changes() {
+    for text in ["ABC5DEF,M2.5.0,M2.5.1", "AAA3BBB,M11.3.1,J321/10", "CET-1CEST,M3.5.0,M10.5.0/3"] {
+        let zone = Zone::from_posix(text.as_bytes());
+        let mut answered = 0;
+        // Each hour from 1999 to 2101.
+        for t in (915_148_800..4_133_980_800).step_by(3600) {
+            let Some(near) = zone.local_near(t) else { continue };
+            answered += 1;
+            assert_eq!(zone.local_time_type(t), Some(near.local_type), "{text}: at {t}");
+            let (around, _) = zone.type_around(t).expect("a range in these years");
+            assert_eq!(around, near.local_type, "{text}: around {t}");
+        }
+        assert!(answered > 880_000, "{text}: {answered}");
+    }
+}

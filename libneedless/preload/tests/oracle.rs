@@ -85,7 +85,7 @@ fn questions(random: &mut Random, scratch: &Path) -> String {
         let (_, bytes) = random.pick(&zones);
         let bad = corrupted(random, bytes);
         let accepted = Zone::from_tzif(&bad).is_ok();
-        if accepted && inputs::is_undefined_file(&bad) {
+        if inputs::has_no_types(&bad) || accepted && inputs::is_undefined_file(&bad) {
             continue;
         }
         let moments = if accepted { transitions(&bad) } else { Vec::new() };

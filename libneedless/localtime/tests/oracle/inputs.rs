@@ -46,6 +46,8 @@ pub(crate) const TEXTS: &[&str] = &[
     "IST-1GMT0,M10.5.0,M3.5.0/1",
     "XXX3EDT4,0/0,J365/23",
     "EET-2EEST,M3.5.0/3,M10.5.0/4",
+    "ABC5DEF,M2.5.0,M2.5.1",
+    "AAA3BBB,M11.3.1,J321/10",
     "CETX-1CESX",
     "CETX-1CESX,",
     "CETX-1CESX,junk",

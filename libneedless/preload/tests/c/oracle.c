@@ -65,9 +65,11 @@ static struct tm filled(void) {
                        .tm_yday = -7, .tm_isdst = -7, .tm_gmtoff = -7, .tm_zone = "untouched"};
 }
 static void clear_errno(void) { *ours.errno_location() = *theirs.errno_location() = 0; }
-/* A successful conversion may set errno: glibc does so where it looks for posixrules again. */
+/* A successful conversion may set errno: glibc does so where it looks for posixrules again, and where mktime searches for
+   the other flag beyond the last year. */
 static void same_errno(const char *how, int64_t t, int failed) {
-    if (!failed && class == 'o') return;
+    int64_t years_17 = 17ll * 366 * 86400, last = 67768036191676799, first = -67768040609740800;
+    if (!failed && (class == 'o' || t > last - years_17 || t < first + years_17)) return;
     int a = *ours.errno_location(), b = *theirs.errno_location();
     if (differs(ERRNO, a == b)) printf("  %s %lld: ours %d theirs %d\n", how, (long long)t, a, b);
 }
