@@ -8,6 +8,7 @@
 //! | `python-path` in `app.service`, with `PYTHONPATH` | hosts with `env=production`, all the time |
 //! | `locale-alias` in `batch.service` | every second host, in the last quarter of the time only |
 //! | `user-lookup`, perhaps, in `old.service` | every fifth host; the service ends with the first half of the time |
+//! | `tz-unset` in a row without service and program, as rows are that find no room | every sixth host |
 //! | calls that no rule explains | every host, in `app.service` |
 //! | a `sample_scale` of 2.5 | every fourth host |
 //! | lost events | every eleventh host |
@@ -125,6 +126,9 @@ impl Fleet {
         if host.is_multiple_of(5) && early {
             let old = needed("old.service", "old", "read");
             rows.push(dice.needless(&old, Fate::Perhaps, "user-lookup", None));
+        }
+        if host.is_multiple_of(6) {
+            rows.push(dice.needless(&Dimensions::default(), Fate::Needless, "tz-unset", None));
         }
         let calls = dice.up_to(900);
         let unexplained = Dimensions { fate: Fate::NotExplained, ..app.clone() };
