@@ -173,18 +173,6 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
     })
 }
 
-/// Decodes each file as a whole, and leaves out those of which that fails: after a question failed, to find out why.
-pub(crate) fn decode(found: &mut Found, looked: impl Fn(usize)) {
-    let files = std::mem::take(&mut found.files);
-    for (n, file) in files.into_iter().enumerate() {
-        looked(n);
-        match careful(|| batches(&file, |_| Ok(()))) {
-            Ok(()) => found.files.push(file),
-            Err(why) => found.skipped.push((file.path, why)),
-        }
-    }
-}
-
 /// Decodes a file, and gives its rows away.
 ///
 /// # Errors
