@@ -59,7 +59,8 @@ lab:   ## published measurements, made again on this machine, beside their figur
 
 audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test
-	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories
+	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories \
+	    && cd crates/fleet-query && "$$deny" --locked check advisories
 
 oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
 	@scripts/install test

@@ -2,11 +2,12 @@
 
 use crate::Fault;
 use crate::columns::Columns;
-use crate::files::{self, Found};
+use crate::files::{self, Found, WindowFile};
 use crate::progress::Progress;
 use crate::table::Windows;
 use datafusion::arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, Like, col, lit};
@@ -72,32 +73,72 @@ pub(crate) async fn ask(ask: &Ask<'_>, progress: &Progress) -> std::result::Resu
                 "see book/src/fleet.md for the tables and their columns",
             )
         };
-        let plan = plan(ask, &columns, &found).await.map_err(refused)?;
-        let (plan, context) = plan;
-        match run(&plan, &context, &found, progress).await {
+        let (plan, context) = plan(ask, &columns, &found.files).await.map_err(refused)?;
+        match run(&plan, &context, &found.files, progress).await {
             Ok(rows) => return Ok(Answer { schema: plan.schema(), rows, found }),
-            Err(error) => {
-                let before = found.skipped.len();
-                let total = found.files.len();
-                files::decode(&mut found, |n| {
-                    progress.say(|| format!("a file is broken: decoded {n} of {total}"));
-                });
-                if found.skipped.len() == before {
+            Err(error) if is_of_a_file(&error) => {
+                let broken =
+                    broken(ask, &columns, &found.files, progress).await.map_err(refused)?;
+                if broken.is_empty() {
                     return Err(refused(error));
                 }
+                found.files.retain(|file| broken.iter().all(|(path, _)| *path != file.path));
+                found.skipped.extend(broken);
             }
+            Err(error) => return Err(refused(error)),
         }
     }
+}
+
+/// Whether it was a file that the engine could not read, as against a question that it could not answer.
+fn is_of_a_file(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::ArrowError(error, _) => {
+            matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
+        }
+        // The last: a decoder that panics.
+        DataFusionError::ParquetError(_)
+        | DataFusionError::ObjectStore(_)
+        | DataFusionError::IoError(_)
+        | DataFusionError::ExecutionJoin(_) => true,
+        _ => false,
+    }
+}
+
+/// The files that cannot be read, each with the reason: by asking halves of them, halves of these, and so on.
+async fn broken(
+    ask: &Ask<'_>,
+    columns: &Columns,
+    files: &[WindowFile],
+    progress: &Progress,
+) -> Result<Vec<(PathBuf, String)>> {
+    let mut broken = Vec::new();
+    let mut left = vec![files];
+    while let Some(some) = left.pop() {
+        let (plan, context) = plan(ask, columns, some).await?;
+        match run(&plan, &context, some, progress).await {
+            Err(error) if !is_of_a_file(&error) => return Err(error),
+            Err(error) if some.len() == 1 => {
+                broken
+                    .push((some[0].path.clone(), format!("cannot be decoded: {}", plain(&error))));
+            }
+            Err(_) => {
+                let (one, other) = some.split_at(some.len() / 2);
+                left.extend([other, one]);
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(broken)
 }
 
 async fn plan(
     ask: &Ask<'_>,
     columns: &Columns,
-    found: &Found,
+    files: &[WindowFile],
 ) -> Result<(Arc<dyn ExecutionPlan>, SessionContext)> {
     let context = SessionContext::new_with_config(SessionConfig::new());
-    let mut rows =
-        context.read_table(Arc::new(Windows::new(columns.schema.clone(), &found.files)?))?;
+    let mut rows = context.read_table(Arc::new(Windows::new(columns.schema.clone(), files)?))?;
     let time = |us| ScalarValue::TimestampMicrosecond(Some(us), Some("UTC".into()));
     if let Some(from) = ask.from_us {
         rows = rows.filter(col("window_start").gt_eq(lit(time(from))))?;
@@ -138,10 +179,10 @@ fn has_label(label: &str) -> Expr {
 async fn run(
     plan: &Arc<dyn ExecutionPlan>,
     context: &SessionContext,
-    found: &Found,
+    files: &[WindowFile],
     progress: &Progress,
 ) -> Result<Vec<RecordBatch>> {
-    let total: u64 = found.files.iter().map(|file| file.rows).sum();
+    let total: u64 = files.iter().map(|file| file.rows).sum();
     let rows = collect(plan.clone(), context.task_ctx());
     let mut rows = std::pin::pin!(rows);
     loop {

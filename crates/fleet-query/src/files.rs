@@ -2,10 +2,10 @@
 
 use crate::Fault;
 use crate::columns::{Columns, READ};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,21 @@ pub(crate) struct WindowFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) rows: u64,
+    /// Of a part: the names of the files that it was made of.
+    pub(crate) part_of: Option<Vec<String>>,
+    /// A column that this program does not know.
+    pub(crate) unknown: Option<String>,
 }
+
+impl WindowFile {
+    /// The name, which has the host and the start of the window.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// The key in the footer of a part; the value has a line for each file that it was made of.
+pub(crate) const PART_KEY: &str = "needless.part-of";
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -34,6 +48,23 @@ pub(crate) struct Found {
 /// # Errors
 /// When a directory cannot be read, or there is no file at all.
 pub(crate) fn list(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
+    let all = list_any(places)?;
+    if all.is_empty() {
+        let names: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        return Err(Fault::new(
+            names.join(", "),
+            "no file *.parquet is there",
+            "name the directory to which the files of needless agent were brought",
+        ));
+    }
+    Ok(all)
+}
+
+/// The same, where there may be none.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub(crate) fn list_any(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
     let mut all = Vec::new();
     for place in places {
         let about = |error| {
@@ -45,14 +76,6 @@ pub(crate) fn list(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
         } else {
             walk(&place, &mut all).map_err(about)?;
         }
-    }
-    if all.is_empty() {
-        let names: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-        return Err(Fault::new(
-            names.join(", "),
-            "no file *.parquet is there",
-            "name the directory to which the files of needless agent were brought",
-        ));
     }
     all.sort_by(|a, b| (a.file_name(), a).cmp(&(b.file_name(), b)));
     all.dedup();
@@ -72,24 +95,39 @@ fn walk(folder: &Path, all: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Looks at the end of each file. `looked` is called with the number of files that were looked at.
+/// Looks at the end of each file, and leaves out what is there twice. `looked` is called with the number of files that
+/// were looked at.
 pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, looked: impl Fn(usize)) -> Found {
     let mut found = Found::default();
-    let mut names: HashSet<OsString> = HashSet::new();
+    let (mut parts, mut single) = (Vec::new(), Vec::new());
     for (n, path) in paths.into_iter().enumerate() {
         looked(n);
-        // The name has the host and the start of the window: the same name is the same window.
-        let name = path.file_name().unwrap_or_default().to_owned();
-        if names.contains(&name) {
-            found.copies += 1;
-            continue;
-        }
         match careful(|| footer(&path, columns)) {
-            Ok(file) => {
-                names.insert(name);
-                found.files.push(file);
-            }
+            Ok(file) if file.part_of.is_some() => parts.push(file),
+            Ok(file) => single.push(file),
             Err(why) => found.skipped.push((path, why)),
+        }
+    }
+    // The name has the host and the start of the window: the same name is the same window.
+    let mut names: HashSet<String> = HashSet::new();
+    for part in parts {
+        let of = part.part_of.as_deref().unwrap_or_default();
+        match of.iter().filter(|name| names.contains(*name)).count() {
+            0 => {
+                names.extend(of.iter().cloned());
+                found.files.push(part);
+            }
+            twice if twice == of.len() => found.copies += 1,
+            _ => found
+                .skipped
+                .push((part.path, "some of its windows are in another part, too".into())),
+        }
+    }
+    for file in single {
+        if names.insert(file.name()) {
+            found.files.push(file);
+        } else {
+            found.copies += 1;
         }
     }
     found
@@ -110,30 +148,39 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
             return Err(format!("its columns are {other}; this program reads {known}"));
         }
     }
+    let part = footer.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    let part = part.into_iter().find(|fact| fact.key == PART_KEY);
+    let part_of = part
+        .map(|fact| fact.value.iter().flat_map(|names| names.lines()).map(str::to_owned).collect());
     // Within a version columns are only added: an older file may lack some, a newer one may have more.
+    let mut unknown = None;
     for field in footer.schema().fields() {
-        let Ok(expected) = columns.schema.field_with_name(field.name()) else { continue };
+        let Ok(expected) = columns.schema.field_with_name(field.name()) else {
+            unknown = Some(field.name().escape_debug().to_string());
+            continue;
+        };
         if plain(field.data_type()) != plain(expected.data_type()) {
             return Err(format!("its column {} has another type", field.name().escape_debug()));
         }
     }
     let rows = footer.metadata().file_metadata().num_rows();
-    Ok(WindowFile { path: path.to_owned(), bytes, rows: rows.try_into().unwrap_or(0) })
+    Ok(WindowFile {
+        path: path.to_owned(),
+        bytes,
+        rows: rows.try_into().unwrap_or(0),
+        part_of,
+        unknown,
+    })
 }
 
-/// Decodes each file as a whole, and leaves out those of which that fails: after a question failed, to find out why.
-pub(crate) fn decode(found: &mut Found, looked: impl Fn(usize)) {
-    let files = std::mem::take(&mut found.files);
-    for (n, file) in files.into_iter().enumerate() {
-        looked(n);
-        match careful(|| decodes(&file)) {
-            Ok(()) => found.files.push(file),
-            Err(why) => found.skipped.push((file.path, why)),
-        }
-    }
-}
-
-fn decodes(file: &WindowFile) -> Result<(), String> {
+/// Decodes a file, and gives its rows away.
+///
+/// # Errors
+/// When it cannot be read or decoded, and what `each` returns.
+pub(crate) fn batches(
+    file: &WindowFile,
+    mut each: impl FnMut(RecordBatch) -> Result<(), String>,
+) -> Result<(), String> {
     let opened = File::open(&file.path).map_err(|error| error.to_string())?;
     let broken = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
     let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
@@ -141,7 +188,9 @@ fn decodes(file: &WindowFile) -> Result<(), String> {
         .map_err(|error| broken(&error))?;
     let mut rows = 0;
     for batch in reader {
-        rows += batch.map_err(|error| broken(&error))?.num_rows() as u64;
+        let batch = batch.map_err(|error| broken(&error))?;
+        rows += batch.num_rows() as u64;
+        each(batch)?;
     }
     if rows != file.rows {
         return Err(format!("has {rows} rows, and says that they are {}", file.rows));
@@ -150,7 +199,7 @@ fn decodes(file: &WindowFile) -> Result<(), String> {
 }
 
 /// What a decoder does with bytes of no sense is not all foreseen: where it panics, that is an error of the file.
-fn careful<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(crate) fn careful<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err("cannot be decoded".to_owned()))
 }
 

@@ -3,6 +3,7 @@
 
 mod ask;
 mod columns;
+mod compact;
 mod files;
 mod print;
 mod progress;
@@ -35,7 +36,7 @@ impl Fault {
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let Some((name, words)) = matches.subcommand() else { return ExitCode::from(2) };
-    match answer(name, words) {
+    match if name == "compact" { compacted(words) } else { answer(name, words) } {
         Ok(()) => ExitCode::SUCCESS,
         Err(Fault(text)) => {
             eprintln!("needless-fleet: {text}");
@@ -74,6 +75,17 @@ fn command() -> Command {
         )
         .arg(places().required(true))
         .args(options());
+    let folder = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .value_name(name)
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+            .help(help)
+    };
+    let compact = Command::new("compact")
+        .about("Many small files into few large ones, which are asked faster")
+        .arg(folder("FROM", "Directory with files of agents, which stay"))
+        .arg(folder("TO", "Directory for the parts; run again, only new files are added"));
     Command::new("needless-fleet")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Which needless system calls many hosts make: questions over the files of needless agent")
@@ -82,6 +94,7 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommands(questions)
         .subcommand(query)
+        .subcommand(compact)
 }
 
 fn places() -> Arg {
@@ -174,6 +187,22 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
     let format = words.get_one::<Format>("format").copied().unwrap_or(Format::Table);
     let mut to = std::io::BufWriter::new(std::io::stdout().lock());
     written(print::print(&mut to, &schema, &rows, format))
+}
+
+fn compacted(words: &ArgMatches) -> Result<(), Fault> {
+    let folder = |name| words.get_one::<PathBuf>(name).cloned().unwrap_or_default();
+    let progress = Progress::new();
+    let done = compact::compact(&folder("FROM"), &folder("TO"), &progress);
+    progress.end();
+    let compact::Done { added, there, parts, skipped } = done?;
+    for (path, why) in &skipped {
+        eprintln!("needless-fleet: skipped {}: {why}", path.display());
+    }
+    println!("{added} files added in {parts} parts, {there} were in parts before");
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::new(format!("{} files", skipped.len()), "they are in no part", "keep them"))
 }
 
 /// Whoever reads the answer may have seen enough.

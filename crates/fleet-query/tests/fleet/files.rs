@@ -79,9 +79,15 @@ fn any_damage_is_survived() {
     let (_folder, path) = fleet();
     let damaged = path.join("needless-damaged.parquet");
     let bytes = std::fs::read(first(&path)).unwrap();
-    for n in 0..24 {
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(File::open(first(&path)).unwrap()).unwrap();
+    let column = reader.metadata().row_group(0).column(0);
+    // The indices of its pages are between them and the footer.
+    let (index, offsets) =
+        (column.column_index_offset().unwrap(), column.offset_index_offset().unwrap());
+    let anywhere = (0..16).map(|n| n * bytes.len() / 16);
+    for at in anywhere.chain([index, offsets].map(|at| at as usize)) {
         let mut bytes = bytes.clone();
-        let at = n * bytes.len() / 24;
         let end = (at + 3).min(bytes.len());
         bytes[at..end].fill(0xff);
         std::fs::write(&damaged, bytes).unwrap();

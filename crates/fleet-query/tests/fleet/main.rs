@@ -2,4 +2,5 @@
 
 mod answers;
 mod common;
+mod compact;
 mod files;
