@@ -58,6 +58,8 @@ pub struct SessionOptions {
     pub latency: bool,
     /// Take snapshots of the stacks where repeated calls are made.
     pub stacks: bool,
+    /// Measure what the programs in the kernel take: [`Session::run_time`].
+    pub metered: bool,
     /// The environment variables to keep; others are never stored.
     pub watch: WatchList,
     /// Limits of the profile.

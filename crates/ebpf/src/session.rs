@@ -5,6 +5,8 @@ mod events;
 mod kernel_types;
 mod layout;
 mod ledger;
+mod maps;
+mod pause;
 mod rows;
 mod wire;
 
@@ -15,7 +17,8 @@ use layout::{
     Counter, CounterKey, PercpuCounter, PercpuRow, Proc, Row, RowKey, Shared, Wait, WaitKey,
 };
 use ledger::Ledger;
-use libbpf_rs::{ErrorKind, Map, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
+use maps::{bss, map, of_each_cpu, taken, typed};
 use needless_model::Loss;
 use rows::KernelRows;
 use std::cell::RefCell;
@@ -24,7 +27,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 use wire::INITIAL_PID_NAMESPACE;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
+use zerocopy::{FromZeros, IntoBytes};
 
 /// A running observation. Dropping it ends it.
 pub struct Session {
@@ -258,7 +261,12 @@ impl Session {
                 events.rows.removed += 1;
             }
         }
-        let unused = self.events.borrow_mut().forget(|| self.ledger.paths());
+        let procs = map(&self.attached.object, "procs");
+        let directories = || {
+            let all = taken::<u32, Proc>(&procs, false, |_| true).into_iter();
+            all.map(|(_, proc)| proc.directory).collect()
+        };
+        let unused = self.events.borrow_mut().forget(|| self.ledger.paths(), directories);
         let sent = map(&self.attached.object, "sent_paths");
         for hash in unused {
             // Else the kernel would not send the text again.
@@ -332,57 +340,4 @@ impl Session {
             }
         }
     }
-}
-
-/// Key and value.
-type Entry = (Vec<u8>, Vec<u8>);
-
-fn map<'a>(object: &'a Object, name: &str) -> Map<'a> {
-    object.maps().find(|map| map.name() == name).expect("a map of our own program")
-}
-
-fn bss(object: &Object) -> Map<'_> {
-    let found = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
-    found.expect("our program has variables")
-}
-
-/// The values of all CPUs in a per-CPU array.
-fn of_each_cpu<T: FromBytes>(map: &Map<'_>) -> Vec<T> {
-    let each = |at: u32| map.lookup_percpu(at.as_bytes(), MapFlags::ANY).ok().flatten();
-    (0..map.max_entries()).flat_map(|at| each(at).unwrap_or_default()).map(|v| typed(&v)).collect()
-}
-
-/// A key or value of one of our own maps.
-fn typed<T: FromBytes>(bytes: &[u8]) -> T {
-    T::read_from_bytes(bytes).expect("the build script wrote its size into the program")
-}
-
-/// The entries of a map: copies of all, or only those whose process `has_settled`, which are then deleted.
-fn taken<K: FromBytes, V: FromBytes>(
-    map: &Map<'_>,
-    ended_only: bool,
-    has_settled: impl Fn(&K) -> bool,
-) -> Vec<(K, V)> {
-    // In one go: after a batch that was not filled, the iterator considers itself to be at the end.
-    let all = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY);
-    let wanted = |(key, _): &Entry| !ended_only || has_settled(&typed(key));
-    let mut entries: Vec<Entry> = all.into_iter().flatten().filter(wanted).collect();
-    if ended_only {
-        entries = remove(map, entries);
-    }
-    entries.iter().map(|(key, value)| (typed(key), typed(value))).collect()
-}
-
-/// Deletes entries, and returns the deleted ones.
-fn remove(map: &Map<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
-    let keys: Vec<u8> = entries.iter().flat_map(|(key, _)| key).copied().collect();
-    let count = entries.len() as u32;
-    if count > 0 && map.delete_batch(&keys, count, MapFlags::ANY, MapFlags::ANY).is_err() {
-        // One by one: the batch has deleted those that are missing now.
-        entries.retain(|(key, _)| match map.delete(key) {
-            Ok(()) => true,
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        });
-    }
-    entries
 }

@@ -65,7 +65,9 @@ shared! {
         launch: u8,
         /// The process ids of needless are not the kernel's: the chosen ones are in `chosen_pids`.
         translate: u8,
-        unused: [u8; 2],
+        /// Measure what the programs take.
+        metered: u8,
+        unused: u8,
         /// How many CPUs there may be, numbered from 0.
         cpus: u32,
         /// The number that all images share once no other is left.
@@ -227,6 +229,16 @@ shared! {
     struct Wait {
         calls: u64,
         ns: u64,
+    }
+
+    /// What one CPU has spent in a program.
+    struct Meter {
+        /// Of the run that is timed now; 0: none is.
+        start: u64,
+        /// Of the runs that were timed.
+        ns: u64,
+        runs: u64,
+        timed: u64,
     }
 
     /// A thread that ends.

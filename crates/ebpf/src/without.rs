@@ -38,6 +38,18 @@ impl Session {
         match *self {}
     }
 
+    pub fn pause(&mut self) -> Observed {
+        match *self {}
+    }
+
+    pub fn resume(&mut self) -> Result<(), SessionError> {
+        match *self {}
+    }
+
+    pub fn run_time(&self) -> Duration {
+        match *self {}
+    }
+
     pub fn finish(self) -> Observed {
         match self {}
     }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use needless_ebpf::SessionOptions;
-use needless_model::{Env, Limits, Profile, Spawn};
+use needless_ebpf::{Scope, Session, SessionOptions};
+use needless_model::{Env, Limits, Loss, Profile, Row, Spawn};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -101,4 +101,54 @@ fn rows_that_nobody_counts_any_more_make_room() {
     from.read_to_end(&mut rest).unwrap();
     let last = finish(session, child).profile;
     assert_eq!(below(&last, "/missing/windows/"), 0);
+}
+
+#[test]
+fn in_a_break_nothing_is_counted_and_no_program_of_ours_runs() {
+    let Some(testee) = testee("stat_loop").filter(|_| possible()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut testee = command(&testee, folder.path());
+    let mut children = [1, 2].map(|n| spawn(testee.arg(folder.path().join(n.to_string()))));
+    let options = SessionOptions { metered: true, ..options() };
+    let mut session = Session::start(&Scope::Everyone, &options).unwrap();
+    let roots = |profile: &Profile, pid: u32| -> u64 {
+        let of = |row: &&Row| profile.process(row.process).pid == pid && profile.path(row) == "/";
+        profile.rows.iter().filter(of).map(|row| row.count).sum()
+    };
+    let [first, second] = [children[0].id(), children[1].id()];
+    let mut profile = None;
+    for _ in 0..200 {
+        session.drain(Duration::from_millis(10));
+        let seen = session.window().profile;
+        if roots(&seen, first) > 0 && roots(&seen, second) > 0 {
+            profile = Some(seen);
+            break;
+        }
+    }
+    profile.expect("both are found");
+    for _ in 0..3 {
+        session.drain(Duration::from_millis(10));
+        session.pause();
+        let before = session.run_time();
+        assert!(!before.is_zero());
+        // The other goes on.
+        let _ = children[0].kill();
+        children[0].wait().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(session.run_time(), before, "no program runs");
+        session.resume().unwrap();
+        let seen = (0..200).find_map(|_| {
+            session.drain(Duration::from_millis(10));
+            let seen = session.window().profile;
+            assert!(seen.processes.iter().all(|process| process.pid != first), "it has ended");
+            (roots(&seen, second) > 0).then_some(seen)
+        });
+        let seen = seen.expect("it is found again");
+        let process = seen.processes.iter().find(|process| process.pid == second).unwrap();
+        assert!(process.born == Spawn::Seen && matches!(process.env, Env::Known(_)));
+        assert_eq!(seen.lost.get(&Loss::NoPath), None, "{:?}", seen.lost);
+        assert!(session.run_time() > before);
+    }
+    children[1].kill().unwrap();
+    children[1].wait().unwrap();
 }

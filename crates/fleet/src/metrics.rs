@@ -1,5 +1,6 @@
 //! A few numbers for Prometheus, never more than [`SERIES`] series, whatever runs on the host.
 
+use crate::file::AgentWindow;
 use crate::rows::{Fate, Rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,7 +8,7 @@ use std::fmt::Write;
 /// So many series an agent shows at most.
 pub const SERIES: usize = 60;
 /// Series that are always there.
-const FIXED: usize = 12;
+const FIXED: usize = 14;
 /// So many units have a name; what the others do is counted for [`OTHER`].
 const UNITS: usize = 20;
 /// The label of what has no name of its own.
@@ -37,6 +38,10 @@ impl Exposition {
 pub struct Own {
     /// CPU time that it has used, seconds.
     pub cpu_seconds: f64,
+    /// CPU time that its programs in the kernel have used, seconds.
+    pub bpf_seconds: f64,
+    /// The part of the last window that was observed.
+    pub duty: f64,
     /// Memory that it uses, bytes.
     pub resident_bytes: u64,
     /// The size of all files in its ring, bytes.
@@ -66,23 +71,22 @@ impl Metrics {
         Metrics { version: version.to_owned(), ..Metrics::default() }
     }
 
-    /// Adds a window that ended at `end_us`, microseconds since 1970, and was written, or was not.
-    pub fn add(&mut self, rows: &Rows, end_us: i64, written: bool) {
-        let sum = |of: fn(&crate::Measures) -> i64| {
-            let all: i64 = rows.rows.iter().map(|(_, sums)| of(sums)).sum();
-            u64::try_from(all).unwrap_or(0)
-        };
-        self.observed += sum(|sums| sums.calls);
-        self.saves_ns += sum(|sums| sums.saves_ns);
-        self.lost += sum(|sums| sums.lost);
+    /// Adds a window that was written, or was not.
+    pub fn add(&mut self, rows: &Rows, window: &AgentWindow, written: bool) {
+        let sum =
+            |of: fn(&crate::Measures) -> i64| rows.rows.iter().map(|(_, sums)| of(sums)).sum();
+        let whole = |part: i64| (part.max(0) as f64 * window.sample_scale).round() as u64;
+        self.observed += whole(sum(|sums| sums.calls));
+        self.saves_ns += whole(sum(|sums| sums.saves_ns));
+        self.lost += u64::try_from(sum(|sums| sums.lost)).unwrap_or(0);
         self.folded += rows.folded;
         self.windows += 1;
         self.windows_lost += u64::from(!written);
-        self.last_end_us = end_us;
+        self.last_end_us = window.end_us;
         let mut needless: BTreeMap<(&str, &str), i64> = BTreeMap::new();
         for (row, sums) in &rows.rows {
             if row.fate == Fate::NotExplained {
-                self.unexplained += u64::try_from(sums.calls).unwrap_or(0);
+                self.unexplained += whole(sums.calls);
             }
             let Some(cause) = row.cause.as_deref() else { continue };
             *needless.entry((cause, unit(row.service.as_deref()))).or_default() += sums.needless;
@@ -92,7 +96,7 @@ impl Metrics {
         needless.sort_by_key(|(key, calls)| (-calls, *key));
         for ((cause, unit), calls) in needless {
             let key = self.key(cause, unit);
-            *self.needless.entry(key).or_default() += u64::try_from(calls).unwrap_or(0);
+            *self.needless.entry(key).or_default() += whole(calls);
         }
     }
 
@@ -125,7 +129,7 @@ impl Metrics {
         }
         out.counter(
             "needless_syscalls_observed",
-            "System calls that were counted.",
+            "System calls: those that were counted, and an estimate for the time that was not observed.",
             self.observed as f64,
         );
         out.counter(
@@ -163,6 +167,16 @@ impl Metrics {
             "needless_agent_ring_size_bytes",
             "Size of all files in the ring.",
             own.ring_bytes as f64,
+        );
+        out.gauge(
+            "needless_agent_duty_ratio",
+            "The part of the last window that was observed.",
+            own.duty,
+        );
+        out.counter(
+            "needless_agent_bpf_run_time_seconds",
+            "CPU time that the agent's programs in the kernel have used.",
+            own.bpf_seconds,
         );
         out.counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds);
         out.gauge(
@@ -233,6 +247,10 @@ mod tests {
         (row, Measures { needless, calls: needless, ..Measures::default() })
     }
 
+    fn window(end_us: i64, sample_scale: f64) -> AgentWindow {
+        AgentWindow { end_us, sample_scale, ..AgentWindow::default() }
+    }
+
     fn series(text: &str) -> Vec<&str> {
         text.lines().filter(|line| !line.starts_with('#')).collect()
     }
@@ -240,12 +258,12 @@ mod tests {
     #[test]
     fn there_are_never_more_series_than_promised() {
         let mut metrics = Metrics::new("1");
-        for window in 0..20 {
-            let units = (0..200).map(|n| format!("unit-{}.service", n + window * 100));
+        for nth in 0..20 {
+            let units = (0..200).map(|n| format!("unit-{}.service", n + nth * 100));
             let rows: Vec<_> = units
                 .flat_map(|unit| (1..10).map(move |n| row(&unit, &format!("cause-{n}"), n)))
                 .collect();
-            metrics.add(&Rows { rows, folded: 0 }, 1, true);
+            metrics.add(&Rows { rows, folded: 0 }, &window(1, 1.0), true);
             let text = metrics.text(&Own::default(), Exposition::Text);
             assert!(series(&text).len() <= SERIES, "{text}");
         }
@@ -259,6 +277,16 @@ mod tests {
                 "needless_syscalls_total{needless_cause=\"other\",systemd_unit=\"other\"}"
             )
         );
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_whole_window() {
+        let mut metrics = Metrics::new("1");
+        let rows = vec![row("a.service", "tz-unset", 7)];
+        metrics.add(&Rows { rows, folded: 0 }, &window(1, 10.0), true);
+        let text = metrics.text(&Own::default(), Exposition::Text);
+        assert!(text.contains("systemd_unit=\"a.service\"} 70\n"), "{text}");
+        assert!(text.contains("needless_syscalls_observed_total 70\n"), "{text}");
     }
 
     #[test]
@@ -281,7 +309,7 @@ mod tests {
     fn the_two_formats_differ_in_the_names_of_counters() {
         let mut metrics = Metrics::new("0.1.0");
         let rows = vec![row("a\\x2d\"b.service", "tz-unset", 7)];
-        metrics.add(&Rows { rows, folded: 0 }, 2_500_000, false);
+        metrics.add(&Rows { rows, folded: 0 }, &window(2_500_000, 1.0), false);
         let text = metrics.text(&Own::default(), Exposition::Text);
         let open = metrics.text(&Own::default(), Exposition::OpenMetrics);
         assert_eq!(series(&text), series(&open));

@@ -22,6 +22,9 @@ impl Running {
     fn agent(folder: &Path, host: &str, options: &[&str]) -> Running {
         let mut agent = command(NEEDLESS);
         agent.args(["agent", "--every", "500ms", "--host", host, "--dir"]).arg(folder.join(host));
+        if !options.contains(&"--cpu-limit") {
+            agent.args(["--cpu-limit", "none"]);
+        }
         Running::start(agent.args(options))
     }
 
@@ -138,6 +141,41 @@ fn two_hosts_are_asked_with_sql() {
     assert_eq!(begin, ["tz-unset|a|env=test,site=x|", "tz-unset|b|env=test,site=x|"]);
     let services = asked(&of_one, "services.sql").unwrap();
     assert!(services.iter().any(|row| row.contains("|clock_ticks|tz-unset|TZ|2|")), "{services:?}");
+}
+
+/// Two agents observe the same: one all the time, one that may take almost nothing and so observes a small part.
+#[test]
+fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_offender) = Running::offender() else { return };
+    let agents = [("whole", "none"), ("part", "0.01")];
+    let agents =
+        agents.map(|(host, limit)| Running::agent(folder.path(), host, &["--cpu-limit", limit]));
+    wait_for_windows(folder.path(), "part", 16);
+    for agent in agents {
+        assert_eq!(agent.end(), (Some(0), String::new()));
+    }
+    let all = format!("read_parquet('{}/*/*.parquet')", folder.path().display());
+    // Calls for each second; without what the first windows of both have of the start.
+    let sql = "WITH windows AS (SELECT host, window_start, any_value(epoch_us(window_end) - epoch_us(window_start)) / 1e6 \
+        AS seconds, min(sample_scale) AS least, max(sample_scale) AS most, coalesce(sum(needless * sample_scale) FILTER \
+        (cause = 'tz-unset' AND program = 'clock_ticks'), 0) AS calls FROM needless_rows GROUP BY ALL) \
+        SELECT host, min(least), max(most), min(least = most), sum(calls) / sum(seconds) FROM windows GROUP BY ALL ORDER BY host";
+    let Some(rows) = duckdb(&all, sql) else { return };
+    let of = |row: &str| -> Vec<f64> {
+        row.split('|').skip(1).filter_map(|field| field.parse().ok()).collect()
+    };
+    let [part, whole] = &rows[..] else { panic!("{rows:?}") };
+    assert!(part.contains("|true|") && whole.contains("|1.0|1.0|true|"), "{rows:?}");
+    let (part, whole) = (of(part), of(whole));
+    // But for the last window, which was ended early, it observed a fifth of the time: without the scale it would show a
+    // fifth of the calls.
+    assert!(part[0] > 1.0 && part[1] > 4.0, "{rows:?}");
+    let ratio = part.last().unwrap() / whole.last().unwrap();
+    assert!((0.5..2.0).contains(&ratio), "{rows:?}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(crate) fn for_session(options: &ObserveOptions) -> needless_ebpf::SessionOpt
         all: true,
         latency: options.latency,
         stacks: true,
+        metered: false,
         watch: options.watch.clone(),
         limits: options.limits,
         room: needless_ebpf::Room::default(),

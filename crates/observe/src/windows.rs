@@ -4,7 +4,7 @@ use crate::enrich::Measured;
 use crate::rights::{self, Rights};
 use crate::run::{Failure, ObserveOptions, complete_with};
 use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
-use needless_ebpf::{Observed, Scope, Session, SessionOptions};
+use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
 use needless_launch::{Asked, TerminationSignals};
 use needless_model::{ProcId, Profile, status};
 use std::collections::HashMap;
@@ -21,6 +21,7 @@ pub struct Windows {
     length: Duration,
     begun: Instant,
     given_up: rustix::io::Result<()>,
+    paused: bool,
 }
 
 impl std::fmt::Debug for Windows {
@@ -39,6 +40,7 @@ impl Windows {
         let light = SessionOptions {
             latency: false,
             stacks: false,
+            metered: true,
             ..crate::kernel::for_session(&options)
         };
         let (chosen, mut session) = begin(who, &light)?;
@@ -47,7 +49,17 @@ impl Windows {
         let given_up = options.rights.observe();
         follow(&mut session, &chosen)?;
         let (measured, begun) = (Measured::default(), Instant::now());
-        Ok(Windows { session, chosen, signals, options, measured, length, begun, given_up })
+        Ok(Windows {
+            session,
+            chosen,
+            signals,
+            options,
+            measured,
+            length,
+            begun,
+            given_up,
+            paused: false,
+        })
     }
 
     /// Waits until one of the `others` is readable, a signal comes or a tenth of a second has passed, and takes what the
@@ -56,7 +68,9 @@ impl Windows {
     /// # Errors
     /// When a process that joined cannot be observed.
     pub fn wait(&mut self, others: &[BorrowedFd<'_>]) -> Result<Option<Asked>, Failure> {
-        let left = self.length.saturating_sub(self.begun.elapsed()).min(LOOK_EVERY);
+        let left = self.length.saturating_sub(self.begun.elapsed());
+        // The kernel has nothing to say in a break.
+        let left = if self.paused { left } else { left.min(LOOK_EVERY) };
         let also: Vec<BorrowedFd<'_>> =
             self.session.readable().into_iter().chain(others.iter().copied()).collect();
         let asked = self.signals.wait_for_any(&also, left);
@@ -77,10 +91,15 @@ impl Windows {
     /// # Errors
     /// When the root directory cannot be opened.
     pub fn take(&mut self) -> Result<Option<Profile>, Failure> {
-        if self.begun.elapsed() < self.length {
+        if !self.is_due() {
             return Ok(None);
         }
         self.cut().map(Some)
+    }
+
+    /// Whether the window, or the break, has lasted long enough.
+    pub fn is_due(&self) -> bool {
+        self.begun.elapsed() >= self.length
     }
 
     /// The window so far, however short it is; the next one begins.
@@ -89,7 +108,50 @@ impl Windows {
     /// As for [`take`](Windows::take).
     pub fn cut(&mut self) -> Result<Profile, Failure> {
         self.begun = Instant::now();
-        let mut observed = busy(self.session.window());
+        let observed = self.session.window();
+        self.completed(observed)
+    }
+
+    /// The window so far; then a break begins, in which nothing is counted. For everyone.
+    ///
+    /// # Errors
+    /// As for [`take`](Windows::take).
+    pub fn pause(&mut self) -> Result<Profile, Failure> {
+        self.begun = Instant::now();
+        self.paused = true;
+        let observed = self.session.pause();
+        self.completed(observed)
+    }
+
+    /// Ends a break: a window begins.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn resume(&mut self) -> Result<(), Failure> {
+        let failed = |error: SessionError| Failure::new(status::FAILED, error.to_string());
+        self.session.resume().map_err(failed)?;
+        self.begun = Instant::now();
+        self.paused = false;
+        Ok(())
+    }
+
+    /// Whether this is a break.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The present window, or break, goes on for so long, and each after it is as long.
+    pub fn go_on_for(&mut self, length: Duration) {
+        (self.begun, self.length) = (Instant::now(), length);
+    }
+
+    /// The time that the programs in the kernel have taken since the start, on all processors together.
+    pub fn run_time(&self) -> Duration {
+        self.session.run_time()
+    }
+
+    fn completed(&mut self, observed: Observed) -> Result<Profile, Failure> {
+        let mut observed = busy(observed);
         place(&mut observed, &self.options);
         rights::note(self.given_up, &mut observed.profile.notes);
         // What is left of the rights is needed for the next window.

@@ -60,6 +60,15 @@ HASH(waits, 16384, struct wait_key, struct wait);
 /* Threads that end: what the scheduler still adds to their CPU time is sent once they have left their CPU. */
 HASH(endings, 16384, __u32, struct ending);
 
+/* What each program takes on each CPU. */
+enum program { PROGRAM_SYS_EXIT, PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT, PROGRAM_SWITCH, PROGRAMS };
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct meter);
+} meters SEC(".maps");
+
 /* How many images were numbered on this CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -9,6 +9,7 @@
 #include <bpf_core_read.h>
 #include "maps.h"
 #include "current.h"
+#include "meter.h"
 #include "processes.bpf.h"
 #include "plain.h"
 #include "rows.h"
@@ -27,8 +28,7 @@ static __always_inline void count_unnumbered(struct proc *proc, struct call_ctx 
 	count_plain(proc, cx);
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
+static __always_inline int call_returned(struct pt_regs *regs, long ret)
 {
 	struct call_ctx cx = { .task = current_task() };
 	cx.compat = is_compat(cx.task);
@@ -115,6 +115,15 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	}
 	if (settings.all)
 		count_plain(proc, &cx);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
+{
+	struct meter *meter = meter_start(PROGRAM_SYS_EXIT);
+	call_returned(regs, ret);
+	meter_stop(meter);
 	return 0;
 }
 

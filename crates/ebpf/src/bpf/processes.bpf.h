@@ -1,10 +1,10 @@
 /* The programs at the start, exec and end of a process. */
 #pragma once
 #include "directory.h"
+#include "meter.h"
 #include "processes.h"
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline int process_forked(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 tgid = child->tgid, from = parent->tgid;
 	struct proc *known = bpf_map_lookup_elem(&procs, &from);
@@ -36,8 +36,16 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct meter *meter = meter_start(PROGRAM_FORK);
+	process_forked(parent, child);
+	meter_stop(meter);
+	return 0;
+}
+
+static __always_inline int process_executes(struct task_struct *task, struct linux_binprm *binprm)
 {
 	__u32 tgid = task->tgid;
 	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
@@ -79,8 +87,16 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid, struct l
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(sched_process_exit, struct task_struct *task)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+{
+	struct meter *meter = meter_start(PROGRAM_EXEC);
+	process_executes(task, binprm);
+	meter_stop(meter);
+	return 0;
+}
+
+static __always_inline int thread_ends(struct task_struct *task)
 {
 	__u32 tgid = task->tgid, tid = task->pid;
 	if (settings.latency)
@@ -123,6 +139,15 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	return 0;
 }
 
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sched_process_exit, struct task_struct *task)
+{
+	struct meter *meter = meter_start(PROGRAM_EXIT);
+	thread_ends(task);
+	meter_stop(meter);
+	return 0;
+}
+
 #define TASK_DEAD 0x80	/* linux/sched.h */
 
 static __always_inline bool is_dead(struct task_struct *task)
@@ -132,8 +157,7 @@ static __always_inline bool is_dead(struct task_struct *task)
 
 /* The scheduler adds to the CPU time of a thread at its ticks and when it leaves its CPU. For most threads the end is
  * the first of these. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+static __always_inline int leaves_processor(struct task_struct *prev)
 {
 	if (!is_dead(prev))
 		return 0;
@@ -148,5 +172,14 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	bpf_map_delete_elem(&endings, &tid);
 	if (!send(&spent, sizeof(spent)))
 		bump(&shared.events_lost);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct meter *meter = meter_start(PROGRAM_SWITCH);
+	leaves_processor(prev);
+	meter_stop(meter);
 	return 0;
 }

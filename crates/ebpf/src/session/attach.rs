@@ -48,13 +48,21 @@ pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attache
     let object = load(target, options);
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
     let object = object.map_err(|error| refused(&error))?;
-    let mut links = Vec::new();
-    for program in object.progs_mut() {
-        if program.autoload() {
-            links.push(program.attach().map_err(|error| refused(&error))?);
+    let mut attached = Attached { links: Vec::new(), object };
+    attached.begin()?;
+    Ok(attached)
+}
+
+impl Attached {
+    /// Attaches the programs.
+    pub(crate) fn begin(&mut self) -> Result<(), SessionError> {
+        for program in self.object.progs_mut() {
+            if program.autoload() {
+                self.links.push(program.attach().map_err(|error| refused(&error))?);
+            }
         }
+        Ok(())
     }
-    Ok(Attached { links, object })
 }
 
 fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {

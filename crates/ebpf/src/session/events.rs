@@ -112,6 +112,14 @@ impl Events {
         }
     }
 
+    /// Forgets all processes and rows: the kernel has forgotten them, too. It has counted `added` rows until now.
+    pub(crate) fn restart(&mut self, options: &SessionOptions, added: u64) {
+        let before = std::mem::replace(self, Events::new(options, self.started_ns));
+        self.rows.removed = added;
+        // The kernel does not send these again.
+        (self.texts, self.directories) = (before.texts, before.directories);
+    }
+
     /// From now on, process `pid` is observed as `image`.
     pub(crate) fn attached(&mut self, image: u32, pid: u32) {
         let process = Process::new(pid, None, Spawn::Seen);

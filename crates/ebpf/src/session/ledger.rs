@@ -55,6 +55,11 @@ impl Ledger {
         since
     }
 
+    /// The kernel has nothing any more. Losses it has counted on.
+    pub(crate) fn restart(&mut self) {
+        *self = Ledger { lost: self.lost, ..Ledger::default() };
+    }
+
     /// How many rows are in the kernel, about.
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
@@ -106,6 +111,8 @@ fn difference<K: Copy + Eq + Hash>(
             }
         }
     }
+    // An agent runs for months: a busy hour does not decide how much memory it has from then on.
+    reported.shrink_to(2 * reported.len());
     fresh
 }
 

@@ -20,6 +20,10 @@ pub(crate) struct AgentArgs {
     /// Keep files for so many days.
     #[arg(long, value_name = "DAYS", default_value = "7", help_heading = FILES, value_parser = days)]
     pub(crate) keep_days: Duration,
+    /// Use at most so many percent of one processor, for itself and for counting in the kernel: where that is not
+    /// enough, a random part of each window is observed. "none": observe all the time.
+    #[arg(long, value_name = "PERCENT", default_value = "0.5", help_heading = FILES, value_parser = cpu_limit)]
+    pub(crate) cpu_limit: CpuLimit,
     /// The name of this host in each row. By default a hash of its machine id, from which that id cannot be computed.
     #[arg(long, value_name = "NAME", help_heading = FILES, value_parser = host)]
     pub(crate) host: Option<String>,
@@ -36,6 +40,20 @@ pub(crate) struct AgentArgs {
 
 const FILES: &str = "Files";
 const METRICS: &str = "Metrics";
+
+/// The part of one processor that may be used, from 0 to 1; `None`: no limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CpuLimit(pub(crate) Option<f64>);
+
+fn cpu_limit(text: &str) -> Result<CpuLimit, String> {
+    if text == "none" {
+        return Ok(CpuLimit(None));
+    }
+    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
+    let percent = percent.ok_or("expected a percentage from 0.01 to 100, or none")?;
+    Ok(CpuLimit(Some(percent / 100.0)))
+}
 
 /// Longer ones would say too little of when, and lose too much at a crash.
 fn every(text: &str) -> Result<Duration, String> {
@@ -105,6 +123,11 @@ mod tests {
             assert!(label(wrong).is_err(), "{wrong}");
         }
         assert!(host("a/b").is_err() && host("").is_err() && days("0").is_err());
+        assert_eq!(cpu_limit("0.5%"), Ok(CpuLimit(Some(0.005))));
+        assert_eq!(cpu_limit("none"), Ok(CpuLimit(None)));
+        for wrong in ["0", "-1", "101", "NaN", "", "all"] {
+            assert!(cpu_limit(wrong).is_err(), "{wrong}");
+        }
         assert!(every("2h").is_err() && every("100ms").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! `agent`: observes the host in one window after the other, for whoever looks at many hosts.
 
+mod governor;
 mod http;
 mod identity;
 mod service;
@@ -8,16 +9,21 @@ use crate::cli::AgentArgs;
 use crate::context::Context;
 use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow};
+use governor::{Governor, Plan};
 use http::Server;
 use needless_fleet::{AgentWindow, Exposition, Keep, Metrics, Own, Ring, Rows, parquet};
-use needless_model::{Exit, Profile};
-use needless_observe::{Asked, ObserveOptions, Rights, Who, Windows, without_capabilities};
+use needless_model::Exit;
+use needless_observe::{
+    Asked, ObserveOptions, Rights, Who, Windows, return_free_memory, without_capabilities,
+};
 use needless_rules::CheckOptions;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
     let host = args.host.clone().map_or_else(identity::host, Ok)?;
@@ -35,27 +41,36 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
         above: Some(needless_environment::look_above),
         ..ObserveOptions::default()
     };
-    let mut windows = Windows::start(&Who::Everyone, args.every, options)?;
+    let windows = Windows::start(&Who::Everyone, args.every, options)?;
     let window = AgentWindow {
         host,
         labels: labels.join(","),
-        sample_scale: 1.0,
         version: crate::VERSION.to_owned(),
         facts: identity::facts(),
+        end_us: now_us(),
         ..AgentWindow::default()
     };
     let mut agent = Agent {
         context,
         ring,
-        window: AgentWindow { end_us: now_us(), ..window },
+        window,
         metrics: Metrics::new(crate::VERSION),
         textfile: args.textfile.clone(),
+        windows,
+        every: args.every,
+        governor: Governor::new(args.cpu_limit.0, args.every),
+        plan: Plan::Always,
+        begun: Instant::now(),
+        spent: Duration::ZERO,
+        duty: 0.0,
+        judged: None,
     };
+    agent.begin()?;
     agent.publish();
     service::notify("READY=1");
     loop {
         let readable: Vec<BorrowedFd<'_>> = server.iter().flat_map(Server::readable).collect();
-        let asked = windows.wait(&readable)?;
+        let asked = agent.windows.wait(&readable)?;
         if let Some(server) = &mut server {
             let own = agent.own();
             server.serve(|format| agent.metrics.text(&own, format));
@@ -65,14 +80,14 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
         match asked {
             Some(Asked::End) => {
                 service::notify("STOPPING=1");
-                agent.take(&windows.cut()?, end_us);
+                agent.end(end_us)?;
                 return Ok(exit::DONE);
             }
             Some(Asked::Stop) => kill_process(getpid(), Signal::STOP).context("cannot stop")?,
             Some(Asked::Resumed) | None => {}
         }
-        if let Some(profile) = windows.take()? {
-            agent.take(&profile, end_us);
+        if agent.step(end_us)? {
+            return_free_memory();
             service::notify("WATCHDOG=1");
         }
     }
@@ -85,25 +100,130 @@ struct Agent<'a> {
     window: AgentWindow,
     metrics: Metrics,
     textfile: Option<PathBuf>,
+    windows: Windows,
+    /// The length of a window.
+    every: Duration,
+    governor: Governor,
+    /// Of the present window.
+    plan: Plan,
+    /// When the present window began.
+    begun: Instant,
+    /// What had been spent by then.
+    spent: Duration,
+    /// The part of the last window that was observed.
+    duty: f64,
+    /// What was observed in the present window.
+    judged: Option<Judged>,
+}
+
+struct Judged {
+    rows: Rows,
+    observed: Duration,
 }
 
 impl Agent<'_> {
-    /// Judges a window and writes it. What cannot be written is lost, and counted: the next window may find room.
-    fn take(&mut self, profile: &Profile, end_us: i64) {
+    /// Begins a window.
+    fn begin(&mut self) -> Result<()> {
+        // Where the observation is in it has to do with nothing that programs do.
+        let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+        self.plan = self.governor.plan(random);
+        match self.plan {
+            Plan::Always => {
+                if self.windows.is_paused() {
+                    self.windows.resume()?;
+                }
+                self.windows.go_on_for(self.every);
+            }
+            Plan::Part { after, .. } => {
+                if !self.windows.is_paused() {
+                    self.windows.pause()?;
+                }
+                self.windows.go_on_for(after);
+            }
+        }
+        (self.begun, self.spent) = (Instant::now(), self.spent_so_far());
+        Ok(())
+    }
+
+    /// Does what is due, and returns whether a window has ended.
+    fn step(&mut self, end_us: i64) -> Result<bool> {
+        let due = self.windows.is_due();
+        match self.plan {
+            Plan::Always if due => self.judge()?,
+            Plan::Always => return Ok(false),
+            Plan::Part { length, .. } if self.windows.is_paused() => {
+                if !due || self.judged.is_none() {
+                    if due {
+                        self.windows.resume()?;
+                        self.windows.go_on_for(length);
+                    }
+                    return Ok(false);
+                }
+            }
+            Plan::Part { .. } => {
+                let cost = self.spent_so_far().saturating_sub(self.spent);
+                if due || self.governor.is_too_much(cost) {
+                    self.judge()?;
+                    self.windows.go_on_for(self.every.saturating_sub(self.begun.elapsed()));
+                }
+                return Ok(false);
+            }
+        }
+        self.write(end_us);
+        self.begin()?;
+        Ok(true)
+    }
+
+    /// Ends the present window early. One in which nothing was observed leaves no file.
+    fn end(&mut self, end_us: i64) -> Result<()> {
+        if self.judged.is_none() && !self.windows.is_paused() {
+            self.judge()?;
+        }
+        self.write(end_us);
+        Ok(())
+    }
+
+    /// Judges what was observed.
+    fn judge(&mut self) -> Result<()> {
+        let profile = match self.plan {
+            Plan::Always => self.windows.cut()?,
+            Plan::Part { .. } => self.windows.pause()?,
+        };
         let options = CheckOptions {
             declared: self.context.settings.rules.clone(),
             ..CheckOptions::default()
         };
-        let (_, accounts) = needless_rules::check_with_accounts(profile, &options);
-        let rows = Rows::of(profile, &accounts);
-        self.window = next(&self.window, profile.window.length_ns.unwrap_or(0), end_us);
+        let (_, accounts) = needless_rules::check_with_accounts(&profile, &options);
+        let observed = Duration::from_nanos(profile.window.length_ns.unwrap_or(0));
+        self.judged = Some(Judged { rows: Rows::of(&profile, &accounts), observed });
+        Ok(())
+    }
+
+    /// Writes the present window, and learns what it has cost. What cannot be written is lost, and counted: the next
+    /// window may find room.
+    fn write(&mut self, end_us: i64) {
+        let Some(Judged { rows, observed }) = self.judged.take() else { return };
+        let lasted = match self.plan {
+            Plan::Always => observed,
+            Plan::Part { .. } => self.begun.elapsed().max(observed),
+        };
+        self.duty = observed.as_secs_f64() / lasted.as_secs_f64().max(1e-9);
+        self.window = next(&self.window, lasted, end_us);
+        self.window.sample_scale = 1.0 / self.duty.max(1e-9);
         let bytes = parquet(&self.window, &rows.rows).map_err(anyhow::Error::from);
         let written = bytes.and_then(|bytes| Ok(self.ring.add(&self.window, &bytes)?));
         if let Err(why) = &written {
             output::warn(format_args!("{why:#}; this window is lost"));
         }
-        self.metrics.add(&rows, self.window.end_us, written.is_ok());
+        self.metrics.add(&rows, &self.window, written.is_ok());
         self.publish();
+        let cost = self.spent_so_far().saturating_sub(self.spent);
+        self.governor.learn(cost, lasted, self.duty);
+    }
+
+    /// CPU time that the agent and its programs in the kernel have taken since the start.
+    fn spent_so_far(&self) -> Duration {
+        cpu_time() + self.windows.run_time()
     }
 
     fn publish(&self) {
@@ -115,9 +235,10 @@ impl Agent<'_> {
     }
 
     fn own(&self) -> Own {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
         Own {
-            cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
+            cpu_seconds: cpu_time().as_secs_f64(),
+            bpf_seconds: self.windows.run_time().as_secs_f64(),
+            duty: self.duty,
             resident_bytes: identity::resident_bytes(),
             ring_bytes: self.ring.bytes(),
         }
@@ -125,12 +246,18 @@ impl Agent<'_> {
 }
 
 /// The window after `last`. It begins where that ended, unless the clock was set in between: then the length decides.
-fn next(last: &AgentWindow, length_ns: u64, end_us: i64) -> AgentWindow {
+fn next(last: &AgentWindow, length: Duration, end_us: i64) -> AgentWindow {
     const STEP_US: i64 = 1_000_000;
-    let start_us = end_us - i64::try_from(length_ns / 1000).unwrap_or(i64::MAX);
+    let start_us = end_us - i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
     let follows = (start_us - last.end_us).abs() < STEP_US && last.end_us < end_us;
     let start_us = if follows { last.end_us } else { start_us };
     AgentWindow { start_us, end_us, ..last.clone() }
+}
+
+/// CPU time of this process, in user mode and in the kernel.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Microseconds since 1970.
@@ -148,7 +275,7 @@ mod tests {
         let second = 1_000_000;
         let last = AgentWindow { start_us: 0, end_us: 10 * second, ..AgentWindow::default() };
         let bounds = |now| {
-            let next = next(&last, 5_000_000_000, now);
+            let next = next(&last, Duration::from_secs(5), now);
             (next.start_us, next.end_us)
         };
         assert_eq!(bounds(15 * second + 300), (10 * second, 15 * second + 300));

@@ -10,8 +10,8 @@ use needless_model::{
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 
-/// From so many texts of paths on, those that are in no row are forgotten between windows.
-const MANY_TEXTS: usize = 1 << 17;
+/// From so many texts of paths on, and so many directories, those that nothing refers to are forgotten between windows.
+const MANY_TEXTS: usize = 1 << 14;
 
 impl Events {
     /// Stores what processes that still live have used. `given_back`: bytes of memory, by image; only the programs in
@@ -84,16 +84,28 @@ impl Events {
         }
     }
 
-    /// Forgets the texts of paths that are in no row, and the images whose rows have been deleted. Returns the
-    /// hashes of the former.
-    pub(crate) fn forget(&mut self, in_rows: impl FnOnce() -> HashSet<u64>) -> Vec<u64> {
+    /// Forgets the texts of paths that are in no row, directories that neither these nor processes refer to, and the
+    /// images whose rows have been deleted. Returns the numbers of the first two.
+    pub(crate) fn forget(
+        &mut self,
+        in_rows: impl FnOnce() -> HashSet<u64>,
+        of_processes: impl FnOnce() -> HashSet<u64>,
+    ) -> Vec<u64> {
         let looks = self.looks;
         self.ended.retain(|_, look| *look + 1 >= looks);
-        if self.texts.len() < MANY_TEXTS {
-            return Vec::new();
+        let mut forgotten = Vec::new();
+        if self.texts.len() >= MANY_TEXTS {
+            let used = in_rows();
+            forgotten.extend(self.texts.extract_if(|hash, _| !used.contains(hash)).map(|of| of.0));
+            self.texts.shrink_to(2 * self.texts.len());
         }
-        let used = in_rows();
-        self.texts.extract_if(|hash, _| !used.contains(hash)).map(|(hash, _)| hash).collect()
+        if self.directories.len() >= MANY_TEXTS.min(self.max_directories) {
+            let mut used = of_processes();
+            used.extend(self.texts.values().map(|text| text.directory));
+            let unused = self.directories.extract_if(|number, _| !used.contains(number));
+            forgotten.extend(unused.map(|of| of.0));
+        }
+        forgotten
     }
 
     /// The process that the kernel numbered `image`.
@@ -160,6 +172,25 @@ mod tests {
     use crate::session::layout::{MessageHead, MessageKind, PathMessage};
     use needless_model::Limits;
     use zerocopy::{FromZeros, IntoBytes};
+
+    #[test]
+    fn what_nothing_refers_to_is_forgotten() {
+        let mut events = Events::new(&SessionOptions::default(), 0);
+        let head = MessageHead { kind: MessageKind::Path as u32, image: 0 };
+        let count = MANY_TEXTS as u64;
+        for path in 0..count {
+            let about = PathMessage { head, path, directory: path, ..PathMessage::new_zeroed() };
+            events.take(&[PathMessage { length: 2, ..about }.as_bytes(), b"/a"].concat());
+            let head = MessageHead { kind: MessageKind::Directory as u32, ..head };
+            let about = PathMessage { head, path, length: 2, ..PathMessage::new_zeroed() };
+            events.take(&[about.as_bytes(), b"b\0"].concat());
+        }
+        let forgotten = events.forget(|| [3, 5].into(), || [7].into());
+        assert_eq!(forgotten.len() as u64, count - 2 + count - 3);
+        let mut left: Vec<_> = events.directories.into_keys().collect();
+        left.sort_unstable();
+        assert_eq!((events.texts.len(), left), (2, vec![3, 5, 7]));
+    }
 
     #[test]
     fn a_program_cannot_fill_our_memory_with_directories() {

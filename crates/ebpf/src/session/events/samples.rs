@@ -95,15 +95,13 @@ mod tests {
     use super::*;
     use crate::session::events::Events;
     use crate::{Room, SessionOptions};
-    use needless_model::{Facts, Limits, Loss, WatchList, Window};
+    use needless_model::{Facts, Loss, Window};
     use zerocopy::FromZeros;
 
     #[test]
     fn a_snapshot_that_finds_no_room_here_is_counted_as_lost() {
         let room = Room { processes: 1, threads: 1, images: 1 };
-        let (watch, limits) = (WatchList::default(), Limits::default());
-        let options =
-            SessionOptions { all: false, latency: false, stacks: true, watch, limits, room };
+        let options = SessionOptions { stacks: true, room, ..SessionOptions::default() };
         let mut events = Events::new(&options, 0);
         // No process has this number: nothing is asked of /proc.
         let message = StackMessage { pid: u32::MAX, ..StackMessage::new_zeroed() };
