@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build install uninstall deb check test bench cases workloads peers lab audit oracle cross
+.PHONY: demo build fleet install uninstall deb check test bench cases workloads peers lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -18,6 +18,9 @@ install: ## what was built, below $DESTDIR$PREFIX: by default /usr/local
 
 uninstall: ## removes exactly what make install installed there
 	@scripts/install-files uninstall
+
+fleet: ## needless-fleet, which asks the files of many hosts; its SQL engine takes a quarter of an hour to compile
+	@scripts/fleet build
 
 deb:   ## a package for Debian, checked by lintian
 	@scripts/install deb
@@ -56,7 +59,8 @@ lab:   ## published measurements, made again on this machine, beside their figur
 
 audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test
-	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories
+	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories \
+	    && cd crates/fleet-query && "$$deny" --locked check advisories
 
 oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
 	@scripts/install test

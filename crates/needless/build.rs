@@ -12,7 +12,7 @@ fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let set = |name: &str, value: &str| println!("cargo::rustc-env={name}={value}");
     set("BUILD_TARGET", &variable("TARGET"));
-    set("BUILD_PROFILE", &format!("{} (opt-level {})", profile(), variable("OPT_LEVEL")));
+    set("BUILD_PROFILE", &profile());
     let compiler = said(&variable("RUSTC"), &["--version"]).unwrap_or_else(|| "unknown".into());
     set("BUILD_COMPILER", &compiler);
     // With the commit in it, everything that tests the program would be built anew after each commit.

@@ -282,6 +282,37 @@ fn a_killed_agent_leaves_whole_windows() {
     assert_eq!(windows, [format!("{}|0", files(folder.path(), "a").len())]);
 }
 
+/// The panels of the dashboard: title and expression.
+fn panels() -> Vec<(String, String)> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/grafana/needless.json");
+    let board: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let mut found = Vec::new();
+    for panel in board["panels"].as_array().unwrap() {
+        let title = panel["title"].as_str().unwrap();
+        let targets = panel["targets"].as_array().unwrap();
+        found
+            .extend(targets.iter().map(|one| (title.into(), one["expr"].as_str().unwrap().into())));
+    }
+    assert!(found.len() > 10, "{found:?}");
+    found
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn the_alerts_fire_where_they_should_and_nowhere_else() {
+    let Some(promtool) = tool("prometheus/usr/bin/promtool") else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/prometheus");
+    for (what, file) in [("check", "needless.rules.yml"), ("test", "needless.rules.test.yml")] {
+        let done =
+            command(&promtool).args([what, "rules", file]).current_dir(&folder).output().unwrap();
+        assert!(done.status.success(), "{what}: {}{}", stdout(&done), stderr(&done));
+    }
+}
+
 #[test]
 fn prometheus_scrapes_it() {
     let (Some(prometheus), Some(promtool)) =
@@ -320,6 +351,17 @@ fn prometheus_scrapes_it() {
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let calls = answer["data"]["result"][0]["value"][1].as_str().unwrap();
     assert!(calls.parse::<u64>().unwrap() > 0, "{answer}");
+    for (title, expr) in panels() {
+        // Rates over half an hour of what was there for seconds are small.
+        let expr = ["[30m]", "[1h]"].iter().fold(expr, |expr, long| expr.replace(long, "[15s]"));
+        let expr = expr.replace("$instance", ".*");
+        let target = format!("/api/v1/query?query={}", percent_encoded(&expr));
+        wait(&title, || {
+            let (head, body) = http(own, &target, "*/*")?;
+            assert!(head.contains(" 200 "), "{title}: {expr}: {body}");
+            body.contains("\"value\"").then_some(())
+        });
+    }
     drop(server);
 
     let (head, page) = http(port, "/metrics", "text/plain").unwrap();

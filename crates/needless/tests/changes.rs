@@ -368,3 +368,24 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     assert!(stdout(&undone).contains("taken back"), "{}", stderr(&undone));
     assert!(stderr(&undone).contains("does not know yet"), "{}", stderr(&undone));
 }
+
+/// Whoever reads the output may go away: the change is made all the same, and nothing complains.
+#[test]
+fn a_reader_that_went_away_stops_no_change() {
+    let Some(machine) = Machine::boot(&[]) else { return };
+    machine.write("/root/Dockerfile", "644", "FROM debian:12\n");
+    let unread =
+        |command: &str| machine.run(&format!("bash -c 'exec > >(true); wait $!; {command}'"));
+    let fix = "needless fix --set TZ=UTC --in /root/Dockerfile";
+    let steps = [
+        (format!("{fix} --yes"), "ENV TZ=\"UTC\""),
+        ("needless undo --list".to_owned(), "ENV TZ=\"UTC\""),
+        ("needless undo --last".to_owned(), "FROM debian:12"),
+    ];
+    for (command, last) in &steps {
+        let done = unread(command);
+        assert_eq!((done.status.code(), stderr(&done)), (Some(0), String::new()), "{command}");
+        let text = machine.ok("cat /root/Dockerfile");
+        assert_eq!(text.lines().last(), Some(*last), "{command}");
+    }
+}

@@ -42,7 +42,7 @@ pub(crate) struct Exempt {
     /// This call stops if it comes from `reports_from`.
     pub(crate) report: u32,
     pub(crate) reports_from: u64,
-    /// The upper half of addresses near what is mapped for patches: who maps something there stops.
+    /// The upper half of addresses of what is mapped for patches: who maps or unmaps something that may reach it stops.
     pub(crate) region_high: u32,
     /// A flag of mmap(2) with which it does not.
     pub(crate) ours: u32,
@@ -56,14 +56,18 @@ enum Stop {
     Except(u64),
     /// If it comes from here.
     From(u64),
-    /// If the upper half of the first argument is this, unless the fourth has these bits; else if the condition holds.
-    IfOrHigh(Condition, u32, u32),
+    /// If memory from the first argument on, as long as the second, may reach addresses with this upper half, unless the
+    /// fourth has these bits; else if the condition holds.
+    IfOrReaches(Condition, u32, u32),
 }
 
 fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
     let when = |call: &Call| match (exempt, call.kind.stops()?) {
         (Some(exempt), condition) if call.name == "mmap" => {
-            Some(Stop::IfOrHigh(condition, exempt.region_high, exempt.ours))
+            Some(Stop::IfOrReaches(condition, exempt.region_high, exempt.ours))
+        }
+        (Some(exempt), condition) if call.name == "munmap" => {
+            Some(Stop::IfOrReaches(condition, exempt.region_high, 0))
         }
         (Some(exempt), Condition::Always) if crate::patch::patchable(call).is_some() => {
             Some(Stop::Except(exempt.calls_from))
@@ -108,11 +112,14 @@ fn search(stops: &[(u32, Stop)]) -> Vec<sock_filter> {
         let hit = match *when {
             Stop::If(condition) => stop(condition),
             Stop::Except(address) => from(address, SECCOMP_RET_ALLOW, STOP),
-            Stop::IfOrHigh(condition, high, unless) => {
-                let word = if cfg!(target_endian = "big") { ARGS } else { ARGS + 4 };
+            Stop::IfOrReaches(condition, high, unless) => {
+                // What is shorter than 4 GiB can begin in the 4 GiB before these addresses.
                 let mut code = vec![
-                    load(word),
-                    jump(BPF_JEQ, high, 0, 4),
+                    load(high_word(1)),
+                    jump(BPF_JEQ, 0, 0, 3),
+                    load(high_word(0)),
+                    jump(BPF_JEQ, high, 1, 0),
+                    jump(BPF_JEQ, high - 1, 0, 4),
                     load(low_word(3)),
                     jump(BPF_JSET, unless, 1, 0),
                     ret(STOP),
@@ -181,6 +188,11 @@ fn stop(when: Condition) -> Vec<sock_filter> {
 /// Where the low 32 bits of argument `at` are.
 fn low_word(at: u8) -> u32 {
     ARGS + 8 * u32::from(at) + if cfg!(target_endian = "big") { 4 } else { 0 }
+}
+
+/// Where its high 32 bits are.
+fn high_word(at: u8) -> u32 {
+    ARGS + 8 * u32::from(at) + if cfg!(target_endian = "big") { 0 } else { 4 }
 }
 
 fn load(offset: u32) -> sock_filter {
@@ -260,7 +272,14 @@ mod tests {
         assert_eq!(action(0, exempt.reports_from, libc::SYS_getppid, [0; 6]), STOP);
         assert_eq!(action(0, elsewhere, libc::SYS_getppid, [0; 6]), SECCOMP_RET_ALLOW);
         let room = u64::from(exempt.region_high) << 32;
-        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [room, 1, 0, 0, 0, 0]), STOP);
+        let far_below = [4096, room, 0, 0, 0, 0];
+        for reaches in [[room, 1, 0, 0, 0, 0], [room - 4096, 8192, 0, 0, 0, 0], far_below] {
+            assert_eq!(action(0, elsewhere, libc::SYS_mmap, reaches), STOP, "{reaches:x?}");
+            assert_eq!(action(0, elsewhere, libc::SYS_munmap, reaches), STOP, "{reaches:x?}");
+        }
+        let library = [0x7f12_3456_7000, 4096, 0, 0, 0, 0];
+        assert_eq!(action(0, elsewhere, libc::SYS_munmap, library), SECCOMP_RET_ALLOW);
+        assert_eq!(action(0, elsewhere, libc::SYS_mmap, library), SECCOMP_RET_ALLOW);
         let ours = [room, 1 << 30, 0, u64::from(exempt.ours), 0, 0];
         assert_eq!(action(0, elsewhere, libc::SYS_mmap, ours), SECCOMP_RET_ALLOW);
         assert_eq!(action(0, elsewhere, libc::SYS_mmap, [0, 1, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);

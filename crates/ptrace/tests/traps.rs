@@ -112,6 +112,10 @@ fn a_program_that_uses_our_address_gets_it() {
     assert!(counted.contains("no longer patched"), "{counted}");
     let Some(counted) = same("traps-static", &["taken", "50"]) else { return };
     assert!(counted.contains("is not patched"), "{counted}");
+    for (name, how) in [("traps", "covered"), ("traps", "unmapped"), ("traps-static", "covered")] {
+        let Some(counted) = same(name, &[how, "50"]) else { return };
+        assert!(counted.contains("no longer patched"), "{name} {how}: {counted}");
+    }
 }
 
 #[test]
@@ -125,6 +129,17 @@ fn a_program_that_reserves_all_that_is_near_is_patched_all_the_same() {
     let about = comments.iter().find(|comment| comment.starts_with("repeated")).unwrap();
     let assumed: u64 = about.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(assumed < 100, "{about}");
+}
+
+#[test]
+fn a_program_without_a_free_page_near_its_code_is_said_not_to_be_patched() {
+    let Some(program) = testee("confined") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let argv = [program.into_os_string(), "full".into(), "1000".into()];
+    let (table, comments) = ours(&["--patch"], &argv, folder.path());
+    assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
+    let why = "confined is not patched, so its calls stop: no page is free";
+    assert!(comments.iter().any(|comment| comment.contains(why)), "{comments:?}");
 }
 
 /// A tracer without rights cannot write into such a process.

@@ -242,6 +242,12 @@ fn unexplained_calls_are_facts_and_never_beside_nothing_needless() {
         all.contains("\n  ruby: 10 further opens of the same files, 9 of them below /usr"),
         "{all}"
     );
+    let concise = sample.rendered(ReportFormat::Concise);
+    assert!(
+        concise
+            .contains("not explained: ruby: 10 further opens of the same files, 9 of them below"),
+        "{concise}"
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod lab;
 mod new;
 #[cfg(feature = "all")]
 mod predictions;
+mod release;
 #[cfg(feature = "all")]
 mod table;
 #[cfg(feature = "all")]
@@ -28,6 +29,7 @@ const USAGE: &str = "\
 usage: cargo xtask new-rule NAME    begin a rule: a file from a template, and its entry in the list
        cargo xtask new-place NAME   begin a place that variables come from, likewise
        cargo xtask new-format NAME  begin a format of reports, likewise
+       cargo xtask release          the files of a release, of this commit, in target/release-VERSION
        cargo xtask gen             write the generated files
        cargo xtask gen --check     fail if one of them is stale
        cargo xtask bench           what observing costs, beside strace, and what converting a time costs
@@ -67,6 +69,7 @@ fn run() -> Result<()> {
         ["new-rule", name] => println!("{}", new::RULE.begin(&root, name)?),
         ["new-place", name] => println!("{}", new::PLACE.begin(&root, name)?),
         ["new-format", name] => println!("{}", new::FORMAT.begin(&root, name)?),
+        ["release"] => println!("{}", release::release(&root)?),
         [] => bail!("what to do?\n{USAGE}"),
         _ => other_chore(&root, &args)?,
     }

@@ -246,11 +246,12 @@ impl Run<'_> {
             // A pipe may lead to patch(1), and gets every byte as it is.
             let terminal = std::io::stdout().is_terminal();
             let text = if terminal { safe_lines(&diff) } else { diff };
-            output::quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
             return Ok(Done::Shown);
         }
         show(&mut out, change, plan)?;
-        if !self.args.yes && !agreed(&mut out)? {
+        if !self.args.yes && !agreed()? {
             return Ok(Done::Refused);
         }
         let mut expected = expected.cloned();
@@ -311,12 +312,11 @@ fn safe_lines(text: &str) -> String {
     pieces.collect()
 }
 
-fn agreed(out: &mut impl Write) -> Result<bool> {
+fn agreed() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("there is no terminal to ask on: --yes writes it, --diff only prints it");
     }
-    write!(out, "Write it? [y/N] ")?;
-    out.flush()?;
+    output::ask("Write it? [y/N] ")?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))

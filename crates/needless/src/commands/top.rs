@@ -149,9 +149,7 @@ fn leave_note(state: &State) -> Result<()> {
         return Ok(());
     }
     let mut out = output::stdout_lines()?;
-    let mut write = || {
-        writeln!(out, "The same on the command line:")?;
-        state.commands.iter().try_for_each(|command| writeln!(out, "  {}", escape(command)))
-    };
-    Ok(output::quiet(write())?)
+    writeln!(out, "The same on the command line:")?;
+    state.commands.iter().try_for_each(|command| writeln!(out, "  {}", escape(command)))?;
+    Ok(())
 }

@@ -26,7 +26,7 @@ fn list() -> Result<()> {
     let mut out = output::stdout_lines()?;
     let Entries { readable, unreadable } = Journal::list(&dir)?;
     if readable.is_empty() && unreadable.is_empty() {
-        output::quiet(writeln!(out, "no changes"))?;
+        writeln!(out, "no changes")?;
     }
     for entry in readable {
         let state = match entry.state {
@@ -36,8 +36,7 @@ fn list() -> Result<()> {
             ChangeState::Begun => "begun",
             ChangeState::Undoing => "being undone",
         };
-        let line = writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what));
-        output::quiet(line)?;
+        writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what))?;
     }
     if let [(id, why), more @ ..] = &unreadable[..] {
         more.iter().rev().for_each(|(id, why)| output::warn(unreadable_change(*id, why)));

@@ -43,9 +43,10 @@ impl Tracer<'_> {
         info: &SyscallInfo,
     ) -> Result<(), Refusal> {
         const FULL: &str = "there is no room for code in what it has mapped";
+        const RESERVED: &str = "no page is free that a jump from its code reaches";
         let map = self.tree.group(at).patches.map.clone();
         let start = site::start(info);
-        let near = map.page_near(start).ok_or(Refusal::Site)?;
+        let near = map.page_near(start).ok_or(Refusal::Process(RESERVED))?;
         let code = labels::set_up_code();
         let read = |address, into: &mut [u8]| read_memory(tid, address, into);
         let room = map.after_code(start, code, read).ok_or(Refusal::Process(FULL))?;

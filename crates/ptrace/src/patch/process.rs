@@ -88,12 +88,13 @@ impl Tracer<'_> {
         }
     }
 
-    /// `tid` is about to map memory: if that is where the stub is, its sites become what they were.
+    /// `tid` is about to map or unmap memory: if that is where the stub is, its sites become what they were.
     pub(crate) fn make_room(&mut self, tid: Tid, at: usize, info: &SyscallInfo) {
         let [start, length, ..] = info.args();
-        let is_mmap = info.nr() == libc::SYS_mmap as u64 && info.arch == AUDIT_ARCH_X86_64;
+        let maps = [libc::SYS_mmap, libc::SYS_munmap].contains(&(info.nr() as i64));
+        let maps = maps && info.arch == AUDIT_ARCH_X86_64;
         let overlaps = start < l::END && start.saturating_add(length) > l::REGION;
-        if self.patching.is_none() || !is_mmap || !overlaps || !self.tree.is_alone(at) {
+        if self.patching.is_none() || !maps || !overlaps || !self.tree.is_alone(at) {
             return;
         }
         let Some(room) = self.tree.group(at).patches.room.clone() else { return };

@@ -22,6 +22,12 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
     if let Some(more) = more_small(rest) {
         writeln!(out, "small: {more}: --full shows all")?;
     }
+    // Here, unlike in the full report, only those that the user asks for.
+    if report.details.unexplained {
+        for unexplained in account::unexplained(report).0 {
+            writeln!(out, "not explained: {}", account::line(report, unexplained))?;
+        }
+    }
     writeln!(out, "{}", summary::summary(report))?;
     match report.proof {
         Some(proof) => writeln!(out, "{}", crate::proof_text::line(proof)),

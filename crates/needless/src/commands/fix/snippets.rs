@@ -38,7 +38,8 @@ pub(super) fn print(
         printed = true;
         let terminal = std::io::stdout().is_terminal();
         let text = if terminal { safe_lines(&text) } else { text };
-        output::quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
     }
     Ok(undone)
 }

@@ -1,0 +1,255 @@
+//! Many small files become few large ones. A part names the files that it was made of, in its footer: so what is in a part
+//! and what is not yet is known from the parts alone, whenever the work was interrupted.
+
+use crate::Fault;
+use crate::columns::Columns;
+use crate::files::{self, Found, PART_KEY, WindowFile};
+use crate::progress::Progress;
+use crate::since::DAY;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use datafusion::arrow::compute::{
+    SortColumn, cast, concat_batches, lexsort_to_indices, take_record_batch,
+};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::Result;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// A part ends with the group of rows that makes it as large, in bytes.
+const PART_BYTES: usize = 128 << 20;
+/// Rows that are sorted together, and have one range of values in the footer.
+const GROUP_ROWS: usize = 500_000;
+/// In this order neighbours are alike, and a group is of few hosts.
+const ORDER: [&str; 7] = ["host", "service", "program", "fate", "cause", "call", "window_start"];
+/// What is being written; no pattern for `*.parquet` matches it.
+const UNFINISHED: &str = ".unfinished-needless-part";
+const LOCK: &str = ".needless-fleet-lock";
+
+/// What was done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Files that are in a part now, and were in none.
+    pub(crate) added: usize,
+    /// Files that were in a part before.
+    pub(crate) there: usize,
+    /// Parts that were written.
+    pub(crate) parts: usize,
+    /// Files that are in no part, each with the reason.
+    pub(crate) skipped: Vec<(PathBuf, String)>,
+}
+
+/// Brings the windows of `from` into parts in `to`: those of a day (UTC) together. Files in `from` stay. May be killed at
+/// any time, and run again.
+///
+/// # Errors
+/// When another one runs, and when a directory cannot be read or written.
+pub(crate) fn compact(
+    from: &Path,
+    to: &Path,
+    progress: &Progress,
+) -> std::result::Result<Done, Fault> {
+    let io = |error: std::io::Error| {
+        Fault::new(to.display(), error, "name a directory for the parts that can be written")
+    };
+    fs::create_dir_all(to).map_err(io)?;
+    let lock = File::create(to.join(LOCK)).map_err(io)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Fault::new(
+                to.display(),
+                "another needless-fleet writes there",
+                "wait until it has ended",
+            ));
+        }
+        Err(TryLockError::Error(error)) => return Err(io(error)),
+    }
+    let columns = Columns::of_the_writer()
+        .map_err(|error| Fault::new("columns", error, "report this as a bug of needless-fleet"))?;
+    let parts = files::list_any(&[to.to_owned()])?;
+    let parts = files::look(parts, &columns, |_| ());
+    // A part that cannot be read would be made again, and count twice once it can.
+    if let Some((path, why)) = parts.skipped.first() {
+        return Err(Fault::new(
+            path.display(),
+            why,
+            "bring it back, or move it away to have it made again",
+        ));
+    }
+    let there: HashSet<String> =
+        parts.files.into_iter().flat_map(|part| part.part_of.unwrap_or_default()).collect();
+    let paths = files::list(&[from.to_owned()])?;
+    let total = paths.len();
+    let found = files::look(paths, &columns, |n| {
+        progress.say(|| format!("looked at {n} of {total} files"))
+    });
+    let mut done = Done::default();
+    let days = days(found, &there, &mut done);
+    let mut part = Part { to, columns: &columns, done };
+    for (day, files) in days {
+        part.day(day, &files, progress)
+            .map_err(|error| Fault::new(to.display(), error, "give it room, and run it again"))?;
+    }
+    Ok(part.done)
+}
+
+/// The files that are in no part yet, by their day, of each day host by host.
+fn days(found: Found, there: &HashSet<String>, done: &mut Done) -> BTreeMap<i64, Vec<WindowFile>> {
+    done.skipped = found.skipped;
+    let mut days: BTreeMap<i64, Vec<WindowFile>> = BTreeMap::new();
+    for file in found.files {
+        let name = file.name();
+        if there.contains(&name) {
+            done.there += 1;
+            continue;
+        }
+        let why = match (start_us(&name), &file.unknown) {
+            (Some(start), None) => {
+                days.entry(start.div_euclid(DAY)).or_default().push(file);
+                continue;
+            }
+            (_, _) if file.part_of.is_some() => "is a part".to_owned(),
+            (_, Some(column)) => format!(
+                "its column {column} is not known, and would be lost: use a newer needless-fleet"
+            ),
+            (None, None) => "its name is not that of a window".to_owned(),
+        };
+        done.skipped.push((file.path, why));
+    }
+    for files in days.values_mut() {
+        files.sort_by_key(|file| (host(&file.name()).to_owned(), file.name()));
+    }
+    days
+}
+
+/// Of `needless-START-HOST.parquet`, as the ring of an agent names it.
+fn start_us(name: &str) -> Option<i64> {
+    let (start, _) = name.strip_prefix("needless-")?.split_once('-')?;
+    start.bytes().all(|b| b.is_ascii_digit()).then(|| start.parse().ok())?
+}
+
+fn host(name: &str) -> &str {
+    name.splitn(3, '-').nth(2).unwrap_or_default()
+}
+
+struct Part<'a> {
+    to: &'a Path,
+    columns: &'a Columns,
+    done: Done,
+}
+
+impl Part<'_> {
+    /// The parts of a day.
+    fn day(&mut self, day: i64, files: &[WindowFile], progress: &Progress) -> Result<()> {
+        let mut files = files.iter();
+        while files.len() > 0 {
+            let before = self.done.added;
+            let unfinished = self.to.join(UNFINISHED);
+            let names = self.write(&unfinished, &mut files, progress)?;
+            if names.is_empty() {
+                fs::remove_file(&unfinished)?;
+                continue;
+            }
+            let mut hash = DefaultHasher::new();
+            names.hash(&mut hash);
+            let name = format!("needless-part-{day:05}-{:016x}.parquet", hash.finish());
+            fs::rename(&unfinished, self.to.join(name))?;
+            File::open(self.to)?.sync_all()?;
+            self.done.parts += 1;
+            self.done.added = before + names.len();
+        }
+        Ok(())
+    }
+
+    /// Writes files until the part is large enough; the names of those that are in it.
+    fn write(
+        &mut self,
+        path: &Path,
+        files: &mut std::slice::Iter<'_, WindowFile>,
+        progress: &Progress,
+    ) -> Result<Vec<String>> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+            .set_max_row_group_row_count(None)
+            .build();
+        // The schema of Parquet says it all; Arrow's own would only be right for this program.
+        let options =
+            ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let mut writer = ArrowWriter::try_new_with_options(
+            File::create(path)?,
+            self.columns.schema.clone(),
+            options,
+        )?;
+        let (mut names, mut rows, mut waiting): (_, _, Vec<RecordBatch>) =
+            (Vec::new(), 0, Vec::new());
+        while writer.bytes_written() < PART_BYTES {
+            let Some(file) = files.next() else { break };
+            let mut of_file = Vec::new();
+            let read = files::careful(|| {
+                files::batches(file, |batch| {
+                    of_file.push(
+                        aligned(&self.columns.schema, &batch).map_err(|error| error.to_string())?,
+                    );
+                    Ok(())
+                })
+            });
+            if let Err(why) = read {
+                self.done.skipped.push((file.path.clone(), why));
+                continue;
+            }
+            names.push(file.name());
+            rows += file.rows as usize;
+            waiting.append(&mut of_file);
+            if rows >= GROUP_ROWS {
+                self.group(&mut writer, &mut waiting)?;
+                rows = 0;
+            }
+            let added = self.done.added + names.len();
+            progress.say(|| format!("{added} files are in parts"));
+        }
+        self.group(&mut writer, &mut waiting)?;
+        let fact = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+        writer.append_key_value_metadata(fact(
+            &self.columns.key,
+            needless_fleet::FILE_SCHEMA.to_owned(),
+        ));
+        writer.append_key_value_metadata(fact(PART_KEY, names.join("\n")));
+        writer.into_inner()?.sync_all()?;
+        Ok(names)
+    }
+
+    /// Sorts what waits, and writes it as a group.
+    fn group(&self, writer: &mut ArrowWriter<File>, waiting: &mut Vec<RecordBatch>) -> Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let all = concat_batches(&self.columns.schema, &std::mem::take(waiting))?;
+        let by = ORDER.iter().filter_map(|name| all.column_by_name(name));
+        let by: Vec<_> =
+            by.map(|values| SortColumn { values: values.clone(), options: None }).collect();
+        let order = lexsort_to_indices(&by, None)?;
+        writer.write(&take_record_batch(&all, &order)?)?;
+        writer.flush()
+    }
+}
+
+/// A batch with all columns, in their order; those that the file lacks are null.
+fn aligned(
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+        Some(column) => cast(column, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+    });
+    let columns: Vec<ArrayRef> = columns.collect::<std::result::Result<_, _>>()?;
+    RecordBatch::try_new(schema.clone(), columns)
+}

@@ -1,0 +1,212 @@
+//! The files of a question: those of the directories, each looked at by its end, which Parquet writes last.
+
+use crate::Fault;
+use crate::columns::{Columns, READ};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::DataType;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use std::collections::HashSet;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// A file of windows that was found whole by its footer.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowFile {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    pub(crate) rows: u64,
+    /// Of a part: the names of the files that it was made of.
+    pub(crate) part_of: Option<Vec<String>>,
+    /// A column that this program does not know.
+    pub(crate) unknown: Option<String>,
+}
+
+impl WindowFile {
+    /// The name, which has the host and the start of the window.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// The key in the footer of a part; the value has a line for each file that it was made of.
+pub(crate) const PART_KEY: &str = "needless.part-of";
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The files to read, by name.
+    pub(crate) files: Vec<WindowFile>,
+    /// Files that are left out, each with the reason.
+    pub(crate) skipped: Vec<(PathBuf, String)>,
+    /// Files that were left out because another with the same window is read.
+    pub(crate) copies: usize,
+}
+
+/// The files `*.parquet` of directories and of those below them; a file is taken as it is.
+///
+/// # Errors
+/// When a directory cannot be read, or there is no file at all.
+pub(crate) fn list(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
+    let all = list_any(places)?;
+    if all.is_empty() {
+        let names: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        return Err(Fault::new(
+            names.join(", "),
+            "no file *.parquet is there",
+            "name the directory to which the files of needless agent were brought",
+        ));
+    }
+    Ok(all)
+}
+
+/// The same, where there may be none.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub(crate) fn list_any(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
+    let mut all = Vec::new();
+    for place in places {
+        let about = |error| {
+            Fault::new(place.display(), error, "name a directory with files of needless agent")
+        };
+        let place = std::path::absolute(place).map_err(about)?;
+        if place.is_file() {
+            all.push(place);
+        } else {
+            walk(&place, &mut all).map_err(about)?;
+        }
+    }
+    all.sort_by(|a, b| (a.file_name(), a).cmp(&(b.file_name(), b)));
+    all.dedup();
+    Ok(all)
+}
+
+fn walk(folder: &Path, all: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            walk(&path, all)?;
+        } else if path.extension().is_some_and(|ending| ending == "parquet") {
+            all.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the end of each file, and leaves out what is there twice. `looked` is called with the number of files that
+/// were looked at.
+pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, looked: impl Fn(usize)) -> Found {
+    let mut found = Found::default();
+    let (mut parts, mut single) = (Vec::new(), Vec::new());
+    for (n, path) in paths.into_iter().enumerate() {
+        looked(n);
+        match careful(|| footer(&path, columns)) {
+            Ok(file) if file.part_of.is_some() => parts.push(file),
+            Ok(file) => single.push(file),
+            Err(why) => found.skipped.push((path, why)),
+        }
+    }
+    // The name has the host and the start of the window: the same name is the same window.
+    let mut names: HashSet<String> = HashSet::new();
+    for part in parts {
+        let of = part.part_of.as_deref().unwrap_or_default();
+        match of.iter().filter(|name| names.contains(*name)).count() {
+            0 => {
+                names.extend(of.iter().cloned());
+                found.files.push(part);
+            }
+            twice if twice == of.len() => found.copies += 1,
+            _ => found
+                .skipped
+                .push((part.path, "some of its windows are in another part, too".into())),
+        }
+    }
+    for file in single {
+        if names.insert(file.name()) {
+            found.files.push(file);
+        } else {
+            found.copies += 1;
+        }
+    }
+    found
+}
+
+fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+    let footer = ArrowReaderMetadata::load(&file, Default::default())
+        .map_err(|error| format!("not a whole Parquet file: {error}"))?;
+    let facts = footer.metadata().file_metadata().key_value_metadata();
+    let schema = facts.into_iter().flatten().find(|fact| fact.key == columns.key);
+    match schema.and_then(|fact| fact.value.as_deref()) {
+        None => return Err("not written by needless agent".to_owned()),
+        Some(version) if READ.contains(&version) => {}
+        Some(other) => {
+            let (other, known) = (other.escape_debug(), READ.join(", "));
+            return Err(format!("its columns are {other}; this program reads {known}"));
+        }
+    }
+    let part = footer.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    let part = part.into_iter().find(|fact| fact.key == PART_KEY);
+    let part_of = part
+        .map(|fact| fact.value.iter().flat_map(|names| names.lines()).map(str::to_owned).collect());
+    // Within a version columns are only added: an older file may lack some, a newer one may have more.
+    let mut unknown = None;
+    for field in footer.schema().fields() {
+        let Ok(expected) = columns.schema.field_with_name(field.name()) else {
+            unknown = Some(field.name().escape_debug().to_string());
+            continue;
+        };
+        if plain(field.data_type()) != plain(expected.data_type()) {
+            return Err(format!("its column {} has another type", field.name().escape_debug()));
+        }
+    }
+    let rows = footer.metadata().file_metadata().num_rows();
+    Ok(WindowFile {
+        path: path.to_owned(),
+        bytes,
+        rows: rows.try_into().unwrap_or(0),
+        part_of,
+        unknown,
+    })
+}
+
+/// Decodes a file, and gives its rows away.
+///
+/// # Errors
+/// When it cannot be read or decoded, and what `each` returns.
+pub(crate) fn batches(
+    file: &WindowFile,
+    mut each: impl FnMut(RecordBatch) -> Result<(), String>,
+) -> Result<(), String> {
+    let opened = File::open(&file.path).map_err(|error| error.to_string())?;
+    let broken = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
+        .and_then(|builder| builder.build())
+        .map_err(|error| broken(&error))?;
+    let mut rows = 0;
+    for batch in reader {
+        let batch = batch.map_err(|error| broken(&error))?;
+        rows += batch.num_rows() as u64;
+        each(batch)?;
+    }
+    if rows != file.rows {
+        return Err(format!("has {rows} rows, and says that they are {}", file.rows));
+    }
+    Ok(())
+}
+
+/// What a decoder does with bytes of no sense is not all foreseen: where it panics, that is an error of the file.
+pub(crate) fn careful<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err("cannot be decoded".to_owned()))
+}
+
+/// Texts are read in one of two forms.
+fn plain(of: &DataType) -> DataType {
+    match of {
+        DataType::Utf8View => DataType::Utf8,
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,215 @@
+//! `needless-fleet`: questions about the files of many agents. The questions are SQL; each can be printed, and asked with
+//! another engine.
+
+mod ask;
+mod columns;
+mod compact;
+mod files;
+mod print;
+mod progress;
+mod questions;
+mod since;
+mod table;
+
+use ask::{Answer, Ask};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use datafusion::arrow::error::ArrowError;
+use print::Format;
+use progress::Progress;
+use questions::QUESTIONS;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What went wrong: about what, why, and what to do.
+#[derive(Debug)]
+pub(crate) struct Fault(String);
+
+impl Fault {
+    pub(crate) fn new(what: impl Display, why: impl Display, to_do: impl Display) -> Fault {
+        Fault(format!("{what}: {why}; {to_do}"))
+    }
+}
+
+fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let Some((name, words)) = matches.subcommand() else { return ExitCode::from(2) };
+    match if name == "compact" { compacted(words) } else { answer(name, words) } {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Fault(text)) => {
+            eprintln!("needless-fleet: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command() -> Command {
+    let questions = QUESTIONS.iter().map(|question| {
+        let printed = Arg::new("print-sql")
+            .long("print-sql")
+            .action(ArgAction::SetTrue)
+            .help("Print the question in SQL, and do not ask it");
+        let of = question.of.map(|column| {
+            let name = if column == "cause" { "CAUSE" } else { "SERVICE" };
+            Arg::new("of")
+                .value_name(name)
+                .required_unless_present("print-sql")
+                .help(if column == "cause" { "Such as tz-unset" } else { "Such as nginx.service" })
+        });
+        Command::new(question.name)
+            .about(question.about)
+            .args(of)
+            .arg(places().required_unless_present("print-sql"))
+            .args(options())
+            .arg(printed)
+    });
+    let query = Command::new("query")
+        .about("A question of your own: a file with one SELECT over needless_rows")
+        .arg(
+            Arg::new("file")
+                .value_name("FILE.sql")
+                .required(true)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(places().required(true))
+        .args(options());
+    let folder = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .value_name(name)
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+            .help(help)
+    };
+    let compact = Command::new("compact")
+        .about("Many small files into few large ones, which are asked faster")
+        .arg(folder("FROM", "Directory with files of agents, which stay"))
+        .arg(folder("TO", "Directory for the parts; run again, only new files are added"));
+    Command::new("needless-fleet")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Which needless system calls many hosts make: questions over the files of needless agent")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommands(questions)
+        .subcommand(query)
+        .subcommand(compact)
+}
+
+fn places() -> Arg {
+    Arg::new("places")
+        .value_name("DIR")
+        .num_args(1..)
+        .value_parser(value_parser!(PathBuf))
+        .help("Directories with files of agents; those below them count, too")
+}
+
+fn options() -> [Arg; 3] {
+    let formats = PossibleValuesParser::new(Format::NAMES.map(|(name, _)| name)).map(|text| {
+        Format::NAMES
+            .into_iter()
+            .find(|(name, _)| *name == text)
+            .map_or(Format::Table, |(_, format)| format)
+    });
+    [
+        Arg::new("since")
+            .long("since")
+            .value_name("TIME")
+            .value_parser(since::parse)
+            .help("Only windows from then on: 7d, 12h, 30m ago, or a date (UTC). new, gone, saved: what they compare with; 7d unless given"),
+        Arg::new("label")
+            .long("label")
+            .value_name("KEY=VALUE")
+            .action(ArgAction::Append)
+            .help("Only hosts with this label"),
+        Arg::new("format")
+            .long("format")
+            .value_name("FORMAT")
+            .value_parser(formats)
+            .default_value("table")
+            .help("How the answer is printed"),
+    ]
+}
+
+fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
+    let question = QUESTIONS.iter().find(|question| question.name == name);
+    let sql = match (question, words.try_get_one::<PathBuf>("file")) {
+        (Some(question), _) => question.sql.to_owned(),
+        (None, Ok(Some(file))) => std::fs::read_to_string(file).map_err(|error| {
+            Fault::new(file.display(), error, "name a file with a question in SQL")
+        })?,
+        (None, _) => return Ok(()),
+    };
+    if question.is_some() && words.get_flag("print-sql") {
+        return written(write!(std::io::stdout(), "{sql}").map_err(ArrowError::from));
+    }
+    let list = |name| words.get_many::<PathBuf>(name).into_iter().flatten().cloned().collect();
+    let (places, labels): (Vec<PathBuf>, Vec<String>) =
+        (list("places"), words.get_many("label").into_iter().flatten().cloned().collect());
+    let since = words.get_one::<i64>("since").copied();
+    // A question of your own says itself what it leaves out.
+    let compares = question.is_none_or(|question| question.compares);
+    let of = question.and_then(|question| question.of);
+    let ask = Ask {
+        sql: &sql,
+        only: of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str)),
+        labels: &labels,
+        from_us: since.filter(|_| !compares),
+        since_us: since.unwrap_or_else(|| since::now() - 7 * since::DAY),
+        places: &places,
+    };
+    let progress = Progress::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_time()
+        .thread_stack_size(16 << 20)
+        .build()
+        .map_err(|error| Fault::new("threads", error, "let this user have more of them"))?;
+    let asked = runtime.block_on(ask::ask(&ask, &progress));
+    progress.end();
+    let Answer { schema, rows, found } = asked?;
+    let total = found.files.len() + found.skipped.len() + found.copies;
+    for (path, why) in &found.skipped {
+        eprintln!("needless-fleet: skipped {}: {why}", path.display());
+    }
+    if !found.skipped.is_empty() {
+        eprintln!(
+            "needless-fleet: skipped {} of {total} files; the answer is without them",
+            found.skipped.len()
+        );
+    }
+    if found.copies > 0 {
+        eprintln!(
+            "needless-fleet: {} of {total} files are copies of others by their names; each window counts once",
+            found.copies
+        );
+    }
+    let format = words.get_one::<Format>("format").copied().unwrap_or(Format::Table);
+    let mut to = std::io::BufWriter::new(std::io::stdout().lock());
+    written(print::print(&mut to, &schema, &rows, format))
+}
+
+fn compacted(words: &ArgMatches) -> Result<(), Fault> {
+    let folder = |name| words.get_one::<PathBuf>(name).cloned().unwrap_or_default();
+    let progress = Progress::new();
+    let done = compact::compact(&folder("FROM"), &folder("TO"), &progress);
+    progress.end();
+    let compact::Done { added, there, parts, skipped } = done?;
+    for (path, why) in &skipped {
+        eprintln!("needless-fleet: skipped {}: {why}", path.display());
+    }
+    println!("{added} files added in {parts} parts, {there} were in parts before");
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::new(format!("{} files", skipped.len()), "they are in no part", "keep them"))
+}
+
+/// Whoever reads the answer may have seen enough.
+fn written(done: Result<(), ArrowError>) -> Result<(), Fault> {
+    match done {
+        Err(ArrowError::IoError(_, error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Fault::new("answer", error, "it could not be printed")),
+        Ok(()) => Ok(()),
+    }
+}
