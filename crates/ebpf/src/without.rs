@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only `start` can be called")]
 
 use crate::{Observed, Scope, SessionError, SessionOptions};
+use needless_model::WatchList;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -43,6 +44,10 @@ impl Session {
     }
 
     pub fn resume(&mut self) -> Result<(), SessionError> {
+        match *self {}
+    }
+
+    pub fn watch(&mut self, _: WatchList) {
         match *self {}
     }
 

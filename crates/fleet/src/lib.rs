@@ -7,8 +7,10 @@ mod file;
 mod metrics;
 mod ring;
 mod rows;
+mod ship;
 
 pub use file::{AgentWindow, FILE_SCHEMA, is_window, parquet, schema};
 pub use metrics::{Exposition, Metrics, Own, SERIES};
 pub use ring::{Keep, Ring, RingError};
 pub use rows::{Dimensions, Fate, MOST_ROWS, Measures, Rows};
+pub use ship::{Shipped, ship};

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// So many series an agent shows at most.
 pub const SERIES: usize = 60;
 /// Series that are always there.
-const FIXED: usize = 14;
+const FIXED: usize = 16;
 /// So many units have a name; what the others do is counted for [`OTHER`].
 const UNITS: usize = 20;
 /// The label of what has no name of its own.
@@ -42,6 +42,10 @@ pub struct Own {
     pub bpf_seconds: f64,
     /// The part of the last window that was observed.
     pub duty: f64,
+    /// Whether the configuration was right when it was last read.
+    pub is_configured: bool,
+    /// When it was last read and right, seconds since 1970.
+    pub configured_seconds: f64,
     /// Memory that it uses, bytes.
     pub resident_bytes: u64,
     /// The size of all files in its ring, bytes.
@@ -177,6 +181,16 @@ impl Metrics {
             "needless_agent_bpf_run_time_seconds",
             "CPU time that the agent's programs in the kernel have used.",
             own.bpf_seconds,
+        );
+        out.gauge(
+            "needless_config_last_reload_successful",
+            "Whether the configuration was right when it was last read.",
+            f64::from(u8::from(own.is_configured)),
+        );
+        out.gauge(
+            "needless_config_last_reload_success_timestamp_seconds",
+            "When it was last read and right.",
+            own.configured_seconds,
         );
         out.counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds);
         out.gauge(

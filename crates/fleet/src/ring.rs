@@ -32,6 +32,12 @@ pub struct RingError {
     why: Errno,
 }
 
+impl RingError {
+    pub(crate) fn new(what: &str, path: &Path, why: Errno) -> RingError {
+        RingError { what: format!("{what} {}", path.display()), why }
+    }
+}
+
 impl fmt::Display for RingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.why {
@@ -53,10 +59,10 @@ pub struct Ring {
 }
 
 /// A file of ours, by its name.
-struct Entry {
-    name: String,
+pub(crate) struct Entry {
+    pub(crate) name: String,
     start_us: i64,
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Ring {
@@ -66,17 +72,9 @@ impl Ring {
     /// # Errors
     /// When it is no directory, is closed to this user, or another agent has it.
     pub fn open(path: &Path, keep: Keep) -> Result<Ring, RingError> {
-        let failed = |what: &str| {
-            let what = format!("{what} {}", path.display());
-            move |why| RingError { what, why }
-        };
-        match fs::mkdir(path, Mode::from_raw_mode(0o750)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(why) => return Err(failed("cannot make the directory")(why)),
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder =
-            fs::open(path, flags, Mode::empty()).map_err(failed("cannot open the directory"))?;
+        let failed = |what: &'static str| move |why| RingError::new(what, path, why);
+        make_folder(path)?;
+        let folder = open_folder(path)?;
         fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)
             .map_err(failed("cannot have the directory"))?;
         fs::accessat(&folder, ".", fs::Access::WRITE_OK | fs::Access::EXEC_OK, AtFlags::EACCESS)
@@ -101,11 +99,13 @@ impl Ring {
     /// When the file cannot be written: there is then none. When an old one cannot be removed.
     pub fn add(&mut self, window: &AgentWindow, bytes: &[u8]) -> Result<(), RingError> {
         let name = format!("{BEGINS}{:016}-{}{ENDS}", window.start_us.max(0), window.host);
-        self.write(bytes).and_then(|()| self.publish(&name)).map_err(|why| {
-            // What is left of it would be removed by the next start.
-            let _ = fs::unlinkat(&self.folder, UNFINISHED, AtFlags::empty());
-            self.failed(&name)(why)
-        })?;
+        self.write(bytes).and_then(|()| publish(&self.folder, UNFINISHED, &name)).map_err(
+            |why| {
+                // What is left of it would be removed by the next start.
+                let _ = fs::unlinkat(&self.folder, UNFINISHED, AtFlags::empty());
+                self.failed(&name)(why)
+            },
+        )?;
         self.prune(window.end_us)
     }
 
@@ -123,40 +123,8 @@ impl Ring {
         file.sync_all().map_err(io)
     }
 
-    fn publish(&self, name: &str) -> Result<(), Errno> {
-        let (folder, new) = (&self.folder, RenameFlags::NOREPLACE);
-        match fs::renameat_with(folder, UNFINISHED, folder, name, new) {
-            // A file system that cannot do it at once.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Err(Errno::NOENT) => fs::renameat(folder, UNFINISHED, folder, name)?,
-                    Ok(_) => return Err(Errno::EXIST),
-                    Err(why) => return Err(why),
-                }
-            }
-            done => done?,
-        }
-        fs::fsync(folder)
-    }
-
-    /// The files with our kind of name, oldest first.
     fn entries(&self) -> Result<Vec<Entry>, RingError> {
-        let failed = |why| RingError { what: format!("cannot list {}", self.path.display()), why };
-        let mut entries = Vec::new();
-        for entry in fs::Dir::read_from(&self.folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            let Some(start_us) = start_of(name) else { continue };
-            // One that is no longer there needs no removal.
-            let about = fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-            let Ok(about) = about else { continue };
-            if FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
-                let bytes = u64::try_from(about.st_size).unwrap_or(0);
-                entries.push(Entry { name: name.to_owned(), start_us, bytes });
-            }
-        }
-        entries.sort_by(|one, other| (one.start_us, &one.name).cmp(&(other.start_us, &other.name)));
-        Ok(entries)
+        entries(&self.folder, &self.path)
     }
 
     fn prune(&mut self, now_us: i64) -> Result<(), RingError> {
@@ -181,6 +149,56 @@ impl Ring {
         }
         Ok(())
     }
+}
+
+/// Makes a directory, if it is missing.
+pub(crate) fn make_folder(path: &Path) -> Result<(), RingError> {
+    match fs::mkdir(path, Mode::from_raw_mode(0o750)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(why) => Err(RingError::new("cannot make the directory", path, why)),
+    }
+}
+
+pub(crate) fn open_folder(path: &Path) -> Result<OwnedFd, RingError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty())
+        .map_err(|why| RingError::new("cannot open the directory", path, why))
+}
+
+/// Gives a file that is whole its name, which no other may have.
+pub(crate) fn publish(folder: &OwnedFd, unfinished: &str, name: &str) -> Result<(), Errno> {
+    match fs::renameat_with(folder, unfinished, folder, name, RenameFlags::NOREPLACE) {
+        // A file system that cannot do it at once.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => fs::renameat(folder, unfinished, folder, name)?,
+                Ok(_) => return Err(Errno::EXIST),
+                Err(why) => return Err(why),
+            }
+        }
+        done => done?,
+    }
+    fs::fsync(folder)
+}
+
+/// The files with our kind of name, oldest first.
+pub(crate) fn entries(folder: &OwnedFd, path: &Path) -> Result<Vec<Entry>, RingError> {
+    let failed = |why| RingError::new("cannot list", path, why);
+    let mut entries = Vec::new();
+    for entry in fs::Dir::read_from(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        let Some(start_us) = start_of(name) else { continue };
+        // One that is no longer there needs no removal.
+        let about = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let Ok(about) = about else { continue };
+        if FileType::from_raw_mode(about.st_mode) == FileType::RegularFile {
+            let bytes = u64::try_from(about.st_size).unwrap_or(0);
+            entries.push(Entry { name: name.to_owned(), start_us, bytes });
+        }
+    }
+    entries.sort_by(|one, other| (one.start_us, &one.name).cmp(&(other.start_us, &other.name)));
+    Ok(entries)
 }
 
 /// The start of the window that a name stands for.

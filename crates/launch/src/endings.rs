@@ -10,8 +10,10 @@ use std::time::Duration;
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// An orderly end: SIGINT, SIGTERM, SIGHUP, SIGQUIT.
+    /// An orderly end: SIGINT, SIGTERM, SIGQUIT.
     End,
+    /// SIGHUP: an orderly end, as the terminal is gone; of a service, to read its configuration again.
+    HangUp,
     /// A stop from the terminal: SIGTSTP. The process has to stop itself, with SIGSTOP.
     Stop,
     /// Nothing: the process was stopped, and goes on: SIGCONT.
@@ -67,6 +69,7 @@ impl TerminationSignals {
         let _ = poll(&mut watched, PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX));
         let came = self.signals.read_signal().ok().flatten()?;
         Some(match Signal::try_from(came.ssi_signo as i32) {
+            Ok(Signal::SIGHUP) => Asked::HangUp,
             Ok(Signal::SIGTSTP) => Asked::Stop,
             Ok(Signal::SIGCONT) => Asked::Resumed,
             _ => Asked::End,

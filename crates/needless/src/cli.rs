@@ -15,7 +15,7 @@ mod top;
 mod values;
 
 use crate::{exit, version};
-pub(crate) use agent::AgentArgs;
+pub(crate) use agent::{AgentArgs, LogFormat, ShipArgs};
 pub(crate) use budget::FailOn;
 use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
@@ -134,6 +134,12 @@ pub(crate) enum Action {
     /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or packaging/needless-agent.service).
     #[command(after_long_help = examples::AGENT)]
     Agent(AgentArgs),
+    /// Copy the windows of an agent to a directory, where those of many hosts come together.
+    ///
+    /// A window that is there is not copied again; each copy is whole or not there. Whenever it is killed or cannot write,
+    /// the next call goes on. The agent may run meanwhile. Exit status 2 when a window could not be copied.
+    #[command(after_long_help = examples::SHIP)]
+    Ship(ShipArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
     ///
     /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit

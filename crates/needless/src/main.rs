@@ -27,18 +27,19 @@ fn main() {
     needless_observe::survive_file_size_limit();
     let cli = Cli::read();
     let status = exit::ErrorStatus::of(&cli.action);
-    let exit = Context::of(&cli).and_then(|context| dispatch(&cli.action, &context));
+    let exit = Context::of(&cli).and_then(|context| dispatch(&cli, &context));
     needless_observe::exit_like(exit.unwrap_or_else(|error| status.end(&error)))
 }
 
-fn dispatch(action: &Action, context: &Context) -> anyhow::Result<Exit> {
-    match action {
+fn dispatch(cli: &Cli, context: &Context) -> anyhow::Result<Exit> {
+    match &cli.action {
         Action::Run(args) if args.prove => commands::prove::run_and_prove(args, context),
         Action::Run(args) => commands::run(args, context),
         Action::Attach(args) => commands::attach(args, context),
         Action::Host(args) => commands::host(args, context),
         Action::Top(args) => commands::top(args, context),
-        Action::Agent(args) => commands::agent(args, context),
+        Action::Agent(args) => commands::agent(args, cli, context),
+        Action::Ship(args) => commands::ship(args),
         Action::Read(args) => commands::read(args, context),
         Action::Show(args) => commands::show(args, context),
         Action::Preload(args) => commands::preload(args, context),

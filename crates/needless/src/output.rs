@@ -1,14 +1,15 @@
 //! Where a report goes: a stream, or a file that is replaced as a whole.
 
 pub(crate) mod landing;
+mod lines;
 mod stream;
 
+pub(crate) use lines::{as_json, inform, warn};
 pub(crate) use stream::{Stream, ask, quiet, stdout_lines};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context as _, Result, bail};
 use landing::{Landing, land};
-use needless_model::shorten;
 use needless_report::{DocumentFormat, ReportFormat, Style, has_ending};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -291,28 +292,4 @@ impl Target {
             }
         }
     }
-}
-
-/// The longest line about anything, characters: names and values from a file may be of any length.
-const LONGEST_LINE: usize = 4000;
-
-/// Shows one line on standard error. Control characters in it are escaped: names and values that others chose neither
-/// start a line of their own nor command the terminal. Where standard error cannot be written, nothing is shown.
-pub(crate) fn warn(line: impl std::fmt::Display) {
-    let line = without_error_numbers(&line.to_string());
-    let line = shorten(&line, LONGEST_LINE / 2, LONGEST_LINE / 2);
-    let _ = writeln!(std::io::stderr().lock(), "needless: {}", needless_report::escape(&line));
-}
-
-/// The text without the numbers that Rust appends to the messages of the kernel: " (os error 2)".
-fn without_error_numbers(text: &str) -> String {
-    let mut parts = text.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |so_far, part| {
-        let end = part.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0);
-        match end.and_then(|end| part[end..].strip_prefix(')')) {
-            Some(rest) => so_far + rest,
-            None => so_far + " (os error " + part,
-        }
-    })
 }

@@ -178,6 +178,89 @@ fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
     assert!((0.5..2.0).contains(&ratio), "{rows:?}");
 }
 
+/// A rule with a condition on a variable.
+const RULE: &str = r#"[[rule]]
+name = "looked-for"
+calls = "stat"
+path = "/missing/reload"
+outcome = "missing"
+env = { RELOADED = true }
+at-least = 6
+message = "a program looks for a file that is not there"
+why = "Nobody makes it."
+remedy = { text = "Make the file", caveat = "It is then read." }
+
+[[rule.example]]
+trace = '''
+env RELOADED=1
+execve("/usr/bin/perl", ["perl"], 0x7ffd2f3b6dd8 /* 35 vars */) = 0
+newfstatat(AT_FDCWD, "/missing/reload", 0x7ffd3d515cc0, 0) = -1 ENOENT (No such file or directory) x10
+'''
+finding = """
+looked-for: 10 of 10
+manual
+"""
+
+[[rule.example]]
+trace = '''
+env RELOADED=1
+execve("/usr/bin/perl", ["perl"], 0x7ffd2f3b6dd8 /* 35 vars */) = 0
+newfstatat(AT_FDCWD, "/missing/reload", 0x7ffd3d515cc0, 0) = -1 ENOENT (No such file or directory) x3
+'''
+finding = "nothing"
+"#;
+
+#[test]
+fn sighup_reads_the_configuration_again_and_keeps_the_old_one_if_it_is_wrong() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "while (1) { -e '/missing/reload'; select undef, undef, undef, 0.005 }";
+    let Some(perl) = program("perl") else { return };
+    let _offender = Running::start(command(perl).env("RELOADED", "1").args(["-e", script]));
+    let file = folder.path().join("needless.toml");
+    std::fs::write(&file, "").unwrap();
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let options = ["--listen", &listen, "--config", file.to_str().unwrap(), "--log-format", "json"];
+    let agent = Running::agent(folder.path(), "a", &options);
+    let reload = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let pid = agent.0.id().to_string();
+        assert!(command("kill").args(["-HUP", &pid]).status().unwrap().success());
+    };
+    let shows = |series: &str| {
+        wait(series, || http(port, "/metrics", "*/*")?.1.contains(series).then_some(()));
+    };
+    shows("needless_config_last_reload_successful 1\n");
+    reload("[[rule\n");
+    shows("needless_config_last_reload_successful 0\n");
+    // Its condition is about a variable that was not kept so far.
+    reload(RULE);
+    shows("needless_config_last_reload_successful 1\n");
+    shows("needless_cause=\"looked-for\"");
+    // One that is wrong changes nothing: the rule still counts.
+    reload("[[rule\n");
+    shows("needless_config_last_reload_successful 0\n");
+    let count = || {
+        let (_, page) = http(port, "/metrics", "*/*")?;
+        let line = page.lines().find(|line| line.contains("needless_cause=\"looked-for\""))?;
+        line.rsplit(' ').next()?.parse::<u64>().ok()
+    };
+    let before = wait("count", count);
+    wait("more", || count().filter(|now| *now > before));
+    let (status, said) = agent.end();
+    assert_eq!(status, Some(0));
+    let lines: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let levels: Vec<_> = lines.iter().filter_map(|line| line["level"].as_str()).collect();
+    assert_eq!(levels, ["warning", "info", "warning"], "{said}");
+    assert!(lines.iter().all(|line| line["time"].as_f64() > Some(1.7e9)), "{said}");
+    let wrong = lines[2]["message"].as_str().unwrap();
+    assert!(wrong.contains("needless.toml:1:7: ") && wrong.contains("stays as it was"), "{said}");
+}
+
 #[test]
 fn a_killed_agent_leaves_whole_windows() {
     if !observes_others() {

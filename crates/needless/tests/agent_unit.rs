@@ -55,6 +55,10 @@ fn the_unit_works_in_its_sandbox() {
     let clock = "systemd_unit=\"clock.service\"";
     assert!(metrics.contains(clock), "{metrics}");
 
+    machine.ok("systemctl reload needless-agent");
+    let read = || machine.ok("journalctl -u needless-agent --no-pager").contains("was read again");
+    wait(|| read().then_some(())).unwrap_or_else(|| panic!("{}", log()));
+
     machine.ok("systemctl stop needless-agent");
     assert_eq!(machine.ok("systemctl show -p Result --value needless-agent").trim(), "success");
     let folder = tempfile::tempdir().unwrap();

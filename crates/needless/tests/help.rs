@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// The commands whose help ends with examples.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "attach",
     "host",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 18] = [
     "show",
     "check",
     "agent",
+    "ship",
 ];
 
 /// The lines after "Examples" of the help of a command.

@@ -6,7 +6,7 @@ use crate::run::{Failure, ObserveOptions, complete_with};
 use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
 use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
 use needless_launch::{Asked, TerminationSignals};
-use needless_model::{ProcId, Profile, status};
+use needless_model::{ProcId, Profile, WatchList, status};
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -133,6 +133,12 @@ impl Windows {
         self.begun = Instant::now();
         self.paused = false;
         Ok(())
+    }
+
+    /// From the end of the next break on, these variables are kept of environments.
+    pub fn watch(&mut self, watch: WatchList) {
+        self.options.watch = watch.clone();
+        self.session.watch(watch);
     }
 
     /// Whether this is a break.

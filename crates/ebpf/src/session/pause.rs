@@ -7,6 +7,7 @@ use super::maps::{map, of_each_cpu, taken};
 use super::{Session, now_ns};
 use crate::{Observed, SessionError};
 use libbpf_rs::{MapCore, MapFlags};
+use needless_model::WatchList;
 use std::time::Duration;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -37,6 +38,11 @@ impl Session {
         self.ledger.restart();
         self.begun_ns = now_ns();
         self.attached.begin()
+    }
+
+    /// From the next [`resume`](Session::resume) on, these variables are kept of environments.
+    pub fn watch(&mut self, watch: WatchList) {
+        self.options.watch = watch;
     }
 
     /// The time that the programs have run in the kernel since the start, on all processors together; of most runs it

@@ -1,7 +1,7 @@
 //! The options of `agent`.
 
 use super::top::interval;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +24,9 @@ pub(crate) struct AgentArgs {
     /// enough, a random part of each window is observed. "none": observe all the time.
     #[arg(long, value_name = "PERCENT", default_value = "0.5", help_heading = FILES, value_parser = cpu_limit)]
     pub(crate) cpu_limit: CpuLimit,
+    /// How lines on standard error are written: as text, or each as a JSON object with time, level and message.
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = FILES)]
+    pub(crate) log_format: LogFormat,
     /// The name of this host in each row. By default a hash of its machine id, from which that id cannot be computed.
     #[arg(long, value_name = "NAME", help_heading = FILES, value_parser = host)]
     pub(crate) host: Option<String>,
@@ -38,8 +41,27 @@ pub(crate) struct AgentArgs {
     pub(crate) textfile: Option<PathBuf>,
 }
 
+#[derive(Args)]
+pub(crate) struct ShipArgs {
+    /// The directory of the agent.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Where the copies go; it is made if it is missing.
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) to: PathBuf,
+}
+
 const FILES: &str = "Files";
 const METRICS: &str = "Metrics";
+
+/// How lines on standard error are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs that collect logs.
+    Json,
+}
 
 /// The part of one processor that may be used, from 0 to 1; `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq)]

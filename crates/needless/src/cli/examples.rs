@@ -28,6 +28,11 @@ Examples (as root):
   # a file each second, and the numbers for Prometheus in another; for three seconds
   timeout 3 needless agent --dir windows --every 1s --textfile needless.prom || [ $? = 124 ]";
 
+pub(super) const SHIP: &str = "\
+Examples:
+  # all windows that are not there yet
+  mkdir -p windows && needless ship --dir windows all-hosts";
+
 pub(super) const READ: &str = "\
 Examples:
   # a log with everything that needless can use

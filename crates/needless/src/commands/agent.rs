@@ -5,8 +5,9 @@ mod http;
 mod identity;
 mod service;
 
-use crate::cli::AgentArgs;
+use crate::cli::{AgentArgs, Cli, LogFormat};
 use crate::context::Context;
+use crate::settings::Settings;
 use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow};
 use governor::{Governor, Plan};
@@ -16,16 +17,20 @@ use needless_model::Exit;
 use needless_observe::{
     Asked, ObserveOptions, Rights, Who, Windows, return_free_memory, without_capabilities,
 };
-use needless_rules::CheckOptions;
+use needless_rules::{CheckOptions, Declared};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Exit> {
+    if args.log_format == LogFormat::Json {
+        output::as_json();
+    }
     let host = args.host.clone().map_or_else(identity::host, Ok)?;
     let mut labels: Vec<String> = args.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
     labels.sort();
@@ -51,7 +56,9 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
         ..AgentWindow::default()
     };
     let mut agent = Agent {
-        context,
+        rules: context.settings.rules.clone(),
+        reloaded: None,
+        reload: Reload { is_good: true, at: SystemTime::now() },
         ring,
         window,
         metrics: Metrics::new(crate::VERSION),
@@ -83,6 +90,7 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
                 agent.end(end_us)?;
                 return Ok(exit::DONE);
             }
+            Some(Asked::HangUp) => agent.reload(Settings::load(cli, &context.user)),
             Some(Asked::Stop) => kill_process(getpid(), Signal::STOP).context("cannot stop")?,
             Some(Asked::Resumed) | None => {}
         }
@@ -93,8 +101,12 @@ pub(crate) fn agent(args: &AgentArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-struct Agent<'a> {
-    context: &'a Context,
+struct Agent {
+    /// Rules of needless.toml.
+    rules: Arc<[Declared]>,
+    /// What needless.toml says from the next window on.
+    reloaded: Option<Settings>,
+    reload: Reload,
     ring: Ring,
     /// The last window; at first, an empty one that ends when the observation begins.
     window: AgentWindow,
@@ -116,14 +128,50 @@ struct Agent<'a> {
     judged: Option<Judged>,
 }
 
+/// How reading the configuration went.
+struct Reload {
+    /// The last time.
+    is_good: bool,
+    /// When it last was good.
+    at: SystemTime,
+}
+
 struct Judged {
     rows: Rows,
     observed: Duration,
 }
 
-impl Agent<'_> {
+impl Agent {
+    /// Takes a new configuration from the next window on; keeps the old one if the new one is wrong.
+    fn reload(&mut self, settings: Result<Settings>) {
+        service::notify("RELOADING=1");
+        match settings {
+            Ok(settings) => {
+                output::inform(
+                    "the configuration was read again, and holds from the next window on",
+                );
+                self.reloaded = Some(settings);
+                self.reload = Reload { is_good: true, at: SystemTime::now() };
+            }
+            Err(why) => {
+                output::warn(format_args!("{why:#}; the configuration stays as it was"));
+                self.reload.is_good = false;
+            }
+        }
+        self.publish();
+        service::notify("READY=1");
+    }
+
     /// Begins a window.
     fn begin(&mut self) -> Result<()> {
+        if let Some(settings) = self.reloaded.take() {
+            // Each process is then looked up again, with the variables of the new rules.
+            if !self.windows.is_paused() {
+                self.windows.pause()?;
+            }
+            self.windows.watch(settings.watched);
+            self.rules = settings.rules;
+        }
         // Where the observation is in it has to do with nothing that programs do.
         let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
         self.plan = self.governor.plan(random);
@@ -189,10 +237,7 @@ impl Agent<'_> {
             Plan::Always => self.windows.cut()?,
             Plan::Part { .. } => self.windows.pause()?,
         };
-        let options = CheckOptions {
-            declared: self.context.settings.rules.clone(),
-            ..CheckOptions::default()
-        };
+        let options = CheckOptions { declared: self.rules.clone(), ..CheckOptions::default() };
         let (_, accounts) = needless_rules::check_with_accounts(&profile, &options);
         let observed = Duration::from_nanos(profile.window.length_ns.unwrap_or(0));
         self.judged = Some(Judged { rows: Rows::of(&profile, &accounts), observed });
@@ -239,6 +284,8 @@ impl Agent<'_> {
             cpu_seconds: cpu_time().as_secs_f64(),
             bpf_seconds: self.windows.run_time().as_secs_f64(),
             duty: self.duty,
+            is_configured: self.reload.is_good,
+            configured_seconds: seconds_since_1970(self.reload.at),
             resident_bytes: identity::resident_bytes(),
             ring_bytes: self.ring.bytes(),
         }
@@ -258,6 +305,10 @@ fn next(last: &AgentWindow, length: Duration, end_us: i64) -> AgentWindow {
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn seconds_since_1970(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// Microseconds since 1970.

@@ -75,7 +75,7 @@ fn live(
         }
         changed = false;
         match windows.wait(&[input.as_fd()])? {
-            Some(Asked::End) => return Ok(()),
+            Some(Asked::End | Asked::HangUp) => return Ok(()),
             // Before the next read(2), which would wait for a whole line while the terminal is the shell's.
             Some(Asked::Stop) => {
                 screen.leave();

@@ -1,0 +1,24 @@
+//! `ship`: copies the windows of an agent to where those of many hosts come together.
+
+use crate::cli::ShipArgs;
+use crate::{exit, output};
+use anyhow::{Result, anyhow, bail};
+use needless_fleet::Shipped;
+use needless_model::Exit;
+use std::io::Write;
+
+pub(crate) fn ship(args: &ShipArgs) -> Result<Exit> {
+    let Shipped { copied, there, left, refused } = needless_fleet::ship(&args.dir, &args.to)
+        .map_err(|why| anyhow!("{why}; a new call goes on from there"))?;
+    let left = if left > 0 { format!(", {left} are left to the next time") } else { String::new() };
+    output::quiet(writeln!(
+        output::stdout_lines()?,
+        "{copied} windows copied, {there} were there{left}"
+    ))?;
+    let Some(first) = refused.first() else { return Ok(exit::DONE) };
+    bail!(
+        "{} of {} files were not copied, {first} first: not whole, or another file has that name; move them away",
+        refused.len(),
+        copied + there + refused.len() as u64
+    )
+}
