@@ -5,6 +5,7 @@ use crate::rights::{self, Rights};
 use crate::run::{Failure, ObserveOptions, complete_with};
 use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
 use needless_ebpf::{Observed, Scope, Session, SessionOptions};
+use needless_host::Cgroups;
 use needless_launch::{Asked, TerminationSignals};
 use needless_model::{ProcId, Profile, status};
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 pub struct Windows {
     session: Session,
     chosen: Chosen,
+    groups: Option<Cgroups>,
     signals: TerminationSignals,
     options: ObserveOptions,
     measured: Measured,
@@ -47,7 +49,8 @@ impl Windows {
         let given_up = options.rights.observe();
         follow(&mut session, &chosen)?;
         let (measured, begun) = (Measured::default(), Instant::now());
-        Ok(Windows { session, chosen, signals, options, measured, length, begun, given_up })
+        let groups = Cgroups::new().ok();
+        Ok(Windows { session, chosen, groups, signals, options, measured, length, begun, given_up })
     }
 
     /// Waits until one of the `others` is readable, a signal comes or a tenth of a second has passed, and takes what the
@@ -90,7 +93,7 @@ impl Windows {
     pub fn cut(&mut self) -> Result<Profile, Failure> {
         self.begun = Instant::now();
         let mut observed = busy(self.session.window());
-        place(&mut observed, &self.options);
+        place(&mut observed, &self.options, &mut self.groups);
         rights::note(self.given_up, &mut observed.profile.notes);
         // What is left of the rights is needed for the next window.
         let keep = Rights::default();
