@@ -18,7 +18,7 @@ use layout::{
 };
 use ledger::Ledger;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
-use maps::{bss, map, of_each_cpu, taken, typed};
+use maps::{Others, bss, map, of_each_cpu, split, typed};
 use needless_model::Loss;
 use rows::KernelRows;
 use std::cell::RefCell;
@@ -42,6 +42,8 @@ pub struct Session {
     begun_ns: u64,
     /// What earlier windows had.
     ledger: Ledger,
+    /// How many rows and counters the kernel had added when those of ended processes were last taken.
+    freed_at: u64,
     /// How many processes were chosen.
     chosen: u32,
     /// Chosen processes that found no room.
@@ -99,6 +101,7 @@ impl Session {
             started_ns,
             begun_ns,
             ledger,
+            freed_at: 0,
             chosen,
             refused,
         })
@@ -158,10 +161,14 @@ impl Session {
         // Rows and counters of processes that ended make room.
         let added = self.shared().rows;
         let limit = self.options.limits.rows.min(65_536) as u64;
-        let due = added.saturating_sub(events.rows.removed) > limit / 4 && events.any_settled();
+        // To read a map takes as long as the map is large: not again before there is much that is new, or much at all.
+        let there = added.saturating_sub(events.rows.removed);
+        let worth = added - self.freed_at > limit / 4 || there > limit / 4 * 3;
+        let due = there > limit / 2 && worth && events.any_settled();
         drop(events);
         if due {
-            self.collect(true);
+            self.freed_at = added;
+            self.collect(Others::LeftOut);
         }
     }
 
@@ -204,10 +211,10 @@ impl Session {
         let length_ns = now - self.begun_ns;
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
-        self.collect(true);
+        let counted = self.collect(Others::Copied);
         // What the kernel no longer has.
         let returned = (!last || self.ledger.rows() > 0).then(|| self.events.borrow().rows.clone());
-        self.collect(false);
+        self.events.borrow_mut().rows.extend(counted);
         self.collect_percpu();
         let mut late = KernelRows::default();
         if let Some(returned) = returned {
@@ -219,7 +226,9 @@ impl Session {
             late = KernelRows { removed: late.removed, ..std::mem::take(&mut events.rows) };
             events.rows = self.ledger.since(counted, &returned, self.begun_ns - self.started_ns);
         }
-        let live = taken::<u32, Proc>(&map(&self.attached.object, "procs"), false, |_| true);
+        let living = self.events.borrow().living() as u64;
+        let procs = map(&self.attached.object, "procs");
+        let (_, live) = split::<u32, Proc>(&procs, living, Others::Copied, |_| false);
         let given_back = live.iter().map(|(_, proc)| (proc.image, proc.given_back)).collect();
         let shared = self.shared();
         let mut observed =
@@ -253,7 +262,9 @@ impl Session {
     fn make_room(&mut self) {
         if self.ledger.rows() > self.options.limits.rows.min(65_536) / 2 {
             let rows = map(&self.attached.object, "rows");
-            let deleted = taken::<RowKey, Row>(&rows, true, |key| self.ledger.is_idle(key));
+            let about = self.ledger.rows() as u64;
+            let (deleted, _) =
+                split::<RowKey, Row>(&rows, about, Others::LeftOut, |key| self.ledger.is_idle(key));
             let mut events = self.events.borrow_mut();
             for (key, row) in deleted {
                 // A call that was counted since the rows were read is in the next window.
@@ -261,10 +272,11 @@ impl Session {
                 events.rows.removed += 1;
             }
         }
+        let living = self.events.borrow().living() as u64;
         let procs = map(&self.attached.object, "procs");
         let directories = || {
-            let all = taken::<u32, Proc>(&procs, false, |_| true).into_iter();
-            all.map(|(_, proc)| proc.directory).collect()
+            let (_, all) = split::<u32, Proc>(&procs, living, Others::Copied, |_| false);
+            all.into_iter().map(|(_, proc)| proc.directory).collect()
         };
         let unused = self.events.borrow_mut().forget(|| self.ledger.paths(), directories);
         let sent = map(&self.attached.object, "sent_paths");
@@ -294,35 +306,39 @@ impl Session {
         misses
     }
 
-    /// Takes rows from the kernel: those of ended processes, which are deleted there, or copies of all.
-    fn collect(&mut self, ended_only: bool) {
+    /// Takes the rows of ended processes from the kernel, which deletes them. Returns the others, if `wanted`.
+    fn collect(&mut self, wanted: Others) -> KernelRows {
         let mut events = self.events.borrow_mut();
+        let about = self.shared().rows.saturating_sub(events.rows.removed);
         let object = &self.attached.object;
         let (started_ns, latency) = (self.started_ns, self.options.latency);
+        let mut others = KernelRows::default();
         let rows = map(object, "rows");
-        for (key, row) in
-            taken::<RowKey, Row>(&rows, ended_only, |key| events.has_settled(key.image))
-        {
-            events.rows.add(key, row.tally(started_ns, latency));
-            events.rows.removed += u64::from(ended_only);
-        }
+        let (ended, more) =
+            split(&rows, about, wanted, |key: &RowKey| events.has_settled(key.image));
+        events.rows.removed += ended.len() as u64;
+        let add = |to: &mut KernelRows, rows: Vec<(RowKey, Row)>| {
+            rows.into_iter().for_each(|(key, row)| to.add(key, row.tally(started_ns, latency)));
+        };
+        add(&mut events.rows, ended);
+        add(&mut others, more);
         let counters = map(object, "counters");
         let settled = |key: &CounterKey| events.has_settled(key.image);
-        for (key, counter) in taken::<_, Counter>(&counters, ended_only, settled) {
-            events.rows.add_counter(key, counter.tally(latency));
-            events.rows.removed += u64::from(ended_only);
-        }
+        let (ended, more) = split(&counters, about, wanted, settled);
+        events.rows.removed += ended.len() as u64;
+        let tally = |(key, counter): (_, Counter)| (key, counter.tally(latency));
+        events.rows.counters.extend(ended.into_iter().map(tally));
+        others.counters.extend(more.into_iter().map(tally));
         let waits = map(object, "waits");
         let settled = |key: &WaitKey| events.has_settled(key.image);
-        for (key, wait) in taken::<_, Wait>(&waits, ended_only, settled) {
-            events.rows.add_wait(key, wait);
-        }
-        if !ended_only {
-            let folded = map(object, "folded");
-            for (key, counter) in taken::<_, Counter>(&folded, false, |_| true) {
-                events.rows.add_folded(key, counter.tally(latency));
-            }
-        }
+        let (ended, more) = split::<_, Wait>(&waits, waits.max_entries().into(), wanted, settled);
+        events.rows.removed += ended.len() as u64;
+        events.rows.waits.extend(ended);
+        others.waits.extend(more);
+        let folded = map(object, "folded");
+        let (_, more) = split(&folded, folded.max_entries().into(), wanted, |_: &CounterKey| false);
+        others.folded.extend(more.into_iter().map(tally));
+        others
     }
 
     /// Adds what each CPU has counted and not yet added to the rows and counters.
@@ -336,7 +352,7 @@ impl Session {
         let counters = map(&self.attached.object, "percpu_counters");
         for PercpuCounter { key, counter, .. } in of_each_cpu(&counters) {
             if key.image != 0 {
-                events.rows.add_counter(key, counter.tally(latency));
+                events.rows.counters.push((key, counter.tally(latency)));
             }
         }
     }

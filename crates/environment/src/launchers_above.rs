@@ -5,6 +5,7 @@ use crate::channel::passes_on_configuration;
 use needless_host::{ProcInfo, read_environment};
 use needless_model::{Above, Env, Process, Profile, Spawn, WatchList};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A longer chain is a mistake in reading, not a chain of processes.
@@ -13,19 +14,20 @@ const MOST: usize = 256;
 /// Adds the ancestors of the processes of `profile` that still run. Only the variables of `watch` are
 /// kept.
 pub fn look_above(profile: &mut Profile, watch: &WatchList) {
-    let mut seen = Seen { watch, known: HashMap::new() };
+    let mut seen = Seen { watch, read: HashMap::new(), known: HashMap::new() };
+    let ended = profile.ended();
     for process in &mut profile.processes {
         let first = process.parent.is_none();
         if process.born == Spawn::Fork && !first {
             continue;
         }
-        let now = read_environment(process.pid, watch).filter(|(info, _)| {
-            process.exit.is_none() && info.exe.as_deref() == process.exe.as_deref()
-        });
-        process.launcher = now.as_ref().is_some_and(|(info, _)| passes_on_configuration(info));
+        let now = Some(process.pid).filter(|pid| !ended.contains(pid));
+        let now = now.and_then(|pid| seen.read(pid));
+        let now = now.filter(|read| read.0.exe.as_deref() == process.exe.as_deref());
+        process.launcher = now.as_ref().is_some_and(|read| passes_on_configuration(&read.0));
         if first && !process.launcher {
             process.above = match (now, &process.above) {
-                (Some((info, _)), _) => seen.above(info.parent, Some(info.cgroup), MOST),
+                (Some(read), _) => seen.above(read.0.parent, Some(read.0.cgroup.clone()), MOST),
                 // It has ended; its parent may still run.
                 (None, Above::Pid(up)) => seen.above(*up, None, MOST),
                 (None, _) => Above::Unread,
@@ -34,13 +36,19 @@ pub fn look_above(profile: &mut Profile, watch: &WatchList) {
     }
 }
 
-/// Each ancestor is read once, for all processes below it.
+/// Each process is read once, for itself and for all processes below it.
 struct Seen<'a> {
     watch: &'a WatchList,
+    read: HashMap<u32, Option<Rc<(ProcInfo, Env)>>>,
     known: HashMap<(u32, Option<String>), Above>,
 }
 
 impl Seen<'_> {
+    fn read(&mut self, pid: u32) -> Option<Rc<(ProcInfo, Env)>> {
+        let read = self.read.entry(pid);
+        read.or_insert_with(|| read_environment(pid, self.watch).map(Rc::new)).clone()
+    }
+
     /// The process `pid` and its ancestors, up to the process that starts the service. `below`: the control group of
     /// the process that it started, where known.
     fn above(&mut self, pid: u32, below: Option<String>, most: usize) -> Above {
@@ -52,12 +60,12 @@ impl Seen<'_> {
             return known.clone();
         }
         let elsewhere = |up: &ProcInfo| key.1.as_ref().is_some_and(|below| *below != up.cgroup);
-        let found = match read_environment(pid, self.watch) {
+        let found = match self.read(pid) {
             None => Above::Unread,
-            Some((up, _)) if passes_on_configuration(&up) || elsewhere(&up) => Above::Nothing,
-            Some((up, env)) => {
-                let above = self.above(up.parent, Some(up.cgroup.clone()), most - 1);
-                Above::Parent(Arc::new(parent(up, env, above)))
+            Some(up) if passes_on_configuration(&up.0) || elsewhere(&up.0) => Above::Nothing,
+            Some(up) => {
+                let above = self.above(up.0.parent, Some(up.0.cgroup.clone()), most - 1);
+                Above::Parent(Arc::new(parent(&up.0, up.1.clone(), above)))
             }
         };
         self.known.insert(key, found.clone());
@@ -65,7 +73,7 @@ impl Seen<'_> {
     }
 }
 
-fn parent(info: ProcInfo, env: Env, above: Above) -> Process {
-    let (exe, command) = (info.exe, Some(info.comm));
+fn parent(info: &ProcInfo, env: Env, above: Above) -> Process {
+    let (exe, command) = (info.exe.clone(), Some(info.comm.clone()));
     Process { exe, command, env, above, ..Process::new(info.pid, None, Spawn::Seen) }
 }

@@ -4,7 +4,7 @@ use crate::{
     ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Query, Spawn,
     StrId, Wait,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What a call was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,6 +206,18 @@ impl Profile {
     /// The process of a row.
     pub fn process(&self, id: ProcId) -> &Process {
         &self.processes[id.index()]
+    }
+
+    /// The pids whose process has ended: of the last one with that pid. An image that exec replaced has no end of its own.
+    pub fn ended(&self) -> HashSet<u32> {
+        let mut ended = HashSet::new();
+        for process in &self.processes {
+            match process.exit {
+                Some(_) => ended.insert(process.pid),
+                None => ended.remove(&process.pid),
+            };
+        }
+        ended
     }
 
     /// The process that loaded the image of `id`: itself, or the ancestor it was forked from

@@ -68,11 +68,8 @@ impl<'a> Reporter<'a> {
             Source::Run(_) | Source::Log(_) => needless_rules::check(profile, policy.options()),
         };
         let judgement = policy.judge(&mut verdict, profile, &source)?;
-        // The saved report can become one of the others.
-        let points = [ReportFormat::Sarif, ReportFormat::Github, ReportFormat::Json];
-        let pointed = outputs.iter().any(|output| points.contains(&output.format(format)));
         if let Source::Run(program) = &source
-            && pointed
+            && points_at_files(&outputs, format)
         {
             verdict.places = places::of(verdict.findings.iter(), profile, program, context);
         }
@@ -89,6 +86,13 @@ impl<'a> Reporter<'a> {
         };
         judgement.end(emit(&report, outputs, format))
     }
+}
+
+/// Whether one of the outputs has the place of each finding's variable.
+pub(crate) fn points_at_files(outputs: &[Output<'_>], format: Option<ReportFormat>) -> bool {
+    // The saved report can become one of the others.
+    let points = [ReportFormat::Sarif, ReportFormat::Github, ReportFormat::Json];
+    outputs.iter().any(|output| points.contains(&output.format(format)))
 }
 
 /// What the options say about a report for people.

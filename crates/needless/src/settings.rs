@@ -119,7 +119,7 @@ fn named(action: &Action) -> Option<Vec<&String>> {
     Some(match action {
         Action::Fix(fix) => fix.rules.iter().collect(),
         Action::Prove(prove) => prove.rules.iter().collect(),
-        Action::Check(_) | Action::Agent(_) => Vec::new(),
+        Action::Check(_) | Action::Agent(_) | Action::Top(_) => Vec::new(),
         Action::Explain(explain) => explain.rule.iter().collect(),
         Action::Rules(_) => Vec::new(),
         _ => return None,

@@ -166,4 +166,14 @@ fn sarif_points_into_the_repository() {
     write(workflow, &format!("on: push\nenv:\n  TZ: Nowhere/None\n{job}"));
     write("Dockerfile", "FROM debian:12\nENV TZ=UTC\nCMD [\"packagecloud\"]\n");
     assert_eq!(place(Some(("TZ", "Nowhere/None"))), (workflow.to_owned(), 3));
+    // Also where the remedy is measured.
+    fs::remove_file(folder.path().join("Dockerfile")).unwrap();
+    write(workflow, &format!("on: push\nenv:\n  A: 1\n{job}"));
+    let mut run = command(NEEDLESS);
+    run.current_dir(folder.path()).env_remove("TZ");
+    run.args(["run", "--prove", "--runs", "6", "-o", "p.sarif", "--", &sample]);
+    let done = run.output().unwrap();
+    assert!(done.status.code().is_some_and(|code| code < 2), "{}", stderr(&done));
+    let text = fs::read_to_string(folder.path().join("p.sarif")).unwrap();
+    assert!(text.contains(&format!("\"uri\": \"{workflow}\"")), "{text}");
 }

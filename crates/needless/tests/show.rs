@@ -114,6 +114,46 @@ fn a_proof_is_shown_byte_for_byte() {
 }
 
 #[test]
+fn a_check_is_shown_byte_for_byte() {
+    let (Some(sample), Some(_)) = (testee("packagecloud"), program("ls")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let script = at("job.sh");
+    fs::write(&script, format!("{sample} 100; ls /nowhere 2>/dev/null; :\n")).unwrap();
+    let budget = at("needless.toml");
+    let words = ["check", "--runs", "2", "--name", "job", "--budget", &budget];
+    let job = ["--", "sh", &script];
+    let mut update = command(NEEDLESS);
+    let done = update.args(words).arg("--update").args(job).env("TZ", "UTC").output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    let endings = ["json", "txt", "md", "sarif", "xml"];
+    for over in [false, true] {
+        let mut check = command(NEEDLESS);
+        check.env("TZ", "UTC");
+        if over {
+            fs::write(&script, format!("{sample} 100; ls /nowhere /new 2>/dev/null; :\n")).unwrap();
+            check.env_remove("TZ");
+        }
+        check.args(words).args(["--format", "github"]);
+        check.args(endings.iter().flat_map(|ending| ["-o".to_owned(), at(&format!("x.{ending}"))]));
+        let done = check.args(job).output().unwrap();
+        assert_eq!(done.status.code(), Some(i32::from(over)), "{}", stderr(&done));
+        assert_shown(folder.path(), &endings, &[]);
+        let github = needless(&["show", &at("x.json"), "--format", "github"]);
+        assert_eq!(stdout(&github), stdout(&done));
+    }
+    let said = fs::read_to_string(at("x.txt")).unwrap();
+    assert!(said.contains("tz-unset") && said.contains("/new"), "{said}");
+    // Texts of a file that somebody changed are for no terminal.
+    let hostile = fs::read_to_string(at("x.json")).unwrap().replace("tz-unset", "\\u001b[31m");
+    fs::write(at("x.json"), hostile).unwrap();
+    for format in ["full", "markdown", "github", "junit"] {
+        let said = stdout(&needless(&["show", &at("x.json"), "--format", format]));
+        assert!(said.contains("[31m") && !said.contains('\u{1b}'), "{said}");
+    }
+}
+
+#[test]
 fn a_host_is_shown_byte_for_byte() {
     if root().is_none() || !observes_others() {
         return;

@@ -282,6 +282,30 @@ fn only_a_unit_or_a_container_is_shown() {
 }
 
 #[test]
+fn rules_and_suppressions_of_the_configuration_count() {
+    if !observes_others() {
+        return;
+    }
+    let (Some(tmux), Some(offender)) = (Tmux::start(), Offender::start()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("needless.toml");
+    let rule = "[[rule]]\nname = 'clock-on-wall'\ncalls = ['stat', 'open']\npath = '/etc/localtim*'\n\
+                message = 'looks at the clock'\nwhy = 'A test.'\n\
+                remedy = { text = 'Buy a watch.', caveat = 'It costs money.' }\n\
+                [[rule.example]]\ntrace = 'stat(\"/etc/x\") = 0'\nfinding = 'nothing'\n\
+                [[rule.example]]\nfinding = 'clock-on-wall: 6 of 6'\n\
+                trace = 'stat(\"/etc/localtimes\") = 0 x6'\n";
+    let ignored = "[[ignore]]\nrule = 'tz-unset'\nreason = 'a test'\n";
+    std::fs::write(&config, format!("{ignored}{rule}")).unwrap();
+    let words = format!("--config {} {}", config.display(), offender.0.id());
+    tmux.line(&format!("clear; {NEEDLESS} top {words}; echo left=$?"));
+    let list = tmux.sees("Buy a watch.");
+    assert!(!list.contains("tz-unset"), "{list}");
+    tmux.keys(&["q"]);
+    tmux.sees_the_prompt_and("left=0");
+}
+
+#[test]
 fn colours_are_as_the_user_wants() {
     if !observes_others() {
         return;

@@ -1,9 +1,10 @@
 //! Which variables the scripts and makefiles assign that ran other programs: one that assigns the value which is
 //! there already looks, from the environments alone, as if it handed the value on.
 
-use needless_host::Roots;
+use needless_host::{Root, Roots};
 use needless_model::{Env, ProcId, Profile, Query, Target};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read;
 
 /// Files that are read of one program, and of all.
 const OF_ONE: usize = 8;
@@ -26,21 +27,33 @@ pub(crate) fn fill(profile: &mut Profile, roots: &Roots) {
         }
     }
     let mut found: Vec<(ProcId, String)> = Vec::new();
+    // Many processes run the same script.
+    let (mut scripts, mut known) = (HashMap::new(), HashMap::new());
     let files = files.into_iter().flat_map(|(id, of)| of.into_iter().map(move |path| (id, path)));
     for (id, path) in files.take(OF_ALL) {
-        let (Env::Known(set), Some((_, root))) = (&profile.process(id).env, roots.of(profile, id))
+        let (Env::Known(set), Some((number, root))) =
+            (&profile.process(id).env, roots.of(profile, id))
         else {
             continue;
         };
-        let Ok(text) = root.read(path) else { continue };
-        if !text.starts_with(b"\x7fELF") {
-            let assigned = set.keys().filter(|name| assigns(&text, name));
-            found.extend(assigned.map(|name| (id, name.clone())));
-        }
+        let text = scripts.entry((number, path)).or_insert_with(|| script(root, path));
+        let Some(text) = text else { continue };
+        let assigned = set.keys().filter(|name| {
+            *known.entry((number, path, *name)).or_insert_with(|| assigns(text, name))
+        });
+        found.extend(assigned.map(|name| (id, name.clone())));
     }
     for (id, name) in found {
         profile.processes[id.index()].assigns.insert(name);
     }
+}
+
+/// The text of the file `path`, if it can be read and is no program of machine code.
+fn script(root: &Root, path: &str) -> Option<Vec<u8>> {
+    // Most are, and large.
+    let mut start = [0; 4];
+    let is_code = root.open(path).ok()?.read_exact(&mut start).is_ok() && start == *b"\x7fELF";
+    if is_code { None } else { root.read(path).ok() }
 }
 
 /// Neither of the system nor a library.

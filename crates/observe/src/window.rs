@@ -173,19 +173,23 @@ fn lives(pid: u32) -> bool {
 }
 
 fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, Failure> {
-    place(&mut observed, options);
+    place(&mut observed, options, &mut Cgroups::new().ok());
     complete(observed.profile, &observed.stacks, observed.roots, options.rights)
 }
 
-/// Says which service each process belongs to, and what is above it.
-pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
-    let mut groups = Cgroups::new().ok();
+/// Says which service each process belongs to, and what is above it. `groups`: those that are mounted here.
+pub(crate) fn place(
+    observed: &mut Observed,
+    options: &ObserveOptions,
+    groups: &mut Option<Cgroups>,
+) {
     let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
+    let ended = observed.profile.ended();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
         let exe = process.exe.as_deref();
-        let lives = process.exit.is_none();
-        let service = match Service::of_pid(process.pid) {
-            Ok(service) if lives => Some(service),
+        let lives = !ended.contains(&process.pid);
+        let service = match lives.then(|| Service::of_pid(process.pid)) {
+            Some(Ok(service)) => Some(service),
             _ => {
                 let number = by_number.get(&ProcId(at as u32));
                 let path = number.and_then(|id| groups.as_mut()?.path_of(*id));
@@ -194,7 +198,7 @@ pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
         };
         let name = service.map(|service| service.to_string());
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
-        process.started = needless_host::start_time(process.pid).filter(|_| lives);
+        process.started = lives.then(|| needless_host::start_time(process.pid)).flatten();
     }
     if let Some(above) = options.above {
         above(&mut observed.profile, &options.watch);

@@ -1,12 +1,11 @@
-//! A budget that was checked, and what several formats of that share.
+//! What a check of a budget found, in words: the parts of its document.
 
+use crate::check::json::{CheckCause, CheckCount, CheckDocument, CheckFinding};
+use crate::check_text::{allowed, range};
 use crate::summary;
-use crate::text::{count, escape, list, number};
-use needless_model::{Finding, Profile, Remedy};
-use needless_rules::{Budget, Cause, CauseKind, Counted, EnvironmentChange, Measured, Verdict};
-
-/// How many causes are shown to a person.
-const SHOWN: usize = 8;
+use crate::text::{count, escape, list};
+use needless_model::Profile;
+use needless_rules::{Budget, Cause, CauseKind, EnvironmentChange, Measured, Verdict};
 
 /// What several runs of a command did, compared with its budget.
 #[derive(Clone, Copy, Debug)]
@@ -31,82 +30,77 @@ pub struct Check<'a> {
     pub notes: &'a [String],
 }
 
-impl Check<'_> {
-    /// Whether nothing is over the budget.
-    pub fn holds(&self) -> bool {
-        self.over().next().is_none()
-    }
-
-    /// What is over the budget.
-    pub(crate) fn over(&self) -> impl Iterator<Item = &Measured> {
-        self.measured.iter().filter(|one| one.is_over())
-    }
-
-    /// The limit that stands for the whole: the first that is exceeded.
-    pub(crate) fn line(&self) -> usize {
-        let over = self.over().next().and_then(|one| one.limit);
-        over.map_or(self.budget.line, |limit| limit.line)
-    }
-}
-
-/// `over budget: demo (needless.toml:3), 3 runs`.
-pub(crate) fn title(check: &Check<'_>) -> String {
-    let word = if check.holds() { "within budget" } else { "over budget" };
-    let Budget { name, file, .. } = check.budget;
-    let runs = count(check.runs as u64, "run", "runs");
-    format!("{word}: {name} ({}:{}), {runs}", escape(file), check.line())
-}
-
-/// `30`, `30 to 33`.
-pub(crate) fn range(one: &Measured) -> String {
-    match one.varies() {
-        true => format!("{} to {}", number(one.lowest), number(one.highest)),
-        false => number(one.lowest),
+impl CheckDocument {
+    /// All that formats have of a check.
+    pub fn of(check: &Check<'_>, version: &str) -> CheckDocument {
+        let within = !check.measured.iter().any(Measured::is_over);
+        CheckDocument {
+            schema: crate::check::json::CHECK_SCHEMA.to_owned(),
+            needless_version: version.to_owned(),
+            budget: check.budget.name.clone(),
+            file: check.budget.file.clone(),
+            line: check.budget.line as u64,
+            program: check.program.to_owned(),
+            backend: check.profile.backend.to_string(),
+            runs: check.runs as u64,
+            within,
+            counts: check.measured.iter().map(counted).collect(),
+            causes: check.causes.iter().map(|one| cause(check, one)).collect(),
+            environment: environment(check, within),
+            remarks: remarks(check),
+        }
     }
 }
 
-/// `30 (and 3 by chance)`.
-pub(crate) fn allowed(one: &Measured) -> String {
-    let most = one.limit.map_or(0, |limit| limit.most);
-    match one.allowed().unwrap_or(most) - most {
-        0 => number(most),
-        vary => format!("{} (and {} by chance)", number(most), number(vary)),
+fn counted(one: &Measured) -> CheckCount {
+    CheckCount {
+        key: one.counted.to_string(),
+        lowest: one.lowest,
+        highest: one.highest,
+        limit: one.limit.map(|limit| limit.most),
+        line: one.limit.map(|limit| limit.line as u64),
+        allowed: one.allowed(),
+        over: one.is_over(),
     }
 }
 
-/// How much more than the budget says: `+12`.
-pub(crate) fn more(one: &Measured) -> String {
-    let most = one.limit.map_or(0, |limit| limit.most);
-    format!("+{}", number(one.lowest.saturating_sub(most)))
-}
-
-/// `calls: 42 instead of 30, +12`.
-pub(crate) fn grown(one: &Measured) -> String {
-    format!(
-        "{}: {} instead of {}, {}",
-        escape_key(&one.counted),
-        range(one),
-        allowed(one),
-        more(one)
-    )
-}
-
-/// The key in needless.toml.
-pub(crate) fn escape_key(counted: &Counted) -> String {
-    escape(&counted.to_string()).into_owned()
-}
-
-/// The causes that are shown, and how many are left out.
-pub(crate) fn causes<'a>(check: &Check<'a>) -> (&'a [Cause], usize) {
-    let shown = check.causes.len().min(SHOWN);
-    (&check.causes[..shown], check.causes.len() - shown)
+fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
+    let finding = from.kind.finding(check.verdict);
+    let remedy = finding.and_then(|finding| finding.remedies.first());
+    let (place, new, listed_in) = match &from.kind {
+        CauseKind::Calls { place, new, listed_in, .. } => {
+            (Some(place.clone()).filter(|place| !place.is_empty()), *new, listed_in.clone())
+        }
+        CauseKind::Finding(_) => (None, false, None),
+    };
+    let rule = finding.map(|finding| finding.rule.to_string());
+    let found = finding.map(|finding| {
+        let set_at = check.verdict.place_of(finding);
+        let program = finding.processes.first();
+        CheckFinding {
+            who: summary::who(finding, check.profile),
+            headline: summary::headline(finding),
+            program: program.and_then(|id| check.profile.process(*id).exe.clone()),
+            file: set_at.map(|(file, _)| file.to_owned()),
+            line: set_at.map(|(_, line)| line.into()),
+        }
+    });
+    CheckCause {
+        more: from.more,
+        text: text(from, rule.as_deref().zip(found.as_ref())),
+        rule,
+        place,
+        new,
+        listed_in,
+        remedy: remedy.map(|remedy| summary::change(&remedy.change)),
+        finding: found,
+    }
 }
 
 /// A cause as a sentence without its full stop.
-pub(crate) fn cause(check: &Check<'_>, cause: &Cause) -> String {
-    if let Some(finding) = cause.kind.finding(check.verdict) {
-        let who = summary::who(finding, check.profile);
-        return format!("{}: {who}: {}", finding.rule, summary::headline(finding));
+fn text(cause: &Cause, finding: Option<(&str, &CheckFinding)>) -> String {
+    if let Some((rule, CheckFinding { who, headline, .. })) = finding {
+        return format!("{rule}: {who}: {headline}");
     }
     let CauseKind::Calls { place, new, listed_in, call, outcome } = &cause.kind else {
         return String::new();
@@ -132,24 +126,8 @@ pub(crate) fn cause(check: &Check<'_>, cause: &Cause) -> String {
     }
 }
 
-/// The best remedy of a cause.
-pub(crate) fn remedy<'a>(check: &Check<'a>, cause: &Cause) -> Option<&'a Remedy> {
-    cause.kind.finding(check.verdict)?.remedies.first()
-}
-
-/// What to do about a cause: `fix: TZ=UTC`.
-pub(crate) fn fix(check: &Check<'_>, cause: &Cause) -> Option<String> {
-    remedy(check, cause).map(|remedy| format!("fix: {}", summary::change(&remedy.change)))
-}
-
-/// The findings that are causes.
-pub(crate) fn findings<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a Finding, u64)> {
-    let verdict = check.verdict;
-    check.causes.iter().filter_map(|cause| Some((cause.kind.finding(verdict)?, cause.more)))
-}
-
 /// What of the environment changed, in sentences.
-pub(crate) fn environment(check: &Check<'_>) -> Vec<String> {
+fn environment(check: &Check<'_>, within: bool) -> Vec<String> {
     let Some(change) = check.environment else { return Vec::new() };
     let names = |names: &[String]| {
         let names: Vec<String> = names.iter().map(|name| escape(name).into_owned()).collect();
@@ -165,7 +143,7 @@ pub(crate) fn environment(check: &Check<'_>) -> Vec<String> {
         let (names, is) = names(&change.came);
         said.push(format!("{names} {is} set, unlike when the budget was written"));
     }
-    if change.others > 0 && !check.holds() {
+    if change.others > 0 && !within {
         let others = count(change.others as u64, "other variable", "other variables");
         said.push(format!("{others} came or went, which no rule reads"));
     }
@@ -173,22 +151,21 @@ pub(crate) fn environment(check: &Check<'_>) -> Vec<String> {
 }
 
 /// Sentences about counts that are not over the budget.
-pub(crate) fn remarks(check: &Check<'_>) -> Vec<String> {
+fn remarks(check: &Check<'_>) -> Vec<String> {
     let mut said = Vec::new();
     let varied: Vec<String> = check
         .measured
         .iter()
         .filter(|one| one.varies() && one.limit.is_some())
-        .map(|one| format!("{} {}", escape_key(&one.counted), range(one)))
+        .map(counted)
+        .map(|one| format!("{} {}", escape(&one.key), range(&one)))
         .collect();
     if !varied.is_empty() {
         said.push(format!("differed between the runs: {}", varied.join(", ")));
     }
-    let fell = check.measured.iter().filter(|one| one.fell());
+    let fell = check.measured.iter().filter(|one| one.fell()).map(counted);
     let fell: Vec<String> = fell
-        .map(|one| {
-            format!("{} {} instead of {}", escape_key(&one.counted), range(one), allowed(one))
-        })
+        .map(|one| format!("{} {} instead of {}", escape(&one.key), range(&one), allowed(&one)))
         .collect();
     if !fell.is_empty() {
         said.push(format!("less than the budget (--update lowers it): {}", fell.join(", ")));

@@ -12,6 +12,7 @@ mod account;
 mod again;
 mod annotation;
 mod breakdown;
+mod check_text;
 mod checked;
 mod columns;
 mod difference;
@@ -40,7 +41,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 pub use account::unexplained_line;
-pub use check::json::{CHECK_SCHEMA, check_schema};
+pub use check::json::{CHECK_SCHEMA, CheckDocument, check_schema};
 pub use checked::Check;
 pub use diff::json::{DIFF_SCHEMA, diff_schema};
 pub use difference::Difference;
@@ -143,7 +144,7 @@ formats! {
         Junit: junit, "xml";
     }
     /// Writes a checked budget.
-    write_check in check (check: &Check<'_>, version: &str);
+    write_check in check (check: &CheckDocument);
 }
 
 formats! {

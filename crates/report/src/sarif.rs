@@ -1,10 +1,8 @@
 //! SARIF 2.1.0 (OASIS), the format in which code hosts take findings: what a report and a checked budget share.
 
 use crate::json::print;
-use crate::summary;
 use crate::text::escape;
-use needless_model::{Finding, Profile};
-use needless_rules::{Verdict, by_name};
+use needless_rules::by_name;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -20,28 +18,21 @@ pub(crate) struct SarifResult {
     pub(crate) place: (String, u32),
 }
 
-/// A finding as a result: where its variable is set or should be, else at its program.
+/// A finding as a result, said in the words `what` and `fix`: at `place`, where its variable is set or should be, else at
+/// its `program`.
 pub(crate) fn of_finding(
-    finding: &Finding,
-    verdict: &Verdict,
-    profile: &Profile,
-    more: Option<u64>,
+    rule: &str,
+    what: String,
+    fix: Option<&str>,
+    place: Option<(String, u32)>,
+    program: Option<&str>,
 ) -> SarifResult {
-    let program = || finding.processes.first().and_then(|id| profile.process(*id).exe.clone());
-    let place = verdict.place_of(finding).map(|(file, line)| (file.to_owned(), line));
-    let mut text = format!("{}: {}", summary::who(finding, profile), summary::headline(finding));
-    if let Some(more) = more {
-        text = format!("{more} more calls. {text}");
-    }
-    if let Some(remedy) = finding.remedies.first() {
-        text += &format!(". Fix: {}", summary::change(&remedy.change));
-    }
-    SarifResult {
-        rule: finding.rule.to_string(),
-        level: "warning",
-        text,
-        place: place.unwrap_or_else(|| (program().unwrap_or_else(|| "unknown".to_owned()), 1)),
-    }
+    let text = match fix {
+        Some(fix) => format!("{what}. Fix: {fix}"),
+        None => what,
+    };
+    let place = place.unwrap_or_else(|| (program.unwrap_or("unknown").to_owned(), 1));
+    SarifResult { rule: rule.to_owned(), level: "warning", text, place }
 }
 
 /// Writes the results as one run of one tool.

@@ -1,5 +1,6 @@
 //! Any JSON document that needless wrote, to be written again in any format.
 
+use crate::check::json::{CHECK_SCHEMA, CheckDocument};
 use crate::diff::json::{DIFF_SCHEMA, DiffDocument};
 use crate::origin::json::{ORIGIN_SCHEMA, OriginDocument};
 use crate::proof::json::{PROOF_SCHEMA, ProofDocument};
@@ -32,6 +33,8 @@ pub enum Document {
         /// The version of needless.
         version: String,
     },
+    /// A checked budget.
+    Check(Box<CheckDocument>),
     /// Where a variable comes from.
     Origin(Box<Provenance>, String),
 }
@@ -46,7 +49,7 @@ pub fn read_document(text: &str) -> Result<Document, String> {
         schema: String,
     }
     let head: Head = parsed(text)?;
-    let known = [SCHEMA, PROFILE_SCHEMA, PROOF_SCHEMA, DIFF_SCHEMA, ORIGIN_SCHEMA];
+    let known = [SCHEMA, PROFILE_SCHEMA, PROOF_SCHEMA, DIFF_SCHEMA, ORIGIN_SCHEMA, CHECK_SCHEMA];
     if !known.contains(&head.schema.as_str()) {
         return Err(format!(
             "its schema is {}; {} can be shown",
@@ -79,6 +82,7 @@ pub fn read_document(text: &str) -> Result<Document, String> {
             let (before, after) = (Box::new(before), Box::new(after));
             Document::Diff { before, after, service, version }
         }
+        CHECK_SCHEMA => Document::Check(Box::new(parsed(text)?)),
         _ => {
             let document: OriginDocument = parsed(text)?;
             let version = document.needless_version.clone();
@@ -130,6 +134,7 @@ mod tests {
             r#"{"schema":"needless.rules/1"}"#,
             r#"{"schema":"needless.report/1"}"#,
             r#"{"schema":"needless.diff/1"}"#,
+            r#"{"schema":"needless.check/1"}"#,
             r#"{"schema":7}"#,
             r#"{"schema":"\u001b[31m\n"}"#,
             &huge,

@@ -59,8 +59,10 @@ pub(crate) struct Events {
     started_ns: u64,
     /// How often [`look`](Events::look) was called.
     looks: u64,
-    /// The looks at which images ended.
+    /// The looks at which images ended that have not settled.
     settling: Vec<u64>,
+    /// Images have settled since the last question about that.
+    settled: bool,
     watch: WatchList,
     latency: bool,
     shares_root: Option<RootId>,
@@ -93,6 +95,7 @@ impl Events {
             started_ns,
             looks: 0,
             settling: Vec::new(),
+            settled: false,
             watch: options.watch.clone(),
             latency: options.latency,
             shares_root: RootId::of("self"),
@@ -133,9 +136,12 @@ impl Events {
 
     /// Whether images have settled since the last call.
     pub(crate) fn any_settled(&mut self) -> bool {
-        let (before, looks) = (self.settling.len(), self.looks);
-        self.settling.retain(|look| look + 1 >= looks);
-        self.settling.len() < before
+        std::mem::take(&mut self.settled)
+    }
+
+    /// How many observed processes live, by the messages so far.
+    pub(crate) fn living(&self) -> usize {
+        self.live.len()
     }
 
     /// Whether `image` ended so long ago that no CPU can still add to its rows.
@@ -304,6 +310,8 @@ impl Events {
     /// Looks up new processes that still live. Every tenth of a second.
     pub(crate) fn look(&mut self) {
         self.looks += 1;
+        let looks = self.looks;
+        self.settled |= self.settling.extract_if(.., |look| *look + 1 < looks).count() > 0;
         for number in std::mem::take(&mut self.new) {
             let Some(image) = self.images.get_mut(&number) else { continue };
             let Some(pid) = image.pid.filter(|pid| self.live.get(pid) == Some(&number)) else {

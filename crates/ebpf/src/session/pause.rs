@@ -3,13 +3,13 @@
 use super::layout::{
     Counter, CounterKey, Ending, Meter, PercpuCounter, PercpuRow, Proc, Row, RowKey,
 };
-use super::maps::{map, of_each_cpu, taken};
+use super::maps::{Others, map, of_each_cpu, split};
 use super::{Session, now_ns};
 use crate::{Observed, SessionError};
 use libbpf_rs::{MapCore, MapFlags};
 use needless_model::WatchList;
 use std::time::Duration;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{FromBytes, IntoBytes};
 
 impl Session {
     /// Ends a window, as [`window`](Session::window) does. Then nothing is counted, and no program of ours runs in the
@@ -54,8 +54,9 @@ impl Session {
     }
 
     /// Deletes all entries of a map.
-    fn clear<K: FromBytes + IntoBytes + Immutable, V: FromBytes>(&self, name: &str) {
-        taken::<K, V>(&map(&self.attached.object, name), true, |_| true);
+    fn clear<K: FromBytes, V: FromBytes>(&self, name: &str) {
+        const ABOUT: u64 = 1 << 12;
+        split::<K, V>(&map(&self.attached.object, name), ABOUT, Others::LeftOut, |_| true);
     }
 
     /// Sets all values of a per-CPU array to zero.

@@ -34,16 +34,12 @@ impl KernelRows {
         known.timed = known.timed.wrapping_add(tally.timed);
     }
 
-    pub(crate) fn add_counter(&mut self, key: CounterKey, tally: Tally) {
-        self.counters.push((key, tally));
-    }
-
-    pub(crate) fn add_wait(&mut self, key: WaitKey, sum: WaitSum) {
-        self.waits.push((key, sum));
-    }
-
-    pub(crate) fn add_folded(&mut self, key: CounterKey, tally: Tally) {
-        self.folded.push((key, tally));
+    /// Adds rows of other processes, or what is left of them in the kernel.
+    pub(crate) fn extend(&mut self, others: KernelRows) {
+        others.rows.into_iter().for_each(|(key, tally)| self.add(key, tally));
+        self.counters.extend(others.counters);
+        self.folded.extend(others.folded);
+        self.waits.extend(others.waits);
     }
 }
 

@@ -13,7 +13,7 @@ use budget_file::{BudgetFile, portable};
 use needless_config::is_budget_name;
 use needless_model::Exit;
 use needless_observe::ObserveOptions;
-use needless_report::{Check, CheckFormat};
+use needless_report::{Check, CheckDocument, CheckFormat};
 use needless_rules::{Budget, Counted, EnvironmentChange, causes, measured_counts};
 use runs::Runs;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,8 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
         true => causes(&profile, &verdict, budget, before.as_ref(), &portable()),
         false => Vec::new(),
     };
-    let points = [CheckFormat::Github, CheckFormat::Sarif];
+    // `show` writes the others from JSON.
+    let points = [CheckFormat::Github, CheckFormat::Sarif, CheckFormat::Json];
     if outputs.iter().any(|(_, format)| points.contains(format)) {
         let findings = causes.iter().filter_map(|cause| cause.kind.finding(&verdict));
         verdict.places = places::of(findings, &profile, &program, context);
@@ -92,11 +93,11 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
         environment: environment.as_ref(),
         notes: &notes,
     };
+    let report = CheckDocument::of(&report, crate::VERSION);
     let mut written = Ok(());
     for (output, format) in outputs {
-        let one = output.emit(|out, style| {
-            needless_report::write_check(out, &report, crate::VERSION, format, style)
-        });
+        let one =
+            output.emit(|out, style| needless_report::write_check(out, &report, format, style));
         if let (Err(_), Err(error)) = (&written, &one) {
             output::warn(format_args!("{error:#}"));
         }

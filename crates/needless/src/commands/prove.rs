@@ -5,7 +5,7 @@ use crate::cli::{MeasureArgs, ProveArgs, RunArgs, ServiceArgs};
 use crate::context::Context;
 use crate::output::{self, Output, Stream, emit_all};
 use crate::progress::{Pairs, Progress};
-use crate::{advice, exit, report};
+use crate::{advice, exit, places, report};
 use anyhow::{Context as _, Result, bail};
 use needless_model::{Change, Exit, Proof};
 use needless_observe::{Now, ObserveOptions, Who};
@@ -116,10 +116,14 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
         mark_proven(&mut verdict.findings, &measured);
         proof = Some(measured);
     }
+    let program = args.command[0].to_string_lossy().into_owned();
+    if report::points_at_files(&outputs, args.report.format) {
+        verdict.places = places::of(verdict.findings.iter(), &profile, &program, context);
+    }
     let report = Report {
         profile: &profile,
         verdict: &verdict,
-        source: Source::Run(args.command[0].to_string_lossy().into_owned()),
+        source: Source::Run(program),
         top: None,
         details: report::details(&args.report),
         command: &args.command,

@@ -7,8 +7,8 @@ use crate::output::{Output, Stream, emit_all};
 use anyhow::{Context as _, Result, anyhow};
 use needless_model::Exit;
 use needless_report::{
-    Details, Difference, Document, DocumentFormat, OriginFormat, ProofFormat, ReportFormat,
-    SavedReport, read_document,
+    CheckFormat, Details, Difference, Document, DocumentFormat, OriginFormat, ProofFormat,
+    ReportFormat, SavedReport, read_document,
 };
 use std::path::Path;
 
@@ -38,6 +38,12 @@ pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
             let difference = Difference { before: &before, after: &after, service };
             emit_all(outputs, format, |out, format, style| {
                 needless_report::write_diff(out, &difference, &version, format, style)
+            })?;
+        }
+        Document::Check(check) => {
+            let (outputs, format) = open::<CheckFormat>(args, context)?;
+            emit_all(outputs, format, |out, format, style| {
+                needless_report::write_check(out, &check, format, style)
             })?;
         }
         Document::Origin(origin, version) => {

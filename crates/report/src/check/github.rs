@@ -2,33 +2,26 @@
 //! one for each finding that explains it, at the line that sets its variable. GitHub shows ten of a step at most.
 
 use crate::annotation::{Level, annotation};
-use crate::checked::{cause, causes, environment, findings, fix, grown, title};
-use crate::{Check, Style, summary};
+use crate::check_text::{grown, reason, title};
+use crate::{CheckDocument, Style};
 use std::io::{self, Write};
 
-pub(crate) fn write(out: &mut dyn Write, check: &Check<'_>, _: &str, _: Style) -> io::Result<()> {
-    let (shown, _) = causes(check);
-    let mut why: Vec<String> = shown
-        .iter()
-        .map(|one| {
-            let fix = fix(check, one).map_or_else(String::new, |fix| format!("; {fix}"));
-            format!("+{} {}{fix}", one.more, cause(check, one))
-        })
-        .collect();
-    why.extend(environment(check));
+pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io::Result<()> {
+    let (shown, _) = check.shown();
+    let why = shown.iter().map(reason).chain(check.environment.iter().cloned());
     let lines: Vec<String> = check.over().map(grown).chain(why).collect();
-    let spot = Some((&*check.budget.file, check.line() as u32));
-    if !check.holds() {
-        let title = format!("needless: over budget: {}", check.budget.name);
+    let spot = Some((&*check.file, check.first_line() as u32));
+    if !check.within {
+        let title = format!("needless: over budget: {}", check.budget);
         writeln!(out, "{}", annotation(Level::Error, spot, &title, &lines.join("\n")))?;
     }
-    for (finding, more) in findings(check) {
-        let Some((file, line)) = check.verdict.place_of(finding) else { continue };
-        let title = format!("needless: {}", finding.rule);
-        let text = format!("+{more} {}", summary::headline(finding));
-        writeln!(out, "{}", annotation(Level::Warning, Some((file, line)), &title, &text))?;
+    for (rule, finding, cause) in check.findings() {
+        let (Some(file), Some(line)) = (&finding.file, finding.line) else { continue };
+        let title = format!("needless: {rule}");
+        let text = format!("+{} {}", cause.more, finding.headline);
+        writeln!(out, "{}", annotation(Level::Warning, Some((file, line as u32)), &title, &text))?;
     }
-    if check.holds() {
+    if check.within {
         writeln!(out, "{}", annotation(Level::Notice, spot, "needless", &title(check)))?;
     }
     Ok(())

@@ -1,37 +1,36 @@
 //! A checked budget as a JUnit report: a test for each limit, which fails if it is exceeded. The elements and attributes
 //! are those that Jenkins and GitLab read.
 
-use crate::checked::{cause, causes, environment, escape_key, fix, grown};
+use crate::check_text::{grown, reason};
 use crate::text::escape;
-use crate::{Check, Style};
+use crate::{CheckDocument, Style};
 use std::io::{self, Write};
 
-pub(crate) fn write(out: &mut dyn Write, check: &Check<'_>, _: &str, _: Style) -> io::Result<()> {
-    let limited = || check.measured.iter().filter(|one| one.limit.is_some());
+pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io::Result<()> {
+    let limited = || check.counts.iter().filter(|one| one.limit.is_some());
     let (tests, failures) = (limited().count(), check.over().count());
-    let name = xml(&format!("needless check {}", check.budget.name));
+    let name = xml(&format!("needless check {}", check.budget));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites>")?;
     writeln!(
         out,
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\">"
     )?;
-    let (shown, _) = causes(check);
+    let (shown, _) = check.shown();
     for one in limited() {
-        let key = xml(&escape_key(&one.counted));
+        let key = xml(&one.key);
         write!(out, "    <testcase classname=\"{name}\" name=\"{key}\"")?;
-        if !one.is_over() {
+        if !one.over {
             writeln!(out, "/>")?;
             continue;
         }
         writeln!(out, ">")?;
         writeln!(out, "      <failure type=\"budget\" message=\"{}\">", xml(&grown(one)))?;
         for one in shown {
-            let fix = fix(check, one).map_or_else(String::new, |fix| format!("; {fix}"));
-            writeln!(out, "{}", xml(&format!("+{} {}{fix}", one.more, cause(check, one))))?;
+            writeln!(out, "{}", xml(&reason(one)))?;
         }
-        for said in environment(check) {
-            writeln!(out, "{}", xml(&said))?;
+        for said in &check.environment {
+            writeln!(out, "{}", xml(said))?;
         }
         writeln!(out, "      </failure>\n    </testcase>")?;
     }

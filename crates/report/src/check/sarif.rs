@@ -1,37 +1,28 @@
 //! A checked budget as SARIF 2.1.0: a result for each count that is over, at its limit, and one for each finding that
 //! explains it.
 
-use crate::checked::{cause, causes, findings, fix, grown};
+use crate::check_text::{grown, reason};
 use crate::sarif::{BUDGET, SarifResult, of_finding};
-use crate::{Check, Style};
+use crate::text::escape;
+use crate::{CheckDocument, Style};
 use std::io::{self, Write};
 
-pub(crate) fn write(
-    out: &mut dyn Write,
-    check: &Check<'_>,
-    version: &str,
-    _: Style,
-) -> io::Result<()> {
-    let (shown, _) = causes(check);
-    let why: Vec<String> = shown
-        .iter()
-        .map(|one| {
-            let fix = fix(check, one).map_or_else(String::new, |fix| format!("; {fix}"));
-            format!("+{} {}{fix}", one.more, cause(check, one))
-        })
-        .collect();
-    let over = check.over().map(|one| {
-        let line = one.limit.map_or(check.budget.line, |limit| limit.line);
-        SarifResult {
-            rule: BUDGET.to_owned(),
-            level: "error",
-            text: format!("{}. {}", grown(one), why.join(". ")),
-            place: (check.budget.file.clone(), line as u32),
-        }
+pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io::Result<()> {
+    let (shown, _) = check.shown();
+    let why: Vec<String> = shown.iter().map(reason).collect();
+    let over = check.over().map(|one| SarifResult {
+        rule: BUDGET.to_owned(),
+        level: "error",
+        text: format!("{}. {}", grown(one), why.join(". ")),
+        place: (check.file.clone(), one.line.unwrap_or(check.line) as u32),
     });
     let mut results: Vec<SarifResult> = over.collect();
-    let found = findings(check);
-    results
-        .extend(found.map(|(one, more)| of_finding(one, check.verdict, check.profile, Some(more))));
-    crate::sarif::write(out, &results, version)
+    results.extend(check.findings().map(|(rule, finding, cause)| {
+        let (who, headline) = (escape(&finding.who), escape(&finding.headline));
+        let what = format!("{} more calls. {who}: {headline}", cause.more);
+        let place = finding.file.clone().zip(finding.line.map(|line| line as u32));
+        let fix = cause.remedy.as_deref().map(escape);
+        of_finding(rule, what, fix.as_deref(), place, finding.program.as_deref())
+    }));
+    crate::sarif::write(out, &results, &check.needless_version)
 }

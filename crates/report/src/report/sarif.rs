@@ -1,12 +1,21 @@
 //! A report as SARIF 2.1.0: a result for each finding, where its variable is set or should be.
 
-use crate::sarif::of_finding;
-use crate::{Report, Style};
+use crate::sarif::{SarifResult, of_finding};
+use crate::{Report, Style, summary};
+use needless_model::Finding;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    let findings = report.verdict.findings.iter();
     let results: Vec<_> =
-        findings.map(|one| of_finding(one, report.verdict, report.profile, None)).collect();
+        report.verdict.findings.iter().map(|finding| result(report, finding)).collect();
     crate::sarif::write(out, &results, report.version)
+}
+
+fn result(report: &Report<'_>, finding: &Finding) -> SarifResult {
+    let (who, headline) = (summary::who(finding, report.profile), summary::headline(finding));
+    let fix = finding.remedies.first().map(|remedy| summary::change(&remedy.change));
+    let place = report.verdict.place_of(finding).map(|(file, line)| (file.to_owned(), line));
+    let program = finding.processes.first();
+    let program = program.and_then(|id| report.profile.process(*id).exe.as_deref());
+    of_finding(&finding.rule, format!("{who}: {headline}"), fix.as_deref(), place, program)
 }

@@ -183,13 +183,14 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 }
 
 /// The path as it is on every machine that has a copy of this directory: relative to the working directory or, with
-/// `~`, to the home directory, if it is below one of them.
+/// `~`, to the home directory, if it is below one of them; and without parts that say nothing, as `./` in its middle.
 pub(super) fn portable() -> impl Fn(&str) -> String {
     let here = std::env::current_dir().ok();
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let text = |dir: PathBuf| dir.into_os_string().into_string().ok().filter(|dir| dir.len() > 1);
     let dirs = [(".", here.and_then(text)), ("~", home.and_then(text))];
     move |path| {
+        let path = &plain(path);
         for (name, dir) in &dirs {
             if let Some(rest) = dir.as_deref().and_then(|dir| path.strip_prefix(dir))
                 && (rest.is_empty() || rest.starts_with('/'))
@@ -199,6 +200,21 @@ pub(super) fn portable() -> impl Fn(&str) -> String {
         }
         path.to_owned()
     }
+}
+
+/// The path without empty parts and parts `.`, which change nothing: path_resolution(7). What it begins with stays, and a
+/// slash at its end.
+fn plain(path: &str) -> String {
+    let mut parts = path.split('/');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts.filter(|part| !matches!(*part, "" | ".")) {
+        plain.push('/');
+        plain += part;
+    }
+    if path.ends_with('/') || plain.is_empty() && path.starts_with('/') {
+        plain.push('/');
+    }
+    plain
 }
 
 /// The text of the file; "" if there is none yet.
@@ -218,4 +234,25 @@ fn parsed(text: &str, path: &Path, name: &str, context: &Context) -> Result<Opti
     needless_config::parse(text, &path.display().to_string(), &mut config)?;
     config.check_budgets(&context.settings.config)?;
     Ok(config.budgets.into_iter().find(|budget| budget.name == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_loses_what_says_nothing() {
+        for (path, is) in [
+            ("/a/././more.php", "/a/more.php"),
+            ("//a//b/.", "/a/b"),
+            ("./a/./b/", "./a/b/"),
+            ("a", "a"),
+            ("", ""),
+            ("/", "/"),
+            ("/.", "/"),
+            ("/a/../.b", "/a/../.b"),
+        ] {
+            assert_eq!(plain(path), is, "{path}");
+        }
+    }
 }
