@@ -85,3 +85,15 @@ fn damaged_files_are_refused_in_one_line() {
     }
     assert!(refused > 1000, "{refused}");
 }
+
+#[path = "../../../fuzz/check_config.rs"]
+mod check_config;
+
+/// What fuzzing starts from, and what it found.
+#[test]
+fn the_fuzz_corpus_is_read_or_refused() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/config");
+    let files = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
+    let read = files.filter(|bytes| check_config::check_config(bytes)).count();
+    assert!(read >= 3, "{read}");
+}

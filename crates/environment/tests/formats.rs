@@ -291,3 +291,16 @@ fn a_comment_on_the_line_is_kept() {
         assert_eq!(place.change(after, &edit).as_deref(), Ok(after), "{name}, again");
     }
 }
+
+#[path = "../../../fuzz/check_place.rs"]
+mod check_place;
+
+/// What fuzzing starts from, and what it found.
+#[test]
+fn the_fuzz_corpus_is_changed_as_promised() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/place");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let changed = files.filter(|bytes| check_place::check_place(bytes)).count();
+    assert!(changed >= 25, "{changed}");
+}

@@ -204,3 +204,16 @@ fn a_saved_comparison_is_shown_as_it_was_written() {
         }
     }
 }
+
+#[path = "../../../fuzz/check_document.rs"]
+mod check_document;
+
+/// What fuzzing starts from, and what it found.
+#[test]
+fn the_fuzz_corpus_is_shown_or_refused() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/document");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let shown = files.filter(|bytes| check_document::check_document(bytes)).count();
+    assert!(shown >= 5, "{shown}");
+}

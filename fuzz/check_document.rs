@@ -1,0 +1,65 @@
+//! What the fuzz target `document` and an ordinary test call on every text: what a command wrote as JSON is read, or
+//! refused in one line; a report that is read can be written in each format.
+
+use needless_report::{
+    Details, Difference, Document, OriginFormat, ProfileFormat, ProofFormat, ReportFormat, Style,
+};
+use needless_report::{
+    read_document, read_saved, write_diff, write_origin, write_profile, write_proof,
+};
+
+const STYLE: Style = Style { colour: true, width: 100 };
+
+/// Returns whether it was read.
+pub(crate) fn check_document(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    if let Err(error) = read_saved(text) {
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    match read_document(text) {
+        Ok(document) => {
+            show(&document);
+            true
+        }
+        Err(error) => {
+            assert_eq!(error.lines().count(), 1, "{error}");
+            false
+        }
+    }
+}
+
+fn show(document: &Document) {
+    let mut out = Vec::new();
+    let out: &mut dyn std::io::Write = &mut out;
+    match document {
+        Document::Report(saved) => {
+            for name in "full concise markdown html json folded speedscope pprof sarif".split(' ') {
+                let format: ReportFormat = name.parse().expect(name);
+                let details = Details { full: true, unexplained: true, end_first: false };
+                // Older reports lack what stacks are made of.
+                let _ = saved.write(out, format, (details, Some(3)), STYLE);
+            }
+        }
+        Document::Profile(snapshot, version) => {
+            for format in [ProfileFormat::Full, ProfileFormat::Json] {
+                write_profile(out, snapshot, version, format, STYLE).expect("written");
+            }
+        }
+        Document::Proof(proof, version) => {
+            for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
+                write_proof(out, proof, version, format, STYLE).expect("written");
+            }
+        }
+        Document::Diff { before, after, service, version } => {
+            let difference = Difference { before, after, service: *service };
+            for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
+                write_diff(out, &difference, version, format, STYLE).expect("written");
+            }
+        }
+        Document::Origin(origin, version) => {
+            for format in [OriginFormat::Full, OriginFormat::Concise, OriginFormat::Json] {
+                write_origin(out, origin, version, format, STYLE).expect("written");
+            }
+        }
+    }
+}
