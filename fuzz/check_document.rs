@@ -2,10 +2,11 @@
 //! refused in one line; a report that is read can be written in each format.
 
 use needless_report::{
-    Details, Difference, Document, OriginFormat, ProfileFormat, ProofFormat, ReportFormat, Style,
+    CheckFormat, Details, Difference, Document, OriginFormat, ProfileFormat, ProofFormat,
+    ReportFormat, Style,
 };
 use needless_report::{
-    read_document, read_saved, write_diff, write_origin, write_profile, write_proof,
+    read_document, read_saved, write_check, write_diff, write_origin, write_profile, write_proof,
 };
 
 const STYLE: Style = Style { colour: true, width: 100 };
@@ -54,6 +55,12 @@ fn show(document: &Document) {
             let difference = Difference { before, after, service: *service };
             for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
                 write_diff(out, &difference, version, format, STYLE).expect("written");
+            }
+        }
+        Document::Check(check) => {
+            for name in "full markdown json sarif junit github".split(' ') {
+                let format: CheckFormat = name.parse().expect(name);
+                write_check(out, check, format, STYLE).expect("written");
             }
         }
         Document::Origin(origin, version) => {
