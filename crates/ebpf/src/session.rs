@@ -331,13 +331,16 @@ impl Session {
         others.counters.extend(more.into_iter().map(tally));
         let waits = map(object, "waits");
         let settled = |key: &WaitKey| events.has_settled(key.image);
+        // These are not among the rows that the kernel has counted.
         let (ended, more) = split::<_, Wait>(&waits, waits.max_entries().into(), wanted, settled);
-        events.rows.removed += ended.len() as u64;
         events.rows.waits.extend(ended);
         others.waits.extend(more);
-        let folded = map(object, "folded");
-        let (_, more) = split(&folded, folded.max_entries().into(), wanted, |_: &CounterKey| false);
-        others.folded.extend(more.into_iter().map(tally));
+        if wanted == Others::Copied {
+            let folded = map(object, "folded");
+            let all = folded.max_entries().into();
+            let (_, more) = split(&folded, all, wanted, |_: &CounterKey| false);
+            others.folded.extend(more.into_iter().map(tally));
+        }
         others
     }
 

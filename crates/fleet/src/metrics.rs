@@ -82,7 +82,7 @@ impl Metrics {
         let whole = |part: i64| (part.max(0) as f64 * window.sample_scale).round() as u64;
         self.observed += whole(sum(|sums| sums.calls));
         self.saves_ns += whole(sum(|sums| sums.saves_ns));
-        self.lost += u64::try_from(sum(|sums| sums.lost)).unwrap_or(0);
+        self.lost += whole(sum(|sums| sums.lost));
         self.folded += rows.folded;
         self.windows += 1;
         self.windows_lost += u64::from(!written);
@@ -296,11 +296,14 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_whole_window() {
         let mut metrics = Metrics::new("1");
-        let rows = vec![row("a.service", "tz-unset", 7)];
+        let mut rows = vec![row("a.service", "tz-unset", 7)];
+        rows[0].1.lost = 2;
         metrics.add(&Rows { rows, folded: 0 }, &window(1, 10.0), true);
         let text = metrics.text(&Own::default(), Exposition::Text);
         assert!(text.contains("systemd_unit=\"a.service\"} 70\n"), "{text}");
         assert!(text.contains("needless_syscalls_observed_total 70\n"), "{text}");
+        // Else the share that is not seen would depend on how much of the time is observed.
+        assert!(text.contains("needless_agent_lost_events_total 20\n"), "{text}");
     }
 
     #[test]
