@@ -393,6 +393,11 @@ fn killing_the_tracer_leaves_processes_alive_whose_parent_has_ended() {
         let grandparent = status_field(parent, "PPid:")?.parse::<u32>().ok()?;
         (parent != command && grandparent != command).then_some(())
     });
+    // An exec that the kernel reports to a tracer that has just been killed would fail.
+    eventually("the command sleeps", || {
+        let waits_in = fs::read_to_string(format!("/proc/{command}/wchan")).ok()?;
+        waits_in.contains("nanosleep").then_some(())
+    });
     send(tracer, libc::SIGKILL);
     eventually("we take its place", || {
         (status_field(pid, "TracerPid:")? == child.id().to_string()).then_some(())
