@@ -7,8 +7,13 @@ use needless_model::Exit;
 use nix::errno::Errno;
 
 /// Resumes `stopped` and every thread that stops later, until all have ended. Returns how `command` ended, if
-/// it ended here. For a bug in needless: without this, calls of the command would fail.
-pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Option<Exit> {
+/// it ended here: after a bug in needless, or a kill of the tracer, calls of the command would fail without this.
+/// `at_stop` is called with each thread that stops for no signal and no call, before it goes on.
+pub(crate) fn drain(
+    stopped: impl IntoIterator<Item = Tid>,
+    command: Tid,
+    mut at_stop: impl FnMut(Tid),
+) -> Option<Exit> {
     for tid in stopped {
         // Fails for threads that run.
         sys::resume(tid, Resume::Run, 0);
@@ -22,6 +27,9 @@ pub(crate) fn drain(stopped: impl IntoIterator<Item = Tid>, command: Tid) -> Opt
                 {
                     // A filter of the command asks for a tracer of its own, and there is none.
                     let _ = sys::refuse_call(waited.tid);
+                }
+                if waited.status >> 16 == libc::PTRACE_EVENT_STOP {
+                    at_stop(waited.tid);
                 }
                 let (how, mut signal) = answer(waited.status);
                 if signal != 0 {
@@ -89,7 +97,7 @@ mod tests {
             unsafe { libc::kill(pid, libc::SIGTERM) };
             file
         });
-        assert_eq!(drain([pid], pid), Some(Exit::Code(0)));
+        assert_eq!(drain([pid], pid, |_| ()), Some(Exit::Code(0)));
         let text = std::fs::read_to_string(ender.join().unwrap()).unwrap();
         assert_eq!(text.split(' ').nth(1).unwrap().parse(), Ok(0), "{text}");
     }

@@ -232,7 +232,7 @@ impl Supervisor {
                 (true, false) => "the tracer was killed: no report; the command goes on",
                 (false, _) => "the tracer was killed: no report",
             });
-            let rescued = taken.carry_on(command);
+            let rescued = taken.carry_on();
             self.ended = self.ended.or(rescued);
         }
         if let Some(command) = self.command {

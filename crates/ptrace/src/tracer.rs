@@ -84,7 +84,7 @@ pub(crate) fn trace(
         Err(panic) => {
             let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
             // The supervisor, its parent, mirrors how it ended.
-            drain(threads, tracer.command);
+            drain(threads, tracer.command, |_| ());
             resume_unwind(panic)
         }
     };

@@ -150,3 +150,36 @@ fn a_tracer_that_is_killed_while_it_patches_does_no_harm() {
         assert!(killed > late, "{how}");
     }
 }
+
+/// It seizes the parent while that is in fork(2), before the child is there: that comes about in a part of the rounds.
+#[test]
+fn what_is_forked_while_the_supervisor_takes_over_gets_answers() {
+    let Some(program) = testee("traps") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = program.to_str().unwrap();
+    let traced = [env!("CARGO_BIN_EXE_ptrace-run"), "-o", "report", program, "slow-fork", "1"];
+    for _ in 0..5 {
+        let mut child = started(&traced, folder.path());
+        let tracer = tracer_of(child.id());
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let children = fs::read_to_string(children).unwrap();
+        let mut children = children.split_ascii_whitespace().map(|pid| pid.parse::<i32>().unwrap());
+        let command = children.find(|pid| *pid != tracer).unwrap();
+        let signal = |number| {
+            // SAFETY: kill(2) takes integers only. The supervisor waits for its tracer only when it has ended.
+            assert_eq!(unsafe { libc::kill(tracer, number) }, 0);
+        };
+        let becomes = |pid: i32, state| {
+            eventually("a stop", || {
+                status_field(pid as u32, "State:").filter(|found| found.starts_with(state))
+            });
+        };
+        signal(libc::SIGSTOP);
+        becomes(tracer, 'T');
+        go(&mut child);
+        becomes(command, 't');
+        signal(libc::SIGKILL);
+        let (printed, status) = ended(child);
+        assert_eq!((printed.trim(), status.code()), ("child 0", Some(0)));
+    }
+}

@@ -26,22 +26,6 @@ fn change(child: &Child) -> i32 {
     status
 }
 
-/// Looks until `look` finds something. A test that would wait for ever fails after a minute.
-fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    for _ in 0..6000 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never happened: {what}");
-}
-
-fn status_field(pid: u32, name: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
-}
-
 fn gone(pid: u32) -> Option<()> {
     let state = status_field(pid, "State:");
     state.is_none_or(|state| state.starts_with('Z') || state.starts_with('X')).then_some(())

@@ -4,6 +4,7 @@
 pub(crate) use needless_fixtures::needed;
 pub(crate) use needless_fixtures::referee::{CallCounts, by_call, command, difference, program};
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A testee or a program.
@@ -53,4 +54,20 @@ pub(crate) fn ours(
         }
     }
     (table, comments)
+}
+
+/// Looks until `look` finds something. A test that would wait for ever fails after a minute.
+pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    for _ in 0..6000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("never happened: {what}");
+}
+
+pub(crate) fn status_field(pid: u32, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
 }
