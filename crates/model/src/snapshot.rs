@@ -44,6 +44,8 @@ pub struct Snapshot {
     pub lost: BTreeMap<String, u64>,
     /// Names of the variables that the command had, sorted; empty where nobody kept them. Never values.
     pub variables: BTreeSet<String>,
+    /// (program, call) → how many calls without a path that are not a matter of time; empty where nobody kept them.
+    pub callers: BTreeMap<(String, String), u64>,
 }
 
 impl Snapshot {
@@ -78,6 +80,7 @@ impl Snapshot {
             rows,
             lost: profile.lost.iter().map(|(loss, n)| (loss.name().to_owned(), *n)).collect(),
             variables: BTreeSet::new(),
+            callers: BTreeMap::new(),
         }
     }
 }

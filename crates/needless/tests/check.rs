@@ -125,8 +125,40 @@ fn one_more_directory_in_path_is_found() {
     let report = over(with(&JSON, "/nowhere/bin:/usr/bin:/bin"));
     let (what, more) = causes(&report).remove(0);
     assert!(what == "command-search" || what.starts_with("/nowhere"), "{report}");
+    let said = report["causes"][0]["text"].as_str().unwrap();
+    assert!(said.ends_with("; new: /nowhere/bin/"), "{said}");
     // dash remembers where it found ls.
     assert_eq!(more, 2, "{report}");
+}
+
+/// Calls without a path have no place: the program that makes them is named. A program that is executed for the first
+/// time comes first, for the rest is mostly its; many files of one directory are one cause.
+#[test]
+fn more_writes_a_new_program_and_many_new_files_are_named() {
+    let Some(sh) = program("dash") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = [sh.to_str().unwrap(), "job"];
+    let job = |text: &str| fs::write(folder.path().join("job"), text).unwrap();
+    let first = |text: &str| {
+        job(text);
+        over(check(folder.path(), &JSON, &words))["causes"][0].clone()
+    };
+    job("printf xxxxxx >out");
+    done(check(folder.path(), &["--update"], &words), 0);
+    let writes = first("for i in 1 2 3 4 5 6; do printf x; done >out");
+    assert_eq!(
+        (&writes["text"], writes["more"].as_u64()),
+        (&"asked more often: write, by dash".into(), Some(5))
+    );
+    assert_eq!(writes["programs"], serde_json::json!(["dash"]));
+    let program = first("printf xxxxxx >out; /bin/true");
+    assert_eq!(program["text"], "new program: /bin/true: execve");
+    let files = first("printf xxxxxx >out; for i in a b c d e; do [ -e ./no$i ]; done; true");
+    let said = "asked for the first time, and not there: 5 files in ./: newfstatat (ENOENT)";
+    assert_eq!(files["text"], said);
+    fs::remove_file(folder.path().join("needless.dash.json")).unwrap();
+    let held = stdout(&done(check(folder.path(), &[], &words), 1));
+    assert!(held.contains("needless.dash.json is not there"), "{held}");
 }
 
 #[test]
@@ -160,6 +192,7 @@ fn what_cannot_be_measured_or_written_is_2() {
         (&["-o", "x.xyz"], "names no format"),
         (&["--budget", "other.toml"], "has no budget true"),
         (&["--name", "a/b"], "letters"),
+        (&["--stdin", "nofile"], "--stdin: cannot open nofile: No such file"),
     ] {
         let said = stderr(&done(check(folder.path(), options, &["/bin/true"]), 2));
         assert!(said.contains(part) && said.lines().count() == 1, "{options:?}: {said}");
@@ -169,6 +202,16 @@ fn what_cannot_be_measured_or_written_is_2() {
     fs::write(&toml, text.replace("failed = ", "faild = ")).unwrap();
     let said = stderr(&done(check(folder.path(), &[], &["/bin/true"]), 2));
     assert!(said.contains("unknown field `faild`"), "{said}");
+    // A table without a limit would let everything pass.
+    fs::write(&toml, "[budget.true]\n").unwrap();
+    let said = stderr(&done(check(folder.path(), &[], &["/bin/true"]), 2));
+    assert!(said.contains("budget true limits nothing"), "{said}");
+    fs::write(&toml, text).unwrap();
+    fs::write(folder.path().join("needless.true.json"), "{").unwrap();
+    let said = stderr(&done(check(folder.path(), &[], &["/bin/true"]), 2));
+    assert!(said.contains("--update writes it anew") && said.lines().count() == 1, "{said}");
+    done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
+    done(check(folder.path(), &[], &["/bin/true"]), 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::check_text::{allowed, range};
 use crate::summary;
 use crate::text::{count, escape, list};
 use needless_model::Profile;
-use needless_rules::{Budget, Cause, CauseKind, EnvironmentChange, Measured, Verdict};
+use needless_rules::{Budget, Cause, CauseKind, EnvironmentChange, Measured, Verdict, is_missing};
 
 /// What several runs of a command did, compared with its budget.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,11 @@ fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
         CauseKind::Calls { place, new, listed_in, .. } => {
             (Some(place.clone()).filter(|place| !place.is_empty()), *new, listed_in.clone())
         }
-        CauseKind::Finding(_) => (None, false, None),
+        CauseKind::Finding { .. } => (None, false, None),
+    };
+    let programs = match &from.kind {
+        CauseKind::Calls { programs, .. } => programs.clone(),
+        CauseKind::Finding { .. } => Vec::new(),
     };
     let rule = finding.map(|finding| finding.rule.to_string());
     let found = finding.map(|finding| {
@@ -92,22 +96,48 @@ fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
         place,
         new,
         listed_in,
+        programs,
         remedy: remedy.map(|remedy| summary::change(&remedy.change)),
         finding: found,
+    }
+}
+
+/// So many new places of a finding are named.
+const NEW: usize = 3;
+
+/// `, by cc1 and 2 other programs`.
+fn by(programs: &[String]) -> String {
+    match programs {
+        [] => String::new(),
+        [only] => format!(", by {}", escape(only)),
+        [first, others @ ..] => {
+            let others = count(others.len() as u64, "other program", "other programs");
+            format!(", by {} and {others}", escape(first))
+        }
     }
 }
 
 /// A cause as a sentence without its full stop.
 fn text(cause: &Cause, finding: Option<(&str, &CheckFinding)>) -> String {
     if let Some((rule, CheckFinding { who, headline, .. })) = finding {
-        return format!("{rule}: {who}: {headline}");
+        let CauseKind::Finding { new, .. } = &cause.kind else { return String::new() };
+        let names: Vec<String> = new.iter().map(|place| escape(place).into_owned()).collect();
+        let unsaid = names.iter().filter(|name| !headline.contains(name.trim_end_matches('/')));
+        let new = match unsaid.map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => String::new(),
+            few if few.len() <= NEW => format!("; new: {}", list(few)),
+            many => format!("; new: {}, and {} more", many[..NEW].join(", "), many.len() - NEW),
+        };
+        return format!("{rule}: {who}: {headline}{new}");
     }
-    let CauseKind::Calls { place, new, listed_in, call, outcome } = &cause.kind else {
+    let CauseKind::Calls { place, new, files, programs, listed_in, call, outcome } = &cause.kind
+    else {
         return String::new();
     };
     let failed = !outcome.is_empty() && outcome != "ok";
-    let missing = matches!(outcome.as_str(), "ENOENT" | "ENOTDIR");
+    let missing = is_missing(outcome);
     let kind = match (new, failed) {
+        _ if cause.kind.is_new_program() => "new program",
         (true, _) if missing => "asked for the first time, and not there",
         (true, _) => "new",
         (false, true) => "not explained: failed",
@@ -121,7 +151,10 @@ fn text(cause: &Cause, finding: Option<(&str, &CheckFinding)>) -> String {
         .as_ref()
         .map_or_else(String::new, |variable| format!("; {} lists it", escape(variable)));
     match place.as_str() {
-        "" => format!("{kind}: {calls}"),
+        "" => format!("{kind}: {calls}{}", by(programs)),
+        place if *files > 0 => {
+            format!("{kind}: {files} files in {}: {calls}{listed}", escape(place))
+        }
         place => format!("{kind}: {}: {calls}{listed}", escape(place)),
     }
 }

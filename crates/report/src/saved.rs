@@ -116,6 +116,7 @@ impl From<ReportDocument> for Saved {
             rows: rows(evidence.map(|row| ((row.call, row.path, row.outcome), row.count))),
             lost: from.lost,
             variables: BTreeSet::new(),
+            callers: BTreeMap::new(),
         };
         let of_run = matches!(from.source.kind, SourceKind::Run);
         Saved { snapshot, findings, of_run, known: Some(known) }
@@ -201,6 +202,7 @@ mod tests {
             rows: [(key("/etc/localtime"), 14_925), (key("/a\u{1b}\"b"), 1)].into(),
             lost: [("stacks_dropped".to_owned(), 2)].into(),
             variables: ["TZ".to_owned()].into(),
+            callers: [(("awk (busybox)".to_owned(), "write".to_owned()), 3)].into(),
         };
         let mut text = Vec::new();
         crate::write_snapshot(&mut text, &snapshot, "0").unwrap();

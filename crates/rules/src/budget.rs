@@ -4,9 +4,13 @@
 //! is up to the scheduler. So calls that wait, and calls that were interrupted or came too early, are in no count here
 //! ([`is_chance`]); every other count has the range of its runs as tolerance.
 
+mod callers;
 mod causes;
+mod groups;
 
+pub use callers::callers;
 pub use causes::{Cause, CauseKind, EnvironmentChange, causes};
+pub use groups::is_missing;
 
 use crate::Verdict;
 use crate::account::is_an_answer;

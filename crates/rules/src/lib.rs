@@ -98,8 +98,8 @@ pub use activity::Activity;
 pub use amount::Amount;
 pub use baseline::{Known, leave_out_known};
 pub use budget::{
-    Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, causes, counts,
-    is_chance, measured_counts,
+    Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, callers, causes,
+    counts, is_chance, is_missing, measured_counts,
 };
 pub use by_service::{check_by_service, check_with_accounts};
 pub use declared::{CallPattern, Declared, Example, Needless, OutcomePattern, VariablePattern};

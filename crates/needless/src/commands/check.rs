@@ -46,6 +46,7 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
         measured = measured_counts(file.budget(), runs.counts());
     }
     let before = file.baseline().cloned();
+    let missing = file.missing();
     let variables = command.variables();
     if args.update {
         let new = file.is_new();
@@ -65,9 +66,15 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     // A reader of the report has the repository, not this directory.
     let budget = &Budget { file: places::below_here(&budget.file), ..budget.clone() };
     let done = runs.counts().len();
-    let notes = runs.notes();
+    let mut notes = runs.notes();
     let (profile, mut verdict) = runs.into_fewest();
     let over = measured.iter().any(|one| one.is_over());
+    if let Some(missing) = missing.filter(|_| over) {
+        notes.insert(
+            0,
+            format!("{missing} is not there, so only rules explain more calls: --update writes it"),
+        );
+    }
     let environment = before.as_ref().filter(|before| !before.variables.is_empty()).map(|before| {
         let watched = &context.settings.watched;
         EnvironmentChange::between(&before.variables, &variables, watched, &profile)

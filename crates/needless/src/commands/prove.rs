@@ -152,10 +152,11 @@ pub(super) fn file_on_stdin() -> Option<PathBuf> {
 /// `file`, for runs to read. Behind sudo it is opened here, with the rights of the user who ran it, and the runs get
 /// the open file.
 pub(super) fn for_runs(file: &Path, context: &Context) -> Result<PathBuf> {
+    let named = || format!("--stdin: cannot open {}", file.display());
     if !context.user.is_other() {
+        std::fs::metadata(file).with_context(named)?;
         return Ok(file.to_owned());
     }
-    let named = || format!("--stdin: cannot open {}", file.display());
     let opened = context.user.act(|| {
         // First, because opening a pipe waits for its writer.
         let kind = std::fs::metadata(file)?.file_type();

@@ -201,10 +201,8 @@ impl Spot {
                 // Another user who guesses the name can take it, but not every next one.
                 Err(Errno::EXIST) if tries.next().is_some() => {}
                 Err(error) => {
-                    let kind = std::io::Error::from(error).kind();
-                    return Err(error).with_context(|| {
-                        format!("no file can be created in its directory ({kind})")
-                    });
+                    let error = std::io::Error::from(error);
+                    return Err(error).context("no file can be created in its directory");
                 }
             }
         }

@@ -86,6 +86,9 @@ pub(crate) struct CheckCause {
     pub(crate) new: bool,
     /// The variable that lists the directory.
     pub(crate) listed_in: Option<String>,
+    /// The programs that make more of these calls, if they name no path; most calls first, empty where not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) programs: Vec<String>,
     /// What it is, in words.
     pub(crate) text: String,
     /// What to change, in words.

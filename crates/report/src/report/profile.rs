@@ -59,8 +59,23 @@ pub(crate) struct ProfileDocument {
     /// Names of the variables that the command had, never their values; in the files of budgets only.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     variables: BTreeSet<String>,
+    /// Which program makes calls without a path; in the files of budgets only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    callers: Vec<ProfileCaller>,
     /// Every question.
     rows: Vec<ProfileRow>,
+}
+
+/// Calls of a program that name no path.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Caller")]
+struct ProfileCaller {
+    /// The program, as reports name it.
+    program: String,
+    /// The system call.
+    call: String,
+    /// How often.
+    count: u64,
 }
 
 /// One question.
@@ -92,6 +107,7 @@ impl ProfileDocument {
             calls: from.calls,
             lost: lost.map(|(name, n)| (name.clone(), *n)).collect(),
             variables: from.variables.clone(),
+            callers: from.callers.iter().map(ProfileCaller::from).collect(),
             rows: from.rows.iter().map(ProfileRow::from).collect(),
         }
     }
@@ -104,9 +120,17 @@ impl From<(&(String, String, String), &u64)> for ProfileRow {
     }
 }
 
+impl From<(&(String, String), &u64)> for ProfileCaller {
+    fn from((key, count): (&(String, String), &u64)) -> ProfileCaller {
+        let (program, call) = key.clone();
+        ProfileCaller { program, call, count: *count }
+    }
+}
+
 impl From<ProfileDocument> for Snapshot {
     fn from(from: ProfileDocument) -> Snapshot {
         let all = from.rows.into_iter();
+        let callers = from.callers.into_iter();
         Snapshot {
             name: from.name,
             backend: Backend::parse(&from.backend),
@@ -119,6 +143,7 @@ impl From<ProfileDocument> for Snapshot {
             rows: rows(all.map(|row| ((row.call, row.path, row.outcome), row.count))),
             lost: from.lost,
             variables: from.variables,
+            callers: callers.map(|one| ((one.program, one.call), one.count)).collect(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Why a command does more than it did: what its rules find, and what it asks that it did not ask before.
 
+use super::callers::{callers, grown};
+use super::groups::{EXECS, Group, Key, Known, calls, place_of, siblings};
 use super::{Budget, Counted, is_chance};
 use crate::Verdict;
 use needless_model::{Finding, Profile, Snapshot, WatchList};
@@ -18,15 +20,24 @@ pub struct Cause {
 /// What explains more calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CauseKind {
-    /// A finding: its position among those of the verdict, first the ones worth a change, then the ones below the
-    /// threshold.
-    Finding(usize),
+    /// A finding.
+    Finding {
+        /// Its position among those of the verdict, first the ones worth a change, then the ones below the threshold.
+        at: usize,
+        /// What its calls are about and nothing was when the budget was written: a file, or a directory with a slash at
+        /// its end, as [`CauseKind::Calls`] names them; sorted.
+        new: Vec<String>,
+    },
     /// Calls that no rule takes.
     Calls {
         /// A file, a directory with a slash at its end, or "" for calls without a path.
         place: String,
         /// Whether nothing was asked about it when the budget was written.
         new: bool,
+        /// So many files are new, and their directory `place` is not; 0: the place itself is meant.
+        files: usize,
+        /// For calls without a path, the programs that make more of them, most calls first; empty where not known.
+        programs: Vec<String>,
         /// The variable that lists it, if one does.
         listed_in: Option<String>,
         /// The most frequent call.
@@ -37,9 +48,15 @@ pub enum CauseKind {
 }
 
 impl CauseKind {
+    /// Whether a program was executed that was not: what else is new is mostly its.
+    pub fn is_new_program(&self) -> bool {
+        matches!(self, CauseKind::Calls { new: true, files: 0, call, outcome, .. }
+            if EXECS.contains(&call.as_str()) && outcome == "ok")
+    }
+
     /// The finding, if it is one.
     pub fn finding<'v>(&self, verdict: &'v Verdict) -> Option<&'v Finding> {
-        let CauseKind::Finding(at) = self else { return None };
+        let CauseKind::Finding { at, .. } = self else { return None };
         verdict.findings.iter().chain(&verdict.below).nth(*at)
     }
 }
@@ -78,18 +95,6 @@ impl EnvironmentChange {
     }
 }
 
-/// (call, path, outcome).
-type Key = (String, String, String);
-
-/// Calls about one place, while they are summed up.
-#[derive(Default)]
-struct Group {
-    more: u64,
-    new: bool,
-    paths: BTreeSet<String>,
-    kinds: BTreeMap<(String, String), u64>,
-}
-
 /// What explains that `profile` has more calls than the runs of the budget: first findings and what is new, most calls
 /// first; then what is asked more often. `before` is one of those
 /// runs; without it, only the rules are known that find more than the budget allows. `portable` names a path as `before`
@@ -109,6 +114,8 @@ pub fn causes(
         }
     }
     let mut by_finding = vec![0; findings.len()];
+    let mut new_of_finding: Vec<BTreeMap<String, BTreeSet<String>>> =
+        vec![BTreeMap::new(); findings.len()];
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     if let Some(before) = before {
         let mut now: BTreeMap<Key, (u64, Option<usize>)> = BTreeMap::new();
@@ -127,7 +134,12 @@ pub fn causes(
             let more = count.saturating_sub(before.rows.get(&key).copied().unwrap_or(0));
             match finding {
                 _ if more == 0 => {}
-                Some(at) => by_finding[at] += more,
+                Some(at) => {
+                    by_finding[at] += more;
+                    if let Some(place) = known.new_place(&key.1) {
+                        new_of_finding[at].entry(place).or_default().insert(key.1);
+                    }
+                }
                 None => {
                     // A temporary file has another name each time.
                     let (call, path, outcome) = &key;
@@ -145,8 +157,20 @@ pub fn causes(
             }
         }
     }
-    let mut causes: Vec<Cause> =
-        groups.into_values().map(|group| calls(group, profile, portable)).collect();
+    let now = callers(profile);
+    let none = BTreeMap::new();
+    let earlier = before.map_or(&none, |before| &before.callers);
+    let mut causes: Vec<Cause> = siblings(groups)
+        .map(|(name, group)| {
+            let mut cause = calls(group, profile, portable);
+            if let (Some(call), CauseKind::Calls { programs, .. }) =
+                (name.strip_prefix(' '), &mut cause.kind)
+            {
+                *programs = grown(call, earlier, &now);
+            }
+            cause
+        })
+        .collect();
     let mut over = more_than_allowed(&findings, budget);
     for (at, finding) in findings.iter().enumerate() {
         let by_rule = over.get_mut(&*finding.rule).map_or(0, |left| {
@@ -156,18 +180,22 @@ pub fn causes(
         });
         let more = by_finding[at].max(by_rule);
         if more > 0 {
-            causes.push(Cause { more, kind: CauseKind::Finding(at) });
+            let new = new_of_finding[at].values().map(place_of).collect();
+            causes.push(Cause { more, kind: CauseKind::Finding { at, new } });
         }
     }
     // What a rule finds and what is new are causes; that the same is asked more often, and calls without a path, go with
     // them.
     let rank = |cause: &Cause| match &cause.kind {
-        CauseKind::Finding(_) => 0,
+        CauseKind::Finding { .. } => 0,
         CauseKind::Calls { new: true, .. } => 1,
         CauseKind::Calls { place, .. } if !place.is_empty() => 2,
         CauseKind::Calls { .. } => 3,
     };
-    causes.sort_by_key(|cause| (rank(cause).max(1), Reverse(cause.more), rank(cause)));
+    causes.sort_by_key(|cause| {
+        let first = !cause.kind.is_new_program();
+        (first, rank(cause).max(1), Reverse(cause.more), rank(cause))
+    });
     causes
 }
 
@@ -200,91 +228,6 @@ fn more_than_allowed<'f>(findings: &[&'f Finding], budget: &Budget) -> BTreeMap<
     sums
 }
 
-/// The paths of the runs of the budget.
-struct Known<'s> {
-    /// Every path, and every directory above one, without a slash at its end.
-    places: BTreeSet<&'s str>,
-}
-
-impl<'s> Known<'s> {
-    fn of(rows: impl Iterator<Item = &'s Key>) -> Known<'s> {
-        let mut places = BTreeSet::new();
-        for (_, path, _) in rows {
-            let mut at = path.as_str();
-            while !at.is_empty() && places.insert(at) {
-                at = above(at);
-            }
-        }
-        Known { places }
-    }
-
-    /// The nearest directory above a path that is known, or the path itself if it is; "" where there is none.
-    fn nearest<'p>(&self, path: &'p str) -> &'p str {
-        let mut at = path;
-        while !at.is_empty() && !self.places.contains(at) {
-            at = above(at);
-        }
-        at
-    }
-
-    /// Adds calls to those about the same place: what is new is summed up by the directory that is new.
-    fn add(&self, groups: &mut BTreeMap<String, Group>, key: Key, more: u64) {
-        let (call, path, outcome) = key;
-        let new = !path.is_empty() && !self.places.contains(path.as_str());
-        // The directory that is new: the part below the nearest known one.
-        let nearest = self.nearest(&path).len();
-        let end = path.get(nearest + 1..).and_then(|rest| rest.find('/'));
-        let top = end.filter(|_| new).map_or(path.as_str(), |end| &path[..nearest + 1 + end]);
-        let name = if path.is_empty() { format!(" {call}") } else { top.to_owned() };
-        let group = groups.entry(name).or_default();
-        group.more += more;
-        group.new |= new;
-        group.paths.insert(path);
-        *group.kinds.entry((call, outcome)).or_default() += more;
-    }
-}
-
-/// The directory above a path, without a slash at its end; "" where there is none.
-fn above(path: &str) -> &str {
-    path.rfind('/').map_or("", |at| &path[..at])
-}
-
-fn calls(group: Group, profile: &Profile, portable: &dyn Fn(&str) -> String) -> Cause {
-    let place = match group.paths.iter().next() {
-        Some(only) if group.paths.len() == 1 => only.clone(),
-        _ => common(&group.paths),
-    };
-    let ((call, outcome), _) = group.kinds.into_iter().max_by_key(|(_, n)| *n).unwrap_or_default();
-    let listed_in = group.new.then(|| listed_in(&place, profile, portable)).flatten();
-    let kind = CauseKind::Calls { place, new: group.new, listed_in, call, outcome };
-    Cause { more: group.more, kind }
-}
-
-/// The deepest directory that all of the paths are below, with a slash at its end.
-fn common(paths: &BTreeSet<String>) -> String {
-    let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return String::new() };
-    // Of sorted texts, the first and the last differ most.
-    let same = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
-    if same == first.len() && last[same..].starts_with('/') {
-        return format!("{first}/");
-    }
-    let end = first.as_bytes()[..same].iter().rposition(|byte| *byte == b'/');
-    end.map_or_else(String::new, |end| first[..=end].to_owned())
-}
-
-/// The variable that lists the directory of `place`.
-fn listed_in(place: &str, profile: &Profile, portable: &dyn Fn(&str) -> String) -> Option<String> {
-    let below = |dir: &str| {
-        place
-            .strip_prefix(&*portable(dir))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let lists = profile.processes.iter().filter_map(|process| process.lists.as_deref());
-    let mut lists = lists.flatten();
-    let list = lists.find(|list| list.entries.iter().any(|entry| below(&entry.dir)))?;
-    Some(list.variable.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,32 +241,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_named_by_its_directory() {
-        let rows = [(key("openat", "/usr/lib/a/x.py"), 1), (key("read", ""), 3)].into();
-        let before = Snapshot { rows, ..Snapshot::default() };
-        let known = Known::of(before.rows.keys());
-        let mut groups = BTreeMap::new();
-        known.add(&mut groups, key("openat", "/usr/lib/new/one.py"), 1);
-        known.add(&mut groups, key("openat", "/usr/lib/new/deep/two.py"), 2);
-        known.add(&mut groups, key("openat", "/usr/lib/a/x.py"), 1);
-        known.add(&mut groups, key("read", ""), 4);
-        let profile = Profile::default();
-        let found: Vec<(u64, String, bool)> = groups
-            .into_values()
-            .map(|group| match calls(group, &profile, &|path| path.to_owned()) {
-                Cause { more, kind: CauseKind::Calls { place, new, .. } } => (more, place, new),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        let wanted = [
-            (4, String::new(), false),
-            (1, "/usr/lib/a/x.py".to_owned(), false),
-            (3, "/usr/lib/new/".to_owned(), true),
-        ];
-        assert_eq!(found, wanted);
-    }
-
-    #[test]
     fn another_name_is_not_more() {
         let named = |name: &str| key("unlink", &format!("/tmp/{name}/x"));
         let rows = [(key("openat", "/tmp"), 1), (named("abc"), 2)].into();
@@ -333,14 +250,6 @@ mod tests {
         assert_eq!(gone.into_iter().collect::<Vec<_>>(), [(key("/tmp", "unlink"), 2)]);
         let known = Known::of(before.rows.keys());
         assert_eq!((known.nearest("/tmp/def/x"), known.nearest("/var/x")), ("/tmp", ""));
-    }
-
-    #[test]
-    fn the_common_directory_ends_with_a_slash() {
-        assert_eq!(common(&paths(&["/a/b/c", "/a/b/d/e"])), "/a/b/");
-        assert_eq!(common(&paths(&["/a/bc", "/a/bd"])), "/a/");
-        assert_eq!(common(&paths(&["/a/b", "/a/b/c", "/a/b/d"])), "/a/b/");
-        assert_eq!(common(&paths(&["x", "y"])), "");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::output::{self, Output, Stream};
+use crate::places::below_here;
 use anyhow::{Context as _, Result, bail};
 use needless_config::{Config, RUNS, with_budget};
 use needless_model::{Profile, Snapshot};
@@ -44,15 +45,24 @@ impl<'a> BudgetFile<'a> {
         if budget.is_none() && !args.update {
             bail!("{}: it has no budget {name}: --update writes one", path.display());
         }
+        if budget.as_ref().is_some_and(|budget| budget.limits.is_empty()) {
+            bail!(
+                "{}: budget {name} limits nothing: delete its table, and --update writes all limits",
+                path.display()
+            );
+        }
         let beside = beside(&path, name);
         let baseline = context.user.act(|| std::fs::read_to_string(&beside))?;
         let baseline = match baseline {
-            Ok(text) => Some(
-                needless_report::read_saved(&text)
-                    .map_err(anyhow::Error::msg)
-                    .with_context(|| beside.display().to_string())?
-                    .snapshot,
-            ),
+            Ok(text) => match needless_report::read_saved(&text) {
+                Ok(saved) => Some(saved.snapshot),
+                // It is written anew.
+                Err(_) if args.update => None,
+                Err(why) => {
+                    let why = why.split(';').next().unwrap_or_default();
+                    bail!("{}: {why}; --update writes it anew", beside.display());
+                }
+            },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", beside.display()));
@@ -72,6 +82,12 @@ impl<'a> BudgetFile<'a> {
         self.baseline.as_ref()
     }
 
+    /// The file that says what the command asked, if it is not there: without it, no cause is known but rules.
+    pub(super) fn missing(&self) -> Option<String> {
+        let beside = beside(&self.path, &self.name);
+        self.baseline.is_none().then(|| below_here(&beside.to_string_lossy()))
+    }
+
     /// Whether one of the two files is not there yet.
     pub(super) fn is_new(&self) -> bool {
         self.baseline.is_none()
@@ -88,11 +104,11 @@ impl<'a> BudgetFile<'a> {
 
     /// Says what was written.
     pub(super) fn say(&self) {
-        let (name, path) = (&self.name, self.path.display());
-        let beside = beside(&self.path, name);
+        let [path, beside] = [self.path.clone(), beside(&self.path, &self.name)]
+            .map(|path| below_here(&path.to_string_lossy()));
         output::warn(format_args!(
-            "budget {name} written to {path}, what the command asks to {}: add both to the repository",
-            beside.display()
+            "budget {} written to {path}, what the command asks to {beside}: add both to the repository",
+            self.name
         ));
     }
 
@@ -122,8 +138,11 @@ impl<'a> BudgetFile<'a> {
             Some(format!("{} to {} in {runs} {RUNS}", one.lowest, one.highest))
         };
         let text = with_budget(&text, &self.path.display().to_string(), &new, &about)?;
-        let mut snapshot =
-            Snapshot { variables: variables.clone(), ..Snapshot::of(profile, program) };
+        let mut snapshot = Snapshot {
+            variables: variables.clone(),
+            callers: needless_rules::callers(profile),
+            ..Snapshot::of(profile, program)
+        };
         let (portable, mut rows) = (portable(), BTreeMap::new());
         for ((call, path, outcome), count) in std::mem::take(&mut snapshot.rows) {
             *rows.entry((call, portable(&path), outcome)).or_default() += count;
