@@ -21,9 +21,11 @@ mod store;
 use crate::disk::{Disk, FileAttributes, Modified};
 use crate::error::EnvironmentError;
 use crate::in_force::Expected;
+use crate::running::STATE_OF_ROOT;
 pub use entry::{ChangeState, Entries, FileChange, JournalEntry, Recovered};
 use meta::{Meta, MetaFile};
 use rustix::fs::{FlockOperation, OFlags};
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -77,6 +79,23 @@ impl Journal {
             Ok(true) => Store::at(state)?.entries(),
             Err(error) => Err(failed(state, &error)),
         }
+    }
+
+    /// The changes of root's journal that are in effect, each as unit and variable: those of units of the system.
+    /// Writes nothing; for another user than root it takes CAP_DAC_READ_SEARCH.
+    ///
+    /// # Errors
+    /// As of [`Journal::list`], and where an entry cannot be read.
+    pub fn applied_to_units() -> Result<BTreeSet<(String, String)>, EnvironmentError> {
+        let Entries { readable, unreadable } = Journal::list(Path::new(STATE_OF_ROOT))?;
+        if let Some((_, why)) = unreadable.into_iter().next() {
+            return Err(why);
+        }
+        let applied = readable.into_iter().filter(|entry| entry.state == ChangeState::Applied);
+        let of_units = applied.filter_map(|entry| entry.expected).filter(|expected| {
+            !expected.user && expected.is_unit() && expected.unit.ends_with(".service")
+        });
+        Ok(of_units.map(|expected| (expected.unit, expected.variable)).collect())
     }
 
     /// Makes a change: all its files, or none. Returns its number.

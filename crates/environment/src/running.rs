@@ -260,13 +260,16 @@ pub(crate) fn sshd_sets(
     Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
+/// Where root's journal is.
+pub(crate) const STATE_OF_ROOT: &str = "/var/lib/needless";
+
 /// Where the journal is: the system's for root, else the user's own (XDG Base Directory).
 ///
 /// # Errors
 /// When neither XDG_STATE_HOME nor HOME is set.
 pub fn state_dir() -> Result<PathBuf, EnvironmentError> {
     if rustix::process::geteuid().is_root() {
-        return Ok(PathBuf::from("/var/lib/needless"));
+        return Ok(PathBuf::from(STATE_OF_ROOT));
     }
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let dir = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));

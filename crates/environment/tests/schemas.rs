@@ -294,6 +294,18 @@ fn manifests_are_what_kubernetes_describes() {
     }
 }
 
+#[test]
+fn the_agents_manifests_are_what_kubernetes_describes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kubernetes");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let agent = text("daemonset.yaml");
+    let misspelt = agent.replace("readOnlyRootFilesystem", "readonlyRootFilesystem");
+    let texts = [agent, text("namespace.yaml"), misspelt];
+    let Some(read) = python(KUBERNETES_READER, &json!(texts)) else { return };
+    assert_eq!((&read[0]["errors"], &read[1]["errors"]), (&json!([]), &json!([])), "{read}");
+    assert_ne!(read[2]["errors"], json!([]));
+}
+
 /// The variables of the last stage.
 const DOCKERFILE_READER: &str = r#"
 import io, json, sys

@@ -5,6 +5,7 @@ mod ask;
 mod columns;
 mod compact;
 mod files;
+mod fix;
 mod print;
 mod progress;
 mod questions;
@@ -36,7 +37,12 @@ impl Fault {
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let Some((name, words)) = matches.subcommand() else { return ExitCode::from(2) };
-    match if name == "compact" { compacted(words) } else { answer(name, words) } {
+    let done = match name {
+        "compact" => compacted(words),
+        "fix" => fixed(words),
+        _ => answer(name, words),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Fault(text)) => {
             eprintln!("needless-fleet: {text}");
@@ -58,9 +64,16 @@ fn command() -> Command {
                 .required_unless_present("print-sql")
                 .help(if column == "cause" { "Such as tz-unset" } else { "Such as nginx.service" })
         });
+        let only = (question.name == fix::STATES).then(|| {
+            [
+                of_column("cause", "Only findings of this cause"),
+                of_column("service", "Only findings in this service"),
+            ]
+        });
         Command::new(question.name)
             .about(question.about)
             .args(of)
+            .args(only.into_iter().flatten())
             .arg(places().required_unless_present("print-sql"))
             .args(options())
             .arg(printed)
@@ -75,6 +88,23 @@ fn command() -> Command {
         )
         .arg(places().required(true))
         .args(options());
+    let fix = Command::new("fix")
+        .about("A play of Ansible that has needless fix change every service where a cause is open")
+        .arg(Arg::new("cause").value_name("CAUSE").required(true).help("Such as tz-unset"))
+        .arg(places().required(true))
+        .arg(of_column("service", "Only in this service"))
+        .arg(
+            Arg::new("set").long("set").value_name("VAR=VALUE").help(
+                "This change, instead of what needless fix finds in ten seconds of observation",
+            ),
+        )
+        .arg(
+            Arg::new("restart")
+                .long("restart")
+                .action(ArgAction::SetTrue)
+                .help("Restart each service, and take a change back that its process does not get"),
+        )
+        .args(since_and_label());
     let folder = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .value_name(name)
@@ -93,6 +123,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
         .subcommands(questions)
+        .subcommand(fix)
         .subcommand(query)
         .subcommand(compact)
 }
@@ -105,30 +136,42 @@ fn places() -> Arg {
         .help("Directories with files of agents; those below them count, too")
 }
 
+fn of_column(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(if name == "cause" { "CAUSE" } else { "SERVICE" })
+        .help(help)
+}
+
 fn options() -> [Arg; 3] {
+    let [since, label] = since_and_label();
     let formats = PossibleValuesParser::new(Format::NAMES.map(|(name, _)| name)).map(|text| {
         Format::NAMES
             .into_iter()
             .find(|(name, _)| *name == text)
             .map_or(Format::Table, |(_, format)| format)
     });
+    let format = Arg::new("format")
+        .long("format")
+        .value_name("FORMAT")
+        .value_parser(formats)
+        .default_value("table")
+        .help("How the answer is printed");
+    [since, label, format]
+}
+
+fn since_and_label() -> [Arg; 2] {
     [
         Arg::new("since")
             .long("since")
             .value_name("TIME")
             .value_parser(since::parse)
-            .help("Only windows from then on: 7d, 12h, 30m ago, or a date (UTC). new, gone, saved: what they compare with; 7d unless given"),
+            .help("Only windows from then on: 7d, 12h, 30m ago, or a date (UTC). new, gone, states, fix, saved: what they compare with; 7d unless given"),
         Arg::new("label")
             .long("label")
             .value_name("KEY=VALUE")
             .action(ArgAction::Append)
             .help("Only hosts with this label"),
-        Arg::new("format")
-            .long("format")
-            .value_name("FORMAT")
-            .value_parser(formats)
-            .default_value("table")
-            .help("How the answer is printed"),
     ]
 }
 
@@ -144,16 +187,31 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
     if question.is_some() && words.get_flag("print-sql") {
         return written(write!(std::io::stdout(), "{sql}").map_err(ArrowError::from));
     }
+    let of = question.and_then(|question| question.of);
+    let only = of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str));
+    // A question of your own says itself what it leaves out.
+    let compares = question.is_none_or(|question| question.compares);
+    let sql = if name == fix::STATES { fix::states_of(words) } else { sql };
+    let Answer { schema, rows, .. } = asked(&sql, only, compares, words)?;
+    let format = words.get_one::<Format>("format").copied().unwrap_or(Format::Table);
+    let mut to = std::io::BufWriter::new(std::io::stdout().lock());
+    written(print::print(&mut to, &schema, &rows, format))
+}
+
+/// Asks, and names on standard error what the answer is without.
+fn asked(
+    sql: &str,
+    only: Option<(&str, &str)>,
+    compares: bool,
+    words: &ArgMatches,
+) -> Result<Answer, Fault> {
     let list = |name| words.get_many::<PathBuf>(name).into_iter().flatten().cloned().collect();
     let (places, labels): (Vec<PathBuf>, Vec<String>) =
         (list("places"), words.get_many("label").into_iter().flatten().cloned().collect());
     let since = words.get_one::<i64>("since").copied();
-    // A question of your own says itself what it leaves out.
-    let compares = question.is_none_or(|question| question.compares);
-    let of = question.and_then(|question| question.of);
     let ask = Ask {
-        sql: &sql,
-        only: of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str)),
+        sql,
+        only,
         labels: &labels,
         from_us: since.filter(|_| !compares),
         since_us: since.unwrap_or_else(|| since::now() - 7 * since::DAY),
@@ -167,7 +225,8 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
         .map_err(|error| Fault::new("threads", error, "let this user have more of them"))?;
     let asked = runtime.block_on(ask::ask(&ask, &progress));
     progress.end();
-    let Answer { schema, rows, found } = asked?;
+    let answer = asked?;
+    let found = &answer.found;
     let total = found.files.len() + found.skipped.len() + found.copies;
     for (path, why) in &found.skipped {
         eprintln!("needless-fleet: skipped {}: {why}", path.display());
@@ -184,9 +243,13 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
             found.copies
         );
     }
-    let format = words.get_one::<Format>("format").copied().unwrap_or(Format::Table);
-    let mut to = std::io::BufWriter::new(std::io::stdout().lock());
-    written(print::print(&mut to, &schema, &rows, format))
+    Ok(answer)
+}
+
+fn fixed(words: &ArgMatches) -> Result<(), Fault> {
+    let answer = asked(&fix::states_of(words), None, true, words)?;
+    let text = fix::play(&answer.rows, words)?;
+    written(write!(std::io::stdout(), "{text}").map_err(ArrowError::from))
 }
 
 fn compacted(words: &ArgMatches) -> Result<(), Fault> {

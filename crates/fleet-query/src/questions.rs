@@ -28,7 +28,7 @@ macro_rules! question {
 }
 
 /// All of them, in the order of the help.
-pub(crate) const QUESTIONS: [Question; 10] = [
+pub(crate) const QUESTIONS: [Question; 11] = [
     question!("causes", "Which causes cost most, and on how many hosts", None, false),
     question!(
         "hosts",
@@ -41,6 +41,7 @@ pub(crate) const QUESTIONS: [Question; 10] = [
     question!("days", "Day by day: hosts, calls, needless calls, seconds", None, false),
     question!("new", "Causes that no host had in that service before --since", None, true),
     question!("gone", "Causes that hosts had before --since, and have no more", None, true),
+    question!("states", "Each finding on each host: open, applied, verified, gone …", None, true),
     question!("saved", "What each cause cost in a day before --since, and costs now", None, true),
     question!("agents", "Which version each host runs, and when it was last heard of", None, false),
     question!("coverage", "How much was counted, sampled, left without a name, lost", None, false),

@@ -17,6 +17,11 @@ use std::sync::Arc;
 /// added.
 pub const FILE_SCHEMA: &str = "needless.rows/1";
 
+/// The command that prints a host's name in the rows, where `--host` gave none: a hash of its machine id. The number
+/// makes it ours: no other program's hash is the same, and the machine id cannot be computed from it.
+pub const HASH_OF_MACHINE_ID: [&str; 3] =
+    ["systemd-id128", "machine-id", "--app-specific=59105bbaa866430a88318697295475b8"];
+
 /// The key in the file's footer that has [`FILE_SCHEMA`].
 const SCHEMA_KEY: &str = "needless.schema";
 
@@ -82,7 +87,7 @@ const COLUMNS: [Column; 19] = [
     column(
         "fate",
         Value::Word(|r| r.fate.word()),
-        "needed, needless, perhaps (needless at most: the cause was not found), not explained.",
+        "needed, needless, perhaps (needless at most: the cause was not found), not explained; applied: a row without calls, `needless fix` on the host changed that variable for the service and had not taken it back when the window ended.",
     ),
     column(
         "cause",

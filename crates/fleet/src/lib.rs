@@ -9,7 +9,7 @@ mod ring;
 mod rows;
 mod ship;
 
-pub use file::{AgentWindow, FILE_SCHEMA, is_window, parquet, schema};
+pub use file::{AgentWindow, FILE_SCHEMA, HASH_OF_MACHINE_ID, is_window, parquet, schema};
 pub use metrics::{Exposition, Metrics, Own, SERIES};
 pub use ring::{Keep, Ring, RingError};
 pub use rows::{Dimensions, Fate, MOST_ROWS, Measures, Rows};

@@ -3,7 +3,7 @@
 use needless_model::{ProcId, Process, Profile, Stage};
 use needless_rules::{Account, Claim};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many rows a window has at most, but for those of the others, which are folded: one for each fate and cause.
 pub const MOST_ROWS: usize = 500;
@@ -20,6 +20,8 @@ pub enum Fate {
     Perhaps,
     /// They failed or got no new answer, and no rule explains it.
     NotExplained,
+    /// No calls: `needless fix` changed the variable for the service, and has not taken it back.
+    Applied,
 }
 
 impl Fate {
@@ -30,6 +32,7 @@ impl Fate {
             Fate::Needless => "needless",
             Fate::Perhaps => "perhaps",
             Fate::NotExplained => "not explained",
+            Fate::Applied => "applied",
         }
     }
 }
@@ -150,6 +153,22 @@ impl Rows {
         }
         limited(table, MOST_ROWS)
     }
+
+    /// Adds what was changed: for each service of the window and each of its variables in `changes` a row without calls.
+    pub fn note_applied(&mut self, changes: &BTreeSet<(String, String)>) {
+        let named = |service: &Option<String>| {
+            self.rows.iter().any(|(row, _)| row.service == *service && row.program.is_some())
+        };
+        let applied = changes.iter().map(|(service, variable)| Dimensions {
+            service: Some(clean(service)),
+            variable: Some(clean(variable)),
+            fate: Fate::Applied,
+            ..Dimensions::default()
+        });
+        let applied: Vec<_> = applied.filter(|row| named(&row.service)).take(MOST_ROWS).collect();
+        self.rows.extend(applied.into_iter().map(|row| (row, Measures::default())));
+        self.rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+    }
 }
 
 fn signed(n: u64) -> i64 {
@@ -236,6 +255,23 @@ mod tests {
         assert_eq!((sum(|s| s.calls), sum(|s| s.needless), sum(|s| s.lost)), (5050, 50, 3));
         let largest = kept.rows.iter().filter(|(row, _)| row.program.is_some());
         assert!(largest.into_iter().all(|(_, sums)| sums.needless == 1 && sums.calls > 80));
+    }
+
+    #[test]
+    fn a_change_is_noted_for_services_that_ran() {
+        let of = |service: &str, program: Option<&str>| Dimensions {
+            service: Some(service.into()),
+            program: program.map(str::to_owned),
+            ..Dimensions::default()
+        };
+        let sums = Measures { calls: 7, ..Measures::default() };
+        let mut rows = Rows { rows: vec![(of("web.service", Some("web")), sums)], folded: 0 };
+        let change = |service: &str| (service.to_owned(), "TZ".to_owned());
+        rows.note_applied(&BTreeSet::from([change("web.service"), change("stopped.service")]));
+        let (variable, fate) = (Some("TZ".to_owned()), Fate::Applied);
+        let applied = Dimensions { variable, fate, ..of("web.service", None) };
+        let web = (of("web.service", Some("web")), sums);
+        assert_eq!(rows.rows, [(applied, Measures::default()), web]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod machine;
 use common::*;
 use machine::{Machine, wait};
 use needless_fixtures::duckdb;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Converts a time a hundred times in a second.
 const CLOCK: &str =
@@ -15,8 +15,13 @@ const WINDOWS: &str = "/var/lib/needless-agent/windows";
 
 #[test]
 fn the_unit_works_in_its_sandbox() {
-    let Some(machine) = Machine::boot(&[("clock", CLOCK)]) else { return };
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/needless-agent.service");
+    let Some(machine) = Machine::boot_with(&[("clock", CLOCK)], "debs debs-ansible") else {
+        return;
+    };
+    if machine.has("ansible-playbook").is_none() {
+        return;
+    }
+    let unit = project().join("packaging/needless-agent.service");
     let text = std::fs::read_to_string(&unit).unwrap();
     let file = "/etc/systemd/system/needless-agent.service";
     machine.write(file, "644", &text);
@@ -59,6 +64,11 @@ fn the_unit_works_in_its_sandbox() {
     let read = || machine.ok("journalctl -u needless-agent --no-pager").contains("was read again");
     wait(|| read().then_some(())).unwrap_or_else(|| panic!("{}", log()));
 
+    let fixed_at = fixed_by_a_play(&machine);
+    let before = list().lines().count();
+    wait(|| (list().lines().count() >= before + 4).then_some(()))
+        .unwrap_or_else(|| panic!("{}", log()));
+
     machine.ok("systemctl stop needless-agent");
     assert_eq!(machine.ok("systemctl show -p Result --value needless-agent").trim(), "success");
     let folder = tempfile::tempdir().unwrap();
@@ -71,4 +81,38 @@ fn the_unit_works_in_its_sandbox() {
         FROM needless_rows WHERE service = 'clock.service' AND cause = 'tz-unset'";
     let Some(answer) = duckdb(&all, sql) else { return };
     assert!(answer[0].starts_with("1|32|") && answer[0].ends_with("|true"), "{answer:?}");
+    // The agent's user can read the journal of root's changes.
+    let sql = std::fs::read_to_string(project().join("sql/states.sql")).unwrap();
+    let sql = format!(
+        "CREATE VIEW needless_since AS SELECT TIMESTAMPTZ '{fixed_at}' AS since; SELECT state, windows_since > 0 \
+         FROM ({}) WHERE service = 'clock.service' AND cause = 'tz-unset'",
+        sql.trim_end().trim_end_matches(';')
+    );
+    assert_eq!(duckdb(&all, &sql).unwrap(), ["verified|true"]);
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Has Ansible run the play that `needless-fleet fix` prints, with this host and its service in it. Returns when it was
+/// done.
+fn fixed_by_a_play(machine: &Machine) -> String {
+    let play = project().join("crates/fleet-query/tests/fleet/play.yaml");
+    let play = std::fs::read_to_string(play).unwrap();
+    let hash = "systemd-id128 machine-id --app-specific=59105bbaa866430a88318697295475b8";
+    let play = play.replace("nginx.service", "clock.service");
+    let play = play.replace("host-000006", machine.ok(hash).trim());
+    machine.write("/root/play.yaml", "644", &play);
+    let run = |words: &str| {
+        let words = format!(
+            "cd /root; LC_ALL=C.UTF-8 ansible-playbook -i localhost, -c local {words} 2>&1"
+        );
+        machine.ok(&words)
+    };
+    let said = run("--syntax-check play.yaml");
+    assert!(said.contains("playbook: play.yaml"), "{said}");
+    let said = run("play.yaml");
+    assert!(said.contains("changed=1 ") && said.contains("failed=0"), "{said}");
+    machine.ok("date -u +'%F %T.%N+00'").trim().to_owned()
 }

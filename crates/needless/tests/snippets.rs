@@ -348,6 +348,31 @@ print(json.dumps({one['kind']: one for one in yaml.safe_load_all(sys.stdin) if o
     serde_json::from_slice(&read.stdout).map_err(|error| format!("{error}: {}", stderr(&read)))
 }
 
+#[test]
+fn kustomize_reads_the_agents_base() {
+    let Some(kubectl) = kubectl() else { return };
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kubernetes");
+    let agent = &kustomized(&kubectl, &base).unwrap()["DaemonSet"];
+    assert_eq!(agent["metadata"]["namespace"], "needless");
+    let container = &agent["spec"]["template"]["spec"]["containers"][0];
+    let rights = &container["securityContext"];
+    assert_eq!(
+        (&rights["privileged"], &rights["readOnlyRootFilesystem"]),
+        (&json!(false), &json!(true))
+    );
+    // The program takes its options, up to the last, which is wrong.
+    let words = container["command"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain(container["args"].as_array().unwrap());
+    let words = words.skip(1).map(|word| word.as_str().unwrap());
+    let words: Vec<&str> = words.filter(|word| !word.starts_with("--host=")).collect();
+    let done = needless(&[&words[..], &["--host=a/b"]].concat());
+    let said = stderr(&done);
+    assert!(done.status.code() == Some(2) && said.contains("--host"), "{said}");
+}
+
 /// The environment of a container in an object.
 fn env_of<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
     fn search<'a>(at: &'a mut Value, name: &str) -> Option<&'a mut Value> {

@@ -5,6 +5,7 @@
 //! | what | where |
 //! |---|---|
 //! | `tz-unset` in `nginx.service` | every third host; every ninth has it no more in the second half of the time |
+//! | `needless fix` changed `TZ` for `nginx.service` | every eighteenth host, in the second half: it helped; hosts 3, 21, 39 …, in the last quarter: it did not |
 //! | `python-path` in `app.service`, with `PYTHONPATH` | hosts with `env=production`, all the time |
 //! | `locale-alias` in `batch.service` | every second host, in the last quarter of the time only |
 //! | `user-lookup`, perhaps, in `old.service` | every fifth host; the service ends with the first half of the time |
@@ -114,6 +115,12 @@ impl Fleet {
         let nginx = needed("nginx.service", "nginx", "newfstatat");
         if host.is_multiple_of(3) && (early || !host.is_multiple_of(9)) {
             rows.push(dice.needless(&nginx, Fate::Needless, "tz-unset", Some("TZ")));
+        }
+        if (host.is_multiple_of(18) && !early) || (host % 18 == 3 && late) {
+            let variable = Some("TZ".to_owned());
+            let (call, program) = (None, None);
+            let row = Dimensions { variable, fate: Fate::Applied, call, program, ..nginx.clone() };
+            rows.push((row, Measures::default()));
         }
         let app = needed("app.service", "gunicorn (python3)", "openat");
         if production {

@@ -196,13 +196,13 @@ fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Refuses a file that another user can have written: it must be ours, not a link, and closed to others.
+/// Refuses a file that another user can have written: it must be ours or root's, not a link, and closed to others.
 fn ours(path: &Path) -> Result<(), EnvironmentError> {
     let about = fs::symlink_metadata(path).map_err(|error| super::failed(path, &error))?;
     let path = path.display();
     if about.is_symlink() {
         Err(format!("{path} is a link").into())
-    } else if about.uid() != me() {
+    } else if about.uid() != me() && about.uid() != 0 {
         Err(format!("{path} belongs to user {}", about.uid()).into())
     } else if about.mode() & 0o022 != 0 {
         Err(format!("others may write to {path}").into())

@@ -71,6 +71,27 @@ fn what_was_planted_is_found() {
     // Nobody is observed any more: then nothing is known to be gone.
     assert_eq!(of(&["gone", "--since", "2026-11-20"], &columns), [] as [Value; 0]);
 
+    let states = |since: &str| {
+        let mut of: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for row in rows(&["states", "--cause", "tz-unset", "--since", since], folder.path()) {
+            assert_eq!(
+                (&row["service"], &row["variable"]),
+                (&json!("nginx.service"), &json!("TZ"))
+            );
+            let host = row["host"].as_str().unwrap().trim_start_matches("host-").parse().unwrap();
+            of.entry(row["state"].as_str().unwrap().to_owned()).or_default().push(host);
+        }
+        of.into_iter().collect::<Vec<_>>()
+    };
+    let group = |state: &str, hosts: &[u32]| (state.to_owned(), hosts.to_vec());
+    let later = [group("gone", &[9]), group("open", &[6, 12, 15]), group("verified", &[0, 18])];
+    assert_eq!(states(HALF), [&[group("applied", &[3, 21])], &later[..]].concat());
+    let all = rows(&["states", "--since", HALF], folder.path());
+    let old = all.iter().filter(|row| row["service"] == "old.service");
+    assert_eq!(old.map(|row| &row["state"]).collect::<Vec<_>>(), [&json!("not run"); 5]);
+    // What was changed later than that counts from its change on.
+    assert_eq!(states("2026-11-02")[1..], [group("open", &[6, 9, 12, 15]), later[2].clone()]);
+    assert_eq!(states("2026-11-20"), [group("silent", &[0, 3, 6, 9, 12, 15, 18, 21])]);
     let saved = rows(&["saved", "--since", HALF], folder.path());
     let of_cause = |cause: &str, what: &str| {
         let row = saved.iter().find(|row| row["cause"] == cause).unwrap();

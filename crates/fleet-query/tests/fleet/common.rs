@@ -13,7 +13,7 @@ pub(crate) const HALF: &str = "2026-11-05";
 pub(crate) const LAST_QUARTER: &str = "2026-11-07";
 
 /// Every question, with the words that it needs.
-pub(crate) const ALL: [&[&str]; 10] = [
+pub(crate) const ALL: [&[&str]; 11] = [
     &["causes"],
     &["hosts", "tz-unset"],
     &["services"],
@@ -21,6 +21,7 @@ pub(crate) const ALL: [&[&str]; 10] = [
     &["days"],
     &["new", "--since", LAST_QUARTER],
     &["gone", "--since", HALF],
+    &["states", "--since", HALF],
     &["saved", "--since", HALF],
     &["agents"],
     &["coverage"],

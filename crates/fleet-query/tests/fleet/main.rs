@@ -4,3 +4,4 @@ mod answers;
 mod common;
 mod compact;
 mod files;
+mod fix;

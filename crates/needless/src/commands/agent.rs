@@ -12,6 +12,7 @@ use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow};
 use governor::{Governor, Plan};
 use http::Server;
+use needless_environment::Journal;
 use needless_fleet::{AgentWindow, Exposition, Keep, Metrics, Own, Ring, Rows, parquet};
 use needless_model::Exit;
 use needless_observe::{
@@ -71,6 +72,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         spent: Duration::ZERO,
         duty: 0.0,
         judged: None,
+        lacks_journal: false,
     };
     agent.begin()?;
     agent.publish();
@@ -126,6 +128,8 @@ struct Agent {
     duty: f64,
     /// What was observed in the present window.
     judged: Option<Judged>,
+    /// Whether the journal of changes could not be read, and that was said.
+    lacks_journal: bool,
 }
 
 /// How reading the configuration went.
@@ -247,7 +251,8 @@ impl Agent {
     /// Writes the present window, and learns what it has cost. What cannot be written is lost, and counted: the next
     /// window may find room.
     fn write(&mut self, end_us: i64) {
-        let Some(Judged { rows, observed }) = self.judged.take() else { return };
+        let Some(Judged { mut rows, observed }) = self.judged.take() else { return };
+        self.note_applied(&mut rows);
         let lasted = match self.plan {
             Plan::Always => observed,
             Plan::Part { .. } => self.begun.elapsed().max(observed),
@@ -264,6 +269,18 @@ impl Agent {
         self.publish();
         let cost = self.spent_so_far().saturating_sub(self.spent);
         self.governor.learn(cost, lasted, self.duty);
+    }
+
+    /// Adds what `needless fix` has changed on this host. Where its journal cannot be read, that is said once.
+    fn note_applied(&mut self, rows: &mut Rows) {
+        match Journal::applied_to_units() {
+            Ok(changes) => rows.note_applied(&changes),
+            Err(_) if self.lacks_journal => {}
+            Err(why) => {
+                output::warn(format_args!("{why}; the rows lack which changes were applied"));
+                self.lacks_journal = true;
+            }
+        }
     }
 
     /// CPU time that the agent and its programs in the kernel have taken since the start.

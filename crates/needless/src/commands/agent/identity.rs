@@ -1,11 +1,9 @@
 //! Which host this is, and what runs on it: for each row, and for the footer of each file.
 
 use anyhow::{Context, Result, bail};
+use needless_fleet::HASH_OF_MACHINE_ID;
 use std::fs::read_to_string;
 use std::process::Command;
-
-/// What makes the hash ours: no other program's is the same, and the machine id cannot be computed from it.
-const APPLICATION: &str = "59105bbaa866430a88318697295475b8";
 
 /// A hash of the machine id, by systemd: sd_id128_get_machine_app_specific(3).
 ///
@@ -13,12 +11,10 @@ const APPLICATION: &str = "59105bbaa866430a88318697295475b8";
 /// Where there is no such program, or no machine id.
 pub(super) fn host() -> Result<String> {
     let advice = "name the host with --host";
-    let asked = Command::new("systemd-id128")
-        .args(["machine-id", &format!("--app-specific={APPLICATION}")])
-        .output()
-        .with_context(|| {
-            format!("cannot run systemd-id128, which hashes the machine id; {advice}")
-        })?;
+    let [hash, words @ ..] = HASH_OF_MACHINE_ID;
+    let asked = Command::new(hash).args(words).output().with_context(|| {
+        format!("cannot run systemd-id128, which hashes the machine id; {advice}")
+    })?;
     let id = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
     if !asked.status.success() || id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
         let why = String::from_utf8_lossy(&asked.stderr);

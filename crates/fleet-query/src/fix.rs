@@ -1,0 +1,171 @@
+//! `fix`: from the hosts where a cause is open to a play of Ansible. It has `needless fix` make the change on each: the
+//! rows hold no value of a variable, each host knows where its services get theirs, and its journal has the change, so
+//! that `needless undo` takes it back and the rows say from then on that it was applied.
+
+use crate::Fault;
+use crate::questions::QUESTIONS;
+use clap::ArgMatches;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use needless_fleet::HASH_OF_MACHINE_ID;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The question that says which findings are open.
+pub(crate) const STATES: &str = "states";
+
+/// That question for the cause and the service that the command line names.
+pub(crate) fn states_of(words: &ArgMatches) -> String {
+    let sql = QUESTIONS.iter().find(|question| question.name == STATES).map_or("", |one| one.sql);
+    let only = ["cause", "service"].iter().filter_map(|column| {
+        let value = words.get_one::<String>(column)?;
+        Some(format!("{column} = '{}'", value.replace('\'', "''")))
+    });
+    let only: Vec<String> = only.collect();
+    if only.is_empty() {
+        return sql.to_owned();
+    }
+    let inner = sql.trim_end().trim_end_matches(';');
+    format!(
+        "SELECT * FROM ({inner}) AS states WHERE {} ORDER BY cause, state, host, service, program, variable NULLS LAST",
+        only.join(" AND ")
+    )
+}
+
+/// The play for the open findings of an answer: one for each service.
+///
+/// # Errors
+/// When no finding is open, or the services of none are units.
+pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String, Fault> {
+    let broken = |error| Fault::new("answer", error, "report this as a bug of needless-fleet");
+    let cause = words.get_one::<String>("cause").map_or("", String::as_str);
+    let (mut open, mut left) = (BTreeMap::<String, BTreeSet<String>>::new(), BTreeSet::new());
+    for [state, host, service] in rows(answer).map_err(broken)? {
+        match &*state {
+            "open" if is_unit(&service) && is_name(&host) => {
+                open.entry(service).or_default().insert(host);
+            }
+            "open" => {
+                left.insert((host, service));
+            }
+            _ => {}
+        }
+    }
+    if !left.is_empty() {
+        eprintln!(
+            "needless-fleet: {} times the service is no unit of the system, which a play could name; needless fix on the host finds its place",
+            left.len()
+        );
+    }
+    if open.is_empty() {
+        let to_do = "needless-fleet states --cause CAUSE DIR shows the state on each host";
+        return Err(Fault::new(cause, "it is open in no unit of these hosts", to_do));
+    }
+    let mut change = match words.get_one::<String>("set") {
+        Some(set) => vec![format!("--set={set}")],
+        None => vec![format!("--rule={cause}")],
+    };
+    change.extend(words.get_flag("restart").then(|| "--restart".to_owned()));
+    let hosts = open.values().flatten().collect::<BTreeSet<_>>().len();
+    let mut text = format!(
+        "# {cause} on {hosts} hosts. When it has run, and the services were restarted, this shows what became of it:\n\
+         # needless-fleet states --cause {cause} --since 1h DIR\n"
+    );
+    for (service, hosts) in &open {
+        let mut argv = vec!["needless".into(), "fix".into(), format!("--unit={service}")];
+        argv.extend(change.iter().cloned());
+        argv.push("--yes".into());
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "- name: {name}
+  hosts: all # those whose name, or hash of the machine id, is among needless_hosts
+  become: true
+  gather_facts: false
+  vars:
+    needless_hosts: {hosts}
+  tasks:
+    - name: The hash of the machine id
+      ansible.builtin.command:
+        argv: {hash}
+      register: needless_hash
+      changed_when: false
+      failed_when: false
+      check_mode: false
+    - name: needless fix
+      ansible.builtin.command:
+        argv: {argv}
+      register: needless_fix
+      changed_when: \"'done: change' in needless_fix.stdout\"
+      when: inventory_hostname in needless_hosts or needless_hash.stdout | default('') in needless_hosts
+",
+            name = quoted(&format!("{cause} in {service}")),
+            hosts = list(hosts.iter().map(String::as_str)),
+            hash = list(HASH_OF_MACHINE_ID),
+            argv = list(argv.iter().map(String::as_str)),
+        );
+    }
+    Ok(text)
+}
+
+/// Of each row the state, the host and the service.
+fn rows(answer: &[RecordBatch]) -> Result<Vec<[String; 3]>, ArrowError> {
+    let (options, mut all) = (FormatOptions::default(), Vec::new());
+    for batch in answer {
+        let of = |name: &str| {
+            let column = batch.column_by_name(name);
+            let column = column.ok_or_else(|| ArrowError::SchemaError(format!("no {name}")))?;
+            ArrayFormatter::try_new(column, &options)
+        };
+        let (state, host, service) = (of("state")?, of("host")?, of("service")?);
+        for n in 0..batch.num_rows() {
+            let text = |of: &ArrayFormatter<'_>| of.value(n).try_to_string();
+            all.push([text(&state)?, text(&host)?, text(&service)?]);
+        }
+    }
+    Ok(all)
+}
+
+/// Whether it is a name as `--host` takes one: nothing in it means anything to Ansible.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+/// Whether it is a service of the system's own systemd: systemd.unit(5).
+fn is_unit(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"._-:@\\".contains(&b);
+    text.ends_with(".service") && text.bytes().all(fits)
+}
+
+/// A list of YAML.
+fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    format!("[{}]", texts.into_iter().map(quoted).collect::<Vec<_>>().join(", "))
+}
+
+/// A text of YAML that Ansible takes as it is: `{{` would begin a template.
+fn quoted(text: &str) -> String {
+    let mut out = String::from(if text.contains('{') { "!unsafe \"" } else { "\"" });
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out += &format!("\\U{:08X}", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_no_template_and_ends_no_text() {
+        assert_eq!(quoted("TZ={{ x }}\"\n"), r#"!unsafe "TZ={{ x }}\"\U0000000A""#);
+        assert!(
+            is_unit("a@b-c.service") && !is_unit("user@1000 a.service") && !is_unit("a\".service")
+        );
+        assert!(is_name("web-1.example") && !is_name("a b") && !is_name("{{"));
+    }
+}
