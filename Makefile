@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb check test bench cases workloads peers lab audit oracle cross
+.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers lab audit oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -26,6 +26,12 @@ deb:   ## a package for Debian, checked by lintian
 	@scripts/install deb
 	@scripts/build
 	@built=$${CARGO_TARGET_DIR:-target} && scripts/check-deb "$$built/stage" "$$built"
+
+rpm:   ## a package for systems with rpm, checked by rpmlint
+	@scripts/install rpm
+	@scripts/build
+	@built=$${CARGO_TARGET_DIR:-target} && package=$$(scripts/rpm "$$built/stage" "$$built") \
+	    && rpmlint --rpmlintrc packaging/rpm/rpmlintrc "$$package" && echo "$$package"
 
 check: ## the inner loop: format, laws of the house, lints, unit tests; no root needed, minutes
 	@scripts/check

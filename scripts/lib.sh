@@ -80,3 +80,21 @@ say_skipped() {
     printf '\nskipped: %d test%s: %s\n' "$tests" "$plural" "$reasons"
     [ -z "${CI-}" ]
 }
+
+# Sets version, SOURCE_DATE_EPOCH and maintainer as packages have them. What is no release sorts before it, and by the time of its commit.
+package_facts() {
+    local commit
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)}
+    if [ -e .git ] && commit=$(git rev-parse --short=10 HEAD 2>/dev/null); then
+        SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+        [ "$(git describe --tags --exact-match 2>/dev/null)" = "v$version" ] \
+            || version="$version~git$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit"
+    fi
+    export SOURCE_DATE_EPOCH
+    # Who answers for a package is who makes it.
+    if [ -z "${DEBFULLNAME-}" ] || [ -z "${DEBEMAIL-}" ]; then
+        say "the package names no maintainer: set DEBFULLNAME and DEBEMAIL before you make one for others"
+    fi
+    maintainer="${DEBFULLNAME:-Whoever built this package} <${DEBEMAIL:-unset@example.org}>"
+}

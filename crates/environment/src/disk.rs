@@ -6,6 +6,7 @@ mod walk;
 
 use crate::crontab;
 use crate::error::EnvironmentError;
+use crate::others_write::is_open_to_others;
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, XattrFlags,
 };
@@ -184,7 +185,7 @@ impl Disk {
         if !own && Some(about.st_uid) != self.other {
             return refuse(&format!("it belongs to {}", owner_and_remedy(about.st_uid)));
         }
-        if about.st_mode & 0o022 != 0 && !self.only_reads {
+        if !self.only_reads && is_open_to_others(&file, &about) {
             return refuse("others may write it: fix that first (chmod go-w)");
         }
         if about.st_nlink > 1 && !self.only_reads {

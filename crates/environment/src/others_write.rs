@@ -1,11 +1,11 @@
 //! Whether another user can have written a file that decides what root does: a report, needless.toml, the journal of
 //! changes.
 
-use rustix::fs::{Mode, OFlags, getxattr, open};
+use rustix::fs::{Mode, OFlags, Stat, getxattr, open};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -59,16 +59,26 @@ pub(crate) fn open_way(path: &Path, real: &Path, owners: &[u32]) -> Option<Strin
 /// Whether a user other than `owners` can write to the file at `path`, called `name`.
 fn others_of(name: &str, path: &Path, owners: &[u32]) -> io::Result<Option<String>> {
     let about = path.metadata()?;
-    // A group with the owner's number is the owner's alone, as on many systems. With an access control list, the bits
-    // of the group are the maximum of all entries.
-    let group = if about.gid() == about.uid() && !has_list(path) { 0 } else { 0o020 };
     Ok(if !owners.contains(&about.uid()) {
         Some(format!("{name} belongs to user {}", about.uid()))
-    } else if about.mode() & (0o002 | group) != 0 {
+    } else if open_to_others(path, about.uid(), about.gid(), about.mode()) {
         Some(format!("others may write to {name}"))
     } else {
         None
     })
+}
+
+/// Whether the mode of the file at `path` lets another user than its owner write to it. A group with the owner's number is
+/// the owner's alone, as on many systems. With an access control list, the bits of the group are the maximum of all entries.
+fn open_to_others(path: &Path, owner: u32, group: u32, mode: u32) -> bool {
+    let of_group = if group == owner && !has_list(path) { 0 } else { 0o020 };
+    mode & (0o002 | of_group) != 0
+}
+
+/// The same of a file that is open, of which `about` is known.
+pub(crate) fn is_open_to_others(file: impl AsFd, about: &Stat) -> bool {
+    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    open_to_others(Path::new(&path), about.st_uid, about.st_gid, about.st_mode)
 }
 
 /// Whether there is a POSIX access control list; assumed if that cannot be read.

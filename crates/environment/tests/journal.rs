@@ -445,6 +445,39 @@ fn what_may_not_be_changed_is_refused_with_what_to_do() {
     assert_eq!(disk.read_for_change("/no/such/dir/x"), Ok(None));
 }
 
+/// Debian 13 gives each user a group of the same number, and makes files that this group may write.
+#[test]
+fn the_group_of_the_owner_alone_may_write() {
+    let world = World::new();
+    let dir = world.root().join("etc/shared");
+    let file = dir.join("environment");
+    fs::create_dir(&dir).unwrap();
+    fs::write(&file, "A=1\n").unwrap();
+    let owner = fs::metadata(&file).unwrap().uid();
+    let group = |path: &Path, number: u32, mode: u32| {
+        let given = std::os::unix::fs::chown(path, None, Some(number));
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        given.map_err(|_| "only root can give a file to a group of others".to_owned())
+    };
+    let read = || {
+        let disk = Disk::at(&world.root()).unwrap();
+        disk.read_for_change("/etc/shared/environment").map_err(|error| error.to_string())
+    };
+    if needed(group(&file, owner, 0o664).and(group(&dir, owner, 0o775))).is_none() {
+        return;
+    }
+    assert_eq!(read().unwrap().unwrap().bytes, b"A=1\n");
+    if needed(group(&file, 65534, 0o664)).is_none() {
+        return;
+    }
+    let why = read().unwrap_err();
+    assert!(why.contains("others may write it"), "{why}");
+    group(&file, 65534, 0o644).unwrap();
+    group(&dir, 65534, 0o775).unwrap();
+    let why = read().unwrap_err();
+    assert!(why.contains("others may write to its directory"), "{why}");
+}
+
 #[test]
 fn the_file_of_another_is_refused() {
     let world = World::new();

@@ -2,6 +2,7 @@
 
 use super::{Disk, sync};
 use crate::error::EnvironmentError;
+use crate::others_write::is_open_to_others;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -80,7 +81,7 @@ impl Disk {
             let owner = owner_and_remedy(about.st_uid);
             return Err(format!("its directory {path} belongs to {owner}").into());
         }
-        if about.st_mode & 0o022 != 0 && about.st_mode & 0o1000 == 0 {
+        if about.st_mode & 0o1000 == 0 && is_open_to_others(dir, &about) {
             return Err(format!("others may write to its directory {path}: fix that first").into());
         }
         Ok(())
