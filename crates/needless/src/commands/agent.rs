@@ -42,7 +42,8 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
     let mut server = args.listen.map(Server::open).transpose()?;
     let options = ObserveOptions {
         watch: context.settings.watched.clone(),
-        rights: Rights::for_report(false, false),
+        // needless.toml is read again as the user who ran sudo.
+        rights: Rights::for_report(context.user.is_other(), false),
         above: Some(needless_environment::look_above),
         ..ObserveOptions::default()
     };
@@ -71,6 +72,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         spent: Duration::ZERO,
         duty: 0.0,
         judged: None,
+        has_warned: false,
     };
     agent.begin()?;
     agent.publish();
@@ -126,6 +128,8 @@ struct Agent {
     duty: f64,
     /// What was observed in the present window.
     judged: Option<Judged>,
+    /// Whether it was said that the limit cannot be kept.
+    has_warned: bool,
 }
 
 /// How reading the configuration went.
@@ -263,7 +267,15 @@ impl Agent {
         self.metrics.add(&rows, &self.window, written.is_ok());
         self.publish();
         let cost = self.spent_so_far().saturating_sub(self.spent);
-        self.governor.learn(cost, lasted, self.duty);
+        let too_much = self.governor.learn(cost, lasted, self.duty);
+        if let (Some(part), false) = (too_much, self.has_warned) {
+            self.has_warned = true;
+            output::warn(format_args!(
+                "the last windows took {:.2} % of a processor, more than --cpu-limit: what each window costs by itself \
+                 is too much; choose longer windows with --every, or a higher limit",
+                part * 100.0
+            ));
+        }
     }
 
     /// CPU time that the agent and its programs in the kernel have taken since the start.
