@@ -155,9 +155,9 @@ fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
     let agents =
         agents.map(|(host, limit)| Running::agent(folder.path(), host, &["--cpu-limit", limit]));
     wait_for_windows(folder.path(), "part", 16);
-    for agent in agents {
-        assert_eq!(agent.end(), (Some(0), String::new()));
-    }
+    let [whole, part] = agents.map(Running::end);
+    assert_eq!(whole, (Some(0), String::new()));
+    assert!(part.1.contains("more than --cpu-limit: ") && part.1.lines().count() == 1, "{part:?}");
     let all = format!("read_parquet('{}/*/*.parquet')", folder.path().display());
     // Calls for each second; without what the first windows of both have of the start.
     let sql = "WITH windows AS (SELECT host, window_start, any_value(epoch_us(window_end) - epoch_us(window_start)) / 1e6 \

@@ -472,3 +472,19 @@ fn the_callers_own_files_are_read() {
     assert!(out.starts_with("words\n"), "{out}{said}");
     assert!(!said.contains("ermission denied") && said.contains("words"), "{out}{said}");
 }
+
+#[test]
+fn behind_sudo_an_agent_reads_its_configuration_again() {
+    if !observes_others() {
+        return;
+    }
+    let folder = folder();
+    copy(NEEDLESS, &folder.path().join("needless"));
+    // What is waited for comes after half a second; if it does not come, this ends all the same.
+    let script = "wait_for() { for _ in $(seq 200); do sudo -n sh -c \"$1\" >ls 2>&1 && return; sleep 0.1; done; }; \
+                  echo >n.toml; sudo -n ./needless agent --host a --dir ring --every 500ms --cpu-limit none \
+                  --config n.toml 2>said & agent=$!; wait_for 'ls ring/*.parquet'; sudo -n kill -HUP $agent; \
+                  wait_for 'test -s said'; sudo -n kill $agent; wait; cat said";
+    let Some(done) = as_nobody_with(EXECUTES, folder.path(), script) else { return };
+    assert!(stdout(&done).contains("was read again"), "{}{}", stdout(&done), stderr(&done));
+}

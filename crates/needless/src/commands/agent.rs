@@ -43,7 +43,8 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
     let mut server = args.listen.map(Server::open).transpose()?;
     let options = ObserveOptions {
         watch: context.settings.watched.clone(),
-        rights: Rights::for_report(false, false),
+        // needless.toml is read again as the user who ran sudo.
+        rights: Rights::for_report(context.user.is_other(), false),
         above: Some(needless_environment::look_above),
         ..ObserveOptions::default()
     };
@@ -73,6 +74,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         duty: 0.0,
         judged: None,
         lacks_journal: false,
+        has_warned: false,
     };
     agent.begin()?;
     agent.publish();
@@ -130,6 +132,8 @@ struct Agent {
     judged: Option<Judged>,
     /// Whether the journal of changes could not be read, and that was said.
     lacks_journal: bool,
+    /// Whether it was said that the limit cannot be kept.
+    has_warned: bool,
 }
 
 /// How reading the configuration went.
@@ -268,7 +272,15 @@ impl Agent {
         self.metrics.add(&rows, &self.window, written.is_ok());
         self.publish();
         let cost = self.spent_so_far().saturating_sub(self.spent);
-        self.governor.learn(cost, lasted, self.duty);
+        let too_much = self.governor.learn(cost, lasted, self.duty);
+        if let (Some(part), false) = (too_much, self.has_warned) {
+            self.has_warned = true;
+            output::warn(format_args!(
+                "the last windows took {:.2} % of a processor, more than --cpu-limit: what each window costs by itself \
+                 is too much; choose longer windows with --every, or a higher limit",
+                part * 100.0
+            ));
+        }
     }
 
     /// Adds what `needless fix` has changed on this host. Where its journal cannot be read, that is said once.

@@ -10,6 +10,10 @@ const FIRST: f64 = 0.1;
 const ALMOST_ALL: f64 = 0.9;
 /// An observation ends early when it has cost so many times what a whole period may.
 const TOO_MUCH: f64 = 2.0;
+/// Over so many periods is looked whether the limit is kept.
+const PERIODS: u32 = 5;
+/// It is not kept where more than so many times the limit is taken: single periods come near to it from both sides.
+const EXCEEDED: f64 = 1.25;
 
 /// Decides from what the last period cost how much of the next one is observed.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,18 @@ pub(super) struct Governor {
     period: Duration,
     /// The part of the next period that is observed.
     duty: f64,
+    /// Of the last periods, fewer than [`PERIODS`].
+    taken: Taken,
+    /// In the first periods it only learns.
+    has_learned: bool,
+}
+
+/// What periods have taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    periods: u32,
+    cost: Duration,
+    lasted: Duration,
 }
 
 /// When, in a period, is observed.
@@ -40,7 +56,7 @@ impl Governor {
     /// `limit`: the part of one processor that the agent may take, from 0 to 1.
     pub(super) fn new(limit: Option<f64>, period: Duration) -> Governor {
         let duty = if limit.is_some() { FIRST } else { 1.0 };
-        Governor { limit, period, duty }
+        Governor { limit, period, duty, taken: Taken::default(), has_learned: false }
     }
 
     /// The next period. `random`: from 0 to 1, so that no observation is in step with what runs at certain times.
@@ -59,14 +75,25 @@ impl Governor {
     }
 
     /// Learns what a period has cost, of which this part was observed. A cost that does not depend on that part is
-    /// taken for one that does: the part then comes nearer to what fits step by step.
-    pub(super) fn learn(&mut self, cost: Duration, lasted: Duration, observed: f64) {
-        let Some(limit) = self.limit else { return };
+    /// taken for one that does: the part then comes nearer to what fits step by step. Returns the part of a processor
+    /// that the last periods have taken, if that is too much.
+    pub(super) fn learn(&mut self, cost: Duration, lasted: Duration, observed: f64) -> Option<f64> {
+        let limit = self.limit?;
         let used = cost.as_secs_f64() / (lasted.as_secs_f64() * limit).max(1e-9);
         // Up slowly: one quiet period says little of the next. Down at once.
         let duty = (observed / used.max(1e-9)).min(self.duty * 2.0);
         let least = LEAST.as_secs_f64() / self.period.as_secs_f64();
         self.duty = if duty > ALMOST_ALL { 1.0 } else { duty.clamp(least.min(1.0), 1.0) };
+        self.taken.periods += 1;
+        self.taken.cost += cost;
+        self.taken.lasted += lasted;
+        if self.taken.periods < PERIODS {
+            return None;
+        }
+        let Taken { cost, lasted, .. } = std::mem::take(&mut self.taken);
+        let part = cost.as_secs_f64() / lasted.as_secs_f64().max(1e-9);
+        let had_learned = std::mem::replace(&mut self.has_learned, true);
+        (had_learned && part > limit * EXCEEDED).then_some(part)
     }
 }
 
@@ -89,7 +116,7 @@ mod tests {
             let cost = always + observing * observed.as_secs_f64();
             taken = cost / PERIOD.as_secs_f64();
             let part = observed.as_secs_f64() / PERIOD.as_secs_f64();
-            governor.learn(Duration::from_secs_f64(cost), PERIOD, part);
+            let _ = governor.learn(Duration::from_secs_f64(cost), PERIOD, part);
         }
         (governor.duty, taken)
     }
@@ -119,6 +146,20 @@ mod tests {
             "at the end of a period"
         );
         assert!(matches!(governor.plan(0.0), Plan::Part { after: Duration::ZERO, .. }));
+    }
+
+    #[test]
+    fn a_limit_that_is_not_kept_is_reported_once_it_has_learned() {
+        let learned = |cost: f64| -> Vec<Option<f64>> {
+            let mut governor = Governor::new(Some(0.005), PERIOD);
+            (0..10).map(|_| governor.learn(Duration::from_secs_f64(cost), PERIOD, 0.1)).collect()
+        };
+        let mut expected = vec![None; 10];
+        assert_eq!(learned(1.6), expected, "near the limit of 1.5 seconds");
+        expected[9] = Some(0.01);
+        assert_eq!(learned(3.0), expected);
+        let mut free = Governor::new(None, PERIOD);
+        assert!((0..20).all(|_| free.learn(PERIOD, PERIOD, 1.0).is_none()));
     }
 
     #[test]
