@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers lab audit oracle cross
+.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan oracle cross
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -59,6 +59,12 @@ peers: ## do strace's own test programs and suites of others end as they do with
 	@. scripts/lib.sh && use_cargo && cargo build --locked -p needless -p needless-ptrace \
 	    && tools/peer/strace-tests && tools/peer/suites
 
+peers-sample: ## 60 of strace's own test programs in each mode: a minute, after one for building them
+	@scripts/install test
+	@scripts/install peers
+	@. scripts/lib.sh && use_cargo && cargo build --locked -p needless -p needless-ptrace \
+	    && tools/peer/strace-tests --take 60
+
 lab:   ## published measurements, made again on this machine, beside their figures
 	@scripts/install lab
 	@. scripts/lib.sh && use_cargo && cargo xtask lab tz && cargo xtask lab locale && cargo xtask lab locale --as-in-2001
@@ -67,6 +73,14 @@ audit: ## known security advisories against Cargo.lock; needs the network
 	@scripts/install test
 	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories \
 	    && cd crates/fleet-query && "$$deny" --locked check advisories
+
+# Left out: what counts memory or lists calls, which the sanitizer adds to; what runs valgrind; static programs.
+asan:  ## the library of needless preload in C programs that AddressSanitizer watches: two minutes
+	@scripts/install test
+	@. scripts/lib.sh && use_cargo \
+	    && export PRELOAD_TEST_CC="cc -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -static-libasan tests/c/asan.c" \
+	    && cargo test --locked --no-fail-fast -p needless-preload --test calls --test daemons --test environment --test same -- \
+	    --skip flips_of_the_variable --skip with_the_c_librarys_calls --skip read_that_was_freed --skip a_static_program
 
 oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
 	@scripts/install test

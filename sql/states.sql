@@ -18,6 +18,7 @@ applied AS (
     SELECT r.host AS host,
            r.service AS service,
            r.variable AS variable,
+           1 AS matched,
            min(r.window_end) AS first_end
     FROM needless_rows AS r
     JOIN last_of_service AS l ON r.host = l.host AND r.service = l.service
@@ -47,9 +48,10 @@ compared AS (
            f.first_window AS first_window,
            f.last_start AS last_start,
            f.last_window AS last_window,
-           a.first_end AS applied_at,
+           -- ClickHouse fills the columns of a host without a match with 0, the others with NULL.
+           CASE WHEN coalesce(a.matched, 0) = 1 THEN a.first_end END AS applied_at,
            -- Not with an ELSE: DataFusion 55 then does not agree with itself whether this can be null.
-           coalesce(CASE WHEN a.first_end > s.since THEN a.first_end END, s.since) AS since
+           coalesce(CASE WHEN coalesce(a.matched, 0) = 1 AND a.first_end > s.since THEN a.first_end END, s.since) AS since
     FROM found AS f
     CROSS JOIN needless_since AS s
     LEFT JOIN applied AS a ON f.host = a.host AND f.service = a.service AND f.variable = a.variable

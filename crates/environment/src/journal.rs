@@ -337,7 +337,11 @@ fn lock_file(path: &Path) -> Result<File, EnvironmentError> {
         return Err(format!("{}: not a regular file: remove it", path.display()).into());
     }
     let mut how = File::options();
-    how.create(true).truncate(false).write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+    how.create(true)
+        .truncate(false)
+        .write(true)
+        .mode(PRIVATE)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32);
     how.open(path).map_err(|error| failed(path, &error))
 }
 
@@ -359,8 +363,12 @@ fn temporary(id: u32, at: usize) -> String {
     format!(".needless-{id}-{at}.tmp")
 }
 
+/// Whatever the umask is: what others may write is not believed later.
+const PRIVATE: u32 = 0o600;
+
 fn write_out(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut how = File::options();
+    let mut file = how.create(true).truncate(true).write(true).mode(PRIVATE).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

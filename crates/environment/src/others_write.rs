@@ -70,7 +70,7 @@ fn others_of(name: &str, path: &Path, owners: &[u32]) -> io::Result<Option<Strin
 
 /// Whether the mode of the file at `path` lets another user than its owner write to it. A group with the owner's number is
 /// the owner's alone, as on many systems. With an access control list, the bits of the group are the maximum of all entries.
-fn open_to_others(path: &Path, owner: u32, group: u32, mode: u32) -> bool {
+pub(crate) fn open_to_others(path: &Path, owner: u32, group: u32, mode: u32) -> bool {
     let of_group = if group == owner && !has_list(path) { 0 } else { 0o020 };
     mode & (0o002 | of_group) != 0
 }

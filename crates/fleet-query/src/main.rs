@@ -6,6 +6,7 @@ mod columns;
 mod compact;
 mod files;
 mod fix;
+mod page;
 mod print;
 mod progress;
 mod questions;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let done = match name {
         "compact" => compacted(words),
         "fix" => fixed(words),
+        "page" => page::page(words),
         _ => answer(name, words),
     };
     match done {
@@ -105,6 +107,10 @@ fn command() -> Command {
                 .help("Restart each service, and take a change back that its process does not get"),
         )
         .args(since_and_label());
+    let page = Command::new("page")
+        .about("A page of HTML with the answers to all questions that need no name: needless-fleet page DIR >fleet.html")
+        .arg(places().required(true))
+        .args(since_and_label());
     let folder = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .value_name(name)
@@ -124,6 +130,7 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommands(questions)
         .subcommand(fix)
+        .subcommand(page)
         .subcommand(query)
         .subcommand(compact)
 }
@@ -166,7 +173,7 @@ fn since_and_label() -> [Arg; 2] {
             .long("since")
             .value_name("TIME")
             .value_parser(since::parse)
-            .help("Only windows from then on: 7d, 12h, 30m ago, or a date (UTC). new, gone, states, fix, saved: what they compare with; 7d unless given"),
+            .help("Only windows from then on: 7d, 12h, 30m ago, or a date (UTC), with a time or without. new, gone, states, fix, saved: what they compare with; 7d unless given"),
         Arg::new("label")
             .long("label")
             .value_name("KEY=VALUE")

@@ -1,5 +1,6 @@
-//! Answers as a table for people, as JSON and as CSV.
+//! Answers as a table for people, as JSON, as CSV and as a page of HTML.
 
+use crate::questions::Question;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder as CsvWriter;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -7,6 +8,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::WriterBuilder as JsonWriter;
 use datafusion::arrow::json::writer::JsonArray;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use needless_report::{Table, number};
 use std::io::Write;
 
 /// How an answer is printed.
@@ -57,8 +59,51 @@ pub(crate) fn print(
 }
 
 fn table(to: &mut dyn Write, schema: &SchemaRef, answer: &[RecordBatch]) -> Result<(), ArrowError> {
-    let names = schema.fields().iter().map(|field| shown(field.name()));
-    let mut lines: Vec<Vec<String>> = vec![names.collect()];
+    let columns = columns(schema).map(|(name, number)| (shown(name), number)).collect();
+    let table = Table { columns, rows: cells(schema, answer)?, ..Table::default() };
+    Ok(table.write_text(to)?)
+}
+
+/// The names of the columns, and whether they have numbers.
+fn columns(schema: &SchemaRef) -> impl Iterator<Item = (&str, bool)> {
+    schema.fields().iter().map(|field| (field.name().as_str(), field.data_type().is_numeric()))
+}
+
+/// The answer to a question as a table of a page: at most `most` of its rows, and a note where it has more, or none.
+///
+/// # Errors
+/// When a value has no text.
+pub(crate) fn section(
+    question: &Question,
+    schema: &SchemaRef,
+    answer: &[RecordBatch],
+    most: usize,
+) -> Result<Table, ArrowError> {
+    let mut rows = cells(schema, answer)?;
+    let whole = |n: usize| schema.field(n).data_type().is_integer();
+    for (n, cell) in rows.iter_mut().flat_map(|row| row.iter_mut().enumerate()) {
+        if let (true, Ok(value)) = (whole(n), cell.parse()) {
+            *cell = number(value);
+        }
+    }
+    let note = match rows.len() {
+        0 => "Nothing.".to_owned(),
+        all if all > most => {
+            format!(
+                "The first {most} of {all}; needless-fleet {} --format csv has all.",
+                question.name
+            )
+        }
+        _ => String::new(),
+    };
+    rows.truncate(most);
+    let columns =
+        columns(schema).map(|(name, number)| (shown(&name.replace('_', " ")), number)).collect();
+    Ok(Table { heading: question.about.to_owned(), note, columns, rows })
+}
+
+fn cells(schema: &SchemaRef, answer: &[RecordBatch]) -> Result<Vec<Vec<String>>, ArrowError> {
+    let mut lines = Vec::new();
     let options =
         FormatOptions::default().with_null("-").with_timestamp_tz_format(Some("%Y-%m-%d %H:%M"));
     for batch in answer {
@@ -78,22 +123,7 @@ fn table(to: &mut dyn Write, schema: &SchemaRef, answer: &[RecordBatch]) -> Resu
             lines.push(line);
         }
     }
-    let widths: Vec<usize> = (0..schema.fields().len())
-        .map(|n| lines.iter().map(|line| line[n].chars().count()).max().unwrap_or(0))
-        .collect();
-    for line in &lines {
-        let mut text = String::new();
-        for ((value, width), field) in line.iter().zip(&widths).zip(schema.fields()) {
-            if !text.is_empty() {
-                text += "  ";
-            }
-            let is_number = field.data_type().is_numeric();
-            text +=
-                &if is_number { format!("{value:>width$}") } else { format!("{value:<width$}") };
-        }
-        writeln!(to, "{}", text.trim_end())?;
-    }
-    Ok(())
+    Ok(lines)
 }
 
 /// Programs choose their names, and a file may come from anywhere: nothing of it may steer a terminal.

@@ -1,19 +1,28 @@
 //! `--since`: a time before now, or a date.
 
+use chrono::NaiveDateTime;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECOND: i64 = 1_000_000;
 /// In microseconds.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// Microseconds since 1970 (UTC) of `7d`, `12h`, `30m` (before now) or `2026-11-16` (its start, UTC).
+/// Microseconds since 1970 (UTC) of `7d`, `12h`, `30m` (before now), `2026-11-16` (its start, UTC) or `2026-11-16 14:05`.
 ///
 /// # Errors
 /// When the text is none of these; the error says which they are.
 pub(crate) fn parse(text: &str) -> Result<i64, String> {
-    let wanted = || "expected 7d, 12h, 30m or a date such as 2026-11-16".to_owned();
-    if let Some(day) = date(text) {
-        return Ok(day * DAY);
+    let wanted =
+        || "expected 7d, 12h, 30m or a date such as 2026-11-16 or \"2026-11-16 14:05\"".to_owned();
+    let before = || "that is before 1970".to_owned();
+    // chrono alone would take years of other lengths.
+    if text.as_bytes().get(4) == Some(&b'-') {
+        let whole =
+            if text.len() == 10 { format!("{text} 00:00") } else { text.replacen('T', " ", 1) };
+        let read = |format| NaiveDateTime::parse_from_str(&whole, format);
+        let time = read("%Y-%m-%d %H:%M").or_else(|_| read("%Y-%m-%d %H:%M:%S"));
+        let time = time.map_err(|_| wanted())?.and_utc().timestamp_micros();
+        return if time < 0 { Err(before()) } else { Ok(time) };
     }
     let unit = match text.chars().last() {
         Some('d') => DAY,
@@ -26,37 +35,13 @@ pub(crate) fn parse(text: &str) -> Result<i64, String> {
         return Err(wanted());
     }
     let ago = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(unit)).ok_or_else(wanted)?;
-    now().checked_sub(ago).filter(|time| *time >= 0).ok_or_else(|| "that is before 1970".to_owned())
+    now().checked_sub(ago).filter(|time| *time >= 0).ok_or_else(before)
 }
 
 /// Microseconds since 1970 (UTC).
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Days since 1970 of `YYYY-MM-DD` in the Gregorian calendar.
-fn date(text: &str) -> Option<i64> {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts[..] else { return None };
-    if [year.len(), month.len(), day.len()] != [4, 2, 2]
-        || !text.bytes().all(|b| b.is_ascii_digit() || b == b'-')
-    {
-        return None;
-    }
-    let [year, month, day]: [i64; 3] = [year.parse().ok()?, month.parse().ok()?, day.parse().ok()?];
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let long = |month: i64| match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if year < 1970 || !(1..=12).contains(&month) || !(1..=long(month)).contains(&day) {
-        return None;
-    }
-    let before = year - 1;
-    let years = 365 * (year - 1970) + (before / 4 - before / 100 + before / 400) - 477;
-    Some(years + (1..month).map(long).sum::<i64>() + day - 1)
 }
 
 #[cfg(test)]
@@ -70,6 +55,10 @@ mod tests {
         assert_eq!(parse("2000-02-29"), Ok(951_782_400 * SECOND));
         assert_eq!(parse("2026-11-16"), Ok(1_794_787_200 * SECOND));
         assert_eq!(parse("2100-03-01"), Ok(4_107_542_400 * SECOND));
+        let minute = 1_794_837_900 * SECOND;
+        for same in ["2026-11-16 14:05", "2026-11-16T14:05", "2026-11-16 14:05:00"] {
+            assert_eq!(parse(same), Ok(minute), "{same}");
+        }
         let week = parse("7d").unwrap();
         assert!((now() - week - 7 * DAY).abs() < 60 * SECOND);
         for wrong in [
@@ -82,6 +71,10 @@ mod tests {
             "2026-11",
             "2026-02-29",
             "2026-13-01",
+            "2026-11-16 25:00",
+            "2026-11-16 14",
+            "2026-11-16 14:05Z",
+            "1969-12-31",
             "9999999999999d",
             "7\u{e4}",
         ] {

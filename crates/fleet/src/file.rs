@@ -6,11 +6,10 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::FileReader;
-use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// The name and version of the columns: what a column means does not change within one version, and columns are only
@@ -221,14 +220,33 @@ fn put<T: DataType>(
     to.typed::<T>().write_batch(all, is_there, None).map(drop)
 }
 
-/// Whether a file is whole and one of ours, by its footer.
+/// Whether a file is whole and one of ours: its footer is as long as the end of the file says, and has the name of our
+/// columns. The footer is not parsed. The crate that could do it believes the lengths in it: a hundred bytes keep it busy
+/// for seconds, or have it ask for more memory than there is, which ends the process.
 pub fn is_window(file: File) -> bool {
-    let Ok(file) = SerializedFileReader::new(file) else { return false };
-    let facts = file.metadata().file_metadata().key_value_metadata();
-    let ours = |fact: &KeyValue| {
-        let name = FILE_SCHEMA.split('/').next();
-        fact.key == SCHEMA_KEY
-            && fact.value.as_deref().and_then(|value| value.split('/').next()) == name
-    };
-    facts.into_iter().flatten().any(ours)
+    let names = FILE_SCHEMA.split('/').next().unwrap_or_default();
+    let has =
+        |footer: &[u8], text: &str| footer.windows(text.len()).any(|part| part == text.as_bytes());
+    footer(file).is_some_and(|footer| has(&footer, SCHEMA_KEY) && has(&footer, names))
+}
+
+/// The footer of a Parquet file, before its length (four bytes) and the mark at its end. `None`: there is none.
+/// Source: [Parquet's file format](https://parquet.apache.org/docs/file-format/).
+fn footer(mut file: File) -> Option<Vec<u8>> {
+    const MARK: &[u8] = b"PAR1";
+    // Bytes. Footers of our files have some thousand.
+    const LARGEST: u32 = 16 << 20;
+    let mut end = [0; 8];
+    file.seek(SeekFrom::End(-8)).ok()?;
+    file.read_exact(&mut end).ok()?;
+    let (length, mark) = end.split_at(4);
+    let length = u32::from_le_bytes(length.try_into().ok()?);
+    if mark != MARK || length > LARGEST {
+        return None;
+    }
+    // Every such file begins with the mark, too.
+    let before = file.seek(SeekFrom::End(-8 - i64::from(length))).ok()?;
+    let mut footer = vec![0; usize::try_from(length).ok()?];
+    file.read_exact(&mut footer).ok()?;
+    (before >= MARK.len() as u64).then_some(footer)
 }

@@ -3,14 +3,19 @@
 //!
 //! Nothing here has a path, a process id, an argument or the value of a variable.
 
+mod bucket;
+mod curl;
 mod file;
 mod metrics;
 mod ring;
 mod rows;
 mod ship;
+mod upload;
 
+pub use bucket::{Access, Bucket};
 pub use file::{AgentWindow, FILE_SCHEMA, HASH_OF_MACHINE_ID, is_window, parquet, schema};
 pub use metrics::{Exposition, Metrics, Own, SERIES};
 pub use ring::{Keep, Ring, RingError};
 pub use rows::{Dimensions, Fate, MOST_ROWS, Measures, Rows};
 pub use ship::{Shipped, ship};
+pub use upload::upload;

@@ -154,7 +154,7 @@ fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
     let agents = [("whole", "none"), ("part", "0.01")];
     let agents =
         agents.map(|(host, limit)| Running::agent(folder.path(), host, &["--cpu-limit", limit]));
-    wait_for_windows(folder.path(), "part", 16);
+    wait_for_windows(folder.path(), "part", 11);
     let [whole, part] = agents.map(Running::end);
     assert_eq!(whole, (Some(0), String::new()));
     assert!(part.1.contains("more than --cpu-limit: ") && part.1.lines().count() == 1, "{part:?}");
@@ -171,8 +171,8 @@ fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
     let [part, whole] = &rows[..] else { panic!("{rows:?}") };
     assert!(part.contains("|true|") && whole.contains("|1.0|1.0|true|"), "{rows:?}");
     let (part, whole) = (of(part), of(whole));
-    // But for the last window, which was ended early, it observed a fifth of the time: without the scale it would show a
-    // fifth of the calls.
+    // But for the last window, which was ended early, it observed a fifth of the time or less: without the scale it would
+    // show no more than a fifth of the calls.
     assert!(part[0] > 1.0 && part[1] > 4.0, "{rows:?}");
     let ratio = part.last().unwrap() / whole.last().unwrap();
     assert!((0.5..2.0).contains(&ratio), "{rows:?}");

@@ -369,6 +369,23 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     assert!(stderr(&undone).contains("does not know yet"), "{}", stderr(&undone));
 }
 
+/// Debian 13 gives ordinary users a group of their own and the umask 002.
+#[test]
+fn a_change_is_undone_whatever_the_umask_is() {
+    let Some(machine) = Machine::boot(&[]) else { return };
+    for (umask, user) in [("002", 65534), ("000", 0)] {
+        let script = format!(
+            "set -e; install -d -o {user} -g {user} /run/of{user}; cd /run/of{user}
+             echo FROM debian:12 >Dockerfile; chown {user}:{user} Dockerfile; umask {umask}
+             as() {{ setpriv --reuid={user} --regid={user} --clear-groups env HOME=$PWD \"$@\"; }}
+             as needless fix --set TZ=UTC --in Dockerfile --yes; grep -q TZ Dockerfile
+             as needless undo --last; cat Dockerfile"
+        );
+        let shown = machine.ok(&script);
+        assert!(shown.ends_with("FROM debian:12\n"), "{umask}: {shown}");
+    }
+}
+
 /// Whoever reads the output may go away: the change is made all the same, and nothing complains.
 #[test]
 fn a_reader_that_went_away_stops_no_change() {

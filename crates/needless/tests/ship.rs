@@ -1,5 +1,7 @@
 //! `needless ship`, killed at any moment: each copy is whole, none is missing in the end, none is there twice.
 
+#[path = "ship/bucket.rs"]
+mod bucket;
 mod common;
 use common::*;
 use needless_fleet::{AgentWindow, Dimensions, Keep, Measures, Ring, is_window, parquet};
@@ -10,10 +12,10 @@ use std::time::{Duration, SystemTime};
 
 const WINDOWS: usize = 300;
 
-fn fill(folder: &Path) {
+fn fill(folder: &Path, windows: usize) {
     let keep = Keep { bytes: u64::MAX, age: Duration::from_secs(86_400) };
     let mut ring = Ring::open(folder, keep).unwrap();
-    for n in 0..WINDOWS as i64 {
+    for n in 0..windows as i64 {
         let start_us = 1_700_000_000_000_000 + n * 1_000_000;
         let end_us = start_us + 1_000_000;
         let window = AgentWindow { start_us, end_us, host: "a".into(), ..AgentWindow::default() };
@@ -32,7 +34,7 @@ fn ship(from: &Path, to: &Path) -> Command {
 fn windows_are_copied_once_whenever_it_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("ring"), folder.path().join("all"));
-    fill(&from);
+    fill(&from, WINDOWS);
     let copies = || {
         let all = if to.exists() { names(&to) } else { Vec::new() };
         all.into_iter().filter(|name| name.ends_with(".parquet")).collect::<Vec<_>>()
@@ -71,7 +73,7 @@ fn windows_are_copied_once_whenever_it_is_killed() {
 fn what_is_no_window_is_named_and_the_others_are_copied() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("ring"), folder.path().join("all"));
-    fill(&from);
+    fill(&from, WINDOWS);
     let first = &names(&from)[0];
     fs::write(from.join(first), "cut off").unwrap();
     let done = ship(&from, &to).output().unwrap();

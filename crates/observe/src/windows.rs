@@ -106,6 +106,11 @@ impl Windows {
         self.begun.elapsed() >= self.length
     }
 
+    /// How long the window, or the break, has lasted.
+    pub fn lasted(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
     /// The window so far, however short it is; the next one begins.
     ///
     /// # Errors

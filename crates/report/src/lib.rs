@@ -29,9 +29,11 @@ mod saved;
 mod shown;
 mod stacks;
 mod summary;
+mod table;
 mod text;
 mod time;
 mod window_text;
+mod windows;
 
 use needless_model::{Profile, Proof, Provenance, Snapshot};
 use needless_rules::{Declared, Scale, Verdict};
@@ -48,6 +50,7 @@ pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
 pub use explain::explain;
 pub use formats::has_ending;
+pub use html::tables::write_tables;
 pub use origin::json::{ORIGIN_SCHEMA, origin_schema};
 pub use proof::json::{PROOF_SCHEMA, proof_schema};
 pub use report::json::restore::SavedReport;
@@ -56,8 +59,10 @@ pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
 pub use saved::{Advice, Saved, SavedProcess, read_saved};
 pub use shown::{Document, read_document};
 pub use summary::change;
+pub use table::Table;
 pub use text::{cut, escape, number, shell_word, wrap};
 pub use window_text::per_second;
+pub use windows::Timeline;
 
 formats! {
     /// How a report is written.
@@ -113,6 +118,20 @@ formats! {
     write_proof in proof (proof: &Proof, version: &str);
     /// Writes a comparison.
     write_diff in diff (difference: &Difference<'_>, version: &str);
+}
+
+formats! {
+    /// How several windows are written.
+    TimelineFormat {
+        /// For a person at a terminal: a table.
+        Full: full, "txt";
+        /// For an issue or a pull request.
+        Markdown: markdown, "md";
+        /// A page to look at and to send.
+        Html: html, "html";
+    }
+    /// Writes several windows.
+    write_timeline in timeline (timeline: &Timeline);
 }
 
 formats! {

@@ -4,11 +4,14 @@ mod samples;
 
 use needless_model::{
     Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot,
+    Stage,
 };
 use needless_report::{
-    Details, Difference, Document, ProofFormat, ReportFormat, Style, read_document,
+    Details, Difference, Document, ProofFormat, ReportFormat, Style, Timeline, TimelineFormat,
+    read_document, write_timeline,
 };
 use samples::Sample;
+use samples::windows::{attached, healthy_host, host, no_time};
 use serde_json::{Value, json};
 
 const PLAIN: Style = Style { colour: false, width: 100 };
@@ -216,4 +219,46 @@ fn the_fuzz_corpus_is_shown_or_refused() {
     let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
     let shown = files.filter(|bytes| check_document::check_document(bytes)).count();
     assert!(shown >= 5, "{shown}");
+}
+
+#[test]
+fn several_windows_are_a_timeline() {
+    let saved = |sample: Sample| match read_document(&sample.rendered(ReportFormat::Json)).unwrap()
+    {
+        Document::Report(saved) => *saved,
+        _ => panic!("a report"),
+    };
+    let windows = [("a.json", host()), ("b<i>.json", healthy_host())];
+    let windows = windows.map(|(name, sample)| (name.to_owned(), saved(sample)));
+    let timeline = Timeline::of(&windows).unwrap();
+    let written = |format| text(|out| write_timeline(out, &timeline, format, PLAIN));
+    insta::assert_snapshot!(written(TimelineFormat::Full), @"
+    window     seconds      calls  calls per second     needed  needless  perhaps  not explained
+    a.json        30.0  1,051,305            35,043  1,036,004    15,301        0              0
+    b<i>.json     10.0     51,233             5,123     51,233         0        0              0
+    all           40.0  1,102,538            27,563  1,087,237    15,301        0              0
+    ");
+    let page = written(TimelineFormat::Html);
+    assert!(
+        page.contains("<title>a.json: needless, tz-unset: 15,267 calls, 508 per second</title>"),
+        "{page}"
+    );
+    assert!(page.contains(">b&lt;i&gt;.json</th>") && !page.contains("<i>"), "{page}");
+
+    // Findings whose cause was not looked up are not said to be needless.
+    let mut perhaps = host();
+    perhaps.verdict.findings.iter_mut().for_each(|finding| finding.stage = Stage::Seen);
+    perhaps.verdict.account.uncertain.calls = 15_301;
+    let perhaps = Timeline::of(&[("a.json".to_owned(), saved(perhaps))]).unwrap();
+    let page = text(|out| write_timeline(out, &perhaps, TimelineFormat::Html, PLAIN));
+    assert!(page.contains("perhaps needless, tz-unset: 15,267 calls"), "{page}");
+    assert!(!page.contains(": needless, "), "{page}");
+
+    let refused = |sample: Sample| {
+        let reports = [("a.json".to_owned(), saved(host())), ("b.json".to_owned(), saved(sample))];
+        Timeline::of(&reports).err().unwrap()
+    };
+    assert!(refused(samples::localtime()).starts_with("b.json: not a report of a window"));
+    assert!(refused(attached()).starts_with("b.json: of another kind than a.json"));
+    assert!(refused(no_time()).starts_with("b.json: not a report of a window with a length"));
 }

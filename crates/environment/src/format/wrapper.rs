@@ -81,6 +81,10 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         Some(value) => format!("export {}={}", edit.variable, shell::word(value)),
         None => format!("unset {}", edit.variable),
     };
+    // Also where the lines before leave it open whether the shell comes there.
+    if lines(&head).last().is_some_and(|above| bare(above) == line) {
+        return Ok(fresh);
+    }
     Ok(match last {
         Some(last) if last.is_sure() => {
             let at = last.line as usize - 1;

@@ -4,7 +4,7 @@
 use super::{ChangeState, Entries, JournalEntry, Meta, ON_TRIAL, TAKING_BACK, UNDOING, VERSION};
 use crate::disk::{LARGEST_LOCALE, Modified};
 use crate::error::EnvironmentError;
-use crate::others_write::open_regular;
+use crate::others_write::{open_regular, open_to_others, open_way};
 use needless_model::{parser_message, shorten};
 use std::fs;
 use std::io::Read;
@@ -199,12 +199,13 @@ fn me() -> u32 {
 /// Refuses a file that another user can have written: it must be ours or root's, not a link, and closed to others.
 fn ours(path: &Path) -> Result<(), EnvironmentError> {
     let about = fs::symlink_metadata(path).map_err(|error| super::failed(path, &error))?;
+    let is_open = open_to_others(path, about.uid(), about.gid(), about.mode());
     let path = path.display();
     if about.is_symlink() {
         Err(format!("{path} is a link").into())
     } else if about.uid() != me() && about.uid() != 0 {
         Err(format!("{path} belongs to user {}", about.uid()).into())
-    } else if about.mode() & 0o022 != 0 {
+    } else if is_open {
         Err(format!("others may write to {path}").into())
     } else {
         Ok(())
@@ -214,7 +215,7 @@ fn ours(path: &Path) -> Result<(), EnvironmentError> {
 /// Refuses a directory that another user can replace: the directories above it must belong to root or to us.
 fn closed_way(dir: &Path) -> Result<(), EnvironmentError> {
     let real = fs::canonicalize(dir).map_err(|error| super::failed(dir, &error))?;
-    match crate::others_write::open_way(dir, &real, &[0, me()]) {
+    match open_way(dir, &real, &[0, me()]) {
         Some(why) => Err(why.into()),
         None => Ok(()),
     }

@@ -176,3 +176,18 @@ fn duckdb_answers_the_same() {
         }
     }
 }
+
+#[test]
+fn a_page_has_the_answers_of_the_questions() {
+    let folder = fleet();
+    let page = text(&["page", "--since", HALF], folder.path());
+    assert_eq!(page.matches("<section>").count(), 9, "{page}");
+    let causes = rows(&["causes", "--since", HALF], folder.path());
+    for row in &causes {
+        let (cause, hosts) = (row["cause"].as_str().unwrap(), &row["hosts"]);
+        let cells = format!(
+            ">{cause}</th><td role=\"cell\" class=\"number\" data-of=\"hosts\">{hosts}</td>"
+        );
+        assert!(page.contains(&cells), "{cells}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::top::interval;
 use clap::{Args, ValueEnum};
+use needless_fleet::Bucket;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,8 +48,13 @@ pub(crate) struct ShipArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Where the copies go; it is made if it is missing.
-    #[arg(value_name = "DIRECTORY")]
-    pub(crate) to: PathBuf,
+    #[arg(value_name = "DIRECTORY", required_unless_present = "bucket")]
+    pub(crate) to: Option<PathBuf>,
+    /// Send them to a bucket of a store that speaks the protocol of Amazon S3, below PREFIX/HOST/. curl sends them; it is
+    /// given the credentials of the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION,
+    /// AWS_ENDPOINT_URL.
+    #[arg(id = "bucket", long = "to", value_name = "s3://BUCKET/PREFIX", conflicts_with = "to", value_parser = Bucket::parse)]
+    pub(crate) bucket: Option<Bucket>,
 }
 
 const FILES: &str = "Files";

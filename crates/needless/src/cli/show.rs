@@ -6,8 +6,9 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(crate) struct ShowArgs {
     /// What a command wrote as JSON (-o FILE.json, --format json, --format profile, --save-before), or `-` for standard input.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// Several reports of attach or host, in the order of time, become a timeline.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
     /// Write to FILE; its ending selects the format (repeatable).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::settings::Settings;
 use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow};
-use governor::{Governor, Plan};
+use governor::{Governor, Plan, Spent};
 use http::Server;
 use needless_environment::Journal;
 use needless_fleet::{AgentWindow, Exposition, Keep, Metrics, Own, Ring, Rows, parquet};
@@ -57,6 +57,8 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         end_us: now_us(),
         ..AgentWindow::default()
     };
+    // What the start has taken is paid back by the first windows.
+    let start = cpu_time() + windows.run_time();
     let mut agent = Agent {
         rules: context.settings.rules.clone(),
         reloaded: None,
@@ -67,10 +69,11 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         textfile: args.textfile.clone(),
         windows,
         every: args.every,
-        governor: Governor::new(args.cpu_limit.0, args.every),
+        governor: Governor::new(args.cpu_limit.0, args.every, start),
         plan: Plan::Always,
         begun: Instant::now(),
-        spent: Duration::ZERO,
+        rested: Duration::ZERO,
+        spent: start,
         duty: 0.0,
         judged: None,
         lacks_journal: false,
@@ -100,7 +103,6 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         }
         if agent.step(end_us)? {
             return_free_memory();
-            service::notify("WATCHDOG=1");
         }
     }
 }
@@ -122,8 +124,10 @@ struct Agent {
     governor: Governor,
     /// Of the present window.
     plan: Plan,
-    /// When the present window began.
+    /// When the present period began.
     begun: Instant,
+    /// How long the periods of the present window before it were, in which nothing was observed.
+    rested: Duration,
     /// What had been spent by then.
     spent: Duration,
     /// The part of the last window that was observed.
@@ -147,6 +151,8 @@ struct Reload {
 struct Judged {
     rows: Rows,
     observed: Duration,
+    /// CPU time that the window had taken when its observation ended.
+    observing: Duration,
 }
 
 impl Agent {
@@ -170,7 +176,7 @@ impl Agent {
         service::notify("READY=1");
     }
 
-    /// Begins a window.
+    /// Begins a period, which is a window or the next part of one.
     fn begin(&mut self) -> Result<()> {
         if let Some(settings) = self.reloaded.take() {
             // Each process is then looked up again, with the variables of the new rules.
@@ -190,14 +196,15 @@ impl Agent {
                 }
                 self.windows.go_on_for(self.every);
             }
-            Plan::Part { after, .. } => {
+            Plan::Part { after: until, .. } | Plan::Rest(until) => {
                 if !self.windows.is_paused() {
                     self.windows.pause()?;
                 }
-                self.windows.go_on_for(after);
+                self.windows.go_on_for(until);
             }
         }
-        (self.begun, self.spent) = (Instant::now(), self.spent_so_far());
+        self.begun = Instant::now();
+        service::notify("WATCHDOG=1");
         Ok(())
     }
 
@@ -205,7 +212,19 @@ impl Agent {
     fn step(&mut self, end_us: i64) -> Result<bool> {
         let due = self.windows.is_due();
         match self.plan {
+            Plan::Rest(_) => {
+                if due {
+                    self.rested += self.begun.elapsed();
+                    self.begin()?;
+                }
+                return Ok(false);
+            }
             Plan::Always if due => self.judge()?,
+            // What runs has changed: a break follows.
+            Plan::Always if self.is_too_much() => {
+                self.plan = Plan::Part { after: Duration::ZERO, length: self.every };
+                return self.step(end_us);
+            }
             Plan::Always => return Ok(false),
             Plan::Part { length, .. } if self.windows.is_paused() => {
                 if !due || self.judged.is_none() {
@@ -217,8 +236,7 @@ impl Agent {
                 }
             }
             Plan::Part { .. } => {
-                let cost = self.spent_so_far().saturating_sub(self.spent);
-                if due || self.governor.is_too_much(cost) {
+                if due || self.is_too_much() {
                     self.judge()?;
                     self.windows.go_on_for(self.every.saturating_sub(self.begun.elapsed()));
                 }
@@ -239,28 +257,39 @@ impl Agent {
         Ok(())
     }
 
+    fn is_too_much(&self) -> bool {
+        self.governor.is_too_much(self.cost(), self.windows.lasted())
+    }
+
+    /// CPU time that the present window has taken.
+    fn cost(&self) -> Duration {
+        self.spent_so_far().saturating_sub(self.spent)
+    }
+
     /// Judges what was observed.
     fn judge(&mut self) -> Result<()> {
+        let observing = self.cost();
         let profile = match self.plan {
             Plan::Always => self.windows.cut()?,
-            Plan::Part { .. } => self.windows.pause()?,
+            Plan::Part { .. } | Plan::Rest(_) => self.windows.pause()?,
         };
         let options = CheckOptions { declared: self.rules.clone(), ..CheckOptions::default() };
         let (_, accounts) = needless_rules::check_with_accounts(&profile, &options);
         let observed = Duration::from_nanos(profile.window.length_ns.unwrap_or(0));
-        self.judged = Some(Judged { rows: Rows::of(&profile, &accounts), observed });
+        self.judged = Some(Judged { rows: Rows::of(&profile, &accounts), observed, observing });
         Ok(())
     }
 
     /// Writes the present window, and learns what it has cost. What cannot be written is lost, and counted: the next
     /// window may find room.
     fn write(&mut self, end_us: i64) {
-        let Some(Judged { mut rows, observed }) = self.judged.take() else { return };
+        let Some(Judged { mut rows, observed, observing }) = self.judged.take() else { return };
         self.note_applied(&mut rows);
         let lasted = match self.plan {
             Plan::Always => observed,
-            Plan::Part { .. } => self.begun.elapsed().max(observed),
+            Plan::Part { .. } | Plan::Rest(_) => self.begun.elapsed().max(observed),
         };
+        let lasted = lasted + std::mem::take(&mut self.rested);
         self.duty = observed.as_secs_f64() / lasted.as_secs_f64().max(1e-9);
         self.window = next(&self.window, lasted, end_us);
         self.window.sample_scale = 1.0 / self.duty.max(1e-9);
@@ -271,8 +300,10 @@ impl Agent {
         }
         self.metrics.add(&rows, &self.window, written.is_ok());
         self.publish();
-        let cost = self.spent_so_far().saturating_sub(self.spent);
-        let too_much = self.governor.learn(cost, lasted, self.duty);
+        // What is spent from here on is the next window's.
+        let cost = self.cost();
+        self.spent += cost;
+        let too_much = self.governor.learn(&Spent { lasted, observed, cost, observing });
         if let (Some(part), false) = (too_much, self.has_warned) {
             self.has_warned = true;
             output::warn(format_args!(

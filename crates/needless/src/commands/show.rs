@@ -4,22 +4,17 @@ use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::exit;
 use crate::output::{Output, Stream, emit_all};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use needless_model::Exit;
 use needless_report::{
     CheckFormat, Details, Difference, Document, DocumentFormat, OriginFormat, ProofFormat,
-    ReportFormat, SavedReport, read_document,
+    ReportFormat, SavedReport, Timeline, TimelineFormat, read_document,
 };
 use std::path::Path;
 
 pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
-    let (text, name) = if args.file == Path::new("-") {
-        let text = std::io::read_to_string(std::io::stdin());
-        (text.context("cannot read standard input")?, "standard input".into())
-    } else {
-        (context.user.text_of(&args.file)?, args.file.display().to_string())
-    };
-    match read_document(&text).map_err(|why| anyhow!("{name}: {why}"))? {
+    let [file] = &args.files[..] else { return timeline(args, context) };
+    match read(file, context)? {
         Document::Report(saved) => report(&saved, args, context)?,
         Document::Profile(snapshot, version) => {
             let (outputs, format) = open(args, context)?;
@@ -56,6 +51,37 @@ pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
             })?;
         }
     }
+    Ok(exit::DONE)
+}
+
+fn read(file: &Path, context: &Context) -> Result<Document> {
+    let (text, name) = if file == Path::new("-") {
+        let text = std::io::read_to_string(std::io::stdin());
+        (text.context("cannot read standard input")?, "standard input".into())
+    } else {
+        (context.user.text_of(file)?, file.display().to_string())
+    };
+    read_document(&text).map_err(|why| anyhow!("{name}: {why}"))
+}
+
+/// Several windows, one after the other.
+fn timeline(args: &ShowArgs, context: &Context) -> Result<Exit> {
+    let mut reports = Vec::new();
+    for file in &args.files {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        let Document::Report(report) = read(file, context)? else {
+            bail!(
+                "{}: not a report: several files are shown only of attach and host",
+                file.display()
+            )
+        };
+        reports.push((name, *report));
+    }
+    let timeline = Timeline::of(&reports).map_err(|why| anyhow!(why))?;
+    let (outputs, format) = open::<TimelineFormat>(args, context)?;
+    emit_all(outputs, format, |out, format, style| {
+        needless_report::write_timeline(out, &timeline, format, style)
+    })?;
     Ok(exit::DONE)
 }
 

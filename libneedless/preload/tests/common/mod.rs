@@ -58,7 +58,9 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let made = out.join(format!("{name}{suffix}.{}", MADE.fetch_add(1, Ordering::Relaxed)));
     let target = out.join(format!("{name}{suffix}"));
-    let compiler = other_machine().map_or("cc".to_owned(), |[_, compiler, _]| compiler);
+    // Another for `make asan`.
+    let ours = || std::env::var("PRELOAD_TEST_CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiler = other_machine().map_or_else(ours, |[_, compiler, _]| compiler);
     let cc = words(&compiler)
         .args(["-O1", "-w", "-pthread", "-o"])
         .arg(&made)

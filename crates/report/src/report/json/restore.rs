@@ -12,10 +12,11 @@ use crate::json::{nanoseconds, of_micros, print};
 use crate::report::{folded, html, pprof, speedscope};
 use crate::saved::rule_name;
 use crate::stacks::{Stacks, Weight};
-use crate::{Details, Report, ReportFormat, Source, Style};
+use crate::{Details, Report, ReportFormat, Source, Style, window_text};
 use finding::{blank, finding, suppressed};
 use needless_model::{
-    Backend, Errno, Fact, Facts, Finding, Loss, Profile, Proof, Query, Totals, WaitsOn, Window,
+    Backend, Errno, Fact, Facts, Finding, Loss, Profile, Proof, Query, Stage, Totals, WaitsOn,
+    Window,
 };
 use needless_rules::{
     Account, Activity, Amount, Many, NotChecked, ProgramCpu, Selection, SlowMount, Unanswered,
@@ -102,6 +103,47 @@ impl SavedReport {
         let verdict = verdict(&document, &mut profile);
         let proof = document.proof.clone().map(Proof::from);
         Ok(SavedReport { document, profile, verdict, source, proof })
+    }
+}
+
+// For several reports together.
+impl SavedReport {
+    /// The length of the window in nanoseconds, more than 0; `None`: it is not one of `attach` or `host`.
+    pub(crate) fn window_ns(&self) -> Option<u64> {
+        let length =
+            window_text::is_window(&self.source).then_some(self.profile.window.length_ns)?;
+        length.filter(|ns| *ns > 0)
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.verdict.account
+    }
+
+    /// The calls of each finding of such a stage and what goes with them, with its rule.
+    pub(crate) fn needless_by_rule(
+        &self,
+        is_wanted: impl Fn(Stage) -> bool,
+    ) -> impl Iterator<Item = (String, u64)> {
+        let wanted = move |finding: &&Finding| is_wanted(finding.stage);
+        self.verdict.findings.iter().filter(wanted).map(|finding| {
+            let besides = u64::try_from(finding.besides).unwrap_or(0);
+            (finding.rule.to_string(), finding.needless + besides)
+        })
+    }
+
+    /// Whether it is of the whole machine.
+    pub(crate) fn is_of_host(&self) -> bool {
+        matches!(self.source, Source::Host)
+    }
+
+    /// Whether every call was counted, and nothing was lost.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.document.complete && self.document.lost.values().all(|lost| *lost == 0)
+    }
+
+    /// The version of needless that made it.
+    pub(crate) fn version(&self) -> &str {
+        &self.document.needless_version
     }
 }
 
