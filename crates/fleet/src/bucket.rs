@@ -1,5 +1,6 @@
 //! A place in a store that speaks the protocol of Amazon S3, and who may use it, as curl(1) takes them.
 
+use crate::curl;
 use std::fmt::{self, Write as _};
 
 /// A bucket and what the names in it begin with.
@@ -121,10 +122,7 @@ impl Access {
             url.push_str(query);
         }
         let mut text = String::new();
-        let mut set = |name: &str, value: &str| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-            let _ = writeln!(text, "{name} = \"{value}\"");
-        };
+        let mut set = |name: &str, value: &str| curl::set(&mut text, name, value);
         set("url", &url);
         set("user", &self.user);
         set("aws-sigv4", &format!("aws:amz:{}:s3", self.region));

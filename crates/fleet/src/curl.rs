@@ -1,9 +1,11 @@
 //! curl(1) as a child: requests in, answers out.
 
 use crate::bucket::Access;
+use crate::otlp::Receiver;
+use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// What each request has: no pattern in its names, nothing on the screen, an end to a connection that stands still.
 const ALWAYS: &str = "\
@@ -24,12 +26,12 @@ const MOST_BYTES: u64 = 16 << 20;
 /// What a request came to.
 pub(crate) struct Answer {
     /// The status of HTTP; 0 if there was none.
-    status: u16,
+    pub(crate) status: u16,
     /// curl's own: curl(1), EXIT CODES.
-    exit: u8,
+    pub(crate) exit: u8,
     /// What curl says of it. No credentials are in it.
-    said: String,
-    /// What the store sent.
+    pub(crate) said: String,
+    /// What the other side sent.
     pub(crate) body: String,
 }
 
@@ -96,9 +98,20 @@ pub(crate) fn between<'a>(text: &'a str, begins: &str, ends: &str) -> Option<&'a
     text.split_once(begins)?.1.split_once(ends).map(|(between, _)| between)
 }
 
+/// Adds a setting to a request: curl(1), --config.
+pub(crate) fn set(request: &mut String, name: &str, value: &str) {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    let _ = writeln!(request, "{name} = \"{value}\"");
+}
+
 /// Makes the requests one after the other, over one connection where the store allows it, up to the first that fails. So
 /// there may be fewer answers, but there is one. Files are those of `folder`.
 pub(crate) fn answers(folder: &Path, requests: &[String]) -> Result<Vec<Answer>, Fault> {
+    finish(start(folder, requests)?)
+}
+
+/// Starts a curl that makes these requests.
+pub(crate) fn start(folder: &Path, requests: &[String]) -> Result<Child, Fault> {
     let mut config = String::from("fail-early\n");
     for (n, request) in requests.iter().enumerate() {
         let next = if n == 0 { "" } else { "next\n" };
@@ -113,7 +126,7 @@ pub(crate) fn answers(folder: &Path, requests: &[String]) -> Result<Vec<Answer>,
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    Access::SECRETS.iter().for_each(|name| {
+    Access::SECRETS.iter().chain([&Receiver::HEADERS]).for_each(|name| {
         curl.env_remove(name);
     });
     let mut curl = curl.spawn().map_err(|error| match error.kind() {
@@ -123,7 +136,11 @@ pub(crate) fn answers(folder: &Path, requests: &[String]) -> Result<Vec<Answer>,
     // It reads all of it before it asks anything; where it ends before, its status says so.
     let mut input = curl.stdin.take().expect("a pipe was asked for");
     let _ = input.write_all(config.as_bytes());
-    drop(input);
+    Ok(curl)
+}
+
+/// Waits until it has ended, and reads what came back.
+pub(crate) fn finish(mut curl: Child) -> Result<Vec<Answer>, Fault> {
     let mut printed = Vec::new();
     let output = curl.stdout.take().expect("a pipe was asked for");
     let read = output.take(MOST_BYTES).read_to_end(&mut printed);

@@ -1,9 +1,8 @@
-//! A few numbers for Prometheus, never more than [`SERIES`] series, whatever runs on the host.
+//! A few numbers for Prometheus and other collectors, never more than [`SERIES`] series, whatever runs on the host.
 
 use crate::file::AgentWindow;
 use crate::rows::{Fate, Rows};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// So many series an agent shows at most.
 pub const SERIES: usize = 60;
@@ -13,25 +12,6 @@ const FIXED: usize = 16;
 const UNITS: usize = 20;
 /// The label of what has no name of its own.
 const OTHER: &str = "other";
-
-/// The text format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exposition {
-    /// Prometheus' own, version 0.0.4: for files that node_exporter reads.
-    Text,
-    /// OpenMetrics 1.0.0.
-    OpenMetrics,
-}
-
-impl Exposition {
-    /// The media type.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Exposition::Text => "text/plain; version=0.0.4; charset=utf-8",
-            Exposition::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-}
 
 /// What the agent knows of itself at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -122,89 +102,128 @@ impl Metrics {
         key
     }
 
-    /// All series, as a text.
-    pub fn text(&self, own: &Own, format: Exposition) -> String {
-        let mut out = Text { text: String::new(), format };
+    /// All series. They are the same in each format.
+    pub(crate) fn families(&self, own: &Own) -> Vec<Family> {
         let ns = |ns: u64| ns as f64 / 1e9;
-        out.head("needless_syscalls", "counter", "System calls that rules name as not needed, some of them with a cause that is not certain.");
-        for ((cause, unit), calls) in &self.needless {
-            let labels = [("needless_cause", cause.as_str()), ("systemd_unit", unit)];
-            out.sample("needless_syscalls_total", &labels, *calls as f64);
-        }
-        out.counter(
-            "needless_syscalls_observed",
-            "System calls: those that were counted, and an estimate for the time that was not observed.",
-            self.observed as f64,
-        );
-        out.counter(
-            "needless_syscalls_unexplained",
-            "System calls that failed or got no new answer, and that no rule explains.",
-            self.unexplained as f64,
-        );
-        out.counter(
-            "needless_syscall_time_seconds",
-            "What these system calls took, an estimate.",
-            ns(self.saves_ns),
-        );
-        out.counter("needless_agent_windows", "Windows that were observed.", self.windows as f64);
-        out.counter(
-            "needless_agent_windows_lost",
-            "Windows that could not be written.",
-            self.windows_lost as f64,
-        );
-        out.counter(
-            "needless_agent_lost_events",
-            "What was not seen: calls, paths, processes.",
-            self.lost as f64,
-        );
-        out.counter(
-            "needless_agent_overflow",
-            "Rows and series that found no room and are part of others.",
-            self.folded as f64,
-        );
-        out.gauge(
-            "needless_agent_window_end_timestamp_seconds",
-            "When the last window ended.",
-            self.last_end_us as f64 / 1e6,
-        );
-        out.gauge(
-            "needless_agent_ring_size_bytes",
-            "Size of all files in the ring.",
-            own.ring_bytes as f64,
-        );
-        out.gauge(
-            "needless_agent_duty_ratio",
-            "The part of the last window that was observed.",
-            own.duty,
-        );
-        out.counter(
-            "needless_agent_bpf_run_time_seconds",
-            "CPU time that the agent's programs in the kernel have used.",
-            own.bpf_seconds,
-        );
-        out.gauge(
-            "needless_config_last_reload_successful",
-            "Whether the configuration was right when it was last read.",
-            f64::from(u8::from(own.is_configured)),
-        );
-        out.gauge(
-            "needless_config_last_reload_success_timestamp_seconds",
-            "When it was last read and right.",
-            own.configured_seconds,
-        );
-        out.counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds);
-        out.gauge(
-            "process_resident_memory_bytes",
-            "Memory that the agent uses.",
-            own.resident_bytes as f64,
-        );
-        out.head("needless_build_info", "gauge", "The version of needless.");
-        out.sample("needless_build_info", &[("version", &self.version)], 1.0);
-        if format == Exposition::OpenMetrics {
-            out.text += "# EOF\n";
-        }
-        out.text
+        let calls = self.needless.iter().map(|((cause, unit), calls)| {
+            let labels = vec![("needless_cause", cause.clone()), ("systemd_unit", unit.clone())];
+            Point { labels, value: *calls as f64 }
+        });
+        let build = Point { labels: vec![("version", self.version.clone())], value: 1.0 };
+        vec![
+            Family {
+                name: "needless_syscalls",
+                kind: Kind::Counter,
+                help: "System calls that rules name as not needed, some of them with a cause that is not certain.",
+                points: calls.collect(),
+            },
+            counter(
+                "needless_syscalls_observed",
+                "System calls: those that were counted, and an estimate for the time that was not observed.",
+                self.observed as f64,
+            ),
+            counter(
+                "needless_syscalls_unexplained",
+                "System calls that failed or got no new answer, and that no rule explains.",
+                self.unexplained as f64,
+            ),
+            counter(
+                "needless_syscall_time_seconds",
+                "What these system calls took, an estimate.",
+                ns(self.saves_ns),
+            ),
+            counter("needless_agent_windows", "Windows that were observed.", self.windows as f64),
+            counter(
+                "needless_agent_windows_lost",
+                "Windows that could not be written.",
+                self.windows_lost as f64,
+            ),
+            counter(
+                "needless_agent_lost_events",
+                "What was not seen: calls, paths, processes.",
+                self.lost as f64,
+            ),
+            counter(
+                "needless_agent_overflow",
+                "Rows and series that found no room and are part of others.",
+                self.folded as f64,
+            ),
+            gauge(
+                "needless_agent_window_end_timestamp_seconds",
+                "When the last window ended.",
+                self.last_end_us as f64 / 1e6,
+            ),
+            gauge(
+                "needless_agent_ring_size_bytes",
+                "Size of all files in the ring.",
+                own.ring_bytes as f64,
+            ),
+            gauge(
+                "needless_agent_duty_ratio",
+                "The part of the last window that was observed.",
+                own.duty,
+            ),
+            counter(
+                "needless_agent_bpf_run_time_seconds",
+                "CPU time that the agent's programs in the kernel have used.",
+                own.bpf_seconds,
+            ),
+            gauge(
+                "needless_config_last_reload_successful",
+                "Whether the configuration was right when it was last read.",
+                f64::from(u8::from(own.is_configured)),
+            ),
+            gauge(
+                "needless_config_last_reload_success_timestamp_seconds",
+                "When it was last read and right.",
+                own.configured_seconds,
+            ),
+            counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds),
+            gauge(
+                "process_resident_memory_bytes",
+                "Memory that the agent uses.",
+                own.resident_bytes as f64,
+            ),
+            Family {
+                name: "needless_build_info",
+                kind: Kind::Gauge,
+                help: "The version of needless.",
+                points: vec![build],
+            },
+        ]
     }
+}
+
+/// How a number changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It only grows, from the start of the agent on.
+    Counter,
+    /// It is what it is at the moment.
+    Gauge,
+}
+
+/// The series of one name.
+pub(crate) struct Family {
+    /// Without `_total`, which Prometheus adds to counters.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) help: &'static str,
+    pub(crate) points: Vec<Point>,
+}
+
+/// One series.
+pub(crate) struct Point {
+    pub(crate) labels: Vec<(&'static str, String)>,
+    pub(crate) value: f64,
+}
+
+fn counter(name: &'static str, help: &'static str, value: f64) -> Family {
+    Family { name, kind: Kind::Counter, help, points: vec![Point { labels: Vec::new(), value }] }
+}
+
+fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
+    Family { kind: Kind::Gauge, ..counter(name, help, value) }
 }
 
 /// The unit of the host that a service is, without what changes with each instance; [`OTHER`] for all else: names of
@@ -216,43 +235,10 @@ fn unit(service: Option<&str>) -> &str {
     if passing { OTHER } else { name }
 }
 
-struct Text {
-    text: String,
-    format: Exposition,
-}
-
-impl Text {
-    /// `name`: without `_total`, which OpenMetrics does not count to it.
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let total = kind == "counter" && self.format == Exposition::Text;
-        let end = if total { "_total" } else { "" };
-        let _ = write!(self.text, "# HELP {name}{end} {help}\n# TYPE {name}{end} {kind}\n");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let escaped =
-            |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels =
-            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.text, "{name}{labels} {value}");
-    }
-
-    fn counter(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, "counter", help);
-        self.sample(&format!("{name}_total"), &[], value);
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, "gauge", help);
-        self.sample(name, &[], value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exposition::Exposition;
     use crate::rows::{Dimensions, Measures};
 
     fn row(service: &str, cause: &str, needless: i64) -> (Dimensions, Measures) {

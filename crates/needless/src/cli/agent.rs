@@ -2,7 +2,7 @@
 
 use super::top::interval;
 use clap::{Args, ValueEnum};
-use needless_fleet::Bucket;
+use needless_fleet::{Bucket, Receiver};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +40,10 @@ pub(crate) struct AgentArgs {
     /// Write the same numbers to FILE after each window, for the textfile collector of node_exporter.
     #[arg(long, value_name = "FILE", help_heading = METRICS)]
     pub(crate) textfile: Option<PathBuf>,
+    /// Push the same numbers after each window to a collector that speaks OTLP over HTTP: http://127.0.0.1:4318, or with a
+    /// path of its own. curl sends them, with the headers that OTEL_EXPORTER_OTLP_HEADERS has.
+    #[arg(long, value_name = "URL", help_heading = METRICS, value_parser = Receiver::parse)]
+    pub(crate) otlp: Option<Receiver>,
 }
 
 #[derive(Args)]

@@ -3,6 +3,7 @@
 mod governor;
 mod http;
 mod identity;
+mod push;
 mod service;
 
 use crate::cli::{AgentArgs, Cli, LogFormat};
@@ -19,6 +20,7 @@ use needless_observe::{
     Asked, ObserveOptions, Rights, Who, Windows, return_free_memory, without_capabilities,
 };
 use needless_rules::{CheckOptions, Declared};
+use push::Pushing;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::hash_map::RandomState;
@@ -41,6 +43,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         .context("cannot give up capabilities")?
         .map_err(|why| anyhow!("{why}; choose another --dir, or make it this user's"))?;
     let mut server = args.listen.map(Server::open).transpose()?;
+    let pushing = args.otlp.as_ref().map(|to| Pushing::start(to, now_us())).transpose()?;
     let options = ObserveOptions {
         watch: context.settings.watched.clone(),
         // needless.toml is read again as the user who ran sudo.
@@ -58,7 +61,8 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         ..AgentWindow::default()
     };
     // What the start has taken is paid back by the first windows.
-    let start = cpu_time() + windows.run_time();
+    let children = identity::children_cpu_time();
+    let start = cpu_time() + children + windows.run_time();
     let mut agent = Agent {
         rules: context.settings.rules.clone(),
         reloaded: None,
@@ -67,6 +71,8 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         window,
         metrics: Metrics::new(crate::VERSION),
         textfile: args.textfile.clone(),
+        pushing,
+        children,
         windows,
         every: args.every,
         governor: Governor::new(args.cpu_limit.0, args.every, start),
@@ -95,6 +101,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
             Some(Asked::End) => {
                 service::notify("STOPPING=1");
                 agent.end(end_us)?;
+                agent.push(Pushing::last);
                 return Ok(exit::DONE);
             }
             Some(Asked::HangUp) => agent.reload(Settings::load(cli, &context.user)),
@@ -118,6 +125,9 @@ struct Agent {
     window: AgentWindow,
     metrics: Metrics,
     textfile: Option<PathBuf>,
+    pushing: Option<Pushing>,
+    /// CPU time that programs have used that it started, and that have ended.
+    children: Duration,
     windows: Windows,
     /// The length of a window.
     every: Duration,
@@ -244,6 +254,7 @@ impl Agent {
             }
         }
         self.write(end_us);
+        self.push(Pushing::send);
         self.begin()?;
         Ok(true)
     }
@@ -326,9 +337,9 @@ impl Agent {
         }
     }
 
-    /// CPU time that the agent and its programs in the kernel have taken since the start.
+    /// CPU time that the agent, what it started and its programs in the kernel have taken since the start.
     fn spent_so_far(&self) -> Duration {
-        cpu_time() + self.windows.run_time()
+        cpu_time() + self.children + self.windows.run_time()
     }
 
     fn publish(&self) {
@@ -339,9 +350,18 @@ impl Agent {
         }
     }
 
+    /// Sends the numbers to the collector, if there is one.
+    fn push(&mut self, how: fn(&mut Pushing, &Metrics, &Own, &AgentWindow)) {
+        let own = self.own();
+        if let Some(pushing) = &mut self.pushing {
+            how(pushing, &self.metrics, &own, &self.window);
+            self.children = identity::children_cpu_time();
+        }
+    }
+
     fn own(&self) -> Own {
         Own {
-            cpu_seconds: cpu_time().as_secs_f64(),
+            cpu_seconds: (cpu_time() + self.children).as_secs_f64(),
             bpf_seconds: self.windows.run_time().as_secs_f64(),
             duty: self.duty,
             is_configured: self.reload.is_good,
