@@ -15,6 +15,7 @@ use needless_host::Stack;
 use needless_model::{Limits, ProcId, Profile, WatchList};
 use std::fmt;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// The version of libbpf that is built in, as its header has it; `None` in a build without the backend.
 pub const LIBBPF: Option<&str> = option_env!("LIBBPF_VERSION");
@@ -95,8 +96,9 @@ pub struct Observed {
     pub stacks: Vec<Stack>,
     /// The root directories (`O_PATH`) of processes whose root or mount namespace differs from this process's.
     pub roots: Vec<(ProcId, OwnedFd)>,
-    /// The control group of processes, as its cgroup v2 number (the inode of its directory).
-    pub cgroups: Vec<(ProcId, u64)>,
+    /// The control groups of processes: the path of each below the mount point of cgroup v2, "/" for the group that is
+    /// mounted there.
+    pub cgroups: Vec<(ProcId, Rc<str>)>,
 }
 
 /// Why nothing can be observed this way: one line.

@@ -279,11 +279,17 @@ impl Session {
             all.into_iter().map(|(_, proc)| proc.directory).collect()
         };
         let unused = self.events.borrow_mut().forget(|| self.ledger.paths(), directories);
+        // What is forgotten here, the kernel has to send again.
         let sent = map(&self.attached.object, "sent_paths");
         for hash in unused {
-            // Else the kernel would not send the text again.
             let at = (hash % u64::from(sent.max_entries())) as u32;
             let _ = sent.update(at.as_bytes(), &0_u64.to_ne_bytes(), MapFlags::ANY);
+        }
+        if self.events.borrow_mut().forget_cgroups() {
+            let sent = map(&self.attached.object, "sent_cgroups");
+            for at in 0..sent.max_entries() {
+                let _ = sent.update(at.as_bytes(), &0_u64.to_ne_bytes(), MapFlags::ANY);
+            }
         }
     }
 

@@ -49,6 +49,8 @@ shared! {
         key: [u64; 2],
         /// A question that is asked again after a longer time is not repeated.
         within_ns: u64,
+        /// The group that is at the mount point of cgroup v2: names begin below it. 0: it is not mounted.
+        cgroup_root: u64,
         /// The tgid of needless, as seen in its pid namespace.
         self_pid: u32,
         /// Inode number of the pid namespace of needless.
@@ -250,17 +252,17 @@ shared! {
     }
 
     /// The messages. Processes have four kinds.
-    enum MessageKind { Seen, Forked, Executed, Exited, Path, Directory, Stack, Mapping, OrphanRow, Spent }
+    enum MessageKind { Seen, Forked, Executed, Exited, Path, Directory, Stack, Mapping, OrphanRow, Spent, Cgroup }
 
     struct MessageHead {
         kind: u32,
         image: u32,
     }
 
-    /// The text of a path follows; of `Directory` its components, as in `MappingMessage`.
+    /// The text of a path follows; of `Directory` and `Cgroup` its components, as in `MappingMessage`.
     struct PathMessage {
         head: MessageHead,
-        /// `RowKey::path`, or the number of the directory.
+        /// `RowKey::path`, or the number of the directory, or the id of the control group.
         path: u64,
         /// Of a path that is relative to a working directory, the number of that; 0: not known.
         directory: u64,

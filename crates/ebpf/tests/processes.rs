@@ -48,6 +48,48 @@ fn what_short_processes_used_is_known() {
     }
 }
 
+/// A service that ran for a moment: its control group is removed before anybody looks.
+#[test]
+fn the_name_of_a_removed_control_group_is_known() {
+    let mounted = needless_host::cgroup_mount()
+        .filter(|dir| needless_host::cgroup_id(dir).is_ok())
+        .ok_or_else(|| "no cgroup v2 is mounted".to_owned());
+    let Some(mounted) = needed(mounted.and_then(|dir| is_root().map(|()| dir))) else { return };
+    let Some(sh) = needed(program("sh")).filter(|_| possible()) else { return };
+    let name = format!("needless-test-{}", std::process::id());
+    let long = vec!["x".repeat(250); 9].join("/");
+    let script = r#"set -e
+        run() {
+            mkdir -p "$1"
+            sh -c 'echo $$ > "$0/cgroup.procs"; exec /bin/true' "$1"
+            until rmdir "$1" 2> /dev/null; do sleep 0.01; done
+        }
+        run "$0/1.service"
+        run "$0/a.slice/2.service"
+        rmdir "$0/a.slice"
+        cd "$0"
+        run "$1"
+        cd /
+        find "$0" -depth -type d -exec rmdir {} +"#;
+    let top = mounted.join(&name);
+    let folder = folder();
+    let mut command = command(sh, folder.path());
+    let observed = observed(&options(), command.args(["-c", script]).arg(&top).arg(&long));
+    assert!(!top.exists() && observed.profile.lost.is_empty(), "{:?}", observed.profile.lost);
+    let of_true =
+        observed.profile.processes.iter().enumerate().filter(|(_, process)| {
+            process.exe.as_deref().is_some_and(|exe| exe.ends_with("/true"))
+        });
+    let group_of = |at: usize| {
+        let found = observed.cgroups.iter().find(|(id, _)| id.index() == at);
+        found.map(|(_, path)| path.to_string())
+    };
+    let groups: Vec<_> = of_true.map(|(at, _)| group_of(at)).collect();
+    let expected = ["1.service", "a.slice/2.service"].map(|path| Some(format!("/{name}/{path}")));
+    // The third path is longer than what is sent.
+    assert_eq!(groups, [&expected[..], &[None]].concat());
+}
+
 #[test]
 fn what_calls_waited_for_is_counted_apart() {
     let Some(sh) = needed(program("sh")).filter(|_| possible()) else { return };

@@ -10,7 +10,7 @@ mod tests;
 
 pub use container::is_container_helper;
 pub use find::{find_cgroup, find_container, find_unit};
-pub use hierarchy::{Cgroups, cgroup_id, cgroup_mount, processes_of_cgroup};
+pub use hierarchy::{cgroup_id, cgroup_mount, processes_of_cgroup};
 
 use path_part::PathPart;
 use std::fmt;
@@ -102,8 +102,7 @@ impl Service {
         named.unwrap_or_else(|| of_executable(exe))
     }
 
-    /// The same from one cgroup path as [`Cgroups::path_of`] gives it: relative to the mount of
-    /// the hierarchy.
+    /// The same from one cgroup path, relative to the mount of the hierarchy.
     pub fn of_path(path: &str, exe: Option<&str>) -> Service {
         named(path, exe).unwrap_or_else(|| of_executable(exe))
     }

@@ -3,9 +3,7 @@
 use crate::rights;
 use crate::run::{Failure, ObserveOptions, complete};
 use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
-use needless_host::{
-    Cgroups, Service, find_cgroup, find_container, find_unit, processes_of_cgroup,
-};
+use needless_host::{Service, find_cgroup, find_container, find_unit, processes_of_cgroup};
 use needless_launch::TerminationSignals;
 use needless_model::{ProcId, Profile, status};
 use std::collections::HashMap;
@@ -173,28 +171,20 @@ fn lives(pid: u32) -> bool {
 }
 
 fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, Failure> {
-    place(&mut observed, options, &mut Cgroups::new().ok());
+    place(&mut observed, options);
     complete(observed.profile, &observed.stacks, observed.roots, options.rights)
 }
 
-/// Says which service each process belongs to, and what is above it. `groups`: those that are mounted here.
-pub(crate) fn place(
-    observed: &mut Observed,
-    options: &ObserveOptions,
-    groups: &mut Option<Cgroups>,
-) {
-    let by_number: HashMap<_, _> = observed.cgroups.iter().copied().collect();
+/// Says which service each process belongs to, and what is above it.
+pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
+    let groups: HashMap<_, _> = observed.cgroups.iter().map(|(id, path)| (*id, path)).collect();
     let ended = observed.profile.ended();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
         let exe = process.exe.as_deref();
         let lives = !ended.contains(&process.pid);
         let service = match lives.then(|| Service::of_pid(process.pid)) {
             Some(Ok(service)) => Some(service),
-            _ => {
-                let number = by_number.get(&ProcId(at as u32));
-                let path = number.and_then(|id| groups.as_mut()?.path_of(*id));
-                path.map(|path| Service::of_path(path, exe))
-            }
+            _ => groups.get(&ProcId(at as u32)).map(|path| Service::of_path(path, exe)),
         };
         let name = service.map(|service| service.to_string());
         process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));

@@ -5,7 +5,6 @@ use crate::rights::{self, Rights};
 use crate::run::{Failure, ObserveOptions, complete_with};
 use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
 use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
-use needless_host::Cgroups;
 use needless_launch::{Asked, TerminationSignals};
 use needless_model::{ProcId, Profile, WatchList, status};
 use std::collections::HashMap;
@@ -16,7 +15,6 @@ use std::time::{Duration, Instant};
 pub struct Windows {
     session: Session,
     chosen: Chosen,
-    groups: Option<Cgroups>,
     signals: TerminationSignals,
     options: ObserveOptions,
     measured: Measured,
@@ -51,11 +49,9 @@ impl Windows {
         let given_up = options.rights.observe();
         follow(&mut session, &chosen)?;
         let (measured, begun) = (Measured::default(), Instant::now());
-        let groups = Cgroups::new().ok();
         Ok(Windows {
             session,
             chosen,
-            groups,
             signals,
             options,
             measured,
@@ -167,7 +163,7 @@ impl Windows {
 
     fn completed(&mut self, observed: Observed) -> Result<Profile, Failure> {
         let mut observed = busy(observed);
-        place(&mut observed, &self.options, &mut self.groups);
+        place(&mut observed, &self.options);
         rights::note(self.given_up, &mut observed.profile.notes);
         // What is left of the rights is needed for the next window.
         let keep = Rights::default();

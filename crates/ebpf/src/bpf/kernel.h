@@ -156,6 +156,19 @@ struct fdtable {
 struct files_struct {
 	struct fdtable *fdt;
 };
+/* Of a directory in a cgroup file system. */
+struct kernfs_node {
+	struct kernfs_node *__parent;
+	struct kernfs_node *parent;	/* the same before Linux 6.15 */
+	const char *name;
+	__u64 id;
+};
+struct cgroup {
+	struct kernfs_node *kn;
+};
+struct css_set {
+	struct cgroup *dfl_cgrp;	/* of cgroup v2 */
+};
 struct task_io_accounting {
 	__u64 syscr;	/* calls that read something; absent without CONFIG_TASK_XACCT */
 };
@@ -179,6 +192,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	struct nsproxy *nsproxy;
+	struct css_set *cgroups;
 	struct signal_struct *signal;
 	char comm[16];
 };

@@ -53,6 +53,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } sent_paths SEC(".maps");
+/* Ids of control groups whose names were sent, each at the top bits of its hash. */
+#define SENT_CGROUPS_BITS 12
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << SENT_CGROUPS_BITS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_cgroups SEC(".maps");
 /* Of each thread that is in a call: when it entered it. */
 HASH(entries, 16384, __u32, struct entry);
 /* Calls that waited, where calls are timed. */
@@ -127,6 +135,17 @@ struct {
 	__type(key, __u32);
 	__type(value, struct text_scratch);
 } text_scratches SEC(".maps");
+struct cgroup_scratch {
+	struct path_message head;
+	char bytes[PATH_BYTES + COMPONENT];
+};
+/* One for each kind of message about a process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__type(value, struct cgroup_scratch);
+} cgroup_scratches SEC(".maps");
 SCRATCH(exec_scratch);
 SCRATCH(sample_scratch);
 SCRATCH(map_scratch);

@@ -1,5 +1,6 @@
 /* Processes and their images. */
 #pragma once
+#include "cgroups.h"
 #include "current.h"
 #include "maps.h"
 
@@ -46,7 +47,7 @@ static __always_inline void fill(struct process_message *event, __u32 kind, __u3
 {
 	event->head.kind = kind;
 	event->head.image = image;
-	event->cgroup = bpf_get_current_cgroup_id();
+	event->cgroup = cgroup_of_caller(kind);
 	event->shares_root = shares_root(task);
 	event->pid = tgid_here(task);
 	event->open_files = BPF_CORE_READ(task, signal, rlim[NOFILE].rlim_cur);

@@ -104,10 +104,12 @@ fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
 fn here() -> libbpf_rs::Result<Here> {
     // Two outputs of a keyed hash; its key comes from the kernel's random numbers.
     let random = RandomState::new();
+    let mounted = needless_host::cgroup_mount();
     Ok(Here {
         key: [random.hash_one(0), random.hash_one(1)],
         pid: std::process::id(),
         pid_namespace: pid_namespace(),
+        cgroup_root: mounted.and_then(|dir| needless_host::cgroup_id(&dir).ok()).unwrap_or(0),
         cpus: libbpf_rs::num_possible_cpus()? as u32,
     })
 }

@@ -75,7 +75,7 @@ pub(crate) struct Events {
     texts: Map<u64, Text>,
     /// Working directories by their numbers, as many as there may be rows.
     directories: Map<u64, Rc<str>>,
-    max_directories: usize,
+    max_rows: usize,
     execs: Vec<Exec>,
     samples: Samples,
     /// Images not yet looked up in /proc.
@@ -84,6 +84,8 @@ pub(crate) struct Events {
     resolved: HashMap<String, Option<String>>,
     roots: Vec<(ProcId, OwnedFd)>,
     cgroups: Vec<(ProcId, u64)>,
+    /// Paths of control groups by their ids, as many as there may be rows.
+    cgroup_paths: Map<u64, Rc<str>>,
 }
 
 impl Events {
@@ -105,13 +107,14 @@ impl Events {
             live: Map::default(),
             texts: Map::default(),
             directories: Map::default(),
-            max_directories: options.limits.rows,
+            max_rows: options.limits.rows,
             execs: Vec::new(),
             samples: Samples::default(),
             new: Vec::new(),
             resolved: HashMap::new(),
             roots: Vec::new(),
             cgroups: Vec::new(),
+            cgroup_paths: Map::default(),
         }
     }
 
@@ -121,6 +124,7 @@ impl Events {
         self.rows.removed = added;
         // The kernel does not send these again.
         (self.texts, self.directories) = (before.texts, before.directories);
+        self.cgroup_paths = before.cgroup_paths;
     }
 
     /// From now on, process `pid` is observed as `image`.
@@ -175,16 +179,19 @@ impl Events {
                 self.texts.insert(path, Text { text, directory });
             }
             Some(KernelMessage::Directory { number, name })
-                if self.directories.len() < self.max_directories =>
+                if self.directories.len() < self.max_rows =>
             {
                 self.directories.insert(number, name.into());
+            }
+            Some(KernelMessage::Cgroup { id, path }) if self.cgroup_paths.len() < self.max_rows => {
+                self.cgroup_paths.insert(id, path.into());
             }
             Some(KernelMessage::Stack(about, bytes)) => self.sampled(&about, bytes),
             Some(KernelMessage::Mapping(about, path)) => self.samples.mapped(&about, path),
             Some(KernelMessage::OrphanRow(orphan)) => {
                 self.rows.add(orphan.key, orphan.row.tally(self.started_ns, self.latency));
             }
-            Some(KernelMessage::Directory { .. }) | None => {}
+            Some(KernelMessage::Directory { .. } | KernelMessage::Cgroup { .. }) | None => {}
         }
     }
 
@@ -273,6 +280,8 @@ impl Events {
         event: &ProcessEvent<'_>,
     ) -> Option<String> {
         let path = match name.strip_prefix('/') {
+            // What execveat(2) makes of a descriptor: another file for us.
+            Some(below) if below.starts_with("dev/fd/") => return None,
             Some(_) => name.to_owned(),
             None => below(directory?, name),
         };
@@ -329,7 +338,8 @@ impl Events {
                 if let Some(block) = block {
                     self.builder.environment(image.id, needless_host::variables(&block));
                 }
-            } else if process.born == Spawn::Exec {
+            } else if process.born == Spawn::Exec && process.exe.is_none() {
+                // Only then: the process may have executed another program since.
                 let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
                 if let Some(exe) = exe.and_then(|exe| exe.to_str().map(str::to_owned)) {
                     process.runtime = needless_model::Runtime::of_exe(&exe);

@@ -19,6 +19,8 @@ pub(crate) struct Here {
     pub(crate) key: [u64; 2],
     pub(crate) pid: u32,
     pub(crate) pid_namespace: u32,
+    /// The id of the control group at the mount point of cgroup v2; 0: it is not mounted.
+    pub(crate) cgroup_root: u64,
     /// How many CPUs there may be.
     pub(crate) cpus: u32,
 }
@@ -36,6 +38,7 @@ pub(crate) fn settings(target: Scope, options: &SessionOptions, here: &Here) -> 
     Settings {
         key: here.key,
         within_ns: options.limits.repeat_within_ns,
+        cgroup_root: here.cgroup_root,
         self_pid: here.pid,
         pid_ns: here.pid_namespace,
         everyone: (target == Scope::Everyone).into(),
@@ -223,6 +226,11 @@ pub(crate) enum KernelMessage<'a> {
         number: u64,
         name: String,
     },
+    /// The control group with this id has this path.
+    Cgroup {
+        id: u64,
+        path: String,
+    },
     Stack(StackMessage, &'a [u8]),
     /// A file, and its name.
     Mapping(MappingMessage, String),
@@ -291,6 +299,9 @@ impl KernelMessage<'_> {
         } else if is(MessageKind::Directory) {
             let (PathMessage { path: number, length, .. }, rest) = take(bytes)?;
             KernelMessage::Directory { number, name: name(split(rest, length).0) }
+        } else if is(MessageKind::Cgroup) {
+            let (PathMessage { path: id, length, .. }, rest) = take(bytes)?;
+            KernelMessage::Cgroup { id, path: name(split(rest, length).0) }
         } else if is(MessageKind::Stack) {
             let (stack, rest) = take::<StackMessage>(bytes)?;
             KernelMessage::Stack(stack, split(rest, stack.length).0)

@@ -1,14 +1,11 @@
 //! The cgroup file systems of this machine: where they are mounted, which processes are in a group, and which group
 //! has an ID. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
-use crate::HostError;
 use rustix::io::Errno;
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// `f_type` of a cgroup v2 file system, statfs(2).
 const CGROUP2_SUPER_MAGIC: u64 = 0x6367_7270;
@@ -189,108 +186,5 @@ pub(super) fn walk(dir: &Path, visit: &mut dyn FnMut(&Path, u64) -> bool) {
             }
         }
         level = next;
-    }
-}
-
-/// How many groups are remembered, and visited in one walk.
-const MOST: usize = 1 << 16;
-
-/// The shortest time between two walks.
-const SHORTEST: Duration = Duration::from_millis(100);
-
-/// The paths of cgroup v2 IDs. Those of removed groups are kept, so that what ended while it was
-/// counted still has its name; the kernel gives no ID twice.
-#[derive(Debug)]
-pub struct Cgroups {
-    dir: PathBuf,
-    paths: HashMap<u64, String>,
-    /// Groups that a walk did not find: removed for ever.
-    gone: HashSet<u64>,
-    /// The next walk is not before this time: a burst of unknown IDs costs at most a twentieth of a core.
-    next: Instant,
-    most: usize,
-    cut: bool,
-}
-
-impl Cgroups {
-    /// Those of the cgroup v2 hierarchy of this machine.
-    ///
-    /// # Errors
-    /// When none is mounted.
-    pub fn new() -> Result<Cgroups, HostError> {
-        match hierarchies().into_iter().find(|hierarchy| hierarchy.v2) {
-            Some(hierarchy) => Ok(Cgroups::below(&hierarchy.dir)),
-            None => Err("no cgroup v2 is mounted here, so services are known by PID only: \
-                         `mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified` mounts it"
-                .into()),
-        }
-    }
-
-    /// Those below `dir`, whose paths are relative to it. A directory of cgroup v2.
-    pub fn below(dir: &Path) -> Cgroups {
-        Cgroups::at_most(MOST, dir)
-    }
-
-    /// The same with another bound than [`MOST`].
-    pub(super) fn at_most(most: usize, dir: &Path) -> Cgroups {
-        let mut cgroups = Cgroups {
-            dir: dir.to_owned(),
-            paths: HashMap::new(),
-            gone: HashSet::new(),
-            next: Instant::now(),
-            most,
-            cut: false,
-        };
-        cgroups.refresh();
-        cgroups
-    }
-
-    /// The path of the group `id` below the mount ("/system.slice/nginx.service"; "/" for the
-    /// root). An unknown ID makes it look again, if the last look is long enough ago (100 ms, and
-    /// twenty times what it took). `None` for a group that was removed before it was ever seen, or
-    /// that is too new: ask again later.
-    pub fn path_of(&mut self, id: u64) -> Option<&str> {
-        if !self.paths.contains_key(&id) && !self.gone.contains(&id) && Instant::now() >= self.next
-        {
-            self.refresh();
-            // An incomplete walk does not show that a group is gone.
-            if !self.cut && !self.paths.contains_key(&id) {
-                self.gone.insert(id);
-            }
-        }
-        self.paths.get(&id).map(String::as_str)
-    }
-
-    /// Whether there were more groups than are remembered (65,536), so that some have no name.
-    pub fn truncated(&self) -> bool {
-        self.cut
-    }
-
-    fn refresh(&mut self) {
-        let start = Instant::now();
-        let mut seen: HashMap<u64, String> = HashMap::new();
-        if let Ok(meta) = fs::metadata(&self.dir) {
-            seen.insert(meta.ino(), "/".to_owned());
-        }
-        self.cut = false;
-        walk(&self.dir, &mut |dir, id| {
-            if seen.len() >= self.most {
-                self.cut = true;
-                return false;
-            }
-            if let Ok(below) = dir.strip_prefix(&self.dir) {
-                seen.insert(id, format!("/{}", below.to_string_lossy()));
-            }
-            true
-        });
-        // Existing groups are kept first.
-        if self.paths.len() + seen.len() > self.most {
-            self.paths.clear();
-        }
-        if self.gone.len() > self.most {
-            self.gone.clear();
-        }
-        self.paths.extend(seen);
-        self.next = start + SHORTEST.max(start.elapsed() * 20);
     }
 }

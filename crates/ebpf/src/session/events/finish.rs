@@ -76,6 +76,8 @@ impl Events {
         let cgroups = std::mem::take(&mut self.cgroups);
         let again = |(id, number): &(ProcId, u64)| Some((*ids.get(id)?, *number));
         self.cgroups = cgroups.iter().filter_map(again).collect();
+        let path = |(id, number)| Some((id, self.cgroup_paths.get(&number)?.clone()));
+        let cgroups = cgroups.into_iter().filter_map(path).collect();
         Observed {
             stacks: samples.stacks(rows),
             profile: builder.finish(Backend::Ebpf, facts, window),
@@ -99,13 +101,24 @@ impl Events {
             forgotten.extend(self.texts.extract_if(|hash, _| !used.contains(hash)).map(|of| of.0));
             self.texts.shrink_to(2 * self.texts.len());
         }
-        if self.directories.len() >= MANY_TEXTS.min(self.max_directories) {
+        if self.directories.len() >= MANY_TEXTS.min(self.max_rows) {
             let mut used = of_processes();
             used.extend(self.texts.values().map(|text| text.directory));
             let unused = self.directories.extract_if(|number, _| !used.contains(number));
             forgotten.extend(unused.map(|of| of.0));
         }
         forgotten
+    }
+
+    /// If there are many, forgets the names of control groups to which no living process belongs. Whether it did: the
+    /// kernel has to send names again.
+    pub(crate) fn forget_cgroups(&mut self) -> bool {
+        let many = self.cgroup_paths.len() >= MANY_TEXTS.min(self.max_rows);
+        if many {
+            let used: HashSet<u64> = self.cgroups.iter().map(|(_, id)| *id).collect();
+            self.cgroup_paths.retain(|id, _| used.contains(id));
+        }
+        many
     }
 
     /// The process that the kernel numbered `image`.
@@ -190,6 +203,26 @@ mod tests {
         let mut left: Vec<_> = events.directories.into_keys().collect();
         left.sort_unstable();
         assert_eq!((events.texts.len(), left), (2, vec![3, 5, 7]));
+    }
+
+    #[test]
+    fn names_of_control_groups_are_forgotten_once_there_are_many() {
+        let limits = Limits { rows: 8, ..Limits::default() };
+        let mut events = Events::new(&SessionOptions { limits, ..SessionOptions::default() }, 0);
+        let head = MessageHead { kind: MessageKind::Cgroup as u32, image: 0 };
+        let send = |events: &mut Events, id: u64| {
+            let about = PathMessage { head, path: id, length: 10, ..PathMessage::new_zeroed() };
+            events.take(&[about.as_bytes(), b"a.service\0"].concat());
+        };
+        (1..=7).for_each(|id| send(&mut events, id));
+        assert!(!events.forget_cgroups());
+        assert_eq!(events.cgroup_paths.len(), 7);
+        (8..=20).for_each(|id| send(&mut events, id));
+        assert_eq!(events.cgroup_paths.len(), 8);
+        events.cgroups = vec![(ProcId(0), 3), (ProcId(1), 30)];
+        assert!(events.forget_cgroups());
+        let left: Vec<_> = events.cgroup_paths.iter().map(|(id, path)| (*id, &**path)).collect();
+        assert_eq!(left, [(3, "/a.service")]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::service::hierarchy::{hierarchies, hierarchies_in};
 use crate::service::{
-    Cgroups, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, processes_of_cgroup,
+    Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, processes_of_cgroup,
 };
 use needless_fixtures::{needed, skipped};
 use std::fs;
@@ -209,41 +209,6 @@ fn threaded() {
     assert_eq!(processes_of_cgroup(&group.dir).unwrap(), [pid]);
 }
 
-#[test]
-fn ids() {
-    let Some(group) = group("ids") else { return };
-    let root = group.dir.parent().unwrap().to_owned();
-    let mut cgroups = Cgroups::below(&root);
-    assert!(!cgroups.truncated());
-    let path = format!("/{}", group.name);
-    let id = cgroup_id(&group.dir).unwrap();
-    assert_eq!(cgroups.path_of(id), Some(path.as_str()));
-    // The kernel's first group, where the mount shows it.
-    if hierarchies().iter().any(|h| h.v2 && h.root == "/" && h.dir == root) {
-        let kernel_root = cgroup_id(&root).unwrap();
-        assert_eq!(cgroups.path_of(kernel_root), Some("/"));
-    }
-
-    // Made after the walk: found as soon as the next is allowed.
-    let later = group.sub("later.service");
-    let later_id = cgroup_id(&later).unwrap();
-    let found = loop {
-        match cgroups.path_of(later_id) {
-            Some(found) => break found.to_owned(),
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    assert_eq!(found, format!("{path}/later.service"));
-    assert_eq!(Service::of_path(&found, None).to_string(), "later.service");
-
-    // A removed group keeps its name; a group that never existed has none.
-    drop(group);
-    assert!(!later.exists());
-    assert_eq!(cgroups.path_of(later_id), Some(found.as_str()));
-    assert_eq!(Cgroups::below(&root).path_of(later_id), None);
-    assert_eq!(cgroups.path_of(u64::MAX), None);
-}
-
 /// An ID of another file system could be that of a different group.
 #[test]
 fn ids_of_v2_only() {
@@ -253,17 +218,6 @@ fn ids_of_v2_only() {
     let error = cgroup_id(Path::new("/nowhere")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("/nowhere: "), "{error}");
-}
-
-/// Any directory tree will do for the bound.
-#[test]
-fn bounded() {
-    let tree = tempfile::tempdir().unwrap();
-    for n in 0..10 {
-        fs::create_dir(tree.path().join(n.to_string())).unwrap();
-    }
-    assert!(!Cgroups::at_most(11, tree.path()).truncated());
-    assert!(Cgroups::at_most(10, tree.path()).truncated());
 }
 
 #[test]
