@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan oracle cross
+.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan oracle cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -90,3 +90,8 @@ oracle: ## the time engine and its library beside the C library: 10^8 comparison
 
 cross: ## does it build for aarch64 and ppc64le; the time engine, its library and read there, emulated
 	@scripts/cross-time
+
+kernels: ## counting in the kernel on Debian's Linux 5.10, 6.1 and 6.12, each in an emulator: five minutes
+	@scripts/install test
+	@scripts/install kernels
+	@. scripts/lib.sh && use_cargo && cargo build --locked -p needless && tools/kernels/run

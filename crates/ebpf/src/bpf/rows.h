@@ -145,11 +145,15 @@ static __always_inline bool path_key(struct text_scratch *s, const struct call_c
 	if (!address)
 		return false;
 	long length = bpf_probe_read_user_str(s->text, TEXT, (void *)address);
-	if (length <= 0) {
+	if (length < 0) {
 		bump(&shared.unreadable);
 		return false;
 	}
-	length--;	/* the NUL */
+	/* The NUL. Kernels up to 6.12 say that an empty text is 0 long, newer ones 1. */
+	if (length)
+		length--;
+	else
+		s->text[0] = 0;
 	if (length == 0 && call->at_flags != NONE &&
 	    argument(s, call->at_flags) & 0x1000 /* AT_EMPTY_PATH */)
 		return false;

@@ -4,6 +4,7 @@ use crate::session::kernel_types;
 use crate::session::wire::{self, Here};
 use crate::{Scope, SessionError, SessionOptions};
 use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::os::unix::fs::MetadataExt;
@@ -43,10 +44,7 @@ pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attache
     if let Ok(mut complaint) = COMPLAINT.lock() {
         complaint.clear();
     }
-    // libbpf raises it where maps are locked memory (before Linux 5.11); the launched command gets the old limit.
-    let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock);
-    let object = load(target, options);
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, locked);
+    let object = with_locked_memory(|| load(target, options));
     let object = object.map_err(|error| refused(&error))?;
     let mut attached = Attached { links: Vec::new(), object };
     attached.begin()?;
@@ -63,6 +61,16 @@ impl Attached {
         }
         Ok(())
     }
+}
+
+/// Runs `load` with no limit on locked memory, which maps are before Linux 5.11; what is launched later gets the old
+/// limit. libbpf raises it, too, but only once in a process. Without the right to raise it, `load` says what is missing.
+fn with_locked_memory<T>(load: impl FnOnce() -> T) -> T {
+    let before = getrlimit(Resource::Memlock);
+    let _ = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None });
+    let loaded = load();
+    let _ = setrlimit(Resource::Memlock, before);
+    loaded
 }
 
 fn load(target: &Scope, options: &SessionOptions) -> libbpf_rs::Result<Object> {
