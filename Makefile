@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan oracle cross kernels
+.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -81,6 +81,10 @@ asan:  ## the library of needless preload in C programs that AddressSanitizer wa
 	    && export PRELOAD_TEST_CC="cc -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -static-libasan tests/c/asan.c" \
 	    && cargo test --locked --no-fail-fast -p needless-preload --test calls --test daemons --test environment --test same -- \
 	    --skip flips_of_the_variable --skip with_the_c_librarys_calls --skip read_that_was_freed --skip a_static_program
+
+models: ## is each memory ordering of the preloaded library needed? its models notice each one that is weakened: two minutes
+	@scripts/install test
+	@. scripts/lib.sh && use_cargo && libneedless/preload/models/weaken
 
 oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
 	@scripts/install test

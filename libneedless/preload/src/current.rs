@@ -10,18 +10,19 @@
 //! when this library reads it (libc_sync.rs), which is also when it would do so without this library: afterwards the
 //! program may change its root directory or forbid itself system calls.
 
+use crate::between_threads::{Latest, Second};
 use crate::zones::CachedZone;
 use crate::{clock, environ, imports, libc_sync, zones};
 use core::ffi::CStr;
 use core::ptr::{null_mut, without_provenance_mut};
-use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicPtr};
 use needless_localtime::Globals;
 
 /// The zone of the last check: null before the first one, `LIBC` where the C library answers.
-static CURRENT: AtomicPtr<CachedZone> = AtomicPtr::new(null_mut());
+static CURRENT: Latest<CachedZone> = Latest { at: AtomicPtr::new(null_mut()) };
 const LIBC: *mut CachedZone = without_provenance_mut(1);
 /// The second in which `/etc/localtime` was last checked.
-static CHECKED: AtomicI64 = AtomicI64::new(i64::MIN);
+static CHECKED: Second = Second { last: AtomicI64::new(i64::MIN) };
 
 #[inline(always)]
 fn ours(current: *mut CachedZone) -> Option<&'static CachedZone> {
@@ -29,17 +30,17 @@ fn ours(current: *mut CachedZone) -> Option<&'static CachedZone> {
         return None;
     }
     // SAFETY: it is neither null nor `LIBC`. All other values of `CURRENT` come from `zones::of`, whose zones are never
-    // changed or freed; the store to `CURRENT` releases what the callers' loads acquire.
+    // changed or freed; what `Latest` returns is complete.
     Some(unsafe { &*current })
 }
 
 /// The zone for calls that check for a change: localtime, mktime, tzset. `None`: the C library has to answer.
 #[inline]
 pub(crate) fn checked() -> Option<&'static CachedZone> {
-    let Some(cached) = ours(CURRENT.load(Ordering::Acquire)) else { return check() };
+    let Some(cached) = ours(CURRENT.get()) else { return check() };
     let holds = match environ::tz() {
         Some(value) => value.is(&cached.text),
-        None => cached.is_default && clock::second() == CHECKED.load(Ordering::Relaxed),
+        None => cached.is_default && CHECKED.is(clock::second()),
     };
     if holds { Some(cached) } else { check() }
 }
@@ -47,14 +48,14 @@ pub(crate) fn checked() -> Option<&'static CachedZone> {
 /// The zone for calls that do not: localtime_r, gmtime. `None`: the C library has to answer.
 #[inline]
 pub(crate) fn last() -> Option<&'static CachedZone> {
-    let current = CURRENT.load(Ordering::Acquire);
+    let current = CURRENT.get();
     if current.is_null() { check() } else { ours(current) }
 }
 
 /// The zone that [`last`] returns, or null or a mark that no slot of a thread has.
 #[inline(always)]
 pub(crate) fn raw() -> *const CachedZone {
-    CURRENT.load(Ordering::Acquire)
+    CURRENT.get()
 }
 
 #[cold]
@@ -63,23 +64,22 @@ fn check() -> Option<&'static CachedZone> {
         return None;
     }
     let errno = imports::errno();
-    let before = CURRENT.load(Ordering::Acquire);
+    let before = CURRENT.get();
     let tz = environ::tz();
     if tz.is_none() {
-        let now = clock::second();
         // Another thread has checked, or is checking, in this second; or the C library answers anyway.
-        let checked = CHECKED.swap(now, Ordering::Relaxed) == now;
+        let checked = !CHECKED.begin(clock::second());
         if checked && (before == LIBC || ours(before).is_some_and(|cached| cached.is_default)) {
             return ours(before);
         }
     }
     let Some((cached, read)) = zones::of(environ::text(tz)) else {
         // Another thread may have found a zone meanwhile: that one stays.
-        let _ = CURRENT.compare_exchange(before, LIBC, Ordering::AcqRel, Ordering::Acquire);
+        CURRENT.put_mark(before, LIBC);
         imports::set_errno(errno);
         return None;
     };
-    let old = CURRENT.swap(core::ptr::from_ref(cached).cast_mut(), Ordering::AcqRel);
+    let old = CURRENT.put(core::ptr::from_ref(cached).cast_mut());
     let is_new = !core::ptr::eq(old, cached);
     if read {
         libc_sync::read_too();
@@ -97,7 +97,7 @@ fn check() -> Option<&'static CachedZone> {
 
 /// Writes the three variables as tzset does after a change of zone.
 pub(crate) fn set_globals_after_tzset() {
-    if let Some(cached) = ours(CURRENT.load(Ordering::Acquire)) {
+    if let Some(cached) = ours(CURRENT.get()) {
         set_globals(&cached.zone.globals_at(None));
     }
 }

@@ -32,6 +32,10 @@ compile_error!(
 
 extern crate alloc;
 
+// What `between_threads` is made of; its models have loom's.
+use core::sync::atomic;
+
+mod between_threads;
 mod clock;
 mod convert;
 mod current;

@@ -10,46 +10,38 @@
 //! that glibc would not make. Otherwise each change back would cost as much as without this library, and take the C
 //! library's lock.
 
+use crate::between_threads::Renewal;
 use crate::current;
 use crate::elf::call_next;
 use crate::imports::{self, Tm};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::AtomicBool;
 
-/// Whether the zone has changed since the C library last read it.
-static OUTDATED: AtomicBool = AtomicBool::new(false);
-/// Whether it is reading one because of us. It holds a lock meanwhile: a signal handler that interrupts it would
-/// deadlock, and so would the child of a fork.
-static READING: AtomicBool = AtomicBool::new(false);
+/// The C library's own zone. It holds a lock while it reads one: a signal handler that interrupts it would deadlock, and
+/// so would the child of a fork; neither waits for this.
+static ZONE: Renewal =
+    Renewal { outdated: AtomicBool::new(false), renewing: AtomicBool::new(false) };
 
 /// The zone has changed to one that the C library has read before: it reads it when it needs it.
 pub(crate) fn changed() {
-    OUTDATED.store(true, Ordering::Release);
+    ZONE.set_outdated();
 }
 
 /// The zone has just been read: makes the C library read it, too, unless it is reading one now.
 pub(crate) fn read_too() {
-    OUTDATED.store(true, Ordering::Release);
+    ZONE.set_outdated();
     update();
 }
 
 /// Makes the C library read the zone if it changed, unless that must be left undone for now.
 fn update() {
-    while OUTDATED.load(Ordering::Acquire) {
-        if READING.swap(true, Ordering::Acquire) {
-            return;
-        }
-        if OUTDATED.swap(false, Ordering::AcqRel) {
-            call_next!(c"tzset", fn(), ());
-        }
-        READING.store(false, Ordering::Release);
-    }
+    ZONE.renew(|| call_next!(c"tzset", fn(), ()));
 }
 
 /// To be called before a function of the C library that uses its own zone.
 fn prepare() {
-    if !OUTDATED.load(Ordering::Relaxed) {
+    if !ZONE.is_outdated() {
         return;
     }
     let errno = imports::errno();

@@ -1,4 +1,4 @@
-//! Memory for zones: two static areas of this library, and nothing else.
+//! Memory for zones: two areas of a static of this library, and nothing else.
 //!
 //! malloc(3) would deadlock in a signal handler that interrupted it, and in the child of a fork that did. Zones are
 //! made by one [`ZoneBuilder`] at a time: first in the scratch area, which is reused for the next zone, and then, if
@@ -6,9 +6,10 @@
 //! work, or without room, the C library answers. Pages that are never written use no memory, and no system call is
 //! made.
 
+use crate::between_threads::{Bump, Gate};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// More than the size of any tzdata file.
 const FILE: usize = 8 * 1024;
@@ -17,22 +18,22 @@ const SCRATCH: usize = 64 * 1024;
 const KEPT: usize = 256 * 1024;
 /// Allocations are whole words, so that a copy of a zone takes no more than the original, wherever it begins.
 const WORD: usize = 8;
+/// Where the permanent area begins: after a word, so that no memory of the scratch area ends where it begins.
+const KEPT_START: usize = SCRATCH + WORD;
 
 #[repr(C, align(16))]
 struct Area<const N: usize>([u8; N]);
 
 static mut FILE_BYTES: [u8; FILE] = [0; FILE];
-static mut SCRATCH_BYTES: Area<SCRATCH> = Area([0; SCRATCH]);
-static mut KEPT_BYTES: Area<KEPT> = Area([0; KEPT]);
-/// How much of `KEPT_BYTES` is in use. Only the builder writes it.
-static KEPT_LEN: AtomicUsize = AtomicUsize::new(0);
+/// First the scratch area, then that of permanent zones.
+static mut BYTES: Area<{ KEPT_START + KEPT }> = Area([0; KEPT_START + KEPT]);
+/// Where the free rest of the permanent area begins. Only the builder uses it.
+static KEPT_END: AtomicU32 = AtomicU32::new(KEPT_START as u32);
 
-/// The free rest of the area that allocations are taken from: both are 0 while no builder exists.
-static FREE: AtomicUsize = AtomicUsize::new(0);
-static END: AtomicUsize = AtomicUsize::new(0);
+/// What allocations are taken from: nothing while no builder exists. Places are counted from the start of `BYTES`.
+static REST: Bump = Bump { rest: AtomicU64::new(0) };
 
-/// The right to make a zone. At most one exists. What one builder wrote is visible to the next: `take` acquires what
-/// `drop` releases.
+/// The right to make a zone. At most one exists. What one builder wrote is visible to the next: see [`Gate`].
 pub(crate) struct ZoneBuilder {
     /// The buffer for a zone file.
     pub(crate) file: &'static mut [u8],
@@ -42,22 +43,18 @@ pub(crate) struct ZoneBuilder {
 /// The two areas of memory.
 pub(crate) struct Memory(());
 
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
-fn scratch() -> usize {
-    (&raw mut SCRATCH_BYTES) as usize
-}
+static GATE: Gate = Gate { taken: AtomicBool::new(false) };
 
 impl ZoneBuilder {
     /// `None` while another thread has one, in a signal handler that interrupted one, and in the child of a fork that
     /// did.
     pub(crate) fn take() -> Option<ZoneBuilder> {
-        if TAKEN.swap(true, Ordering::Acquire) {
+        if !GATE.enter() {
             return None;
         }
         let bytes = &raw mut FILE_BYTES;
-        // SAFETY: the only reference to `FILE_BYTES` is in the `ZoneBuilder`, and `TAKEN`, which was false, admits one
-        // of them at a time.
+        // SAFETY: the only reference to `FILE_BYTES` is in the `ZoneBuilder`, and `GATE` admits one of them at a
+        // time.
         Some(ZoneBuilder { file: unsafe { &mut *bytes }, memory: Memory(()) })
     }
 }
@@ -69,36 +66,33 @@ impl Memory {
         if needed > SCRATCH {
             return None;
         }
-        FREE.store(scratch(), Ordering::Release);
-        END.store(scratch() + SCRATCH, Ordering::Release);
+        REST.open(0, SCRATCH as u32);
         Some(make())
     }
 
     /// How much of the scratch area is in use.
     pub(crate) fn tried(&self) -> usize {
-        FREE.load(Ordering::Acquire) - scratch()
+        REST.free() as usize
     }
 
     /// Runs `make`, whose allocations of at most `needed` bytes are permanent; `None` if there is no room.
     pub(crate) fn keep<T>(&self, needed: usize, make: impl FnOnce() -> T) -> Option<T> {
-        let start = (&raw mut KEPT_BYTES) as usize;
-        let taken = KEPT_LEN.load(Ordering::Acquire);
-        if needed > KEPT - taken {
+        const END: u32 = (KEPT_START + KEPT) as u32;
+        let start = KEPT_END.load(Ordering::Relaxed);
+        if needed > (END - start) as usize {
             return None;
         }
-        FREE.store(start + taken, Ordering::Release);
-        END.store(start + KEPT, Ordering::Release);
+        REST.open(start, END);
         let made = make();
-        KEPT_LEN.store(FREE.load(Ordering::Acquire) - start, Ordering::Release);
+        KEPT_END.store(REST.free(), Ordering::Relaxed);
         Some(made)
     }
 }
 
 impl Drop for ZoneBuilder {
     fn drop(&mut self) {
-        FREE.store(0, Ordering::Release);
-        END.store(0, Ordering::Release);
-        TAKEN.store(false, Ordering::Release);
+        REST.close();
+        GATE.leave();
     }
 }
 
@@ -109,43 +103,26 @@ struct Arena;
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-// SAFETY: allocated memory lies between the old and the new value of `FREE`, which one caller only can have exchanged,
-// and inside one of the two areas, to which nothing else refers. Where memory is freed and allocated again, the
-// exchange in `dealloc` releases it and the one in `alloc` acquires it.
+// SAFETY: `Bump` gives each place between the start and the end of an area to one caller, and again only after it was
+// freed; both areas are parts of `BYTES`, to which nothing else refers.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() > WORD {
-            return null_mut();
-        }
-        let size = layout.size().next_multiple_of(WORD);
-        let mut free = FREE.load(Ordering::Acquire);
-        loop {
-            if size > END.load(Ordering::Acquire).saturating_sub(free) {
-                return null_mut();
-            }
-            let taken =
-                FREE.compare_exchange(free, free + size, Ordering::AcqRel, Ordering::Acquire);
-            match taken {
-                Ok(_) => return at(free),
-                Err(now) => free = now,
-            }
-        }
+        let Some(size) = size(layout).filter(|_| layout.align() <= WORD) else { return null_mut() };
+        REST.take(size).map_or(null_mut(), |place| bytes().wrapping_add(place as usize))
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // Only the latest allocation can be freed.
-        let end = at as usize + layout.size().next_multiple_of(WORD);
-        let _ = FREE.compare_exchange(end, at as usize, Ordering::AcqRel, Ordering::Acquire);
+        if let Some(size) = size(layout) {
+            REST.give_back((at as usize - bytes() as usize) as u32, size);
+        }
     }
 }
 
-/// A pointer to an address in one of the areas, derived from that area so that writing through it is allowed.
-fn at(address: usize) -> *mut u8 {
-    let scratch = (&raw mut SCRATCH_BYTES).cast::<u8>();
-    let into = address.wrapping_sub(scratch as usize);
-    if into < SCRATCH {
-        return scratch.wrapping_add(into);
-    }
-    let kept = (&raw mut KEPT_BYTES).cast::<u8>();
-    kept.wrapping_add(address - kept as usize)
+/// In whole words; `None` if it is more than there can be.
+fn size(layout: Layout) -> Option<u32> {
+    u32::try_from(layout.size().next_multiple_of(WORD)).ok()
+}
+
+fn bytes() -> *mut u8 {
+    (&raw mut BYTES).cast()
 }

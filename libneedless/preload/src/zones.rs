@@ -5,6 +5,7 @@
 //! file whose time stamp alone changed is still the same zone. Where there is no room for another, where a file is
 //! larger than any zone file, and while another zone is being made, the C library answers.
 
+use crate::between_threads::Latest;
 use crate::environ::{self, DEFAULT_FILE};
 use crate::imports::auxiliary;
 use crate::memory::ZoneBuilder;
@@ -47,13 +48,13 @@ impl CachedZone {
 }
 
 /// The latest entry of the list.
-static HEAD: AtomicPtr<CachedZone> = AtomicPtr::new(null_mut());
+static HEAD: Latest<CachedZone> = Latest { at: AtomicPtr::new(null_mut()) };
 /// Whether there was no room for a zone: from then on no file is read here, since the C library has to read it anyway.
 static FULL: AtomicBool = AtomicBool::new(false);
 
 fn all() -> impl Iterator<Item = &'static CachedZone> {
-    // SAFETY: null, or stored by `make` with `Release` after the entry was complete; entries are never freed.
-    let head = unsafe { HEAD.load(Ordering::Acquire).as_ref() };
+    // SAFETY: null, or an entry that `make` put there when it was complete; entries are never freed.
+    let head = unsafe { HEAD.get().as_ref() };
     core::iter::successors(head, |cached| cached.next)
 }
 
@@ -141,7 +142,7 @@ fn make(text: &[u8], path: Option<&CStr>) -> Option<&'static CachedZone> {
         FULL.store(true, Ordering::Relaxed);
         return None;
     };
-    HEAD.store(cached, Ordering::Release);
+    HEAD.put(cached);
     Some(cached)
 }
 
