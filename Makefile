@@ -95,7 +95,7 @@ oracle: ## the time engine and its library beside the C library: 10^8 comparison
 cross: ## does it build for aarch64 and ppc64le; the time engine, its library and read there, emulated
 	@scripts/cross-time
 
-kernels: ## counting in the kernel on Debian's Linux 5.10, 6.1 and 6.12, each in an emulator: five minutes
-	@scripts/install test
+kernels: ## eBPF and ptrace on Debian's Linux 5.10, 6.1 and 6.12, and on aarch64, in an emulator: six minutes after the builds
+	@scripts/install build
 	@scripts/install kernels
-	@. scripts/lib.sh && use_cargo && cargo build --locked -p needless && tools/kernels/run
+	@tools/kernels/build && tools/kernels/run

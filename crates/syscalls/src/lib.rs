@@ -290,8 +290,11 @@ const X32_CALLS: &str = "\
     pwritev2";
 
 fn call(name: &'static str, is_64bit: bool) -> Call {
-    // The crate names `break` by its Rust identifier.
-    let name = name.strip_prefix("r#").unwrap_or(name);
+    // The crate names `break` by its Rust identifier, and has another name for one call of aarch64 than the kernel.
+    let name = match name.strip_prefix("r#").unwrap_or(name) {
+        "fstatat" => "newfstatat",
+        name => name,
+    };
     Call { name, kind: kind(name, is_64bit) }
 }
 

@@ -64,6 +64,11 @@ fn known_numbers_have_their_names() {
         assert_eq!(name(1, 195), Some("stat64"));
         assert_eq!(name(1, 17), Some("break"));
     }
+    if cfg!(target_arch = "aarch64") {
+        assert_eq!(name(0, 56), Some("openat"));
+        assert_eq!(name(0, 79), Some("newfstatat"));
+        assert_eq!(name(1, 327), Some("fstatat64"));
+    }
 }
 
 #[test]

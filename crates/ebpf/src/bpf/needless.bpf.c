@@ -37,8 +37,11 @@ static __always_inline int call_returned(struct pt_regs *regs, long ret)
 	const volatile struct call *call = NULL;
 	if (nr >= 0) {
 		nr &= ~X32_BIT;
-		if (nr < CALLS)
+		if (nr < CALLS) {
+			/* Or clang computes the address before it compares, which the verifier refuses on aarch64. */
+			asm volatile("" : "+r"(nr));
 			call = &settings.calls[cx.compat][nr];
+		}
 	}
 	/* No rule asks about most calls of a machine: leave before anything that takes time. */
 	if (!settings.all && (!call || call->kind == ACTION_PLAIN || call->kind == ACTION_SPAWN))
