@@ -55,8 +55,8 @@ impl Metrics {
         Metrics { version: version.to_owned(), ..Metrics::default() }
     }
 
-    /// Adds a window that was written, or was not.
-    pub fn add(&mut self, rows: &Rows, window: &AgentWindow, written: bool) {
+    /// Adds a window. `lost`: how many windows are lost with it, itself or older ones.
+    pub fn add(&mut self, rows: &Rows, window: &AgentWindow, lost: u64) {
         let sum =
             |of: fn(&crate::Measures) -> i64| rows.rows.iter().map(|(_, sums)| of(sums)).sum();
         let whole = |part: i64| (part.max(0) as f64 * window.sample_scale).round() as u64;
@@ -65,7 +65,7 @@ impl Metrics {
         self.lost += whole(sum(|sums| sums.lost));
         self.folded += rows.folded;
         self.windows += 1;
-        self.windows_lost += u64::from(!written);
+        self.windows_lost += lost;
         self.last_end_us = window.end_us;
         let mut needless: BTreeMap<(&str, &str), i64> = BTreeMap::new();
         for (row, sums) in &rows.rows {
@@ -135,7 +135,7 @@ impl Metrics {
             counter("needless_agent_windows", "Windows that were observed.", self.windows as f64),
             counter(
                 "needless_agent_windows_lost",
-                "Windows that could not be written.",
+                "Windows that could not be written, or gave way because the file system was full.",
                 self.windows_lost as f64,
             ),
             counter(
@@ -263,7 +263,7 @@ mod tests {
             let rows: Vec<_> = units
                 .flat_map(|unit| (1..10).map(move |n| row(&unit, &format!("cause-{n}"), n)))
                 .collect();
-            metrics.add(&Rows { rows, folded: 0 }, &window(1, 1.0), true);
+            metrics.add(&Rows { rows, folded: 0 }, &window(1, 1.0), 0);
             let text = metrics.text(&Own::default(), Exposition::Text);
             assert!(series(&text).len() <= SERIES, "{text}");
         }
@@ -284,7 +284,7 @@ mod tests {
         let mut metrics = Metrics::new("1");
         let mut rows = vec![row("a.service", "tz-unset", 7)];
         rows[0].1.lost = 2;
-        metrics.add(&Rows { rows, folded: 0 }, &window(1, 10.0), true);
+        metrics.add(&Rows { rows, folded: 0 }, &window(1, 10.0), 0);
         let text = metrics.text(&Own::default(), Exposition::Text);
         assert!(text.contains("systemd_unit=\"a.service\"} 70\n"), "{text}");
         assert!(text.contains("needless_syscalls_observed_total 70\n"), "{text}");
@@ -312,7 +312,7 @@ mod tests {
     fn the_two_formats_differ_in_the_names_of_counters() {
         let mut metrics = Metrics::new("0.1.0");
         let rows = vec![row("a\\x2d\"b.service", "tz-unset", 7)];
-        metrics.add(&Rows { rows, folded: 0 }, &window(2_500_000, 1.0), false);
+        metrics.add(&Rows { rows, folded: 0 }, &window(2_500_000, 1.0), 1);
         let text = metrics.text(&Own::default(), Exposition::Text);
         let open = metrics.text(&Own::default(), Exposition::OpenMetrics);
         assert_eq!(series(&text), series(&open));

@@ -56,6 +56,7 @@ pub struct Ring {
     folder: OwnedFd,
     keep: Keep,
     bytes: u64,
+    gave_way: u64,
 }
 
 /// A file of ours, by its name.
@@ -79,7 +80,7 @@ impl Ring {
             .map_err(failed("cannot have the directory"))?;
         fs::accessat(&folder, ".", fs::Access::WRITE_OK | fs::Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(failed("cannot write to the directory"))?;
-        let mut ring = Ring { path: path.to_owned(), folder, keep, bytes: 0 };
+        let mut ring = Ring { path: path.to_owned(), folder, keep, bytes: 0, gave_way: 0 };
         match fs::unlinkat(&ring.folder, UNFINISHED, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(why) => return Err(ring.failed(UNFINISHED)(why)),
@@ -93,20 +94,52 @@ impl Ring {
         self.bytes
     }
 
-    /// Adds a window, and removes the oldest where they are too many.
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Windows that were removed before their time, because the file system had no room for a newer one.
+    pub fn gave_way(&self) -> u64 {
+        self.gave_way
+    }
+
+    /// Moves a window by the microseconds that give it a name of its own. A clock that was set back may come to a start
+    /// that another window has.
+    pub fn give_name(&self, window: &mut AgentWindow) {
+        let is_taken =
+            |name: &str| fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        while is_taken(&name_of(window)) {
+            window.start_us += 1;
+            window.end_us += 1;
+        }
+    }
+
+    /// Adds a window, and removes the oldest where they are too many. Where the file system is full, as many of the
+    /// oldest give way as the window needs: then a full disk costs the windows that are most likely shipped.
     ///
     /// # Errors
     /// When the file cannot be written: there is then none. When an old one cannot be removed.
     pub fn add(&mut self, window: &AgentWindow, bytes: &[u8]) -> Result<(), RingError> {
-        let name = format!("{BEGINS}{:016}-{}{ENDS}", window.start_us.max(0), window.host);
-        self.write(bytes).and_then(|()| publish(&self.folder, UNFINISHED, &name)).map_err(
-            |why| {
-                // What is left of it would be removed by the next start.
-                let _ = fs::unlinkat(&self.folder, UNFINISHED, AtFlags::empty());
-                self.failed(&name)(why)
-            },
-        )?;
-        self.prune(window.end_us)
+        let name = name_of(window);
+        let mut written = self.put(&name, bytes);
+        if matches!(written, Err(Errno::NOSPC | Errno::DQUOT))
+            && self.give_way(bytes.len() as u64, window.end_us)?
+        {
+            written = self.put(&name, bytes);
+        }
+        written.map_err(self.failed(&name))?;
+        self.prune(&name, window.end_us)
+    }
+
+    /// Writes a file that is there whole or not at all.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Errno> {
+        let written = self.write(bytes).and_then(|()| publish(&self.folder, UNFINISHED, name));
+        if written.is_err() {
+            // What is left of it would be removed by the next start.
+            let _ = fs::unlinkat(&self.folder, UNFINISHED, AtFlags::empty());
+        }
+        written
     }
 
     fn failed(&self, name: &str) -> impl FnOnce(Errno) -> RingError + use<> {
@@ -127,28 +160,64 @@ impl Ring {
         entries(&self.folder, &self.path)
     }
 
-    fn prune(&mut self, now_us: i64) -> Result<(), RingError> {
-        let entries = self.entries()?;
+    /// In the order in which they go. Those of a day or more from now on are of a time when the clock was wrong: they
+    /// go first, else they would stay for ever and take the room of all others.
+    fn going(&self, now_us: i64) -> Result<Vec<Entry>, RingError> {
+        const DAY_US: i64 = 86_400_000_000;
+        let mut entries = self.entries()?;
+        entries.sort_by_key(|entry| entry.start_us <= now_us.saturating_add(DAY_US));
+        Ok(entries)
+    }
+
+    /// Removes files of at least `bytes`, if there are others than the newest. Whether it did.
+    fn give_way(&mut self, bytes: u64, now_us: i64) -> Result<bool, RingError> {
+        let mut entries = self.going(now_us)?;
+        entries.pop();
+        let mut freed = 0;
+        for entry in entries {
+            if freed >= bytes {
+                break;
+            }
+            if self.remove(&entry)? {
+                freed += entry.bytes;
+                self.gave_way += 1;
+            }
+        }
+        Ok(freed >= bytes)
+    }
+
+    fn prune(&mut self, newest: &str, now_us: i64) -> Result<(), RingError> {
+        let entries = self.going(now_us)?;
         self.bytes = entries.iter().map(|entry| entry.bytes).sum();
         let age = i64::try_from(self.keep.age.as_micros()).unwrap_or(i64::MAX);
         let oldest = now_us.saturating_sub(age);
-        let all_but_newest = &entries[..entries.len().saturating_sub(1)];
-        for entry in all_but_newest {
-            if self.bytes <= self.keep.bytes && entry.start_us >= oldest {
-                continue;
-            }
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let Ok(file) = fs::openat(&self.folder, &entry.name, flags, Mode::empty()) else {
-                continue;
-            };
-            if is_window(file.into()) {
-                fs::unlinkat(&self.folder, &entry.name, AtFlags::empty())
-                    .map_err(self.failed(&entry.name))?;
+        for entry in entries.iter().filter(|entry| entry.name != newest) {
+            let is_over = self.bytes > self.keep.bytes || entry.start_us < oldest;
+            if is_over && self.remove(entry)? {
                 self.bytes -= entry.bytes;
             }
         }
         Ok(())
     }
+
+    /// Removes a file, if it is a window. Whether it was.
+    fn remove(&self, entry: &Entry) -> Result<bool, RingError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = fs::openat(&self.folder, &entry.name, flags, Mode::empty()) else {
+            return Ok(false);
+        };
+        if !is_window(file.into()) {
+            return Ok(false);
+        }
+        fs::unlinkat(&self.folder, &entry.name, AtFlags::empty())
+            .map_err(self.failed(&entry.name))?;
+        Ok(true)
+    }
+}
+
+/// The name of a window's file.
+fn name_of(window: &AgentWindow) -> String {
+    format!("{BEGINS}{:016}-{}{ENDS}", window.start_us.max(0), window.host)
 }
 
 /// Makes a directory, if it is missing.
@@ -263,6 +332,34 @@ mod tests {
         assert!(ring.add(&window(63), b"other").unwrap_err().to_string().contains("exists"));
         assert_eq!(std::fs::read(folder.path().join(name(63))).unwrap(), file());
         assert_eq!(names(folder.path()), [name(4), name(63)]);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_costs_no_new_window() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = file().len() as u64;
+        let keep = Keep { bytes: 3 * bytes, age: Duration::from_secs(60) };
+        let mut ring = Ring::open(folder.path(), keep).unwrap();
+        let year = 365 * 86_400;
+        (0..3).for_each(|second| add(&mut ring, year + second));
+        // The clock is right again: what it was wrong for goes, one by one.
+        let start = |name: &String| start_of(name).unwrap() / SECOND - 1_700_000_000;
+        for (second, expected) in [
+            (0, vec![0, year + 1, year + 2]),
+            (1, vec![0, 1, year + 2]),
+            (2, vec![0, 1, 2]),
+            (3, vec![1, 2, 3]),
+            // Set back by two seconds, the new window is not the last one by name.
+            (1, vec![1, 2, 3]),
+        ] {
+            let mut window = window(second);
+            ring.give_name(&mut window);
+            ring.add(&window, &file()).unwrap();
+            let starts: Vec<_> = names(folder.path()).iter().map(start).collect();
+            assert_eq!(starts, expected);
+        }
+        // The other window of that second was older.
+        assert_eq!(start_of(&names(folder.path())[0]), Some(window(1).start_us + 1));
     }
 
     #[test]

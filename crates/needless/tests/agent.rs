@@ -2,6 +2,8 @@
 //! other collectors take; the questions of sql/.
 
 mod common;
+#[path = "agent/faults.rs"]
+mod faults;
 #[path = "agent/push.rs"]
 mod push;
 use common::*;

@@ -1,8 +1,10 @@
 //! `agent`: observes the host in one window after the other, for whoever looks at many hosts.
 
+mod clock;
 mod governor;
 mod http;
 mod identity;
+mod outage;
 mod push;
 mod service;
 
@@ -11,6 +13,7 @@ use crate::context::Context;
 use crate::settings::Settings;
 use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow};
+use clock::{Moment, next};
 use governor::{Governor, Plan, Spent};
 use http::Server;
 use needless_environment::Journal;
@@ -20,6 +23,7 @@ use needless_observe::{
     Asked, ObserveOptions, Rights, Who, Windows, return_free_memory, without_capabilities,
 };
 use needless_rules::{CheckOptions, Declared};
+use outage::Outage;
 use push::Pushing;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -34,16 +38,16 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
     if args.log_format == LogFormat::Json {
         output::as_json();
     }
-    let host = args.host.clone().map_or_else(identity::host, Ok)?;
     let mut labels: Vec<String> = args.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
     labels.sort();
+    let host = args.host.clone().map_or_else(identity::host, Ok)?;
     let keep = Keep { bytes: args.keep_bytes, age: args.keep_days };
     // It is written to when capabilities are given up.
     let ring = without_capabilities(|| Ring::open(&args.dir, keep))
         .context("cannot give up capabilities")?
         .map_err(|why| anyhow!("{why}; choose another --dir, or make it this user's"))?;
     let mut server = args.listen.map(Server::open).transpose()?;
-    let pushing = args.otlp.as_ref().map(|to| Pushing::start(to, now_us())).transpose()?;
+    let pushing = args.otlp.as_ref().map(|to| Pushing::start(to, Moment::now().us)).transpose()?;
     let options = ObserveOptions {
         watch: context.settings.watched.clone(),
         // needless.toml is read again as the user who ran sudo.
@@ -52,34 +56,39 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         ..ObserveOptions::default()
     };
     let windows = Windows::start(&Who::Everyone, args.every, options)?;
+    let start = Moment::now();
     let window = AgentWindow {
         host,
         labels: labels.join(","),
         version: crate::VERSION.to_owned(),
         facts: identity::facts(),
-        end_us: now_us(),
+        end_us: start.us,
         ..AgentWindow::default()
     };
     // What the start has taken is paid back by the first windows.
     let children = identity::children_cpu_time();
-    let start = cpu_time() + children + windows.run_time();
+    let spent = cpu_time() + children + windows.run_time();
     let mut agent = Agent {
         rules: context.settings.rules.clone(),
         reloaded: None,
         reload: Reload { is_good: true, at: SystemTime::now() },
         ring,
+        writing: Outage::default(),
+        giving_way: Outage::patient(),
         window,
+        ended: start,
         metrics: Metrics::new(crate::VERSION),
         textfile: args.textfile.clone(),
+        publishing: Outage::patient(),
         pushing,
         children,
         windows,
         every: args.every,
-        governor: Governor::new(args.cpu_limit.0, args.every, start),
+        governor: Governor::new(args.cpu_limit.0, args.every, spent),
         plan: Plan::Always,
         begun: Instant::now(),
         rested: Duration::ZERO,
-        spent: start,
+        spent,
         duty: 0.0,
         judged: None,
         lacks_journal: false,
@@ -96,11 +105,11 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
             server.serve(|format| agent.metrics.text(&own, format));
         }
         // Before the window is taken: what is looked up then may last.
-        let end_us = now_us();
+        let end = Moment::now();
         match asked {
             Some(Asked::End) => {
                 service::notify("STOPPING=1");
-                agent.end(end_us)?;
+                agent.end(end)?;
                 agent.push(Pushing::last);
                 return Ok(exit::DONE);
             }
@@ -108,7 +117,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
             Some(Asked::Stop) => kill_process(getpid(), Signal::STOP).context("cannot stop")?,
             Some(Asked::Resumed) | None => {}
         }
-        if agent.step(end_us)? {
+        if agent.step(end)? {
             return_free_memory();
         }
     }
@@ -121,10 +130,16 @@ struct Agent {
     reloaded: Option<Settings>,
     reload: Reload,
     ring: Ring,
+    writing: Outage,
+    /// Of the oldest windows, where the file system is full.
+    giving_way: Outage,
     /// The last window; at first, an empty one that ends when the observation begins.
     window: AgentWindow,
+    /// When it ended.
+    ended: Moment,
     metrics: Metrics,
     textfile: Option<PathBuf>,
+    publishing: Outage,
     pushing: Option<Pushing>,
     /// CPU time that programs have used that it started, and that have ended.
     children: Duration,
@@ -219,7 +234,7 @@ impl Agent {
     }
 
     /// Does what is due, and returns whether a window has ended.
-    fn step(&mut self, end_us: i64) -> Result<bool> {
+    fn step(&mut self, end: Moment) -> Result<bool> {
         let due = self.windows.is_due();
         match self.plan {
             Plan::Rest(_) => {
@@ -233,7 +248,7 @@ impl Agent {
             // What runs has changed: a break follows.
             Plan::Always if self.is_too_much() => {
                 self.plan = Plan::Part { after: Duration::ZERO, length: self.every };
-                return self.step(end_us);
+                return self.step(end);
             }
             Plan::Always => return Ok(false),
             Plan::Part { length, .. } if self.windows.is_paused() => {
@@ -253,18 +268,18 @@ impl Agent {
                 return Ok(false);
             }
         }
-        self.write(end_us);
+        self.write(end);
         self.push(Pushing::send);
         self.begin()?;
         Ok(true)
     }
 
     /// Ends the present window early. One in which nothing was observed leaves no file.
-    fn end(&mut self, end_us: i64) -> Result<()> {
+    fn end(&mut self, end: Moment) -> Result<()> {
         if self.judged.is_none() && !self.windows.is_paused() {
             self.judge()?;
         }
-        self.write(end_us);
+        self.write(end);
         Ok(())
     }
 
@@ -291,9 +306,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Writes the present window, and learns what it has cost. What cannot be written is lost, and counted: the next
-    /// window may find room.
-    fn write(&mut self, end_us: i64) {
+    /// Writes the present window, and learns what it has cost.
+    fn write(&mut self, end: Moment) {
         let Some(Judged { mut rows, observed, observing }) = self.judged.take() else { return };
         self.note_applied(&mut rows);
         let lasted = match self.plan {
@@ -302,14 +316,14 @@ impl Agent {
         };
         let lasted = lasted + std::mem::take(&mut self.rested);
         self.duty = observed.as_secs_f64() / lasted.as_secs_f64().max(1e-9);
-        self.window = next(&self.window, lasted, end_us);
-        self.window.sample_scale = 1.0 / self.duty.max(1e-9);
-        let bytes = parquet(&self.window, &rows.rows).map_err(anyhow::Error::from);
-        let written = bytes.and_then(|bytes| Ok(self.ring.add(&self.window, &bytes)?));
-        if let Err(why) = &written {
-            output::warn(format_args!("{why:#}; this window is lost"));
+        let (window, step) = next(&self.window, self.ended, end);
+        (self.window, self.ended) = (window, end);
+        if let Some(step) = step {
+            output::warn(format_args!("{step}; its length is right, and it ends by the new clock"));
         }
-        self.metrics.add(&rows, &self.window, written.is_ok());
+        self.window.sample_scale = 1.0 / self.duty.max(1e-9);
+        let lost = self.add_to_ring(&rows);
+        self.metrics.add(&rows, &self.window, lost);
         self.publish();
         // What is spent from here on is the next window's.
         let cost = self.cost();
@@ -323,6 +337,35 @@ impl Agent {
                 part * 100.0
             ));
         }
+    }
+
+    /// Writes the window to the ring, and returns how many windows are lost: this one where it cannot be written, older
+    /// ones where a full file system has no room for both.
+    fn add_to_ring(&mut self, rows: &Rows) -> u64 {
+        let before = self.ring.gave_way();
+        self.ring.give_name(&mut self.window);
+        let bytes = parquet(&self.window, &rows.rows).map_err(anyhow::Error::from);
+        let written = bytes.and_then(|bytes| Ok(self.ring.add(&self.window, &bytes)?));
+        let gave_way = self.ring.gave_way() - before;
+        let lost = gave_way + u64::from(written.is_err());
+        let dir = self.ring.path().display();
+        // The next window may find room.
+        self.writing.note(
+            written,
+            |why| format!("{why:#}; windows are lost, and counted, until it can be written to"),
+            |lost| format!("windows are written to {dir} again; {lost} were lost"),
+        );
+        self.giving_way.note(
+            if gave_way > 0 { Err(()) } else { Ok(()) },
+            |()| {
+                format!(
+                    "there is no room at {dir}: its oldest windows give way, before --keep-bytes says so; make room, or \
+                     set --keep-bytes lower"
+                )
+            },
+            |_| format!("there is room at {dir} again"),
+        );
+        lost
     }
 
     /// Adds what `needless fix` has changed on this host. Where its journal cannot be read, that is said once.
@@ -342,12 +385,14 @@ impl Agent {
         cpu_time() + self.children + self.windows.run_time()
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let Some(file) = &self.textfile else { return };
         let text = self.metrics.text(&self.own(), Exposition::Text);
-        if let Err(why) = output::landing::replace(file, text.as_bytes()) {
-            output::warn(format_args!("{why:#}; the next window tries again"));
-        }
+        self.publishing.note(
+            output::landing::replace(file, text.as_bytes()),
+            |why| format!("{why:#}; each window tries again"),
+            |_| format!("{} is written again", file.display()),
+        );
     }
 
     /// Sends the numbers to the collector, if there is one.
@@ -372,15 +417,6 @@ impl Agent {
     }
 }
 
-/// The window after `last`. It begins where that ended, unless the clock was set in between: then the length decides.
-fn next(last: &AgentWindow, length: Duration, end_us: i64) -> AgentWindow {
-    const STEP_US: i64 = 1_000_000;
-    let start_us = end_us - i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-    let follows = (start_us - last.end_us).abs() < STEP_US && last.end_us < end_us;
-    let start_us = if follows { last.end_us } else { start_us };
-    AgentWindow { start_us, end_us, ..last.clone() }
-}
-
 /// CPU time of this process, in user mode and in the kernel.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -389,28 +425,4 @@ fn cpu_time() -> Duration {
 
 fn seconds_since_1970(at: SystemTime) -> f64 {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
-}
-
-/// Microseconds since 1970.
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_follow_each_other_unless_the_clock_was_set() {
-        let second = 1_000_000;
-        let last = AgentWindow { start_us: 0, end_us: 10 * second, ..AgentWindow::default() };
-        let bounds = |now| {
-            let next = next(&last, Duration::from_secs(5), now);
-            (next.start_us, next.end_us)
-        };
-        assert_eq!(bounds(15 * second + 300), (10 * second, 15 * second + 300));
-        assert_eq!(bounds(3615 * second), (3610 * second, 3615 * second));
-        assert_eq!(bounds(-3585 * second), (-3590 * second, -3585 * second));
-    }
 }

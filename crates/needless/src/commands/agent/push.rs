@@ -1,6 +1,6 @@
 //! Pushes the numbers to a collector after each window, and says when that begins to fail and when it works again.
 
-use crate::output;
+use super::outage::Outage;
 use anyhow::{Context, Result, anyhow};
 use needless_fleet::{AgentWindow, Metrics, Own, Push, Receiver};
 use rustix::thread::clear_ambient_capability_set;
@@ -9,8 +9,7 @@ pub(super) struct Pushing {
     push: Push,
     /// Since when counters count, microseconds since 1970.
     start_us: i64,
-    /// Pushes that failed since the last one that did not.
-    failed: u64,
+    outage: Outage,
 }
 
 impl Pushing {
@@ -21,7 +20,7 @@ impl Pushing {
         let receiver = receiver.clone().with_headers(&headers).map_err(|why| anyhow!(why))?;
         // A service gives its capabilities to what it starts by this set: capabilities(7).
         clear_ambient_capability_set().context("cannot keep capabilities from curl")?;
-        Ok(Pushing { push: Push::new(receiver), start_us, failed: 0 })
+        Ok(Pushing { push: Push::new(receiver), start_us, outage: Outage::default() })
     }
 
     /// Sends the numbers, and does not wait for the answer: that is looked at after the next window.
@@ -42,23 +41,15 @@ impl Pushing {
     }
 
     fn say(&mut self, ended: Result<(), String>) {
-        match ended {
-            Err(why) => {
-                self.failed += 1;
-                if self.failed == 1 {
-                    let url = self.push.receiver().url();
-                    output::warn(format_args!(
-                        "metrics were not pushed to {url}: {why}; each window tries again"
-                    ));
-                }
-            }
-            Ok(()) if self.failed > 0 => {
-                let failed = std::mem::take(&mut self.failed);
-                output::inform(format!(
+        let url = self.push.receiver().url();
+        self.outage.note(
+            ended,
+            |why| format!("metrics were not pushed to {url}: {why}; each window tries again"),
+            |failed| {
+                format!(
                     "metrics are pushed again, with all counts so far; {failed} pushes had failed"
-                ));
-            }
-            Ok(()) => {}
-        }
+                )
+            },
+        );
     }
 }

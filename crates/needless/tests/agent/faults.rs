@@ -1,0 +1,167 @@
+//! Faults: a clock that is set, a disk that is full, an agent that is killed in the middle, two agents. Nothing is lost
+//! without a word, and nothing counts twice.
+
+use super::*;
+use std::fs;
+use std::path::PathBuf;
+
+/// All windows of host `a` in a folder, for DuckDB.
+fn windows_of_a(folder: &Path) -> String {
+    format!("read_parquet('{}/a/*.parquet')", folder.display())
+}
+
+fn metric(port: u16, name: &str) -> Option<f64> {
+    let (_, page) = http(port, "/metrics", "*/*")?;
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line?.parse().ok()
+}
+
+/// What an agent said, by level and message.
+fn lines(said: &str) -> Vec<(String, String)> {
+    let line = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| line[key].as_str().unwrap().to_owned();
+        (text("level"), text("message"))
+    };
+    said.lines().map(line).collect()
+}
+
+/// The library that shows a program another clock: Debian's package libfaketime.
+fn faketime() -> Option<PathBuf> {
+    let all = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let all = all.map(|arch| arch.path().join("faketime/libfaketime.so.1"));
+    needed(all.into_iter().find(|file| file.exists()).ok_or("no libfaketime".to_owned()))
+}
+
+#[test]
+fn a_clock_that_is_set_changes_no_rate_and_takes_no_name() {
+    let (true, Some(library)) = (observes_others(), faketime()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_offender) = Running::offender() else { return };
+    let (clock, next) = (folder.path().join("clock"), folder.path().join("next"));
+    let set = |seconds: &str| {
+        fs::write(&next, seconds).unwrap();
+        fs::rename(&next, &clock).unwrap();
+    };
+    set("+0");
+    let mut agent = command(NEEDLESS);
+    // Time that passes is not faked: no program can set that clock.
+    agent.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", &clock);
+    agent.envs(["FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"].map(|name| (name, "1")));
+    agent.args(["agent", "--every", "500ms", "--host", "a", "--cpu-limit", "none"]);
+    agent.args(["--log-format", "json", "--dir"]).arg(folder.path().join("a"));
+    let begun = Instant::now();
+    let agent = Running::start(&mut agent);
+    wait_for_windows(folder.path(), "a", 3);
+    let first = Instant::now();
+    // An hour on, an hour before the start, and then to what the clock has shown before.
+    for seconds in ["+3600", "-3600", "-3605"] {
+        set(seconds);
+        wait_for_windows(folder.path(), "a", 4);
+    }
+    let least = first.elapsed();
+    let (status, said) = agent.end();
+    let most = begun.elapsed();
+    assert_eq!(status, Some(0));
+    let said = lines(&said);
+    let steps: Vec<&str> =
+        said.iter().filter_map(|(_, line)| line.split(" in this").next()).collect();
+    let back = |seconds: &str| steps.contains(&&*format!("the clock was set back by {seconds} s"));
+    assert!(said.len() == 3 && said.iter().all(|(level, _)| level == "warning"), "{said:?}");
+    assert!(
+        steps[0].starts_with("the clock was set forward by 3600.") || steps[0].contains(" 3599.9"),
+        "{said:?}"
+    );
+    assert!(back("7200.0") && back("5.0"), "{said:?}");
+
+    let all = windows_of_a(folder.path());
+    let sql = "SELECT count(*), count(DISTINCT window_start), min(length) > 0, sum(length) / 1e6 FROM (SELECT window_start, \
+        epoch_us(window_end) - epoch_us(window_start) AS length FROM needless_rows GROUP BY ALL)";
+    let Some(answer) = duckdb(&all, sql) else { return };
+    let written = files(folder.path(), "a").len();
+    let seconds = answer[0].strip_prefix(&format!("{written}|{written}|true|"));
+    let seconds: f64 = seconds.unwrap_or_else(|| panic!("{answer:?}")).parse().unwrap();
+    // The windows are as long as the time in which they were made.
+    assert!(
+        (least.as_secs_f64()..most.as_secs_f64()).contains(&seconds),
+        "{seconds} {least:?} {most:?}"
+    );
+}
+
+/// An agent in a mount namespace of its own, in which `dir` is a small file system. Where it is seen from here.
+fn on_a_small_disk(dir: &Path, size: &str, options: &[&str]) -> Option<(Running, PathBuf)> {
+    let unshare = own_mounts()?;
+    fs::create_dir_all(dir).unwrap();
+    let script = r#"mount -t tmpfs -o "size=$0" needless "$1" && shift && exec "$@""#;
+    let mut agent = command_of(&unshare);
+    agent.args(["sh", "-c", script, size]).arg(dir).arg(NEEDLESS);
+    agent.args(["agent", "--every", "500ms", "--host", "a", "--cpu-limit", "none"]);
+    agent.args(["--log-format", "json", "--dir"]).arg(dir.join("a"));
+    agent.arg("--textfile").arg(dir.join("a.prom")).args(options);
+    let agent = Running::start(&mut agent);
+    let inside = PathBuf::from(format!("/proc/{}/root{}", agent.0.id(), dir.display()));
+    wait("file system", || {
+        let kind = rustix::fs::statfs(&inside).ok()?.f_type;
+        (kind == 0x0102_1994).then_some(())
+    });
+    Some((agent, inside))
+}
+
+/// Fills the file system of a folder to the last byte.
+fn fill(folder: &Path) -> PathBuf {
+    let file = folder.join("filler");
+    let mut to = fs::File::create(&file).unwrap();
+    for size in [4096, 1] {
+        while to.write_all(&vec![0; size]).is_ok() {}
+    }
+    file
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_file_is_said_once_and_passes() {
+    if root().is_none() || !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let Some((agent, inside)) = on_a_small_disk(folder.path(), "1m", &["--listen", &listen]) else {
+        return;
+    };
+    let lost = || metric(port, "needless_agent_windows_lost_total");
+    // The disk is full before there is a window that could give way.
+    let filler = fill(&inside);
+    let early = files(&inside, "a");
+    wait("lost windows", || lost().filter(|lost| *lost >= 3.0));
+    assert!(early.len() <= 1 && files(&inside, "a") == early, "{early:?}");
+    for name in names(&inside).into_iter().chain(names(&inside.join("a"))) {
+        assert!(!name.contains(".tmp") && !name.contains(".unfinished"), "{name}");
+    }
+    fs::remove_file(&filler).unwrap();
+    wait_for_windows(&inside, "a", 5);
+    let copies = folder.path().join("copies");
+    let before = files(&inside, "a");
+    let (written, lost_before) = (before.len(), lost().unwrap());
+    // Full again: the oldest give way to the newest.
+    fill(&inside);
+    wait("windows that give way", || lost().filter(|now| *now >= lost_before + 3.0));
+    let after = files(&inside, "a");
+    assert!(after.last() > before.last() && after[0] > before[0] && !after.is_empty(), "{after:?}");
+    assert!(after.len() <= written + 1, "{after:?}");
+    let done =
+        needless(&["ship", "--dir", inside.join("a").to_str().unwrap(), copies.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let (status, said) = agent.end();
+    assert_eq!(status, Some(0));
+    let said = lines(&said);
+    let has = |level: &str, text: &str| {
+        said.iter().filter(|line| line.0 == level && line.1.contains(text)).count()
+    };
+    assert_eq!(
+        has("warning", "No space left on device; windows are lost, and counted"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(has("info", " were lost"), 1, "{said:?}");
+    assert_eq!(has("warning", "its oldest windows give way"), 1, "{said:?}");
+}
