@@ -116,23 +116,31 @@ fn days(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(days * 86_400))
 }
 
-/// A part of the names of files.
+/// A part of the names of files, and in a bucket one of its own, which a dot would hide or lead elsewhere.
 fn host(text: &str) -> Result<String, String> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
+    if (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.') {
         return Ok(text.to_owned());
     }
-    Err("expected up to 64 letters, digits, dots, hyphens or underscores".to_owned())
+    Err("expected up to 64 letters, digits, hyphens, underscores or dots, and no dot at the start"
+        .to_owned())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let wrong = "expected KEY=VALUE without commas, such as env=production";
-    let (key, value) = text.split_once('=').ok_or(wrong)?;
+    const LONGEST: usize = 256;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as env=production")?;
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let harmless = |c: char| !c.is_control() && !matches!(c, ',' | '=');
-    if key.is_empty() || !key.bytes().all(fits) || text.len() > 256 || !value.chars().all(harmless)
-    {
-        return Err(wrong.to_owned());
+    if key.is_empty() || !key.bytes().all(fits) {
+        return Err("expected a key of small letters, digits and underscores".to_owned());
+    }
+    if !value.chars().all(harmless) {
+        return Err(
+            "expected a value without commas, equals signs and control characters".to_owned()
+        );
+    }
+    if text.len() > LONGEST {
+        return Err(format!("expected {LONGEST} bytes or less, got {}", text.len()));
     }
     Ok((key.to_owned(), value.to_owned()))
 }

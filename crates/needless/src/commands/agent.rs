@@ -12,7 +12,7 @@ use crate::cli::{AgentArgs, Cli, LogFormat};
 use crate::context::Context;
 use crate::settings::Settings;
 use crate::{exit, output};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clock::{Moment, next};
 use governor::{Governor, Plan, Spent};
 use http::Server;
@@ -37,6 +37,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Exit> {
     if args.log_format == LogFormat::Json {
         output::as_json();
+    }
+    let mut keys: Vec<&String> = args.labels.iter().map(|(key, _)| key).collect();
+    keys.sort();
+    if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!("--label {}=… is given twice; give it once", twice[0]);
     }
     let mut labels: Vec<String> = args.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
     labels.sort();

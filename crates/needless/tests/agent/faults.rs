@@ -165,3 +165,84 @@ fn a_full_disk_leaves_no_half_file_is_said_once_and_passes() {
     assert_eq!(has("info", " were lost"), 1, "{said:?}");
     assert_eq!(has("warning", "its oldest windows give way"), 1, "{said:?}");
 }
+
+#[test]
+fn names_are_refused_or_kept_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("a");
+    let dir = dir.to_str().unwrap();
+    let long = |of: &str, n: usize| of.repeat(n);
+    let too_long = (long("h", 65), format!("site={}", long("x", 252)));
+    for (option, value) in [
+        ("--host", &*too_long.0),
+        ("--host", ".."),
+        ("--host", ".hidden"),
+        ("--host", "a\nb"),
+        ("--host", "a\"b"),
+        ("--host", "Αθήνα"),
+        ("--host", "a=b,c"),
+        ("--label", &*too_long.1),
+        ("--label", "site=a\nb"),
+        ("--label", "site=a,env=b"),
+        ("--label", "site=a=b"),
+        ("--label", "Ort=a"),
+    ] {
+        let done = needless(&["agent", "--dir", dir, option, value]);
+        assert_eq!(done.status.code(), Some(2), "{option} {value}");
+        let said = assert_one_line(&done);
+        assert!(said.contains(option) && said.contains("expected "), "{said}");
+    }
+    let done =
+        needless(&["agent", "--dir", dir, "--host", "a", "--label", "b=1", "--label", "b=2"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(assert_one_line(&done).contains("--label b=… is given twice"), "{}", stderr(&done));
+    assert!(!folder.path().join("a").exists());
+
+    if !observes_others() {
+        return;
+    }
+    let host = long("h", 64);
+    let odd = "site=Αθήνα \"1\" 'x' \\ {a}";
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (textfile, to) = (folder.path().join("a.prom"), silent.local_addr().unwrap());
+    let agent = Running::agent(
+        folder.path(),
+        &host,
+        &[
+            "--label",
+            odd,
+            "--textfile",
+            textfile.to_str().unwrap(),
+            "--otlp",
+            &format!("http://{to}"),
+        ],
+    );
+    // What is pushed is read as JSON again.
+    let (mut stream, _) = silent.accept().unwrap();
+    let mut request = Vec::new();
+    let body = wait("push", || {
+        let mut more = [0; 65_536];
+        let read = stream.read(&mut more).unwrap();
+        request.extend_from_slice(&more[..read]);
+        let text = std::str::from_utf8(&request).ok()?;
+        serde_json::from_str::<serde_json::Value>(text.split_once("\r\n\r\n")?.1).ok()
+    });
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        .unwrap();
+    drop((stream, silent));
+    let pushed = body["resourceMetrics"][0]["resource"]["attributes"].as_array().unwrap();
+    let value = |key: &str| {
+        let found = pushed.iter().find(|attribute| attribute["key"] == key).unwrap();
+        found["value"]["stringValue"].as_str().unwrap()
+    };
+    assert_eq!((value("service.instance.id"), value("site")), (&*host, &odd["site=".len()..]));
+    wait_for_windows(folder.path(), &host, 2);
+    assert_eq!(agent.end().0, Some(0));
+    let written = files(folder.path(), &host);
+    assert!(written.iter().all(|name| name.ends_with(&format!("-{host}.parquet"))), "{written:?}");
+    let all = format!("read_parquet('{}/{host}/*.parquet')", folder.path().display());
+    let sql = "SELECT DISTINCT host, labels FROM needless_rows";
+    let Some(rows) = duckdb(&all, sql) else { return };
+    assert_eq!(rows, [format!("{host}|{odd}")]);
+}
