@@ -2,6 +2,7 @@
 //! without a word, and nothing counts twice.
 
 use super::*;
+use needless_fleet::{AgentWindow, Dimensions, Keep, Measures, Ring, parquet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -164,6 +165,139 @@ fn a_full_disk_leaves_no_half_file_is_said_once_and_passes() {
     );
     assert_eq!(has("info", " were lost"), 1, "{said:?}");
     assert_eq!(has("warning", "its oldest windows give way"), 1, "{said:?}");
+}
+
+/// Killed by the kernel at a call of its own choice: between the bytes of a window and its name.
+#[test]
+fn an_agent_that_is_killed_while_it_writes_leaves_a_gap_and_nothing_else() {
+    let (true, Some(strace)) = (observes_others(), program("strace")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("a");
+    let mut killed = command(strace);
+    // A window takes two: of the file, and of the directory.
+    killed.args(["-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]);
+    killed.args([
+        NEEDLESS,
+        "agent",
+        "--every",
+        "500ms",
+        "--host",
+        "a",
+        "--cpu-limit",
+        "none",
+        "--dir",
+    ]);
+    assert!(!killed.arg(&dir).output().unwrap().status.success());
+    let left: Vec<String> = names(&dir);
+    let unfinished = |names: &[String]| names.iter().any(|name| name.contains(".unfinished"));
+    assert!(left.len() == 2 && unfinished(&left), "{left:?}");
+    let copies = folder.path().join("copies");
+    let ship =
+        || stdout(&needless(&["ship", "--dir", dir.to_str().unwrap(), copies.to_str().unwrap()]));
+    assert_eq!(ship(), "1 windows copied, 0 were there\n");
+
+    let agent = Running::agent(folder.path(), "a", &[]);
+    wait_for_windows(folder.path(), "a", 2);
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    assert_eq!(names(&dir), files(folder.path(), "a"));
+    let copied = names(&dir).len() - 1;
+    assert_eq!(ship(), format!("{copied} windows copied, 1 were there\n"));
+    assert_eq!(names(&copies), names(&dir));
+    // What was not written is time between two windows.
+    let sql = "SELECT count(*) FILTER (before > 0), count(*) FILTER (before < 0) FROM (SELECT epoch_us(window_start) - \
+        lag(epoch_us(window_end)) OVER (ORDER BY window_start) AS before FROM (SELECT DISTINCT window_start, window_end \
+        FROM needless_rows))";
+    let Some(gaps) = duckdb(&windows_of_a(folder.path()), sql) else { return };
+    assert_eq!(gaps, ["1|0"]);
+}
+
+/// Of an hour with windows of five minutes, a quarter was lost, and of the rest a half was observed.
+#[test]
+fn coverage_shows_how_much_of_the_time_was_observed() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = Keep { bytes: u64::MAX, age: Duration::from_secs(86_400) };
+    let mut ring = Ring::open(&folder.path().join("a"), keep).unwrap();
+    // The last one goes over midnight.
+    for n in (0..12).filter(|n| !(3..6).contains(n)) {
+        let start_us = 1_700_005_200_000_000 - 3_480_000_000 + n * 300_000_000;
+        let (end_us, sample_scale) = (start_us + 300_000_000, 2.0);
+        let window = AgentWindow {
+            start_us,
+            end_us,
+            host: "a".into(),
+            sample_scale,
+            ..AgentWindow::default()
+        };
+        let named = Dimensions { program: Some("x".into()), ..Dimensions::default() };
+        let rows = [(Dimensions::default(), Measures::default()), (named, Measures::default())];
+        ring.add(&window, &parquet(&window, &rows).unwrap()).unwrap();
+    }
+    let Some(rows) = asked(&windows_of_a(folder.path()), "coverage.sql") else { return };
+    assert!(rows[0].starts_with("a|9|") && rows[0].ends_with("|2.0|45|23"), "{rows:?}");
+}
+
+#[test]
+fn the_directory_of_a_killed_agent_is_free_at_once() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("http://{}", silent.local_addr().unwrap());
+    let first = Running::agent(folder.path(), "a", &["--otlp", &to]);
+    // Its curl waits for an answer, and lives longer than the agent.
+    let _connection = silent.accept().unwrap();
+    let dir = folder.path().join("a");
+    let second = needless(&["agent", "--host", "a", "--dir", dir.to_str().unwrap()]);
+    assert_eq!(second.status.code(), Some(2));
+    let said = assert_one_line(&second);
+    assert!(said.contains(&*dir.to_string_lossy()) && said.contains("another agent"), "{said}");
+    // By SIGKILL.
+    drop(first);
+    let third = Running::agent(folder.path(), "a", &[]);
+    wait_for_windows(folder.path(), "a", 2);
+    assert_eq!(third.end(), (Some(0), String::new()));
+}
+
+/// A ring that an older agent has filled, whose files have fewer columns.
+#[test]
+fn windows_of_an_older_agent_stay_and_are_shipped() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, copies) = (folder.path().join("a"), folder.path().join("copies"));
+    let agent = |options: &[&str]| {
+        let agent = Running::agent(folder.path(), "a", options);
+        wait_for_windows(folder.path(), "a", 2);
+        assert_eq!(agent.end(), (Some(0), String::new()));
+    };
+    agent(&[]);
+    let start = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros() - 3_600_000_000;
+    let old = format!("needless-{start}-a.parquet");
+    let sql = format!(
+        "COPY (SELECT make_timestamptz({start}) AS window_start, make_timestamptz({start} + 300000000) AS window_end, 'a' AS \
+         host, 7 :: BIGINT AS calls) TO '{}' (FORMAT parquet, KV_METADATA {{'needless.schema': 'needless.rows/0'}})",
+        dir.join(&old).display()
+    );
+    if duckdb(&windows_of_a(folder.path()), &sql).is_none() {
+        return;
+    }
+    let bytes = fs::read(dir.join(&old)).unwrap();
+    agent(&[]);
+    assert_eq!(names(&dir)[0], old);
+    let done = needless(&["ship", "--dir", dir.to_str().unwrap(), copies.to_str().unwrap()]);
+    assert_eq!(stdout(&done), format!("{} windows copied, 0 were there\n", names(&dir).len()));
+    assert_eq!(fs::read(copies.join(&old)).unwrap(), bytes);
+    let all = format!("read_parquet('{}/*.parquet', union_by_name = true)", copies.display());
+    let sql = "SELECT count(DISTINCT window_start), sum(calls) FILTER (service IS NULL AND cause IS NULL AND version IS NULL) \
+        FROM needless_rows";
+    assert_eq!(duckdb(&all, sql).unwrap(), [format!("{}|7", names(&dir).len())]);
+    // It is one of ours: it goes when its time comes.
+    let agent = Running::agent(folder.path(), "a", &["--keep-bytes", "1"]);
+    wait("room", || (files(folder.path(), "a").len() == 1).then_some(()));
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    assert!(names(&dir).len() == 1 && names(&dir)[0] > old);
 }
 
 #[test]
