@@ -4,6 +4,8 @@
 mod common;
 #[path = "agent/faults.rs"]
 mod faults;
+#[path = "agent/groups.rs"]
+mod groups;
 #[path = "agent/push.rs"]
 mod push;
 use common::*;

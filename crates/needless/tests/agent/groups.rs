@@ -1,0 +1,169 @@
+//! Control groups that come and go: whose rows are whose, where a name is used again before anybody looks.
+
+use super::*;
+use std::collections::BTreeSet;
+
+/// A shell asks so often for a file that is missing.
+const ASK: &str = "i=0; while [ $i -lt $0 ]; do i=$((i+1)); [ -e /missing/asked ]; done; true";
+
+/// A directory of control groups, removed with all in it.
+struct Groups(std::path::PathBuf);
+
+impl Groups {
+    fn new(name: &str) -> Option<Groups> {
+        root()?;
+        let mounted = needless_host::cgroup_mount()
+            .filter(|dir| needless_host::cgroup_id(dir).is_ok())
+            .ok_or_else(|| "no cgroup v2 is mounted".to_owned());
+        let top = needed(mounted)?.join(format!("needless-{name}-{}", std::process::id()));
+        let made = std::fs::create_dir(&top).map_err(|why| format!("no control groups: {why}"));
+        needed(made).map(|()| Groups(top))
+    }
+
+    /// Runs `program` in a new group, so that it asks `asks` times for a file that is missing. The group is gone
+    /// afterwards; its id.
+    fn run(&self, name: &str, program: &Path, asks: usize) -> u64 {
+        let group = self.0.join(name);
+        std::fs::create_dir(&group).unwrap();
+        let id = needless_host::cgroup_id(&group).unwrap();
+        let mut run = command("sh");
+        let join = r#"echo $$ >"$0/cgroup.procs" && exec "$@""#;
+        run.args(["-c", join]).arg(&group).arg(program).args(["-c", ASK, &asks.to_string()]);
+        assert!(run.status().unwrap().success());
+        wait("empty group", || std::fs::remove_dir(&group).ok());
+        id
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Copies of a shell, which are distinguished by their names.
+fn shells<const N: usize>(folder: &Path, names: [&str; N]) -> Option<[std::path::PathBuf; N]> {
+    let sh = program("sh")?;
+    Some(names.map(|name| {
+        let file = folder.join(name);
+        copy(sh.to_str().unwrap(), &file);
+        file
+    }))
+}
+
+/// An agent that has begun to observe.
+fn observing(folder: &Path, every: &str) -> Running {
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let mut agent = command(NEEDLESS);
+    agent.args(["agent", "--every", every, "--host", "a", "--cpu-limit", "none"]);
+    let agent = Running::start(agent.args(["--listen", &listen, "--dir"]).arg(folder.join("a")));
+    wait("answer", || http(port, "/metrics", "*/*"));
+    agent
+}
+
+/// Calls by service and program; `of`: a condition.
+fn calls(folder: &Path, of: &str) -> Option<Vec<(String, String, u64)>> {
+    let all = format!("read_parquet('{}/a/*.parquet')", folder.display());
+    let sql = format!(
+        "SELECT service, program, sum(calls) FROM needless_rows WHERE {of} GROUP BY ALL ORDER BY ALL"
+    );
+    let row = |row: &String| {
+        let mut fields = row.rsplitn(3, '|');
+        let calls = fields.next().unwrap().parse().unwrap();
+        let program = fields.next().unwrap().to_owned();
+        (fields.next().unwrap().to_owned(), program, calls)
+    };
+    Some(duckdb(&all, &sql)?.iter().map(row).collect())
+}
+
+/// Calls of one run by `program`, counted by strace.
+fn by_strace(program: &Path, asks: usize) -> Option<u64> {
+    let strace = needed(needless_fixtures::installed("strace"))?;
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table");
+    // From a shell, which sets PWD, as in a group: each shell looks whether that is right.
+    let mut run = command("sh");
+    run.args(["-c", r#"exec "$0" "$@""#]).arg(strace).args(["-c", "-o"]).arg(&table).arg(program);
+    assert!(run.args(["-c", ASK, &asks.to_string()]).status().unwrap().success());
+    let table = std::fs::read_to_string(table).unwrap();
+    Some(needless_fixtures::referee::totals_of(&table).values().sum())
+}
+
+/// No more than all of them, and more than half: what the kernel still had of an ended process while a window was read
+/// comes without its name (the program is "?"), and what it had while the last one was read is in none.
+fn near(calls: u64, all: u64) -> bool {
+    (all / 2 + 1..=all).contains(&calls)
+}
+
+#[test]
+fn a_name_that_is_used_again_in_a_window_has_the_calls_of_both() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(groups) = Groups::new("again") else { return };
+    let Some([first, second]) = shells(folder.path(), ["asks-first", "asks-second"]) else {
+        return;
+    };
+    let (Some(one), Some(other)) = (by_strace(&first, 100), by_strace(&second, 300)) else {
+        return;
+    };
+    // One window, which ends with the agent.
+    let agent = observing(folder.path(), "10m");
+    let container = |digit: &str| format!("docker-{}.scope", digit.repeat(64));
+    // The kernel refuses a line end in such a name, and no other character.
+    let odd = "a\"b,c=d{é}\\\t.service";
+    let ids = [
+        groups.run("web.service", &first, 100),
+        groups.run("web.service", &second, 300),
+        groups.run("web.service", &first, 100),
+        groups.run(&container("a"), &first, 100),
+        groups.run(&container("b"), &second, 300),
+        groups.run(odd, &second, 300),
+    ];
+    // The kernel numbers a group that has the name of another as a new one.
+    assert_eq!(BTreeSet::from(ids).len(), ids.len());
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    assert_eq!(files(folder.path(), "a").len(), 1);
+    let Some(rows) = calls(folder.path(), "program IN ('asks-first', 'asks-second')") else {
+        return;
+    };
+    let expected = [
+        ("a\"b,c=d{é}\\\\t.service", "asks-second", other),
+        ("container aaaaaaaaaaaa (docker)", "asks-first", one),
+        ("container bbbbbbbbbbbb (docker)", "asks-second", other),
+        ("web.service", "asks-first", 2 * one),
+        ("web.service", "asks-second", other),
+    ];
+    assert_eq!(rows.len(), expected.len(), "{rows:?}");
+    for ((service, program, calls), expected) in rows.iter().zip(expected) {
+        assert_eq!((&**service, &**program), (expected.0, expected.1), "{rows:?}");
+        assert!(near(*calls, expected.2), "{rows:?} {expected:?}");
+    }
+}
+
+#[test]
+fn of_two_hundred_groups_each_call_is_counted_once() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(groups) = Groups::new("churn") else { return };
+    let Some([shell]) = shells(folder.path(), ["asks-often"]) else { return };
+    let Some(all) = by_strace(&shell, 5) else { return };
+    let agent = observing(folder.path(), "500ms");
+    let run = |n| groups.run(&format!("churn-{n}.service"), &shell, 5);
+    assert_eq!((0..200).map(run).collect::<BTreeSet<u64>>().len(), 200);
+    wait_for_windows(folder.path(), "a", 3);
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    let Some(rows) = calls(folder.path(), "program = 'asks-often'") else { return };
+    assert!(near(rows.len() as u64, 200), "{rows:?}");
+    assert!(rows.iter().all(|row| row.0.starts_with("churn-")), "{rows:?}");
+    let twice: Vec<_> = rows.iter().filter(|row| row.2 > all).collect();
+    assert!(twice.is_empty(), "{twice:?} {all}");
+    let named: u64 = rows.iter().map(|row| row.2).sum();
+    let nameless = calls(folder.path(), "program = '?' OR program IS NULL").unwrap();
+    let nameless: u64 = nameless.iter().map(|row| row.2).sum();
+    assert!(near(named, 200 * all) && named + nameless >= 200 * all, "{named} {nameless} {all}");
+}
