@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb rpm check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
+.PHONY: demo build fleet install uninstall deb rpm reproducible check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -33,6 +33,10 @@ rpm:   ## a package for systems with rpm, checked by rpmlint
 	@built=$${CARGO_TARGET_DIR:-target} && package=$$(scripts/rpm "$$built/stage" "$$built") \
 	    && rpmlint --rpmlintrc packaging/rpm/rpmlintrc "$$package" && echo "$$package"
 
+reproducible: ## is the optimised program the same, byte for byte, in whatever folder it is built? two builds
+	@scripts/install deb
+	@scripts/check-reproducible
+
 check: ## the inner loop: format, laws of the house, lints, unit tests; no root needed, minutes
 	@scripts/check
 
@@ -45,12 +49,12 @@ bench: ## speed beside strace, as ratios within one run
 
 cases: ## real programs, healthy and not, beside strace: what is found, and how far predictions are off
 	@scripts/install cases
-	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
+	@. scripts/lib.sh && use_cargo && same_paths && cargo build --release --locked -p needless \
 	    && cargo run --release --locked -p xtask -- cases
 
 workloads: ## ordinary jobs: what is avoidable in them, found by hand, and what their account shows
 	@scripts/install workloads
-	@. scripts/lib.sh && use_cargo && cargo build --release --locked -p needless \
+	@. scripts/lib.sh && use_cargo && same_paths && cargo build --release --locked -p needless \
 	    && cargo run --release --locked -p xtask -- workloads
 
 peers: ## do strace's own test programs and suites of others end as they do without needless? half an hour

@@ -98,3 +98,34 @@ package_facts() {
     fi
     maintainer="${DEBFULLNAME:-Whoever built this package} <${DEBEMAIL:-unset@example.org}>"
 }
+
+# From here on cargo makes the same bytes in each folder: no path of this machine gets into what it compiles. For the
+# optimised program only: what it compiles differs from what a plain "cargo build" does, and would be compiled twice.
+same_paths() {
+    local home built sysroot commit flags separator map
+    home=${CARGO_HOME:-$HOME/.cargo}
+    built=${CARGO_TARGET_DIR:-target}
+    case $built in /*) ;; *) built=$PWD/$built ;; esac
+    sysroot=$(rustc --print sysroot)
+    commit=$(rustc -vV | sed -n 's/^commit-hash: //p')
+    separator=$(printf '\037')
+    # This variable hides RUSTFLAGS.
+    flags=${CARGO_ENCODED_RUSTFLAGS-$(printf '%s' "${RUSTFLAGS-}" | xargs -n 1 | paste -s -d "$separator")}
+    # The last that fits counts. As rustc names its own source where that is not installed.
+    for map in "$home=/cargo" "$sysroot/lib/rustlib/src/rust=/rustc/$commit" "$PWD=/needless" "$built=/needless/target"; do
+        case $separator$flags$separator in
+        *"$separator--remap-path-prefix=$map$separator"*) continue ;;
+        esac
+        flags=${flags:+$flags$separator}--remap-path-prefix=$map
+        # For zstd, by the crate cc.
+        CFLAGS="${CFLAGS:+$CFLAGS }-ffile-prefix-map=$map"
+    done
+    CARGO_ENCODED_RUSTFLAGS=$flags
+    export CARGO_ENCODED_RUSTFLAGS CFLAGS
+}
+
+# Builds the optimised program and its library. In a shell of its own: what is built later has the flags of the user.
+build_optimised() (
+    same_paths
+    cargo build --release --locked && libneedless/preload/build-so "${CARGO_TARGET_DIR:-target}/release" --quiet
+)

@@ -63,6 +63,7 @@ fn build(out: &Path) -> Result<(), String> {
         // Paths of the build machine do not get into the programs.
         .arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
         .arg(format!("-ffile-prefix-map={}=.", out.display()))
+        .arg(format!("-ffile-prefix-map={}=libbpf", libbpf.display()))
         .args(["-c", "src/bpf/needless.bpf.c", "-o"])
         .arg(&object)
         .output();
@@ -97,6 +98,10 @@ fn build(out: &Path) -> Result<(), String> {
         .opt_level(2)
         .define("_LARGEFILE64_SOURCE", None)
         .define("_FILE_OFFSET_BITS", "64")
+        // As above.
+        .flag(format!("-ffile-prefix-map={}=libbpf", libbpf.display()))
+        .flag(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
+        .flag(format!("-ffile-prefix-map={}=.", out.display()))
         .include(libbpf.join("src"))
         .include(libbpf.join("include"))
         .include(libbpf.join("include/uapi"))
