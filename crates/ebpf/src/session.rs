@@ -211,6 +211,7 @@ impl Session {
         let length_ns = now - self.begun_ns;
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
+        let held = self.held();
         let counted = self.collect(Others::Copied);
         // What the kernel no longer has.
         let returned = (!last || self.ledger.rows() > 0).then(|| self.events.borrow().rows.clone());
@@ -231,8 +232,13 @@ impl Session {
         let (_, live) = split::<u32, Proc>(&procs, living, Others::Copied, |_| false);
         let given_back = live.iter().map(|(_, proc)| (proc.image, proc.given_back)).collect();
         let shared = self.shared();
-        let mut observed =
-            rows::finish(&mut self.events.borrow_mut(), &self.options, length_ns, &given_back);
+        let mut observed = rows::finish(
+            &mut self.events.borrow_mut(),
+            &self.options,
+            length_ns,
+            &given_back,
+            &held,
+        );
         self.events.borrow_mut().rows = late;
         self.begun_ns = now;
         let lost = &mut observed.profile.lost;
@@ -348,6 +354,15 @@ impl Session {
             others.folded.extend(more.into_iter().map(tally));
         }
         others
+    }
+
+    /// The images of which CPUs have counted something and not yet added it to the rows and counters. A CPU that does
+    /// so while these are read has it in none of both.
+    fn held(&self) -> HashSet<u32> {
+        let rows = of_each_cpu(&map(&self.attached.object, "percpu_rows"));
+        let counters = of_each_cpu(&map(&self.attached.object, "percpu_counters"));
+        let rows = rows.iter().map(|row: &PercpuRow| row.key.image);
+        rows.chain(counters.iter().map(|counter: &PercpuCounter| counter.key.image)).collect()
     }
 
     /// Adds what each CPU has counted and not yet added to the rows and counters.

@@ -36,6 +36,19 @@ struct Image {
     attached: bool,
 }
 
+impl Image {
+    fn new(id: ProcId) -> Image {
+        let earlier = Used::default();
+        Image { id, pid: None, earlier, used: None, rest_ns: 0, ended: None, attached: false }
+    }
+}
+
+/// A process that ended in the last window, of which this one may get calls.
+struct Former {
+    process: Process,
+    cgroup: Option<u64>,
+}
+
 /// An exec, to be counted with its new image.
 struct Exec {
     image: u32,
@@ -70,6 +83,7 @@ pub(crate) struct Events {
     images: Map<u32, Image>,
     /// Images that ended in an earlier window, each with the look at which it had: rows of theirs may be in the kernel.
     ended: Map<u32, u64>,
+    former: Map<u32, Former>,
     /// The latest image of each live process.
     live: Map<u32, u32>,
     texts: Map<u64, Text>,
@@ -104,6 +118,7 @@ impl Events {
             own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
             ended: Map::default(),
+            former: Map::default(),
             live: Map::default(),
             texts: Map::default(),
             directories: Map::default(),
@@ -197,16 +212,7 @@ impl Events {
 
     fn begin(&mut self, image: u32, pid: u32, process: Process, attached: bool) {
         let id = self.builder.process(process);
-        let fresh = Image {
-            id,
-            pid: Some(pid),
-            earlier: Used::default(),
-            used: None,
-            rest_ns: 0,
-            ended: None,
-            attached,
-        };
-        self.images.insert(image, fresh);
+        self.images.insert(image, Image { pid: Some(pid), attached, ..Image::new(id) });
         self.live.insert(pid, image);
         self.new.push(image);
     }

@@ -8,7 +8,7 @@ use needless_model::{
     Window,
 };
 use needless_syscalls::{Abi, abis};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the kernel counted.
 #[derive(Clone, Default)]
@@ -44,12 +44,13 @@ impl KernelRows {
 }
 
 /// The profile of the window that ends. `given_back`: bytes of memory that processes which still live gave back, by
-/// image.
+/// image. `held`: images of which CPUs had something when the kernel's rows were read.
 pub(crate) fn finish(
     events: &mut Events,
     options: &SessionOptions,
     length_ns: u64,
     given_back: &HashMap<u32, u64>,
+    held: &HashSet<u32>,
 ) -> Observed {
     events.book_live(given_back);
     events.count_execs();
@@ -62,7 +63,7 @@ pub(crate) fn finish(
         facts = facts.with(Fact::KernelTime);
     }
     let window = Window { length_ns: Some(length_ns) };
-    events.observed(options, facts, window, &rows)
+    events.observed(options, facts, window, &rows, held)
 }
 
 /// Puts the kernel's rows into the profile.
@@ -77,6 +78,12 @@ impl Placed<'_> {
     fn all(events: &mut Events) -> HashMap<RowKey, usize> {
         let rows = std::mem::take(&mut events.rows);
         events.rows.removed = rows.removed;
+        let counters = rows.counters.iter().map(|(key, _)| key.image);
+        rows.rows
+            .keys()
+            .map(|key| key.image)
+            .chain(counters)
+            .for_each(|image| events.recall(image));
         let mut sampled = events.sampled_rows();
         let names = HashMap::new();
         let mut placed = Placed { events, abis: abis(), names };

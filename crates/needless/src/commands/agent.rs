@@ -249,7 +249,7 @@ impl Agent {
                 }
                 return Ok(false);
             }
-            Plan::Always if due => self.judge()?,
+            Plan::Always if due => self.judge(false)?,
             // What runs has changed: a break follows.
             Plan::Always if self.is_too_much() => {
                 self.plan = Plan::Part { after: Duration::ZERO, length: self.every };
@@ -267,7 +267,7 @@ impl Agent {
             }
             Plan::Part { .. } => {
                 if due || self.is_too_much() {
-                    self.judge()?;
+                    self.judge(false)?;
                     self.windows.go_on_for(self.every.saturating_sub(self.begun.elapsed()));
                 }
                 return Ok(false);
@@ -282,7 +282,7 @@ impl Agent {
     /// Ends the present window early. One in which nothing was observed leaves no file.
     fn end(&mut self, end: Moment) -> Result<()> {
         if self.judged.is_none() && !self.windows.is_paused() {
-            self.judge()?;
+            self.judge(true)?;
         }
         self.write(end);
         Ok(())
@@ -297,12 +297,12 @@ impl Agent {
         self.spent_so_far().saturating_sub(self.spent)
     }
 
-    /// Judges what was observed.
-    fn judge(&mut self) -> Result<()> {
+    /// Judges what was observed. What is counted while the `last` window is read would be in none.
+    fn judge(&mut self, last: bool) -> Result<()> {
         let observing = self.cost();
         let profile = match self.plan {
-            Plan::Always => self.windows.cut()?,
-            Plan::Part { .. } | Plan::Rest(_) => self.windows.pause()?,
+            Plan::Always if !last => self.windows.cut()?,
+            _ => self.windows.pause()?,
         };
         let options = CheckOptions { declared: self.rules.clone(), ..CheckOptions::default() };
         let (_, accounts) = needless_rules::check_with_accounts(&profile, &options);

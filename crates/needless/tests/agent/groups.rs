@@ -90,12 +90,6 @@ fn by_strace(program: &Path, asks: usize) -> Option<u64> {
     Some(needless_fixtures::referee::totals_of(&table).values().sum())
 }
 
-/// No more than all of them, and more than half: what the kernel still had of an ended process while a window was read
-/// comes without its name (the program is "?"), and what it had while the last one was read is in none.
-fn near(calls: u64, all: u64) -> bool {
-    (all / 2 + 1..=all).contains(&calls)
-}
-
 #[test]
 fn a_name_that_is_used_again_in_a_window_has_the_calls_of_both() {
     if !observes_others() {
@@ -139,7 +133,7 @@ fn a_name_that_is_used_again_in_a_window_has_the_calls_of_both() {
     assert_eq!(rows.len(), expected.len(), "{rows:?}");
     for ((service, program, calls), expected) in rows.iter().zip(expected) {
         assert_eq!((&**service, &**program), (expected.0, expected.1), "{rows:?}");
-        assert!(near(*calls, expected.2), "{rows:?} {expected:?}");
+        assert_eq!(*calls, expected.2, "{rows:?}");
     }
 }
 
@@ -158,12 +152,32 @@ fn of_two_hundred_groups_each_call_is_counted_once() {
     wait_for_windows(folder.path(), "a", 3);
     assert_eq!(agent.end(), (Some(0), String::new()));
     let Some(rows) = calls(folder.path(), "program = 'asks-often'") else { return };
-    assert!(near(rows.len() as u64, 200), "{rows:?}");
+    assert_eq!(rows.len(), 200, "{rows:?}");
     assert!(rows.iter().all(|row| row.0.starts_with("churn-")), "{rows:?}");
-    let twice: Vec<_> = rows.iter().filter(|row| row.2 > all).collect();
-    assert!(twice.is_empty(), "{twice:?} {all}");
-    let named: u64 = rows.iter().map(|row| row.2).sum();
-    let nameless = calls(folder.path(), "program = '?' OR program IS NULL").unwrap();
-    let nameless: u64 = nameless.iter().map(|row| row.2).sum();
-    assert!(near(named, 200 * all) && named + nameless >= 200 * all, "{named} {nameless} {all}");
+    assert!(rows.iter().all(|row| row.2 <= all), "{rows:?} {all}");
+    // What finds no room in a window has no name. What has a process that is not known is "?".
+    let nameless = calls(folder.path(), "program IS NULL").unwrap();
+    let sum = |rows: &[(String, String, u64)]| rows.iter().map(|row| row.2).sum::<u64>();
+    let all_files = format!("read_parquet('{}/a/*.parquet')", folder.path().display());
+    let unknown = calls(folder.path(), "program = '?'").unwrap();
+    let bad: Vec<_> = rows.iter().filter(|r| r.2 != all && r.2 != all - 1).collect();
+    let n52 = rows.iter().filter(|r| r.2 == all - 1).count();
+    eprintln!(
+        "DBG rows {} named {} of {} nameless {nameless:?} unknown {unknown:?} n52 {n52} bad {bad:?}",
+        rows.len(),
+        sum(&rows),
+        200 * all
+    );
+    for who in bad.iter().map(|r| r.0.clone()).take(2) {
+        eprintln!(
+            "DBG {who} {:?}",
+            duckdb(
+                &all_files,
+                &format!(
+                    "SELECT window_start, call, fate, program, sum(calls) FROM needless_rows WHERE service = '{who}' GROUP BY ALL ORDER BY ALL"
+                )
+            )
+        );
+    }
+    assert!(sum(&rows) + sum(&nameless) >= 200 * all, "{rows:?} {nameless:?} {all}");
 }

@@ -1,11 +1,12 @@
 //! At the end: the questions that rows belong to, and the profile.
 
-use super::{Events, Image, Text, below, book, used_so_far};
+use super::{Events, Former, Image, Text, below, book, used_so_far};
 use crate::session::layout::RowKey;
 use crate::session::wire::Used;
 use crate::{Observed, SessionOptions};
 use needless_model::{
-    ArgClass, Backend, Builder, CallId, Facts, ProcId, Query, Question, QuestionId, Tally, Window,
+    ArgClass, Backend, Builder, CallId, Facts, ProcId, Process, Query, Question, QuestionId, Spawn,
+    Tally, Window,
 };
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -43,13 +44,15 @@ impl Events {
     }
 
     /// The profile, and the snapshots with the positions of their rows. Then the next window begins: with the
-    /// processes that live, as if they had been found now.
+    /// processes that live, as if they had been found now. `held`: images of which CPUs had something when the kernel's
+    /// rows were read: it may have come too late for this window.
     pub(crate) fn observed(
         &mut self,
         options: &SessionOptions,
         facts: Facts,
         window: Window,
         rows: &HashMap<RowKey, usize>,
+        held: &HashSet<u32>,
     ) -> Observed {
         let builder = std::mem::replace(&mut self.builder, Builder::new(options.limits));
         let samples = std::mem::take(&mut self.samples);
@@ -58,7 +61,14 @@ impl Events {
             std::mem::take(&mut self.images).into_iter().partition(|(number, image)| {
                 image.pid.is_none_or(|pid| self.live.get(&pid) != Some(number))
             });
+        let groups: HashMap<ProcId, u64> = self.cgroups.iter().copied().collect();
+        self.former.clear();
         for (number, image) in gone {
+            if held.contains(&number) || image.ended.is_some_and(|look| look + 1 >= self.looks) {
+                let process = builder.process_ref(image.id).clone();
+                let cgroup = groups.get(&image.id).copied();
+                self.former.insert(number, Former { process, cgroup });
+            }
             self.ended.extend(image.ended.map(|look| (number, look)));
         }
         for (number, image) in live {
@@ -97,7 +107,8 @@ impl Events {
         self.ended.retain(|_, look| *look + 1 >= looks);
         let mut forgotten = Vec::new();
         if self.texts.len() >= MANY_TEXTS {
-            let used = in_rows();
+            let mut used = in_rows();
+            used.extend(self.rows.rows.keys().map(|key| key.path));
             forgotten.extend(self.texts.extract_if(|hash, _| !used.contains(hash)).map(|of| of.0));
             self.texts.shrink_to(2 * self.texts.len());
         }
@@ -119,6 +130,16 @@ impl Events {
             self.cgroup_paths.retain(|id, _| used.contains(id));
         }
         many
+    }
+
+    /// Puts a process that ended in the last window into this one, which has calls of it.
+    pub(crate) fn recall(&mut self, image: u32) {
+        let Some(Former { process, cgroup }) = self.former.remove(&image) else { return };
+        let process = Process { parent: None, born: Spawn::Seen, cpu_ns: None, ..process };
+        let id = self.builder.process(process);
+        self.cgroups.extend(cgroup.map(|cgroup| (id, cgroup)));
+        let ended = self.ended.get(&image).copied();
+        self.images.insert(image, Image { ended, ..Image::new(id) });
     }
 
     /// The process that the kernel numbered `image`.

@@ -110,8 +110,13 @@ mod tests {
             events.sampled(&message, &[]);
         }
         let rows = HashMap::from([(message.key, 0)]);
-        let observed =
-            events.observed(&SessionOptions::default(), Facts::default(), Window::default(), &rows);
+        let observed = events.observed(
+            &SessionOptions::default(),
+            Facts::default(),
+            Window::default(),
+            &rows,
+            &std::collections::HashSet::new(),
+        );
         assert_eq!(observed.stacks.len(), MAX_STACKS);
         assert_eq!(observed.profile.lost.get(&Loss::Stacks), Some(&3));
     }
