@@ -3,7 +3,7 @@
 
 use crate::Fault;
 use crate::columns::Columns;
-use crate::files::{self, Found, PART_KEY, WindowFile};
+use crate::files::{self, Found, MOST_NAMES, PART_KEY, WindowFile};
 use crate::progress::Progress;
 use crate::since::DAY;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
@@ -112,6 +112,10 @@ fn days(found: Found, there: &HashSet<String>, done: &mut Done) -> BTreeMap<i64,
             continue;
         }
         let why = match (start_us(&name), &file.unknown) {
+            // Its rows are in memory together. An agent writes a thousand at most.
+            _ if file.part_of.is_none() && file.rows > GROUP_ROWS as u64 => {
+                "has more rows than a window".to_owned()
+            }
             (Some(start), None) => {
                 days.entry(start.div_euclid(DAY)).or_default().push(file);
                 continue;
@@ -190,7 +194,7 @@ impl Part<'_> {
         )?;
         let (mut names, mut rows, mut waiting): (_, _, Vec<RecordBatch>) =
             (Vec::new(), 0, Vec::new());
-        while writer.bytes_written() < PART_BYTES {
+        while writer.bytes_written() < PART_BYTES && names.len() < MOST_NAMES {
             let Some(file) = files.next() else { break };
             let mut of_file = Vec::new();
             let read = files::careful(|| {

@@ -3,12 +3,16 @@
 use crate::Fault;
 use crate::columns::{Columns, READ};
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::DataType;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use datafusion::arrow::datatypes::{DataType, Schema};
+use needless_fleet::Footer;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use std::collections::HashSet;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file of windows that was found whole by its footer.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ impl WindowFile {
 
 /// The key in the footer of a part; the value has a line for each file that it was made of.
 pub(crate) const PART_KEY: &str = "needless.part-of";
+/// The most files that a part is made of, so that their names fit into a footer.
+pub(crate) const MOST_NAMES: usize = 100_000;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -134,13 +140,16 @@ pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, looked: impl Fn(usize
 }
 
 fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
+    // To open a pipe would wait for whoever writes to it.
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let bytes = about.len();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
-    let footer = ArrowReaderMetadata::load(&file, Default::default())
-        .map_err(|error| format!("not a whole Parquet file: {error}"))?;
-    let facts = footer.metadata().file_metadata().key_value_metadata();
-    let schema = facts.into_iter().flatten().find(|fact| fact.key == columns.key);
-    match schema.and_then(|fact| fact.value.as_deref()) {
+    // Before the crate sees it: a hostile file must not take the memory of the others.
+    let looked = Footer::of(&file).map_err(|why| why.to_string())?;
+    match looked.schema.as_deref() {
         None => return Err("not written by needless agent".to_owned()),
         Some(version) if READ.contains(&version) => {}
         Some(other) => {
@@ -148,8 +157,15 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
             return Err(format!("its columns are {other}; this program reads {known}"));
         }
     }
+    looked.check_pages(&file).map_err(|why| why.to_string())?;
+    let footer = ArrowReaderMetadata::load(&file, without_types_of_arrow())
+        .map_err(|error| format!("not a whole Parquet file: {error}"))?;
     let part = footer.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     let part = part.into_iter().find(|fact| fact.key == PART_KEY);
+    let names = part.and_then(|fact| fact.value.as_deref()).unwrap_or_default();
+    if names.lines().nth(MOST_NAMES).is_some() {
+        return Err("it is a part of more windows than a part has".to_owned());
+    }
     let part_of = part
         .map(|fact| fact.value.iter().flat_map(|names| names.lines()).map(str::to_owned).collect());
     // Within a version columns are only added: an older file may lack some, a newer one may have more.
@@ -163,14 +179,11 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
             return Err(format!("its column {} has another type", field.name().escape_debug()));
         }
     }
-    let rows = footer.metadata().file_metadata().num_rows();
-    Ok(WindowFile {
-        path: path.to_owned(),
-        bytes,
-        rows: rows.try_into().unwrap_or(0),
-        part_of,
-        unknown,
-    })
+    Ok(WindowFile { path: path.to_owned(), bytes, rows: looked.rows, part_of, unknown })
+}
+
+fn without_types_of_arrow() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_skip_arrow_metadata(true)
 }
 
 /// Decodes a file, and gives its rows away.
@@ -183,8 +196,19 @@ pub(crate) fn batches(
 ) -> Result<(), String> {
     let opened = File::open(&file.path).map_err(|error| error.to_string())?;
     let broken = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
-    let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
-        .and_then(|builder| builder.build())
+    let footer = ArrowReaderMetadata::load(&opened, without_types_of_arrow())
+        .map_err(|error| broken(&error))?;
+    // As views: a long text that many rows share is there once.
+    let fields = footer.schema().fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+        _ => field.as_ref().clone(),
+    });
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let options = without_types_of_arrow().with_schema(schema);
+    let reader = ArrowReaderMetadata::try_new(footer.metadata().clone(), options)
+        .and_then(|footer| {
+            ParquetRecordBatchReaderBuilder::new_with_metadata(opened, footer).build()
+        })
         .map_err(|error| broken(&error))?;
     let mut rows = 0;
     for batch in reader {

@@ -4,6 +4,7 @@ use crate::files::WindowFile;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
+use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
@@ -55,7 +56,10 @@ impl TableProvider for Windows {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = ParquetSource::new(self.schema.clone());
+        // An index of pages and a bloom filter say once more where what is, and were not looked at.
+        let mut options = TableParquetOptions::default();
+        (options.global.enable_page_index, options.global.bloom_filter_on_read) = (false, false);
+        let source = ParquetSource::new(self.schema.clone()).with_table_parquet_options(options);
         let mut config =
             FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
                 .with_projection_indices(projection.cloned())?

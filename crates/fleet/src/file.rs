@@ -1,5 +1,6 @@
 //! A window as a Parquet file: the columns, each with its type, its meaning and where its value comes from.
 
+use crate::footer::Footer;
 use crate::rows::{Dimensions, Measures};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -9,7 +10,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// The name and version of the columns: what a column means does not change within one version, and columns are only
@@ -22,7 +22,7 @@ pub const HASH_OF_MACHINE_ID: [&str; 3] =
     ["systemd-id128", "machine-id", "--app-specific=59105bbaa866430a88318697295475b8"];
 
 /// The key in the file's footer that has [`FILE_SCHEMA`].
-const SCHEMA_KEY: &str = "needless.schema";
+pub(crate) const SCHEMA_KEY: &str = "needless.schema";
 
 /// What all rows of a file share.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -220,33 +220,10 @@ fn put<T: DataType>(
     to.typed::<T>().write_batch(all, is_there, None).map(drop)
 }
 
-/// Whether a file is whole and one of ours: its footer is as long as the end of the file says, and has the name of our
-/// columns. The footer is not parsed. The crate that could do it believes the lengths in it: a hundred bytes keep it busy
-/// for seconds, or have it ask for more memory than there is, which ends the process.
+/// Whether a file is whole and one of ours: its footer fits it, and has the name of our columns.
 pub fn is_window(file: File) -> bool {
-    let names = FILE_SCHEMA.split('/').next().unwrap_or_default();
-    let has =
-        |footer: &[u8], text: &str| footer.windows(text.len()).any(|part| part == text.as_bytes());
-    footer(file).is_some_and(|footer| has(&footer, SCHEMA_KEY) && has(&footer, names))
-}
-
-/// The footer of a Parquet file, before its length (four bytes) and the mark at its end. `None`: there is none.
-/// Source: [Parquet's file format](https://parquet.apache.org/docs/file-format/).
-fn footer(mut file: File) -> Option<Vec<u8>> {
-    const MARK: &[u8] = b"PAR1";
-    // Bytes. Footers of our files have some thousand.
-    const LARGEST: u32 = 16 << 20;
-    let mut end = [0; 8];
-    file.seek(SeekFrom::End(-8)).ok()?;
-    file.read_exact(&mut end).ok()?;
-    let (length, mark) = end.split_at(4);
-    let length = u32::from_le_bytes(length.try_into().ok()?);
-    if mark != MARK || length > LARGEST {
-        return None;
-    }
-    // Every such file begins with the mark, too.
-    let before = file.seek(SeekFrom::End(-8 - i64::from(length))).ok()?;
-    let mut footer = vec![0; usize::try_from(length).ok()?];
-    file.read_exact(&mut footer).ok()?;
-    (before >= MARK.len() as u64).then_some(footer)
+    let name = FILE_SCHEMA.split_once('/').map_or(FILE_SCHEMA, |(name, _)| name);
+    let footer = Footer::of(&file).ok();
+    let schema = footer.and_then(|footer| footer.schema);
+    schema.is_some_and(|schema| schema.split('/').next() == Some(name))
 }

@@ -15,7 +15,8 @@ fn the_fuzz_corpus_is_not_taken_for_a_window() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/footer");
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
-        let is_whole = path.ends_with("whole");
+        // Of some the footer is whole, and what is in front of a page is not.
+        let is_whole = path.file_name().unwrap().to_string_lossy().starts_with("whole");
         assert_eq!(check(&std::fs::read(&path).unwrap()), is_whole, "{}", path.display());
     }
 }

@@ -5,10 +5,12 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use needless_synthetic_fleet::{Fleet, file_name};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 const SMALL: Fleet = Fleet { hosts: 5, days: 1, ..FLEET };
@@ -32,8 +34,10 @@ fn rewrite(file: &Path, to: &Path, version: &str, change: impl FnOnce(RecordBatc
     let batch = change(reader.build().unwrap().next().unwrap().unwrap());
     let fact = KeyValue::new("needless.schema".to_owned(), version.to_owned());
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![fact])).build();
+    let options =
+        ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
     let to = File::create(to).unwrap();
-    let mut writer = ArrowWriter::try_new(to, batch.schema(), Some(properties)).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(to, batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 }
@@ -72,6 +76,45 @@ fn what_cannot_be_read_is_named_and_the_rest_answers() {
     assert!(
         stderr(&done).ends_with("none of 1 can be read; bring the files of the agents again\n")
     );
+}
+
+/// Files whose numbers ask for more memory than there is, between others.
+#[test]
+fn a_hostile_file_is_left_out_in_little_memory() {
+    let (_folder, path) = fleet();
+    let whole = text(&["causes"], &path);
+    let bytes = std::fs::read(first(&path)).unwrap();
+    let end = bytes.len() - 8;
+    let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap());
+    let footer = end - length as usize;
+    let add = |name: &str, at: usize, with: &[u8]| {
+        let mut changed = bytes.clone();
+        changed[at..at + with.len()].copy_from_slice(with);
+        std::fs::write(path.join(name), changed).unwrap();
+    };
+    // A list of columns longer than the file; a dictionary of 2 GiB; a footer of 4 GiB.
+    add("list.parquet", footer + 3, &[0xfc, 0xff, 0xff, 0xff, 0x7f]);
+    let page = [0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 2, 0x4c, 0x15, 2, 0x15, 0, 0, 0];
+    add("page.parquet", 4, &page);
+    add("footer.parquet", end, &[0xff; 4]);
+    // A pipe that nobody writes to.
+    let pipe = path.join("pipe.parquet");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut limited = Command::new("prlimit");
+    limited.args(["--as=1610612736", "--core=0", env!("CARGO_BIN_EXE_needless-fleet"), "causes"]);
+    let done = limited.arg(&path).output().unwrap();
+    let said = stderr(&done);
+    assert!(done.status.success(), "{}: {said}", done.status);
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), whole);
+    for why in [
+        "/list.parquet: a list has more elements than bytes",
+        "/page.parquet: a page would be too large",
+        "/footer.parquet: not a whole Parquet file",
+        "/pipe.parquet: not a regular file",
+    ] {
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    assert!(said.ends_with("skipped 4 of 14 files; the answer is without them\n"), "{said}");
 }
 
 #[test]
