@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet install uninstall deb rpm reproducible check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
+.PHONY: demo build fleet fleet-deb install uninstall deb rpm reproducible check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -26,6 +26,11 @@ deb:   ## a package for Debian, checked by lintian
 	@scripts/install deb
 	@scripts/build
 	@built=$${CARGO_TARGET_DIR:-target} && scripts/check-deb "$$built/stage" "$$built"
+
+fleet-deb: ## a package of needless-fleet for Debian, checked by lintian
+	@scripts/install deb
+	@scripts/fleet build
+	@built=$${CARGO_TARGET_DIR:-target} && scripts/check-fleet-deb "$$built/fleet-query/release" "$$built"
 
 rpm:   ## a package for systems with rpm, checked by rpmlint
 	@scripts/install rpm

@@ -6,6 +6,7 @@ mod columns;
 mod compact;
 mod files;
 mod fix;
+mod manual;
 mod page;
 mod print;
 mod progress;
@@ -42,6 +43,8 @@ fn main() -> ExitCode {
         "compact" => compacted(words),
         "fix" => fixed(words),
         "page" => page::page(words),
+        "man" => manual::manual(command(), words),
+        "completions" => manual::completions(command(), words),
         _ => answer(name, words),
     };
     match done {
@@ -122,6 +125,15 @@ fn command() -> Command {
         .about("Many small files into few large ones, which are asked faster")
         .arg(folder("FROM", "Directory with files of agents, which stay"))
         .arg(folder("TO", "Directory for the parts; run again, only new files are added"));
+    // For whoever makes a package: the help does not name them.
+    let man = Command::new("man")
+        .hide(true)
+        .about("Print a manual page, or their names")
+        .arg(Arg::new("page").value_name("PAGE").help("Such as needless-fleet.1"));
+    let completions = Command::new("completions")
+        .hide(true)
+        .about("Print what a shell completes the command line with")
+        .arg(Arg::new("shell").required(true).value_parser(value_parser!(clap_complete::Shell)));
     Command::new("needless-fleet")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Which needless system calls many hosts make: questions over the files of needless agent")
@@ -133,6 +145,8 @@ fn command() -> Command {
         .subcommand(page)
         .subcommand(query)
         .subcommand(compact)
+        .subcommand(man)
+        .subcommand(completions)
 }
 
 fn places() -> Arg {
