@@ -52,8 +52,16 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        let ended = self.0.try_wait();
         let _ = self.0.kill();
         let _ = self.0.wait();
+        if std::thread::panicking() {
+            let mut said = String::new();
+            if let Some(mut from) = self.0.stderr.take() {
+                let _ = from.read_to_string(&mut said);
+            }
+            eprintln!("the agent had ended: {ended:?}; it said: {said}");
+        }
     }
 }
 

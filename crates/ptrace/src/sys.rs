@@ -325,7 +325,9 @@ fn clock(id: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: clock_gettime(2) writes one `timespec`, and `time` is one.
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
-    (result == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    // A preloaded library that fakes time fakes these clocks, too, also to before zero.
+    let seconds = u64::try_from(time.tv_sec).ok().filter(|_| result == 0)?;
+    Some(seconds.checked_mul(1_000_000_000)? + u64::try_from(time.tv_nsec).ok()?)
 }
 
 /// The soft limit of open files of process `tgid`; `None` without the right to ask (prlimit(2)).
