@@ -8,17 +8,17 @@ SELECT host,
        sum(CASE WHEN service IS NULL AND program IS NULL THEN calls ELSE 0 END) AS calls_without_name,
        sum(lost) AS lost,
        max(sample_scale) AS largest_scale,
-       -- Each window has one such row. A window is shorter than a day.
-       sum(CASE WHEN service IS NULL AND program IS NULL AND fate = 'needed'
+       -- Each window has one such row. A window is shorter than a day. Rounded, so that no order of adding shows.
+       CAST(floor(sum(CASE WHEN service IS NULL AND program IS NULL AND fate = 'needed'
                 THEN (extract(hour FROM window_end) * 60 + extract(minute FROM window_end)
                       - extract(hour FROM window_start) * 60 - extract(minute FROM window_start)
                       + 1440) % 1440
-                ELSE 0 END) AS minutes,
+                ELSE 0 END) + 0.5) AS BIGINT) AS minutes,
        CAST(floor(sum(CASE WHEN service IS NULL AND program IS NULL AND fate = 'needed'
-                           THEN (extract(hour FROM window_end) * 60 + extract(minute FROM window_end)
-                                 - extract(hour FROM window_start) * 60 - extract(minute FROM window_start)
-                                 + 1440) % 1440 / sample_scale
-                           ELSE 0 END) + 0.5) AS BIGINT) AS observed_minutes
+                THEN (extract(hour FROM window_end) * 60 + extract(minute FROM window_end)
+                      - extract(hour FROM window_start) * 60 - extract(minute FROM window_start)
+                      + 1440) % 1440 / sample_scale
+                ELSE 0 END) + 0.5) AS BIGINT) AS observed_minutes
 FROM needless_rows
 GROUP BY host
 ORDER BY lost DESC, calls_without_name DESC, counted_calls DESC, host;
