@@ -211,7 +211,7 @@ impl Session {
         let length_ns = now - self.begun_ns;
         let _ = self.ring.consume();
         self.events.borrow_mut().look();
-        let held = self.held();
+        let held = if last { HashSet::new() } else { self.held() };
         let counted = self.collect(Others::Copied);
         // What the kernel no longer has.
         let returned = (!last || self.ledger.rows() > 0).then(|| self.events.borrow().rows.clone());

@@ -32,7 +32,7 @@ fn one_at_a_time_and_each_sees_what_the_one_before_did() {
                 shared.gate.leave();
             }
         });
-        // One at least comes in, nobody's turn is lost, and the gate is open afterwards.
+        // At least one enters, each entry is counted, and the gate is open afterwards.
         let entered = guarded.entered.iter().filter(|one| one.with(|one| unsafe { *one })).count();
         assert!(entered > 0);
         assert_eq!(guarded.times.with(|times| unsafe { *times }), entered);

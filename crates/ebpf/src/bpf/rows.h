@@ -149,7 +149,7 @@ static __always_inline bool path_key(struct text_scratch *s, const struct call_c
 		bump(&shared.unreadable);
 		return false;
 	}
-	/* The NUL. Kernels up to 6.12 say that an empty text is 0 long, newer ones 1. */
+	/* The NUL. Linux 5.10, 6.1 and 6.12 return 0 for an empty text, 6.18 returns 1. */
 	if (length)
 		length--;
 	else

@@ -83,6 +83,7 @@ pub(crate) struct Events {
     images: Map<u32, Image>,
     /// Images that ended in an earlier window, each with the look at which it had: rows of theirs may be in the kernel.
     ended: Map<u32, u64>,
+    /// Images that ended in the last window, of which this one may get calls.
     former: Map<u32, Former>,
     /// The latest image of each live process.
     live: Map<u32, u32>,
