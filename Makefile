@@ -101,7 +101,7 @@ oracle: ## the time engine and its library beside the C library: 10^8 comparison
 	    && cargo test --release --locked -p needless-localtime --test oracle -- --nocapture \
 	    && cargo test --release --locked -p needless-preload --test oracle -- --nocapture
 
-cross: ## does it build for aarch64 and ppc64le; the time engine, its library and read there, emulated
+cross: ## does it build for aarch64 and ppc64le; unit tests, the time engine and its library, read, explain and fix there, emulated
 	@scripts/cross-time
 
 kernels: ## eBPF and ptrace on Debian's Linux 5.10, 6.1 and 6.12, and on aarch64, in an emulator: six minutes after the builds
