@@ -75,17 +75,26 @@ impl Fleet {
     pub fn write(self, folder: &Path) -> io::Result<Written> {
         let mut written = Written::default();
         for day in 0..self.days {
-            let folder = folder.join(format!("day-{day:03}"));
-            std::fs::create_dir_all(&folder)?;
-            for (window, rows) in self.day(day) {
-                let bytes = needless_fleet::parquet(&window, &rows).map_err(io::Error::other)?;
-                std::fs::write(folder.join(file_name(&window)), &bytes)?;
-                written.files += 1;
-                written.rows += rows.len() as u64;
-                written.bytes += bytes.len() as u64;
-            }
+            self.write_day(folder, day, &mut written)?;
         }
         Ok(written)
+    }
+
+    /// Writes the windows of one day, as [`Fleet::write`] does, and adds to what was written.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_day(self, folder: &Path, day: u32, written: &mut Written) -> io::Result<()> {
+        let folder = folder.join(format!("day-{day:03}"));
+        std::fs::create_dir_all(&folder)?;
+        for (window, rows) in self.day(day) {
+            let bytes = needless_fleet::parquet(&window, &rows).map_err(io::Error::other)?;
+            std::fs::write(folder.join(file_name(&window)), &bytes)?;
+            written.files += 1;
+            written.rows += rows.len() as u64;
+            written.bytes += bytes.len() as u64;
+        }
+        Ok(())
     }
 
     /// The window `n` of a host.

@@ -1,6 +1,7 @@
-//! `needless-synthetic-fleet DIR HOSTS DAYS WINDOWS ROWS [SEED]`: writes such a fleet into a directory.
+//! `needless-synthetic-fleet DIR HOSTS DAYS WINDOWS ROWS [SEED [DAY]]`: writes such a fleet into a directory, or of it one
+//! day; the first is 0.
 
-use needless_synthetic_fleet::Fleet;
+use needless_synthetic_fleet::{Fleet, Written};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,13 +12,19 @@ fn main() -> ExitCode {
         (words.first(), number(1), number(2), number(3), number(4))
     else {
         eprintln!(
-            "usage: needless-synthetic-fleet DIR HOSTS DAYS WINDOWS-OF-A-DAY ROWS-OF-A-WINDOW [SEED]"
+            "usage: needless-synthetic-fleet DIR HOSTS DAYS WINDOWS-OF-A-DAY ROWS-OF-A-WINDOW [SEED [DAY]]"
         );
         return ExitCode::from(2);
     };
     let fleet = Fleet { seed: number(5).unwrap_or(1).into(), hosts, days, windows, rows };
-    match fleet.write(Path::new(folder)) {
-        Ok(written) => {
+    let folder_of_days = Path::new(folder);
+    let mut written = Written::default();
+    let done = match number(6) {
+        Some(day) => fleet.write_day(folder_of_days, day, &mut written),
+        None => fleet.write(folder_of_days).map(|all| written = all),
+    };
+    match done {
+        Ok(()) => {
             println!("{} files, {} rows, {} bytes", written.files, written.rows, written.bytes);
             ExitCode::SUCCESS
         }

@@ -20,6 +20,7 @@ const HEADER: usize = 4096;
 /// Parquet's numbers.
 mod number {
     pub(super) const UNCOMPRESSED: i64 = 0;
+    pub(super) const SNAPPY: i64 = 1;
     pub(super) const ZSTD: i64 = 6;
     pub(super) const DATA_PAGE: i64 = 0;
     pub(super) const DICTIONARY_PAGE: i64 = 2;
@@ -78,7 +79,7 @@ impl Page {
             return Err(Unsound("a page would be too large"));
         }
         match chunk.codec {
-            number::ZSTD => {}
+            number::SNAPPY | number::ZSTD => {}
             number::UNCOMPRESSED if self.plain == self.stored => {}
             number::UNCOMPRESSED => return Err(Unsound("a page has two lengths")),
             _ => return Err(Unsound("a column is compressed in a way that agents do not use")),
