@@ -104,7 +104,7 @@ oracle: ## the time engine and its library beside the C library: 10^8 comparison
 cross: ## does it build for aarch64 and ppc64le; unit tests, the time engine and its library, read, explain and fix there, emulated
 	@scripts/cross-time
 
-kernels: ## eBPF and ptrace on Debian's Linux 5.10, 6.1 and 6.12, and on aarch64, in an emulator: six minutes after the builds
+kernels: ## eBPF and ptrace on Debian's Linux 5.10, 6.1 and 6.12, and on aarch64, in an emulator; loss of power and sleep: ten minutes after the builds
 	@scripts/install build
 	@scripts/install kernels
-	@tools/kernels/build && tools/kernels/run
+	@tools/kernels/build && tools/kernels/run && tools/kernels/restart
