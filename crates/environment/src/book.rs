@@ -91,7 +91,8 @@ pub fn book_page() -> String {
          * Messages that are found under the last of six names (`catalogue-search`): `--messages` makes a \
          link, `/usr/share/locale/el_GR.UTF-8` to `el`, if there is only one directory of messages.\n\
          * A variable of the locale goes to `/etc/default/locale` where PAM reads that for the session, else where \
-         any other variable goes; `/etc/locale.conf` is changed with `--in` and takes effect at the next boot.\n\
+         any other variable goes. Debian 13 has a link there, to `/etc/locale.conf`: then it goes into that file. Else \
+         `/etc/locale.conf` is changed with `--in` and takes effect at the next boot.\n\
          * `undo` removes what was built. The archive is restored byte for byte; where something was added to \
          it since, `undo` refuses and shows where the old one is kept.\n\n\
          `fix` writes only where the place is certain. It refuses symbolic links, files of other users \

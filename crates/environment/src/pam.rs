@@ -12,6 +12,7 @@ const EVERY_SESSION: &str =
 pub(crate) const ENVIRONMENT: &str = "/etc/environment";
 /// Debian's file for the locale.
 pub(crate) const LOCALE: &str = "/etc/default/locale";
+const LOCALE_CONF: &str = "/etc/locale.conf";
 
 /// Its configuration, which it reads before the file with assignments, each time that the rules name it.
 pub(crate) const CONFIGURATION: &str = "/etc/security/pam_env.conf";
@@ -85,6 +86,12 @@ fn configuration_wins(root: &Root, service: &str, variable: &str) -> bool {
     sets && at(CONFIGURATION) > at(ENVIRONMENT)
 }
 
+/// Whether Debian's file for the locale is a link to systemd's, as it is from Debian 13 on. A change follows no link: the file
+/// itself is named.
+fn is_link_to_locale_conf(root: &Root) -> bool {
+    root.read_link(LOCALE).is_ok_and(|to| to == "../locale.conf" || to == LOCALE_CONF)
+}
+
 /// /etc/environment, or for a locale Debian's file if PAM reads it; `formats`: theirs. pam_env.conf where it sets the
 /// variable and is stronger.
 pub(crate) fn pam_location(
@@ -99,7 +106,8 @@ pub(crate) fn pam_location(
     let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
     let [general, for_locale] = formats;
     if locale && pam_reads_file(root, service, LOCALE) == Some(true) {
-        return ConfigLocation::new(for_locale, LOCALE.to_owned(), why, High).caveat(EVERY_SESSION);
+        let file = if is_link_to_locale_conf(root) { LOCALE_CONF } else { LOCALE };
+        return ConfigLocation::new(for_locale, file.to_owned(), why, High).caveat(EVERY_SESSION);
     }
     if configuration_wins(root, service, variable) {
         let why = format!("{why}, after {ENVIRONMENT}");

@@ -59,7 +59,7 @@ try:
     from compose.config.environment import Environment
     from compose.config.errors import ConfigurationError
 except ImportError as error:
-    sys.exit("needs docker-compose for Python: " + str(error))
+    sys.exit("needs docker-compose for Python, which Debian has up to 12: " + str(error))
 def read(text):
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "compose.yaml")

@@ -10,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 /// What each request has: no pattern in its names, nothing on the screen, an end to a connection that stands still.
 const ALWAYS: &str = "\
 globoff
-path-as-is
 silent
 fail-with-body
 connect-timeout = 10

@@ -280,7 +280,7 @@ pidfile=/run/probed.pid
 
 #[test]
 fn a_service_of_openrc() {
-    let Some(machine) = machine("debs-launchers") else { return };
+    let Some(machine) = machine("debs-openrc") else { return };
     if machine.has("openrc-run").is_none() {
         return;
     }

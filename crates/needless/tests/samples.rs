@@ -40,6 +40,10 @@ fn the_sample_of_the_article() {
 #[test]
 fn in_an_overlay_call_sites_are_found() {
     let (Some(sample), Some(unshare)) = (testee("packagecloud"), own_mounts()) else { return };
+    // OVERLAYFS_SUPER_MAGIC. The files of an overlay of an overlay have numbers that no file has.
+    if rustix::fs::statfs("/").is_ok_and(|of| of.f_type == 0x794c_7630) {
+        return skipped("an overlay of an overlay has no call sites");
+    }
     let enter = "set -e; mount -t tmpfs none /mnt; cd /mnt; mkdir upper work root; \
                  mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root; \
                  cp \"$1\" root/needless; cp \"$2\" root/sample; \

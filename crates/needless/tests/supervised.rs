@@ -10,16 +10,16 @@ use cell::*;
 use common::*;
 use machine::Machine;
 
-fn machine() -> Option<Machine> {
+fn machine(debs: &str) -> Option<Machine> {
     program("perl")?;
     program("strace")?;
-    Machine::boot_with(&[("probe", PROBE)], "debs-launchers")
+    Machine::boot_with(&[("probe", PROBE)], debs)
 }
 
 /// A drop-in would stay behind when such a unit has ended: none is made.
 #[test]
 fn a_transient_unit() {
-    let Some(machine) = machine() else { return };
+    let Some(machine) = machine("debs-launchers") else { return };
     let start = |name: &str, more: &str| {
         machine.ok(&format!("systemd-run --unit={name} {more} /usr/local/bin/probe {name}"));
         machine.pid_of(&format!("{WORDS} {name}"), "0")
@@ -45,7 +45,7 @@ fn a_transient_unit() {
 
 #[test]
 fn a_run_script_of_execline() {
-    let Some(machine) = machine() else { return };
+    let Some(machine) = machine("debs-launchers") else { return };
     if machine.has("s6-svscan").is_none() || machine.has("execlineb").is_none() {
         return;
     }
@@ -94,7 +94,7 @@ fn a_run_script_of_execline() {
 /// runit's: a program that the directory reaches, one that removes the variable itself, one that dies of it.
 #[test]
 fn a_run_script_of_runit() {
-    let Some(machine) = machine() else { return };
+    let Some(machine) = machine("debs-launchers") else { return };
     if machine.has("runsvdir").is_none() {
         return;
     }
@@ -139,7 +139,7 @@ command_args=\"/usr/local/bin/probe openrc\"
 command_background=true
 pidfile=/run/probed.pid
 ";
-    let Some(machine) = machine() else { return };
+    let Some(machine) = machine("debs-openrc") else { return };
     if machine.has("openrc-run").is_none() {
         return;
     }
