@@ -27,7 +27,7 @@ impl Facts<'_> {
         let Some(me) = chain.last() else { return (String::new(), Vec::new()) };
         let name = format!("{}[{}]", me.name(), me.pid);
         // The value that the program has now counts; the value that it was given explains it.
-        if let Some(how) = own_change(me, variable) {
+        if let Some(how) = own_change(me) {
             let is = me.live.text().map_or("is not set".to_owned(), |value| format!("is {value}"));
             // A program may follow its own configuration.
             let written = me.live.text().map(|value| format!("{variable}={value}"));

@@ -158,7 +158,7 @@ fn files_of_locations(
 /// The values that a process may have passed on: at its start, and now.
 pub(crate) fn passed_on(info: &ProcInfo) -> Vec<&Value> {
     let mut values = vec![&info.initial];
-    if info.live != info.initial {
+    if info.live != info.initial && !is_sudo(info) {
         values.push(&info.live);
     }
     values.retain(|value| value.is_known());
@@ -178,7 +178,7 @@ fn steps(chain: &[ProcInfo], variable: &str, channel: &Channel, root: &Root) -> 
                 "kept here: `-w` of su names it, so su passes it on from its caller".to_owned()
             }));
         }
-        says.extend(own_change(info, variable));
+        says.extend(own_change(info));
         steps.push(Step {
             pid: info.pid,
             program: info.exe.clone().unwrap_or_else(|| info.comm.clone()),
@@ -303,7 +303,11 @@ pub(crate) fn taker(up: &ProcInfo, info: &ProcInfo, variable: &str) -> Option<St
              took it away"
                 .into()
         }
-        Launcher::Sudo => format!("sudo resets the environment (env_reset), and {ONLY_SAFE_ZONES}"),
+        Launcher::Sudo => {
+            "sudo resets the environment (env_reset), and lets a time zone through only if its value is safe: a path \
+             outside of /usr/share/zoneinfo, such as `:/etc/localtime`, never is, nor is a blank"
+                .into()
+        }
         Launcher::Su | Launcher::RunUser if starts_anew(up) => {
             format!("{} - starts a new environment", up.name())
         }
@@ -322,8 +326,10 @@ pub(crate) fn taker(up: &ProcInfo, info: &ProcInfo, variable: &str) -> Option<St
     })
 }
 
-const ONLY_SAFE_ZONES: &str = "lets a time zone through only if its value is safe: a path outside of \
-    /usr/share/zoneinfo, such as `:/etc/localtime`, never is, nor is a blank";
+/// sudo goes by what it was given at its start, whatever it does to its own environment: 1.9.16 takes TZ out of that.
+fn is_sudo(info: &ProcInfo) -> bool {
+    Launcher::of(info) == Some(Launcher::Sudo)
+}
 
 /// Whether sudo lets a time zone through (sudoers(5), "Command environment").
 fn is_safe_zone(zone: &str) -> bool {
@@ -335,16 +341,11 @@ fn is_safe_zone(zone: &str) -> bool {
 }
 
 /// What the program itself did to the variable after its start.
-pub(crate) fn own_change(info: &ProcInfo, variable: &str) -> Option<String> {
+pub(crate) fn own_change(info: &ProcInfo) -> Option<String> {
+    if is_sudo(info) {
+        return None;
+    }
     match (&info.initial, &info.live) {
-        // From some version on it takes it out of its own environment, too: 1.9.16 does, 1.9.13 does not.
-        (Value::Set(zone), Value::Unset)
-            if variable == "TZ"
-                && Launcher::of(info) == Some(Launcher::Sudo)
-                && !is_safe_zone(zone) =>
-        {
-            Some(format!("it removed the variable itself, after its start: sudo {ONLY_SAFE_ZONES}"))
-        }
         (Value::Set(_), Value::Unset) => {
             Some("it removed the variable itself, after its start".into())
         }

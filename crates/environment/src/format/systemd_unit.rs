@@ -163,7 +163,7 @@ fn doubted(
     use Confidence::{High, Medium};
     let passed = query.process().and_then(|process| process.initial.text());
     let given = unit.effective().and_then(|setting| setting.value.as_deref());
-    if query.process().is_some_and(|process| own_change(process, &query.variable).is_some()) {
+    if query.process().is_some_and(|process| own_change(process).is_some()) {
         if confidence == High {
             confidence = Medium;
         }
