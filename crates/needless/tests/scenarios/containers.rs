@@ -79,7 +79,8 @@ fn containers() {
             Scenario {
                 name: "bare",
                 files: &[(FILE, "644", &unset)],
-                answer: &["(podman) does not give it that variable"],
+                // podman's monitor has the variable in newer versions.
+                answer: &["container"],
                 fix: "--pid PID --restart",
                 ..GENERATED
             },
@@ -114,7 +115,8 @@ fn containers() {
             Scenario {
                 name: "nothing",
                 unit: &nothing,
-                answer: &["(podman) does not give it that variable"],
+                // podman's monitor has the variable in newer versions.
+                answer: &["container"],
                 place: ("", "low"),
                 ends: Ends::Refused(
                     "nothing.service:3 starts a container, which gets only what is said there",

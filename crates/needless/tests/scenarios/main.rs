@@ -12,7 +12,7 @@
 //! A report of a unit is put right: `places::a_report_of_a_unit_is_put_right`; of several: `changes::a_report_of_several_services`.
 //!
 //! # Daemons that fork, or that a helper starts (`forking`)
-//! "nginx", "dnsmasq" (and with a file that its helper sources), "ssh", "php8.2-fpm", "xinetd", "rsyslog", "postfix@-", "apache2"; the unit postfix, which runs
+//! "nginx", "dnsmasq" (and with a file that its helper sources), "ssh", "php8.2-fpm" (Debian 13: "php8.4-fpm"), "xinetd", "rsyslog", "postfix@-", "apache2"; the unit postfix, which runs
 //! nothing; init scripts "unexported", "exported", "sysv"; starters of an administrator "forks", "bare", "unlooked".
 //!
 //! # What stands between a unit and its program (`wrappers`)
