@@ -86,12 +86,12 @@ int main(int argc, char **argv) {
     int looks = atoi(argv[1]) % 10, how = atoi(argv[1]) / 10;
     snprintf(zone, sizeof zone, "%s/zone", argv[2]), snprintf(old, sizeof old, "%s/athens", argv[2]);
     openlog("daemon", 0, LOG_USER);
-    /* Once, often within a second, or by a function that reads the file only because none has been read. */
+    /* Once, often within a second, by a function that reads the file only because none has been read, or never. */
     struct tm tm;
     if (looks == 0) localtime_r(&t, &tm);
     else if (looks == 1) tzset();
     else if (looks == 2) for (int i = 0; i < 3; i++) tzset(), localtime(&t), ctime(&t);
-    else setenv("TZ", "Asia/Tokyo", 1), localtime(&t), setenv("TZ", "Europe/Athens", 1), tzset();
+    else if (looks == 3) setenv("TZ", "Asia/Tokyo", 1), localtime(&t), setenv("TZ", "Europe/Athens", 1), tzset();
     if (how == 0) {
         leave(argv[2]), settled("in another root"), another_second(), settled("later"), logged();
         printf("who looks finds %s\n", localtime(&t)->tm_zone);
@@ -116,6 +116,12 @@ int main(int argc, char **argv) {
         const char *zones[] = {"America/New_York", "EST5EDT,M3.2.0,M11.1.0", "CET-1CEST", "Nowhere", ":Asia/Tokyo", ""};
         for (int i = 0; i < 6; i++) setenv("TZ", zones[i], 1), printf("%s: %s", zones[i], ctime(&t)), settled("allowed");
         unsetenv("TZ"), printf("unset: %s", ctime(&t));
+    } else if (how == 4) {
+        /* The same, if no zone has been read: glibc then asks about the open file only, not about a path. */
+        const int calls[] = {SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_brk, SYS_write, SYS_exit_group, calls_fstat() ? SYS_fstat : SYS_newfstatat};
+        setenv("TZ", looks == 5 ? "Asia/Tokyo" : "EST5EDT4,M3.2.0,M11.1.0", 1), printf(" ");
+        filter(1, calls, sizeof calls / sizeof *calls);
+        settled("first"), localtime(&t), tzset(), settled("again");
     } else {
         /* The file changes, and only functions that do not check it are called. */
         unlink(zone), symlink(old, zone), settled("another file"), another_second(), settled("later");
