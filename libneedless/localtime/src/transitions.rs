@@ -34,8 +34,6 @@ pub(crate) struct Transitions {
     index: Index,
     /// From here on the footer's rules apply.
     end: Option<i64>,
-    /// What `tzname` holds after the file was read: indices into the types.
-    fresh: [u32; 2],
     /// See [`Transitions::standard`].
     standard: (i32, bool),
 }
@@ -56,7 +54,6 @@ impl Transitions {
             intervals: intervals(&kinds, &tables.kinds),
             index: Index::new(&tables.times),
             end: if tables.footer.is_some() { last } else { None },
-            fresh: fresh(&kinds, &tables.kinds),
             standard: standard(&kinds, &tables.kinds),
             times: tables.times,
             kinds,
@@ -102,11 +99,6 @@ impl Transitions {
         &self.kinds[kind as usize]
     }
 
-    /// What `tzname` holds after the file was read.
-    pub(crate) fn fresh_names(&self) -> [CString; 2] {
-        self.fresh.map(|kind| self.kinds[kind as usize].abbr.clone())
-    }
-
     /// The offset of the last transition to standard time, and whether any transition is to daylight
     /// saving time.
     pub(crate) fn standard(&self) -> (i32, bool) {
@@ -137,14 +129,17 @@ fn intervals(kinds: &[NamedType], sequence: &[u8]) -> Vec<Interval> {
     result
 }
 
-/// `tzname` after the file was read: the last types of either kind that a transition leads to.
-fn fresh(kinds: &[NamedType], sequence: &[u8]) -> [u32; 2] {
-    let mut names = [None; 2];
-    for &kind in sequence.iter().rev() {
-        names[usize::from(kinds[usize::from(kind)].isdst)].get_or_insert(u32::from(kind));
+/// What `tzname` holds after the file was read: the names of the last types of either kind that a transition leads to.
+/// If none leads to standard time, glibc takes the name at the start of the table, which need not be that of any type.
+pub(crate) fn fresh_names(tables: &Tables) -> [CString; 2] {
+    let mut starts = [None; 2];
+    for &kind in tables.kinds.iter().rev() {
+        let kind = &tables.types[usize::from(kind)];
+        starts[usize::from(kind.isdst)].get_or_insert(usize::from(kind.name));
     }
-    let standard = names[0].or(names[1]).unwrap_or(0);
-    [standard, names[1].unwrap_or(standard)]
+    let standard = starts[0].unwrap_or(0);
+    let summer = starts[1].unwrap_or(standard);
+    [standard, summer].map(|start| c_string(tables.names.get(start..).unwrap_or_default()))
 }
 
 fn standard(kinds: &[NamedType], sequence: &[u8]) -> (i32, bool) {

@@ -4,9 +4,9 @@ use crate::civil::{self, Civil};
 use crate::local_time_type::LocalTimeType;
 use crate::mktime::{Lead, LocalMoment};
 use crate::posix::{PosixTz, TzString};
-use crate::transitions::Transitions;
+use crate::transitions::{Transitions, fresh_names};
 use crate::tzif::{LeapRecord, Malformed, Tables};
-use crate::yearly_rules::YearlyRules;
+use crate::yearly_rules::{YearlyRules, c_string};
 use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
@@ -83,12 +83,13 @@ impl Zone {
 
     fn of_tables(mut tables: Tables, rules: Option<YearlyRules>) -> Zone {
         let leaps = core::mem::take(&mut tables.leaps);
+        let names_after_tzset = fresh_names(&tables);
         let transitions = Transitions::new(tables);
         let (standard, has_summer) = transitions.standard();
         let of_rules = rules.iter().flat_map(|rules| rules.offsets);
         Zone {
             max_offset_difference: max_difference(transitions.offsets().chain(of_rules)),
-            names_after_tzset: transitions.fresh_names(),
+            names_after_tzset,
             timezone: -i64::from(standard),
             daylight: i32::from(has_summer),
             leaps,
@@ -131,7 +132,13 @@ impl Zone {
         // After the last transition glibc uses the file's own footer, names included.
         let rules =
             tables.footer.as_deref().map(|footer| YearlyRules::new(&TzString::parse(footer)));
-        Some(Zone::of_tables(tables, rules))
+        // The variables are the string's, even if no transition leads to standard time or none to daylight saving time.
+        let [standard, summer] = &posix.names;
+        Some(Zone {
+            names_after_tzset: [c_string(standard), c_string(summer)],
+            timezone: -i64::from(posix.offsets[0]),
+            ..Zone::of_tables(tables, rules)
+        })
     }
 
     /// `localtime(3)`: local time at `t` seconds after 1970-01-01 00:00:00 UTC.

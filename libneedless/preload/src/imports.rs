@@ -3,7 +3,7 @@
 //! Every symbol is a weak reference in a table of addresses. A missing one is null there, and does not keep the program
 //! from starting; no symbol version is required.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 
 /// `struct tm` of the 64-bit Linux ABIs (ctime(3)).
 #[repr(C)]
@@ -119,6 +119,16 @@ pub(crate) fn suitable() -> bool {
         && !i.daylight.is_null()
 }
 
+/// The minor number of glibc's version, 36 of `2.36`; 0 where it is not known.
+pub(crate) fn glibc_minor() -> u32 {
+    let Some(version) = imports().glibc_version else { return 0 };
+    // SAFETY: gnu_get_libc_version(3) takes no argument, and returns a constant string.
+    let version = unsafe { CStr::from_ptr(version()) }.to_bytes();
+    let Some(minor) = version.strip_prefix(b"2.") else { return 0 };
+    let digits = minor.iter().take_while(|digit| digit.is_ascii_digit());
+    digits.fold(0u32, |number, digit| number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')))
+}
+
 /// Ends the process, as a failed assertion in C does.
 #[cfg(panic = "abort")]
 pub(crate) fn abort() -> ! {
@@ -188,6 +198,8 @@ pub(crate) fn in_c_library() -> Option<usize> {
     imports().errno_location.map(|location| location as usize)
 }
 
+/// There is no such file (errno(3)).
+pub(crate) const ENOENT: c_int = 2;
 /// The C library does not have the function (errno(3)).
 pub(crate) const ENOSYS: c_int = 38;
 

@@ -1,7 +1,7 @@
-//! Reads zone files with the system calls that glibc uses for it: newfstatat, openat, read, close. A seccomp filter
-//! that suits glibc suits this library.
+//! Reads zone files with the system calls that glibc uses for it: openat, read, close, newfstatat of a path, and fstat or
+//! newfstatat of the open file. A seccomp filter that suits glibc suits this library.
 
-use crate::imports::syscall;
+use crate::imports::{glibc_minor, syscall};
 use core::ffi::CStr;
 
 #[cfg(target_arch = "x86_64")]
@@ -10,6 +10,7 @@ mod number {
     pub(super) const CLOSE: i64 = 3;
     pub(super) const OPENAT: i64 = 257;
     pub(super) const NEWFSTATAT: i64 = 262;
+    pub(super) const FSTAT: i64 = 5;
 }
 #[cfg(target_arch = "aarch64")]
 mod number {
@@ -17,6 +18,7 @@ mod number {
     pub(super) const CLOSE: i64 = 57;
     pub(super) const OPENAT: i64 = 56;
     pub(super) const NEWFSTATAT: i64 = 79;
+    pub(super) const FSTAT: i64 = 80;
 }
 #[cfg(target_arch = "powerpc64")]
 mod number {
@@ -24,6 +26,7 @@ mod number {
     pub(super) const CLOSE: i64 = 6;
     pub(super) const OPENAT: i64 = 286;
     pub(super) const NEWFSTATAT: i64 = 291;
+    pub(super) const FSTAT: i64 = 108;
 }
 
 const AT_FDCWD: usize = -100isize as usize;
@@ -62,6 +65,18 @@ impl Stat {
         (done == 0).then_some(stat)
     }
 
+    /// fstat(2), by the call that glibc makes for it: from 2.33 to 2.38 newfstatat; `None` if it fails.
+    fn of_open(fd: usize) -> Option<Stat> {
+        const AT_EMPTY_PATH: usize = 0x1000;
+        if (33..39).contains(&glibc_minor()) {
+            return Stat::of(fd, c"", AT_EMPTY_PATH);
+        }
+        let mut stat = Stat([0; 18]);
+        // SAFETY: `stat` has room for the 18 words that the kernel writes at most.
+        let done = unsafe { syscall(number::FSTAT, [fd, (&raw mut stat) as usize, 0, 0, 0, 0]) };
+        (done == 0).then_some(stat)
+    }
+
     fn id(&self) -> FileId {
         let stat = &self.0;
         let words = [stat[0], stat[1], stat[6], stat[11], stat[12], stat[13], stat[14]];
@@ -92,8 +107,7 @@ impl OpenFile {
 
     /// Reads the whole file, and returns its state and length. `None` unless it is shorter than the buffer.
     pub(crate) fn read(self, buffer: &mut [u8]) -> Option<(FileId, usize)> {
-        const AT_EMPTY_PATH: usize = 0x1000;
-        let stat = Stat::of(self.0, c"", AT_EMPTY_PATH)?;
+        let stat = Stat::of_open(self.0)?;
         let mut len = 0;
         // Where the size is known, no further read(2) is needed to find the end.
         while len == 0 || len != stat.size() {

@@ -7,7 +7,7 @@
 
 use crate::between_threads::Latest;
 use crate::environ::{self, DEFAULT_FILE};
-use crate::imports::auxiliary;
+use crate::imports::{self, ENOENT, auxiliary};
 use crate::memory::ZoneBuilder;
 use crate::zone_file::{FileId, OpenFile};
 use alloc::boxed::Box;
@@ -158,8 +158,10 @@ fn read(builder: &mut ZoneBuilder, text: &[u8], path: Option<&CStr>) -> Option<L
             return Some(LoadedZone { zone, file: id, keeps_names: true });
         }
         file = id;
-    } else if let Some(path) = path {
-        // A file that cannot be opened still has a state.
+    } else if let Some(path) = path
+        && imports::errno() != ENOENT
+    {
+        // A file that cannot be opened still has a state. Where there is no file, nothing is asked, as in glibc.
         file = FileId::of(path);
     }
     let made = |zone| LoadedZone { zone, file, keeps_names: false };

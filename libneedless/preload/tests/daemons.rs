@@ -36,6 +36,8 @@ fn a_seccomp_filter_without_file_calls_kills_no_program() {
 #[test]
 fn a_seccomp_filter_with_the_c_librarys_calls_suffices() {
     same(2, &[0, 2]);
+    // No look before the filter.
+    same(4, &[5, 6]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use needless_localtime::Civil;
 use std::ffi::{CStr, CString, c_char, c_int, c_long};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 unsafe extern "C" {
     fn tzset();
@@ -64,16 +66,28 @@ fn answer(tm: &libc::tm) -> Answer {
 
 /// Sets `TZ` and makes glibc read it, even if it was the same before. glibc keeps data of the last zone's daylight
 /// saving time: a file without transitions clears it first, and the new zone is read twice, since its own takes effect
-/// the second time.
+/// the second time. That file's path is in full, since `TZDIR` may be set.
 pub(crate) fn set_tz(value: &[u8]) {
     let value = CString::new(value).expect("no NUL in a TZ");
-    for value in [c"Etc/UTC", &value, &value] {
+    for value in [c"/usr/share/zoneinfo/Etc/UTC", &value, &value] {
         // SAFETY: one thread only reads or writes the environment: that of this binary's only test.
         unsafe {
             libc::setenv(c"TZ".as_ptr(), value.as_ptr(), 1);
             tzset();
         }
     }
+}
+
+/// Where glibc looks for files, `posixrules` among them; `None`: its own directory.
+pub(crate) fn set_tzdir(folder: Option<&Path>) {
+    let folder = folder.map(|at| CString::new(at.as_os_str().as_bytes()).expect("no NUL"));
+    // SAFETY: as in `set_tz`.
+    unsafe {
+        match folder {
+            Some(at) => libc::setenv(c"TZDIR".as_ptr(), at.as_ptr(), 1),
+            None => libc::unsetenv(c"TZDIR".as_ptr()),
+        }
+    };
 }
 
 pub(crate) fn variables() -> Variables {

@@ -270,6 +270,40 @@ pub(crate) fn transitions(bytes: &[u8]) -> Vec<i64> {
     changes.chain(seconds).collect()
 }
 
+/// Well-formed files that tzdata lacks: with the name of a type in the midst of the table, and without transitions to
+/// one of the two kinds of time. glibc then leaves a name in `tzname` that need not be that of a type.
+pub(crate) fn unusual() -> Vec<(&'static str, Vec<u8>)> {
+    // For each transition its moment and type; for each type its offset, flag and name.
+    let file = |changes: &[(i64, u8)], types: &[(i32, u8, u8)], names: &[u8]| {
+        let mut bytes = Vec::new();
+        for changes in [&[], changes] {
+            bytes.extend(b"TZif2");
+            bytes.extend([0; 15 + 12]);
+            for count in [changes.len(), types.len(), names.len()] {
+                bytes.extend((count as u32).to_be_bytes());
+            }
+            bytes.extend(changes.iter().flat_map(|(at, _)| at.to_be_bytes()));
+            bytes.extend(changes.iter().map(|(_, kind)| kind));
+            for (offset, isdst, name) in types {
+                bytes.extend(offset.to_be_bytes());
+                bytes.extend([isdst, name]);
+            }
+            bytes.extend(names);
+        }
+        bytes.extend(b"\n\n");
+        bytes
+    };
+    let two = [(0, 0, 0), (3600, 1, 4)];
+    vec![
+        ("a name's end", file(&[], &[(0, 0, 2)], b"UTC\0")),
+        ("the second name", file(&[], &[(0, 0, 4)], b"UTC\0ABC\0")),
+        ("no transition", file(&[], &two, b"WIN\0SUM\0")),
+        ("to winter", file(&[(1000, 0)], &two, b"WIN\0SUM\0")),
+        ("to summer", file(&[(1000, 1)], &two, b"WIN\0SUM\0")),
+        ("to summer, without winter", file(&[(1000, 0)], &[(3600, 1, 4)], b"WIN\0SUM\0")),
+    ]
+}
+
 /// The file with some bytes changed, removed or added.
 pub(crate) fn corrupted(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bad = bytes.to_vec();

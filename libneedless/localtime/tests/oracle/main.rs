@@ -70,6 +70,17 @@ fn the_c_library_answers_the_same() {
         referee.at_random(&zone, &mut random, if new { 300 } else { 20 });
     }
 
+    for (at, (name, bytes)) in (0..).zip(inputs::unusual()) {
+        let accepted = compare_file(&mut referee, &mut random, scratch.path(), at, name, &bytes);
+        assert!(accepted, "{name}");
+        // The same file as `posixrules`.
+        let folder = tempfile::tempdir().expect("a directory for posixrules");
+        std::fs::write(folder.path().join("posixrules"), &bytes).expect("write posixrules");
+        glibc::set_tzdir(Some(folder.path()));
+        compare_text(&mut referee, &mut random, b"ABC5DEF", Some(&bytes));
+        glibc::set_tzdir(None);
+    }
+
     let mut accepted = 0;
     for at in 0..if found.is_empty() { 0 } else { 1500 } {
         let (name, bytes) = &found[random.below(found.len() as u64) as usize];

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,18 +68,30 @@ static void filter(int kill_others, const int *calls, int count) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) perror("seccomp");
 }
+/* Whether fstat(3) of the C library makes the system call fstat: glibc does since 2.39; older ones ask newfstatat about
+ * the descriptor. A child that may not make the call finds out. */
+static int calls_fstat(void) {
+    const int call[] = {SYS_fstat};
+    struct stat st;
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) filter(0, call, 1), fstat(0, &st), _exit(0);
+    if (child < 0 || waitpid(child, &status, 0) < 0) perror("child");
+    return WIFSIGNALED(status);
+}
 static void another_second(void) { for (time_t now = time(0); time(0) <= now + 1;) usleep(10000); }
 int main(int argc, char **argv) {
     char zone[200], old[200];
     int looks = atoi(argv[1]) % 10, how = atoi(argv[1]) / 10;
     snprintf(zone, sizeof zone, "%s/zone", argv[2]), snprintf(old, sizeof old, "%s/athens", argv[2]);
     openlog("daemon", 0, LOG_USER);
-    /* Once, often within a second, or by a function that reads the file only because none has been read. */
+    /* Once, often within a second, by a function that reads the file only because none has been read, or never. */
     struct tm tm;
     if (looks == 0) localtime_r(&t, &tm);
     else if (looks == 1) tzset();
     else if (looks == 2) for (int i = 0; i < 3; i++) tzset(), localtime(&t), ctime(&t);
-    else setenv("TZ", "Asia/Tokyo", 1), localtime(&t), setenv("TZ", "Europe/Athens", 1), tzset();
+    else if (looks == 3) setenv("TZ", "Asia/Tokyo", 1), localtime(&t), setenv("TZ", "Europe/Athens", 1), tzset();
     if (how == 0) {
         leave(argv[2]), settled("in another root"), another_second(), settled("later"), logged();
         printf("who looks finds %s\n", localtime(&t)->tm_zone);
@@ -94,13 +107,21 @@ int main(int argc, char **argv) {
         filter(0, calls, sizeof calls / sizeof *calls);
         settled("sandboxed"), another_second(), settled("later");
     } else if (how == 2) {
-        /* Those with which the C library reads a zone, and a few for printing. */
-        const int calls[] = {SYS_newfstatat, SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_brk, SYS_write, SYS_exit_group};
+        /* Those with which the C library reads a zone, and a few for printing. The last is for the size of an open file; it
+         * stays forbidden if the C library does without. */
+        const int calls[] = {SYS_newfstatat, SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_brk, SYS_write, SYS_exit_group, SYS_fstat};
+        int count = sizeof calls / sizeof *calls - !calls_fstat();
         printf(" ");
-        filter(1, calls, sizeof calls / sizeof *calls);
+        filter(1, calls, count);
         const char *zones[] = {"America/New_York", "EST5EDT,M3.2.0,M11.1.0", "CET-1CEST", "Nowhere", ":Asia/Tokyo", ""};
         for (int i = 0; i < 6; i++) setenv("TZ", zones[i], 1), printf("%s: %s", zones[i], ctime(&t)), settled("allowed");
         unsetenv("TZ"), printf("unset: %s", ctime(&t));
+    } else if (how == 4) {
+        /* The same, if no zone has been read: glibc then asks about the open file only, not about a path. */
+        const int calls[] = {SYS_openat, SYS_read, SYS_close, SYS_lseek, SYS_brk, SYS_write, SYS_exit_group, calls_fstat() ? SYS_fstat : SYS_newfstatat};
+        setenv("TZ", looks == 5 ? "Asia/Tokyo" : "EST5EDT4,M3.2.0,M11.1.0", 1), printf(" ");
+        filter(1, calls, sizeof calls / sizeof *calls);
+        settled("first"), localtime(&t), tzset(), settled("again");
     } else {
         /* The file changes, and only functions that do not check it are called. */
         unlink(zone), symlink(old, zone), settled("another file"), another_second(), settled("later");
