@@ -91,8 +91,11 @@ fn a_killed_observer_leaves_nothing_behind_and_the_target_goes_on() {
     let answered = || number(&answers);
     eventually("the target starts", || answered() > 0);
     let (programs, links) = (held(observer.id(), "prog_id:"), held(observer.id(), "link_id:"));
+    // Of all: `show id` of a link ends with an error in bpftool 7.5.
     let listed = |what: &str, number: &String| {
-        output(Command::new(&bpftool).args([what, "show", "id", number])).status.success()
+        let all = output(Command::new(&bpftool).args([what, "show"])).stdout;
+        let begins = format!("{number}: ");
+        String::from_utf8_lossy(&all).lines().any(|line| line.starts_with(&begins))
     };
     assert!(programs.len() >= 5 && links.len() >= 5, "{programs:?} {links:?}");
     assert!(programs.iter().all(|number| listed("prog", number)), "{programs:?}");
