@@ -23,7 +23,7 @@ pub(crate) enum Again {
     Names,
     /// It asks the directory again at each import.
     Imports,
-    /// It checks the directory once for each mention, and asks again for each name.
+    /// For each mention it checks the directory, once or more often, and asks again for each name.
     Looks,
     /// It checks the directory once for each mention and keeps one: it drops the mentions in the
     /// user's chain if the system's chain has the directory too, and the later ones within a chain.
@@ -172,9 +172,17 @@ impl<'p> Others<'p> {
             }
             Again::Looks => {
                 let mine = mentions(variable);
-                let twice = mine > 0 && looks > mine;
+                // Ruby 3.3 checks the directory more often than once. But for each mention it asks for each name.
+                let mut names: HashMap<&str, u64> = HashMap::new();
+                for call in
+                    calls.iter().filter(|call| call.row.query == Query::Open && absent(call.row))
+                {
+                    *names.entry(call.path).or_default() += call.count;
+                }
+                let all = names.into_values().min().map_or(looks, |least| least.min(looks));
+                let twice = mine > 0 && all > mine;
                 for call in calls.iter_mut().filter(|_| twice) {
-                    call.count = call.count * mine / looks;
+                    call.count = call.count * mine / all;
                 }
                 twice
             }

@@ -25,7 +25,7 @@
 //! unset RUBYLIB
 //! ```
 //!
-//! Ruby checks and searches a directory once for each mention. If `-I` names it as well, half of
+//! Ruby checks and searches a directory for each mention. If `-I` names it as well, half of
 //! the calls are saved without the variable:
 //!
 //! ```trace
@@ -38,6 +38,21 @@
 //! ```
 //! ```finding
 //! ruby-path: 7 of 14
+//! unset RUBYLIB
+//! ```
+//!
+//! Ruby 3.3 checks it again at each `require`. A name that is asked for once shows that there is one mention:
+//!
+//! ```trace
+//! env RUBYLIB=/opt/a
+//! execve("/usr/bin/ruby", ["ruby"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/a", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0 x5
+//! openat(AT_FDCWD, "/opt/a/set.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/json.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! openat(AT_FDCWD, "/opt/a/json/ext.rb", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
+//! ```
+//! ```finding
+//! ruby-path: 8 of 8
 //! unset RUBYLIB
 //! ```
 //!
