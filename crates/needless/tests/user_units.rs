@@ -15,9 +15,14 @@ const UNITS: &str = "/home/bob/.config/systemd/user";
 
 /// A machine on which the systemd of the user bob runs.
 fn machine_of_bob() -> Option<Machine> {
-    let machine = machine()?;
-    machine
-        .ok("useradd --create-home --uid 4242 --shell /bin/bash bob && loginctl enable-linger bob");
+    program("perl")?;
+    program("strace")?;
+    let machine = Machine::boot_with(&[("probe", PROBE)], "debs-launchers")?;
+    machine.has("dbus-daemon")?;
+    machine.has("loginctl")?;
+    machine.ok("set -e; id messagebus 2>/dev/null || useradd -r messagebus
+         useradd --create-home --uid 4242 --shell /bin/bash bob
+         systemctl daemon-reload; systemctl start dbus.socket; loginctl enable-linger bob");
     let up = machine::wait(|| {
         let state = bob(&machine, "systemctl --user is-system-running");
         matches!(stdout(&state).trim(), "running" | "degraded").then_some(())
