@@ -101,7 +101,7 @@ fn daemons_of_a_distribution() {
             Scenario {
                 name: if several { "postfix@-" } else { "postfix" },
                 find: "tr -d ' ' </var/spool/postfix/pid/master.pid",
-                place: (DROP_IN, "low"),
+                place: (DROP_IN, if several { "low" } else { "medium" }),
                 ..DAEMON
             },
             // Its helper sources that file, which sets the variable without exporting it.
