@@ -273,20 +273,21 @@ fn kubectl() -> Option<PathBuf> {
     needed(file.exists().then_some(file).ok_or_else(missing))
 }
 
+/// Without `n`, which is a truth value to old readers of YAML (1.1), Debian 12's kubectl among them.
 const MANIFEST: &str = "\
 # first
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  labels: {app: n}
+  labels: {app: web}
   name: front
   namespace: shop
 spec:
   selector:
-    matchLabels: {app: n}
+    matchLabels: {app: web}
   template:
     metadata:
-      labels: {app: n}
+      labels: {app: web}
     spec:
       initContainers:
       - name: prepare
@@ -327,12 +328,12 @@ items:
   metadata:
     name: \"5\"
   spec:
-    serviceName: n
+    serviceName: store
     selector:
-      matchLabels: {app: n}
+      matchLabels: {app: web}
     template:
       metadata:
-        labels: {app: n}
+        labels: {app: web}
       spec:
         containers:
         - name: store
