@@ -401,19 +401,16 @@ fn env_of<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
 #[test]
 fn a_patch_for_kustomize() {
     let Some(kubectl) = kubectl() else { return };
+    let version = stdout(&command(&kubectl).args(["version", "--client"]).output().unwrap());
+    if !version.contains("Kustomize") {
+        return skipped("Debian 12's kubectl has a kustomize that knows no kind List");
+    }
     let folder = open_folder();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("all.yaml", MANIFEST);
     write("kustomization.yaml", "resources: [all.yaml]\n");
     let before = kustomized(&kubectl, folder.path()).unwrap();
-    // Before version 4 a list of files, which the newest no longer has.
-    let version = stdout(&command(&kubectl).args(["version", "--client"]).output().unwrap());
-    let list = if version.contains("Kustomize") {
-        "patches: [path: patch.yaml]"
-    } else {
-        "patchesStrategicMerge: [patch.yaml]"
-    };
-    write("kustomization.yaml", &format!("resources: [all.yaml]\n{list}\n"));
+    write("kustomization.yaml", "resources: [all.yaml]\npatches: [path: patch.yaml]\n");
     let file = folder.path().join("all.yaml");
     let fix = |part: &str, more: &[&str]| {
         let words =

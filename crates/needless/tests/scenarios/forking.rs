@@ -63,9 +63,10 @@ fn daemons_of_a_distribution() {
     }
     prepare(&machine);
     // Debian 13's xinetd has a unit instead of an init script, and its postfix one unit instead of one that starts others.
-    let has_unit = |path: &str| machine.run(&format!("test -e {path}")).status.success();
-    let xinetd = if has_unit("/usr/lib/systemd/system/xinetd.service") { "high" } else { "medium" };
-    let several = !has_unit("/usr/lib/systemd/system/postfix-resolvconf.service");
+    let is_so = |test: &str| machine.run(test).status.success();
+    let xinetd =
+        if is_so("test -e /lib/systemd/system/xinetd.service") { "high" } else { "medium" };
+    let several = !is_so("grep -q '^Conflicts=postfix@-' /lib/systemd/system/postfix.service");
     hold(
         &machine,
         &[
