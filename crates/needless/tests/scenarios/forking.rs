@@ -87,7 +87,7 @@ fn daemons_of_a_distribution() {
             // Of an init script: systemd knows no main process.
             Scenario {
                 name: "xinetd",
-                find: "pgrep -x xinetd",
+                find: "cat /run/xinetd.pid 2>/dev/null || systemctl show -p MainPID --value xinetd",
                 place: (DROP_IN, xinetd),
                 ..DAEMON
             },
