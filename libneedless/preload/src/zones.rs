@@ -190,11 +190,13 @@ fn read(builder: &mut ZoneBuilder, text: &[u8], path: Option<&CStr>) -> Option<L
 /// Whether a second name follows the offset, and no rule follows that name: glibc then reads `posixrules`.
 fn lacks_rules(text: &[u8]) -> bool {
     let text = text.strip_suffix(b",").unwrap_or(text);
+    if text.contains(&b',') {
+        return false;
+    }
     let mut quoted = false;
     let mut offset = false;
     for &b in text {
         match b {
-            b',' => return false,
             b'<' if offset => return true,
             b'<' => quoted = true,
             b'>' => quoted = false,

@@ -6,7 +6,12 @@ use common::{have, library, may_mount, program, run, with_a_link};
 use std::process::Command;
 
 /// All system calls of a program, as lines of strace's log.
-fn calls(program: &std::path::Path, conversions: &str, preloaded: bool) -> Vec<String> {
+fn calls(
+    program: &std::path::Path,
+    conversions: &str,
+    tz: Option<&str>,
+    preloaded: bool,
+) -> Vec<String> {
     let log = tempfile::NamedTempFile::new().expect("a file");
     let mut c = Command::new("strace");
     c.args(["-f", "-o"]).arg(log.path());
@@ -14,7 +19,7 @@ fn calls(program: &std::path::Path, conversions: &str, preloaded: bool) -> Vec<S
         c.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
     }
     c.arg(program).arg(conversions);
-    assert!(run(&mut c, None, false).status.success());
+    assert!(run(&mut c, tz, false).status.success());
     let text = std::fs::read_to_string(log.path()).expect("strace's log");
     text.lines().map(str::to_owned).collect()
 }
@@ -25,16 +30,39 @@ fn one_call_a_second_in_a_million_conversions() {
         return;
     }
     let storm = program("storm", &[]);
-    let few = calls(&storm, "60", true);
+    let few = calls(&storm, "60", None, true);
     let start = std::time::Instant::now();
-    let many = calls(&storm, "1000060", true);
+    let many = calls(&storm, "1000060", None, true);
     let seconds = start.elapsed().as_secs() as usize;
     let stats = |log: &[String]| log.iter().filter(|l| l.contains("\"/etc/localtime\"")).count();
-    let plain = stats(&calls(&storm, "600", false));
+    let plain = stats(&calls(&storm, "600", None, false));
     assert!(plain >= 600, "the C library checks the file each time: {plain}");
     // One more in each second that the million takes.
     let more = many.len() - few.len();
     assert!(more <= seconds + 1, "{more} more calls:\n{}", many.join("\n"));
+}
+
+#[test]
+fn posixrules_is_read_where_the_c_library_reads_it() {
+    if !have("strace") {
+        return;
+    }
+    let storm = program("storm", &[]);
+    for (tz, read) in [
+        ("EST5EDT,M3.2.0,M11.1.0", false),
+        ("EST5EDT4,M3.2.0,M11.1.0", false),
+        ("<+03>-3<+04>,J60,J300", false),
+        ("<+03>-3", false),
+        ("CET-1CEST", true),
+        ("CET-1CEST-2,", true),
+        ("<+03>-3<+04>", true),
+    ] {
+        for preloaded in [false, true] {
+            let calls = calls(&storm, "3", Some(tz), preloaded);
+            let opens = calls.iter().any(|call| call.contains("/posixrules\""));
+            assert_eq!(opens, read, "{tz}, preloaded: {preloaded}:\n{}", calls.join("\n"));
+        }
+    }
 }
 
 #[test]
