@@ -76,13 +76,7 @@ fn build(out: &Path) -> Result<(), String> {
         }
         Ok(_) => {}
     }
-    let probe = out.join("probe.c");
-    fs::write(&probe, "#include <gelf.h>\n#include <zlib.h>\n").map_err(|e| e.to_string())?;
-    let mut found = cc::Build::new();
-    found.cargo_metadata(false).cargo_warnings(false).file(&probe);
-    found
-        .try_compile("probe")
-        .map_err(|_| format!("the headers of libelf or zlib are missing; {INSTALL}"))?;
+    libraries(out)?;
     let mut sources = Vec::new();
     for entry in fs::read_dir(libbpf.join("src")).map_err(|e| e.to_string())? {
         let path = entry.map_err(|e| e.to_string())?.path();
@@ -110,6 +104,23 @@ fn build(out: &Path) -> Result<(), String> {
         .map_err(|error| format!("libbpf does not compile: {error}"))?;
     println!("cargo::rustc-env=LIBBPF_VERSION={}", version(&libbpf)?);
     Ok(())
+}
+
+/// Whether a C program for the target can be linked with libelf and zlib. Headers alone are not enough: a compiler for
+/// another architecture finds those of this machine, and then the linker no libraries.
+fn libraries(out: &Path) -> Result<(), String> {
+    let probe = out.join("probe.c");
+    let program = "#include <gelf.h>\n#include <zlib.h>\n\
+        int main(void) { return zlibVersion() != 0 && elf_version(EV_CURRENT) != EV_NONE; }\n";
+    fs::write(&probe, program).map_err(|e| e.to_string())?;
+    let cc = cc::Build::new().cargo_metadata(false).cargo_warnings(false).try_get_compiler();
+    let mut link = cc.map_err(|e| e.to_string())?.to_command();
+    link.arg(&probe).args(["-lelf", "-lz", "-o"]).arg(out.join("probe"));
+    match link.output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(_) => Err(format!("libelf or zlib is missing, or their headers; {INSTALL}")),
+        Err(error) => Err(format!("the C compiler does not start: {error}")),
+    }
 }
 
 /// The version of the source of libbpf, without the number of the patch: its header has none.
