@@ -137,8 +137,9 @@ pub(crate) struct ReportArgs {
     /// that cost 1 ms, or 0.5 % of the CPU time with 100 calls (0.1 % of a core, for attach and host).
     #[arg(long)]
     pub(crate) unexplained: bool,
-    /// Leave out findings that save less than this share of the calls that name a path, or less
-    /// than a hundredth of this share of the CPU time, or fewer than 6 calls; 0 shows everything.
+    /// Leave out findings that save less than this share of the calls that name a path (unless that
+    /// is 1 ms and 0.5 % of the CPU time), or less than a hundredth of this share of the CPU time, or
+    /// fewer than 6 calls; 0 shows everything.
     #[arg(long, help_heading = CHOICE, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
     pub(crate) min_saving: f64,
     /// Also show calls that only a change of the program's code can avoid.
