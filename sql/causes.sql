@@ -8,4 +8,5 @@ SELECT cause,
 FROM needless_rows
 WHERE fate IN ('needless', 'perhaps')
 GROUP BY cause
+HAVING sum(needless) > 0
 ORDER BY saves_seconds DESC, needless_calls DESC, cause;

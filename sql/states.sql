@@ -38,6 +38,7 @@ found AS (
     FROM needless_rows AS r
     WHERE r.fate IN ('needless', 'perhaps') AND r.service IS NOT NULL AND r.program IS NOT NULL
     GROUP BY r.host, r.service, r.program, r.cause, r.variable
+    HAVING sum(r.needless) > 0
 ),
 compared AS (
     SELECT f.host AS host,

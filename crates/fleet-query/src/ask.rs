@@ -70,7 +70,7 @@ pub(crate) async fn ask(ask: &Ask<'_>, progress: &Progress) -> std::result::Resu
             Fault::new(
                 "question",
                 plain(&error),
-                "see book/src/fleet.md for the tables and their columns",
+                "needless-fleet causes --print-sql shows one that works",
             )
         };
         let (plan, context) = plan(ask, &columns, &found.files).await.map_err(refused)?;

@@ -21,6 +21,7 @@ use parquet::file::properties::WriterProperties;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A part ends with the group of rows that makes it as large, in bytes.
@@ -59,8 +60,17 @@ pub(crate) fn compact(
     let io = |error: std::io::Error| {
         Fault::new(to.display(), error, "name a directory for the parts that can be written")
     };
-    fs::create_dir_all(to).map_err(io)?;
-    let lock = File::create(to.join(LOCK)).map_err(io)?;
+    if let (Ok(one), Ok(other)) = (from.canonicalize(), to.canonicalize())
+        && one == other
+    {
+        return Err(Fault::new(
+            to.display(),
+            "it is the directory of the windows",
+            "name another one for the parts",
+        ));
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o750).create(to).map_err(io)?;
+    let lock = private(&to.join(LOCK)).map_err(io)?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -99,6 +109,11 @@ pub(crate) fn compact(
             .map_err(|error| Fault::new(to.display(), error, "give it room, and run it again"))?;
     }
     Ok(part.done)
+}
+
+/// A new file which only its user and group can read, as those of windows.
+fn private(path: &Path) -> std::io::Result<File> {
+    File::options().write(true).create(true).truncate(true).mode(0o640).open(path)
 }
 
 /// The files that are in no part yet, by their day, of each day host by host.
@@ -188,7 +203,7 @@ impl Part<'_> {
         let options =
             ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let mut writer = ArrowWriter::try_new_with_options(
-            File::create(path)?,
+            private(path)?,
             self.columns.schema.clone(),
             options,
         )?;

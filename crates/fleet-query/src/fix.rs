@@ -28,9 +28,24 @@ pub(crate) fn states_of(words: &ArgMatches) -> String {
     }
     let inner = sql.trim_end().trim_end_matches(';');
     format!(
-        "SELECT * FROM ({inner}) AS states WHERE {} ORDER BY cause, state, host, service, program, variable NULLS LAST",
+        "SELECT * FROM ({inner}) AS states WHERE {} ORDER BY cause, state, host, service, program, variable NULLS LAST;\n",
         only.join(" AND ")
     )
+}
+
+/// `VARIABLE=VALUE` of `--set`.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn change(text: &str) -> Result<String, &'static str> {
+    let is_name = |name: &str| {
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && name.bytes().next().is_some_and(|b| !b.is_ascii_digit())
+    };
+    match text.split_once('=') {
+        Some((name, _)) if is_name(name) => Ok(text.to_owned()),
+        _ => Err("expected VARIABLE=VALUE, such as TZ=UTC"),
+    }
 }
 
 /// The play for the open findings of an answer: one for each service.
@@ -41,7 +56,11 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
     let broken = |error| Fault::new("answer", error, "report this as a bug of needless-fleet");
     let cause = words.get_one::<String>("cause").map_or("", String::as_str);
     let (mut open, mut left) = (BTreeMap::<String, BTreeSet<String>>::new(), BTreeSet::new());
-    for [state, host, service] in rows(answer).map_err(broken)? {
+    let mut variables = BTreeSet::new();
+    for [state, host, service, variable] in rows(answer).map_err(broken)? {
+        if state == "open" && !variable.is_empty() {
+            variables.insert(variable);
+        }
         match &*state {
             "open" if is_unit(&service) && is_name(&host) => {
                 open.entry(service).or_default().insert(host);
@@ -54,13 +73,31 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
     }
     if !left.is_empty() {
         eprintln!(
-            "needless-fleet: {} times the service is no unit of the system, which a play could name; needless fix on the host finds its place",
-            left.len()
+            "needless-fleet: left out, since no unit of the system has that name: {}; needless fix on the host finds its place",
+            left.iter()
+                .map(|(host, service)| format!("{service} on {host}"))
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(", ")
+                + if left.len() > 3 { " and others" } else { "" }
         );
     }
     if open.is_empty() {
         let to_do = "needless-fleet states --cause CAUSE DIR shows the state on each host";
         return Err(Fault::new(cause, "it is open in no unit of these hosts", to_do));
+    }
+    let set = words.get_one::<String>("set").and_then(|set| set.split_once('='));
+    if let Some((name, _)) = set.filter(|(name, _)| !variables.contains(*name)) {
+        let all: Vec<_> = variables.into_iter().collect();
+        let to_do = match &*all.join(", ") {
+            "" => "leave --set out: needless fix looks for the change on each host".to_owned(),
+            all => format!("its variable is {all}"),
+        };
+        return Err(Fault::new(
+            format!("--set {name}"),
+            format!("{cause} is not mended by it"),
+            to_do,
+        ));
     }
     let mut change = match words.get_one::<String>("set") {
         Some(set) => vec![format!("--set={set}")],
@@ -109,8 +146,8 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
     Ok(text)
 }
 
-/// Of each row the state, the host and the service.
-fn rows(answer: &[RecordBatch]) -> Result<Vec<[String; 3]>, ArrowError> {
+/// Of each row the state, the host, the service and the variable.
+fn rows(answer: &[RecordBatch]) -> Result<Vec<[String; 4]>, ArrowError> {
     let (options, mut all) = (FormatOptions::default(), Vec::new());
     for batch in answer {
         let of = |name: &str| {
@@ -119,9 +156,10 @@ fn rows(answer: &[RecordBatch]) -> Result<Vec<[String; 3]>, ArrowError> {
             ArrayFormatter::try_new(column, &options)
         };
         let (state, host, service) = (of("state")?, of("host")?, of("service")?);
+        let variable = of("variable")?;
         for n in 0..batch.num_rows() {
             let text = |of: &ArrayFormatter<'_>| of.value(n).try_to_string();
-            all.push([text(&state)?, text(&host)?, text(&service)?]);
+            all.push([text(&state)?, text(&host)?, text(&service)?, text(&variable)?]);
         }
     }
     Ok(all)

@@ -37,7 +37,10 @@ impl Fault {
 }
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refused(&error),
+    };
     let Some((name, words)) = matches.subcommand() else { return ExitCode::from(2) };
     let done = match name {
         "compact" => compacted(words),
@@ -54,6 +57,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints what is wrong with the command line as one line; help and the version as they are.
+fn refused(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    let is_mistake =
+        error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if is_mistake {
+        let text = error.to_string();
+        let what = text.split("\n\n").next().unwrap_or_default();
+        let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
+        let what = what.strip_prefix("error: ").unwrap_or(&what);
+        eprintln!("needless-fleet: {what}; --help shows what it takes");
+    } else {
+        // Whoever reads it may be gone.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn command() -> Command {
@@ -99,8 +120,8 @@ fn command() -> Command {
         .arg(places().required(true))
         .arg(of_column("service", "Only in this service"))
         .arg(
-            Arg::new("set").long("set").value_name("VAR=VALUE").help(
-                "This change, instead of what needless fix finds in ten seconds of observation",
+            Arg::new("set").long("set").value_name("VAR=VALUE").value_parser(fix::change).help(
+                "This change, instead of what needless fix finds in ten seconds of observation; also where the cause was not found (perhaps)",
             ),
         )
         .arg(
@@ -192,6 +213,10 @@ fn since_and_label() -> [Arg; 2] {
             .long("label")
             .value_name("KEY=VALUE")
             .action(ArgAction::Append)
+            .value_parser(|text: &str| match text.split_once('=') {
+                Some((key, _)) if !key.is_empty() => Ok(text.to_owned()),
+                _ => Err("expected KEY=VALUE, as needless agent --label takes it"),
+            })
             .help("Only hosts with this label"),
     ]
 }
@@ -205,15 +230,35 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
         })?,
         (None, _) => return Ok(()),
     };
-    if question.is_some() && words.get_flag("print-sql") {
-        return written(write!(std::io::stdout(), "{sql}").map_err(ArrowError::from));
-    }
+    let sql = if name == fix::STATES { fix::states_of(words) } else { sql };
     let of = question.and_then(|question| question.of);
     let only = of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str));
+    if question.is_some() && words.get_flag("print-sql") {
+        let of = only.map_or_else(String::new, |(column, value)| {
+            format!("-- Of needless_rows with {column} = '{}'.\n", value.replace('\'', "''"))
+        });
+        return written(write!(std::io::stdout(), "{of}{sql}").map_err(ArrowError::from));
+    }
     // A question of your own says itself what it leaves out.
     let compares = question.is_none_or(|question| question.compares);
-    let sql = if name == fix::STATES { fix::states_of(words) } else { sql };
     let Answer { schema, rows, .. } = asked(&sql, only, compares, words)?;
+    if rows.iter().all(|batch| batch.num_rows() == 0) {
+        // What is mended everywhere looks the same as a name with a mistake in it.
+        let named = only.map(|(column, value)| format!("{column} {value}"));
+        let wanted = ["cause", "service"].iter().filter_map(|column| {
+            let value = words.try_get_one::<String>(column).ok().flatten()?;
+            Some(format!("{column} {value}"))
+        });
+        let labels = words.get_many::<String>("label").into_iter().flatten();
+        let labels = labels.map(|label| format!("label {label}"));
+        let all: Vec<String> = named.into_iter().chain(wanted).chain(labels).collect();
+        if !all.is_empty() {
+            eprintln!(
+                "needless-fleet: nothing of {} is in the answer; see whether the name is right",
+                all.join(", ")
+            );
+        }
+    }
     let format = words.get_one::<Format>("format").copied().unwrap_or(Format::Table);
     let mut to = std::io::BufWriter::new(std::io::stdout().lock());
     written(print::print(&mut to, &schema, &rows, format))

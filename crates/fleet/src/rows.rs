@@ -42,7 +42,7 @@ impl Fate {
 pub struct Dimensions {
     /// The unit, container, pod or session, as [`Process::service`]; the program where it is in none.
     pub service: Option<String>,
-    /// The program, as [`Process::title`]; of a kernel thread the part of its name that all of its kind share.
+    /// The program, as [`Process::title`] where a process has not named itself otherwise; of a kernel thread the part of its name that all of its kind share.
     pub program: Option<String>,
     /// What became of the calls.
     pub fate: Fate,
@@ -191,12 +191,23 @@ fn because_of(claim: &Claim, row: Dimensions) -> Dimensions {
     Dimensions { fate, cause, variable, ..row }
 }
 
-/// `kworker` of `kworker/0:1-events`: the name of a kernel thread says what it does at the moment.
+/// The program, without what a process says about itself. `kworker` of `kworker/0:1-events`: the name of a kernel thread says what it does at the moment.
 fn program(process: &Process) -> String {
-    let title = process.title();
-    match process.exe {
-        None => clean(title.split(['/', ':']).next().unwrap_or_default()),
-        Some(_) => clean(&title),
+    if process.exe.is_none() {
+        return clean(process.title().split(['/', ':']).next().unwrap_or_default());
+    }
+    // The kernel's mark of a file that was removed or replaced: the program is still the same.
+    let name = process.name();
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    // A process can take any name (prctl PR_SET_NAME): what is not like a file's may be an argument, or a secret.
+    let script = process.script().map(|script| script.split(": ").next().unwrap_or_default());
+    let is_like_a_file = |text: &&str| {
+        let fits = |c: char| c.is_alphanumeric() || "._+@-".contains(c);
+        !text.is_empty() && text.chars().all(fits)
+    };
+    match script.filter(is_like_a_file) {
+        Some(script) => clean(&format!("{script} ({name})")),
+        None => clean(name),
     }
 }
 
@@ -282,6 +293,11 @@ mod tests {
             program(&Process { exe, command, ..Process::new(1, None, Spawn::Seen) })
         };
         assert_eq!(named(None, "kworker/0:1-events"), "kworker");
-        assert_eq!(named(Some("/usr/bin/perl"), "a\u{1b}[2J"), "a\u{fffd}[2J (perl)");
+        assert_eq!(named(Some("/usr/bin/a\u{1b}[2J"), "a\u{1b}[2J"), "a\u{fffd}[2J");
+        assert_eq!(named(Some("/usr/sbin/payd (deleted)"), "payd"), "payd");
+        assert_eq!(named(Some("/usr/bin/perl"), "ts"), "ts (perl)");
+        assert_eq!(named(Some("/usr/bin/python3.11"), "gunicorn: maste"), "gunicorn (python3.11)");
+        // What a process says about itself may be an argument.
+        assert_eq!(named(Some("/usr/bin/perl"), "tok=s3cr3t/a b"), "perl");
     }
 }

@@ -412,3 +412,25 @@ fn a_directory_that_cannot_be_used_is_an_error_at_the_start() {
     assert_eq!(done.status.code(), Some(2));
     assert!(assert_one_line(&done).contains("--host"));
 }
+
+#[test]
+fn a_service_manager_waits_for_three_windows() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    let mut agent = command(NEEDLESS);
+    agent.args(["agent", "--every", "20m", "--host", "a", "--dir"]).arg(folder.path().join("a"));
+    let agent = Running::start(agent.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "900000000"));
+    let mut heard = Vec::new();
+    while !heard.contains(&"READY=1".to_owned()) {
+        let mut text = [0; 100];
+        let length = socket.recv(&mut text).unwrap();
+        heard.push(String::from_utf8_lossy(&text[..length]).into_owned());
+    }
+    assert!(heard.contains(&"WATCHDOG_USEC=3600000000".to_owned()), "{heard:?}");
+    assert_eq!(agent.end().0, Some(0));
+}

@@ -102,6 +102,52 @@ fn a_rule_of_the_book_counts_what_strace_counts_and_its_remedy_helps() {
 }
 
 #[test]
+fn what_a_rule_of_ones_own_finds_is_found_by_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log =
+        String::from("1 execve(\"/usr/bin/perl\", [\"perl\"], 0x7ffd0000 /* 0 vars */) = 0\n");
+    log += "1 openat(AT_FDCWD, \"/lib/x86_64-linux-gnu/libc.so.6\", O_RDONLY|O_CLOEXEC) = 3\n";
+    log += "1 openat(AT_FDCWD, \"/etc/localtime\", O_RDONLY|O_CLOEXEC) = 3\n";
+    log += &"1 newfstatat(AT_FDCWD, \"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=114, ...}, 0) = 0\n".repeat(50);
+    fs::write(folder.path().join("log"), log).unwrap();
+    let found = || -> Vec<(String, u64)> {
+        let done = needless_in(folder.path(), &["read", "log", "--format", "json"]);
+        let report: Value = serde_json::from_str(&stdout(&done)).unwrap();
+        let of = |finding: &Value| {
+            (finding["rule"].as_str().unwrap().to_owned(), finding["needless"].as_u64().unwrap())
+        };
+        report["findings"].as_array().unwrap().iter().map(of).collect()
+    };
+    assert_eq!(found(), [("tz-unset".to_owned(), 50)]);
+    let rule = r#"
+[[rule]]
+name = "my-stat"
+calls = "stat"
+path = ["/etc/localtime"]
+program = "perl"
+message = "perl asks for the zone"
+why = "It asks."
+remedy = { text = "Ask once.", caveat = "None." }
+
+[[rule.example]]
+trace = '''
+execve("/usr/bin/perl", ["perl"], 0x7ffd2f3b6dd8 /* 35 vars */) = 0
+stat("/etc/localtime", {st_mode=S_IFREG|0644, st_size=114, ...}) = 0
+'''
+finding = "my-stat: 1 of 1"
+
+[[rule.example]]
+trace = '''
+execve("/usr/bin/date", ["date"], 0x7ffd2f3b6dd8 /* 35 vars */) = 0
+stat("/etc/localtime", {st_mode=S_IFREG|0644, st_size=114, ...}) = 0
+'''
+finding = "nothing"
+"#;
+    fs::write(folder.path().join("needless.toml"), rule).unwrap();
+    assert_eq!(found(), [("my-stat".to_owned(), 50)]);
+}
+
+#[test]
 fn rates_and_calls_without_a_path() {
     let folder = folder();
     let waits = run_in(folder.path(), &[], &["sh", "-c", WAITING]);

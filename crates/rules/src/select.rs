@@ -30,12 +30,7 @@ impl<'p> View<'p> {
     pub fn new(profile: &'p Profile) -> View<'p> {
         let mut order: Vec<u32> = (0..profile.rows.len() as u32).collect();
         order.sort_by_key(|row| profile.rows[*row as usize].process);
-        let mut spans = vec![0..0; profile.processes.len()];
-        for (at, row) in order.iter().enumerate() {
-            let span = &mut spans[profile.rows[*row as usize].process.index()];
-            let start = if span.end == 0 { at } else { span.start };
-            *span = start..at + 1;
-        }
+        let spans = spans(profile, &order);
         let mut by_path: HashMap<StrId, Vec<u32>> = HashMap::new();
         let mut details: BTreeMap<ProcId, Vec<u32>> = BTreeMap::new();
         for (at, row) in profile.rows.iter().enumerate() {
@@ -102,13 +97,17 @@ impl<'p> View<'p> {
         self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
     }
 
-    /// Removes rows from [`View::details_of`] that a declared rule found. Built-in rules do not
-    /// check [`Sink::taken`] for these rows, because no two of them are about the same class of
-    /// arguments.
-    pub(crate) fn forget_details(&mut self, sink: &Sink) {
-        for rows in self.details.values_mut() {
-            rows.retain(|row| !sink.taken(*row as usize));
+    /// Removes the rows that declared rules found: built-in rules do not see them, so no call counts twice. Most of
+    /// these rules do not check [`Sink::taken`], because no two of them are about the same rows.
+    pub(crate) fn forget(&mut self, sink: &Sink) {
+        if sink.found.is_empty() {
+            return;
         }
+        let free = |row: &u32| !sink.taken(*row as usize);
+        self.details.values_mut().for_each(|rows| rows.retain(free));
+        self.by_path.values_mut().for_each(|rows| rows.retain(free));
+        self.order.retain(free);
+        self.spans = spans(self.profile, &self.order);
     }
 
     /// Whether `part` may occur in a path. For rules that would otherwise read every row.
@@ -159,6 +158,17 @@ impl<'p> View<'p> {
     fn at(&self, row: u32) -> (usize, &'p Row) {
         (row as usize, &self.profile.rows[row as usize])
     }
+}
+
+/// The part of each process in rows that are sorted by process.
+fn spans(profile: &Profile, order: &[u32]) -> Vec<Range<usize>> {
+    let mut spans = vec![0..0; profile.processes.len()];
+    for (at, row) in order.iter().enumerate() {
+        let span = &mut spans[profile.rows[*row as usize].process.index()];
+        let start = if span.end == 0 { at } else { span.start };
+        *span = start..at + 1;
+    }
+    spans
 }
 
 fn by_process<'p>(

@@ -160,7 +160,7 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
             verdict.not_checked.push(NotChecked { rule: rule.name.clone(), missing });
         }
     }
-    view.forget_details(&sink);
+    view.forget(&sink);
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {

@@ -120,7 +120,6 @@ fn what_was_planted_is_found() {
     assert_eq!(only.len(), 8);
     let old = only.iter().filter(|row| row[0] == "0.1.0").count();
     assert_eq!((old, &only[0][0]), (1, &json!("0.1.0")));
-    assert_eq!(of(&["agents", "--label", "site=s"], &["host"]), [] as [Value; 0]);
     assert_eq!(of(&["days", "--since", LAST_QUARTER], &["observed_day"]).len(), 2);
     let service = of(&["service", "app.service"], &["service", "cause", "call", "hosts"]);
     assert_eq!(service, [json!(["app.service", "python-path", "openat", 12])]);

@@ -100,3 +100,17 @@ fn new_files_are_added_and_bad_ones_stay() {
         "{said}"
     );
 }
+
+#[test]
+fn parts_are_as_private_as_windows_and_not_among_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    Fleet { hosts: 2, days: 1, ..FLEET }.write(&from).unwrap();
+    let (done, _, said) = compacted(&from, &from);
+    assert!(!done && said.contains("it is the directory of the windows"), "{said}");
+    assert!(compacted(&from, &to).0);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&to) & 0o007, 0);
+    assert!(parts(&to).iter().all(|name| mode(&to.join(name)) & 0o007 == 0));
+}

@@ -26,3 +26,41 @@ fn a_play_for_the_open_ones_and_no_others() {
     let said = stderr(&done);
     assert!(said.starts_with("needless-fleet: no' OR 'a' = 'a: it is open in no unit"), "{said}");
 }
+
+#[test]
+fn what_does_not_mend_the_cause_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    SMALL.write(folder.path()).unwrap();
+    for (words, status, expected) in [
+        (["--set", "TZ"], 2, "expected VARIABLE=VALUE"),
+        (["--set", "=UTC"], 2, "expected VARIABLE=VALUE"),
+        (["--set", "FOO=bar"], 1, "--set FOO: tz-unset is not mended by it; its variable is TZ"),
+        (["--label", "env"], 2, "expected KEY=VALUE"),
+    ] {
+        let words = [["fix", "tz-unset"], ["--since", HALF], words].concat();
+        let done = asked(&words, &[folder.path()]);
+        let said = stderr(&done);
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(status), 0), "{words:?}: {said}");
+        assert!(said.contains(expected) && said.lines().count() == 1, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_name_of_which_there_is_nothing_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    SMALL.write(folder.path()).unwrap();
+    for words in
+        [["hosts", "tz-unste"], ["states", "--cause=tz-unste"], ["agents", "--label=site=s"]]
+    {
+        let done = asked(&words, &[folder.path()]);
+        assert!(done.status.success(), "{words:?}");
+        assert!(stderr(&done).contains("see whether the name is right"), "{words:?}");
+        assert_eq!(done.stdout.iter().filter(|b| **b == b'\n').count(), 1, "{words:?}");
+    }
+    let printed = asked(&["hosts", "tz-unset", "--print-sql"], &[]);
+    assert!(
+        String::from_utf8(printed.stdout)
+            .unwrap()
+            .starts_with("-- Of needless_rows with cause = 'tz-unset'.")
+    );
+}

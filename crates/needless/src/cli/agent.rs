@@ -35,7 +35,7 @@ pub(crate) struct AgentArgs {
     #[arg(long = "label", value_name = "KEY=VALUE", help_heading = FILES, value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
     /// Answer Prometheus at this address: 127.0.0.1:9466. Without a password: whoever can reach it can read.
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = METRICS)]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = METRICS, value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// Write the same numbers to FILE after each window, for the textfile collector of node_exporter.
     #[arg(long, value_name = "FILE", help_heading = METRICS)]
@@ -89,10 +89,13 @@ fn cpu_limit(text: &str) -> Result<CpuLimit, String> {
 
 /// Longer ones would say too little of when, and lose too much at a crash.
 fn every(text: &str) -> Result<Duration, String> {
-    interval(text).and_then(|every| {
-        let longest = Duration::from_secs(3600);
-        if every <= longest { Ok(every) } else { Err("expected 1h or less".to_owned()) }
-    })
+    let every = interval(text).ok().filter(|every| *every <= Duration::from_secs(3600));
+    every.ok_or_else(|| "expected a time from 500ms to 1h, such as 1m or 5m".to_owned())
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || "expected an address and a port such as 127.0.0.1:9466 or [::1]:9466".to_owned();
+    text.parse().map_err(|_| wrong())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -50,7 +50,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
     // It is written to when capabilities are given up.
     let ring = without_capabilities(|| Ring::open(&args.dir, keep))
         .context("cannot give up capabilities")?
-        .map_err(|why| anyhow!("{why}; choose another --dir, or make it this user's"))?;
+        .map_err(|why| anyhow!("{why}; name a --dir of this agent alone, which this user can write, in a directory that is there"))?;
     let mut server = args.listen.map(Server::open).transpose()?;
     let pushing = args.otlp.as_ref().map(|to| Pushing::start(to, Moment::now().us)).transpose()?;
     let options = ObserveOptions {
@@ -101,6 +101,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
     };
     agent.begin()?;
     agent.publish();
+    service::watch(args.every);
     service::notify("READY=1");
     loop {
         let readable: Vec<BorrowedFd<'_>> = server.iter().flat_map(Server::readable).collect();

@@ -15,16 +15,23 @@ pub(crate) fn ship(args: &ShipArgs) -> Result<Exit> {
             needless_fleet::upload(&args.dir, bucket, &access).map_err(|why| anyhow!(why))?
         }
         (Some(to), None) => needless_fleet::ship(&args.dir, to)
-            .map_err(|why| anyhow!("{why}; a new call goes on from there"))?,
+            .map_err(|why| anyhow!("{why}; once that is mended, a new call goes on from there"))?,
         (None, None) => {
             bail!("nothing says where to; name a directory, or --to s3://BUCKET/PREFIX")
         }
     };
-    let left = if left > 0 { format!(", {left} are left to the next time") } else { String::new() };
+    let later =
+        if left > 0 { format!(", {left} are left to the next time") } else { String::new() };
     output::quiet(writeln!(
         output::stdout_lines()?,
-        "{copied} windows copied, {there} were there{left}"
+        "{copied} windows copied, {there} were there{later}"
     ))?;
+    if copied + there + left == 0 && refused.is_empty() {
+        output::warn(format_args!(
+            "{} has no window of an agent; --dir is the directory that the agent has",
+            args.dir.display()
+        ));
+    }
     let Some(first) = refused.first() else { return Ok(exit::DONE) };
     bail!(
         "{} of {} files were not copied, {first} first: not whole, or another file has that name; move them away",

@@ -32,7 +32,9 @@ impl Server {
     pub(super) fn open(address: SocketAddr) -> Result<Server> {
         let listener = TcpListener::bind(address)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .with_context(|| format!("cannot listen at {address}"))?;
+            .with_context(|| {
+                format!("cannot listen at {address} (--listen names another address or port)")
+            })?;
         Ok(Server { listener, clients: Vec::new() })
     }
 

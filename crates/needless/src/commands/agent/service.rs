@@ -2,6 +2,17 @@
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// Has the service manager wait long enough: it hears of the agent after each window, `every`. See sd_notify(3),
+/// `WATCHDOG_USEC`.
+pub(super) fn watch(every: Duration) {
+    let given = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse::<u128>().ok());
+    let needed = 3 * every.as_micros();
+    if given.is_some_and(|given| given < needed) {
+        notify(&format!("WATCHDOG_USEC={needed}"));
+    }
+}
 
 /// Sends a state ("READY=1"), where a service manager waits for one. One that is gone is no error.
 pub(super) fn notify(state: &str) {
