@@ -91,13 +91,9 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
         let all: Vec<_> = variables.into_iter().collect();
         let to_do = match &*all.join(", ") {
             "" => "leave --set out: needless fix looks for the change on each host".to_owned(),
-            all => format!("its variable is {all}"),
+            all => format!("the variable is {all}"),
         };
-        return Err(Fault::new(
-            format!("--set {name}"),
-            format!("{cause} is not mended by it"),
-            to_do,
-        ));
+        return Err(Fault::new(format!("--set {name}"), format!("it does not fix {cause}"), to_do));
     }
     let mut change = match words.get_one::<String>("set") {
         Some(set) => vec![format!("--set={set}")],

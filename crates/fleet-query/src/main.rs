@@ -243,7 +243,7 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
     let compares = question.is_none_or(|question| question.compares);
     let Answer { schema, rows, .. } = asked(&sql, only, compares, words)?;
     if rows.iter().all(|batch| batch.num_rows() == 0) {
-        // What is mended everywhere looks the same as a name with a mistake in it.
+        // A cause that is fixed on all hosts looks the same as a misspelled name.
         let named = only.map(|(column, value)| format!("{column} {value}"));
         let wanted = ["cause", "service"].iter().filter_map(|column| {
             let value = words.try_get_one::<String>(column).ok().flatten()?;
@@ -254,7 +254,7 @@ fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
         let all: Vec<String> = named.into_iter().chain(wanted).chain(labels).collect();
         if !all.is_empty() {
             eprintln!(
-                "needless-fleet: nothing of {} is in the answer; see whether the name is right",
+                "needless-fleet: the answer has no row for {}; check the name",
                 all.join(", ")
             );
         }

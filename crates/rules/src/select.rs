@@ -97,8 +97,8 @@ impl<'p> View<'p> {
         self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
     }
 
-    /// Removes the rows that declared rules found: built-in rules do not see them, so no call counts twice. Most of
-    /// these rules do not check [`Sink::taken`], because no two of them are about the same rows.
+    /// Removes the rows that declared rules found: built-in rules do not see them, so no call counts twice. Not
+    /// all of these rules check [`Sink::taken`].
     pub(crate) fn forget(&mut self, sink: &Sink) {
         if sink.found.is_empty() {
             return;

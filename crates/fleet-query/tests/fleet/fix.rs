@@ -28,13 +28,13 @@ fn a_play_for_the_open_ones_and_no_others() {
 }
 
 #[test]
-fn what_does_not_mend_the_cause_is_refused_in_one_line() {
+fn a_change_that_does_not_fix_the_cause_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     SMALL.write(folder.path()).unwrap();
     for (words, status, expected) in [
         (["--set", "TZ"], 2, "expected VARIABLE=VALUE"),
         (["--set", "=UTC"], 2, "expected VARIABLE=VALUE"),
-        (["--set", "FOO=bar"], 1, "--set FOO: tz-unset is not mended by it; its variable is TZ"),
+        (["--set", "FOO=bar"], 1, "--set FOO: it does not fix tz-unset; the variable is TZ"),
         (["--label", "env"], 2, "expected KEY=VALUE"),
     ] {
         let words = [["fix", "tz-unset"], ["--since", HALF], words].concat();
@@ -46,7 +46,7 @@ fn what_does_not_mend_the_cause_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_name_of_which_there_is_nothing_is_said() {
+fn an_answer_without_rows_for_a_name_says_so() {
     let folder = tempfile::tempdir().unwrap();
     SMALL.write(folder.path()).unwrap();
     for words in
@@ -54,7 +54,7 @@ fn a_name_of_which_there_is_nothing_is_said() {
     {
         let done = asked(&words, &[folder.path()]);
         assert!(done.status.success(), "{words:?}");
-        assert!(stderr(&done).contains("see whether the name is right"), "{words:?}");
+        assert!(stderr(&done).contains("; check the name"), "{words:?}");
         assert_eq!(done.stdout.iter().filter(|b| **b == b'\n').count(), 1, "{words:?}");
     }
     let printed = asked(&["hosts", "tz-unset", "--print-sql"], &[]);

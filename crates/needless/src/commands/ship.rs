@@ -14,8 +14,9 @@ pub(crate) fn ship(args: &ShipArgs) -> Result<Exit> {
                 Access::read(|name| std::env::var(name).ok()).map_err(|why| anyhow!(why))?;
             needless_fleet::upload(&args.dir, bucket, &access).map_err(|why| anyhow!(why))?
         }
-        (Some(to), None) => needless_fleet::ship(&args.dir, to)
-            .map_err(|why| anyhow!("{why}; once that is mended, a new call goes on from there"))?,
+        (Some(to), None) => needless_fleet::ship(&args.dir, to).map_err(|why| {
+            anyhow!("{why}; run it again when that is fixed: it continues from there")
+        })?,
         (None, None) => {
             bail!("nothing says where to; name a directory, or --to s3://BUCKET/PREFIX")
         }
