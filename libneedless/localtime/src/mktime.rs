@@ -130,9 +130,11 @@ impl Zone {
 /// `t`, which was found for the second clamped to 0 to 59, moved to the second that was asked for. Where `t` is a
 /// leap second, shown as 60, and the second asked for is 0, the minute after it is meant.
 fn with_second(t: i64, asked: i32, shown: i32) -> i64 {
+    // In 64 bits: of an i32, the code that rustc 1.95 makes for ppc64le takes a negative second for a positive one.
+    let asked = i64::from(asked);
     let sought = asked.clamp(0, 59);
     let after_leap = i64::from(sought == 0 && shown == 60);
-    t + after_leap + i64::from(asked) - i64::from(sought)
+    t + after_leap + asked - sought
 }
 
 /// The moment that the wall clock `wall` means.

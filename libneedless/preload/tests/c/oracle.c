@@ -243,7 +243,10 @@ static void moment(int64_t t) {
     case 3:
     case 4:
     case 5: {
-        if (!below(3)) copy.tm_hour += odd() % 99, copy.tm_mday += odd() % 99, copy.tm_sec += odd() % 9999;
+        if (!below(3)) {
+            if (below(2)) copy.tm_hour += odd() % 99, copy.tm_mday += odd() % 99;
+            copy.tm_sec += odd() % 9999;
+        }
         if (!below(9)) copy.tm_mon = odd();
         if (!below(20)) copy.tm_sec = odd(), copy.tm_min = odd(), copy.tm_year = odd();
         copy.tm_isdst = below(5) ? below(3) ? -1 : tm.tm_isdst : odd();
