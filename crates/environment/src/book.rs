@@ -40,7 +40,7 @@ pub fn book_page() -> String {
          `env_keep`.\n\
          * supervisord's `restart` keeps the old environment.\n\
          * A drop-in of PostgreSQL's unit has no effect on Debian: `pg_ctlcluster` clears the environment.\n\
-         * Apache passes its own TZ on to a CGI program, and other variables only if `PassEnv` names them; \
+         * Apache passes its own PATH, LD_LIBRARY_PATH and TZ on to a CGI program, and other variables only if `PassEnv` names them; \
          `SetEnv` reaches CGI programs, but not Apache.\n\
          * at saves the environment of the user who submits a job, and gives the job nothing else, neither from \
          atd's unit nor from `/etc/environment`.\n\
@@ -105,6 +105,7 @@ pub fn book_page() -> String {
 fn row(place: &ConfigFormat) -> String {
     let check = match place.check {
         [] => String::new(),
+        ["crontab"] => "`crontab -n`, cronie's `crontab -T`".to_owned(),
         words => format!("`{}`", words.join(" ")),
     };
     format!(

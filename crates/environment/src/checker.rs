@@ -1,6 +1,7 @@
 //! Has a format's own checker (`visudo`, `sshd -t`, `sh -n`) read a text before it is written.
 
 use crate::config_format::{CheckStyle, ConfigFormat};
+use crate::crontab;
 use crate::error::EnvironmentError;
 use crate::running::program_of_system;
 use crate::scratch::{Scratch, in_memory};
@@ -15,6 +16,11 @@ const INPUT: &str = "/proc/self/fd/0";
 pub(crate) fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(), EnvironmentError> {
     let [program, arguments @ ..] = format.check else { return Ok(()) };
     let Some(program) = program_of_system(program) else { return Ok(()) };
+    let mut command = Command::new(&program);
+    if format.check_style == CheckStyle::Crontab {
+        let Some(option) = crontab::check_option(&program) else { return Ok(()) };
+        command.arg(option);
+    }
     let failed = |error: std::io::Error| format!("cannot have {path} checked: {error}");
     let input = in_memory(text.as_bytes()).map_err(failed)?;
     let (mut seen, mut checked, mut folder) = (INPUT.to_owned(), INPUT.to_owned(), None);
@@ -29,12 +35,12 @@ pub(crate) fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(),
         seen = drop_in.to_string_lossy().into_owned();
         checked = unit.to_string_lossy().into_owned();
     }
-    let mut command = Command::new(&program);
     command.args(arguments).arg(&checked).env("LC_ALL", "C").stdin(input);
     let done = command.output().map_err(failed)?;
     let complaint = String::from_utf8_lossy(&done.stderr).replace(&seen, path);
     // systemd-analyze exits 0 whatever it finds, and also complains about other units.
-    let bad = if format.check_style != CheckStyle::ExitStatus {
+    let by_lines = matches!(format.check_style, CheckStyle::Lines | CheckStyle::UnitDropIn);
+    let bad = if by_lines {
         complaint.lines().find(|line| line.starts_with(path))
     } else if done.status.success() {
         None

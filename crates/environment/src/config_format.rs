@@ -81,6 +81,8 @@ pub(crate) enum CheckStyle {
     Lines,
     /// The same, and the file has to be a drop-in of a unit.
     UnitDropIn,
+    /// By the exit status of crontab(1), whose option for it depends on whose crontab it is.
+    Crontab,
 }
 
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;

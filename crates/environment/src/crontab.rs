@@ -12,7 +12,8 @@ use needless_host::Root;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 /// Where cron keeps them: Debian's cron, and cronie.
 const SPOOLS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
@@ -65,7 +66,7 @@ pub(crate) fn read(user: &str) -> Result<Option<Vec<u8>>, EnvironmentError> {
     let mut list = crontab(user)?;
     // Without this, Debian's prints a table without its first three comments, whoever wrote them.
     list.arg("-l").env("CRONTAB_NOHEADER", "N");
-    let done = list.stdin(std::process::Stdio::null()).output();
+    let done = list.stdin(Stdio::null()).output();
     let done = done.map_err(|error| format!("crontab: {error}"))?;
     if done.status.success() {
         return Ok(Some(without_head(&done.stdout).to_vec()));
@@ -117,6 +118,20 @@ fn crontab(user: &str) -> Result<Command, EnvironmentError> {
     Ok(command)
 }
 
+/// The option of this crontab(1) for which it checks a file and changes nothing, by its own list of options: `-n` of
+/// Debian's, `-T` of cronie's, whose `-n` writes the name of a host. Others have none.
+pub(crate) fn check_option(program: &Path) -> Option<String> {
+    let list =
+        Command::new(program).arg("-h").env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;
+    let text = [list.stdout, list.stderr].concat();
+    option_in(&String::from_utf8_lossy(&text)).map(str::to_owned)
+}
+
+fn option_in(list: &str) -> Option<&str> {
+    let mut lines = list.lines().map(str::trim);
+    lines.find(|line| line.starts_with('-') && line.contains("syntax"))?.split_whitespace().next()
+}
+
 fn own_name(root: &Root) -> Option<String> {
     user_name(root, rustix::process::geteuid().as_raw())
 }
@@ -156,6 +171,18 @@ mod tests {
         assert_eq!(without_head(own.as_bytes()), own.as_bytes());
         let half = format!("{SIGNATURE}\n{own}");
         assert_eq!(without_head(half.as_bytes()), half.as_bytes());
+    }
+
+    /// What `crontab -h` of Debian 12, of cronie 1.7.2 and of BusyBox has about checks.
+    #[test]
+    fn only_an_option_that_checks_the_syntax_is_used() {
+        let debian = "usage:\tcrontab [-u user] [-n] file\n\t-n\t(dry run: checks the syntax, then bails out)\n";
+        let cronie = " crontab -n [hostname]\n -n <host>  set host in cluster to run users' crontabs\n \
+                      -T <file>  test a crontab file syntax\n -V         print version and exit\n";
+        let busybox = "Usage: crontab [-c DIR] [-u USER] [-ler]|[FILE]\n\t-l\tList crontab\n";
+        assert_eq!(option_in(debian), Some("-n"));
+        assert_eq!(option_in(cronie), Some("-T"));
+        assert_eq!(option_in(busybox), None);
     }
 
     #[test]

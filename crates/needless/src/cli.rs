@@ -153,7 +153,7 @@ pub(crate) enum Action {
     /// arguments, because no file has them. Exit status 2 when FILE is no such document.
     #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
-    /// Run a command with time functions that make no system calls.
+    /// Run a command with time functions that make at most one system call a second.
     ///
     /// They replace those of the C library in programs that use GNU libc (LD_PRELOAD), give the same
     /// results, and notice within a second when /etc/localtime changes. Where they have no effect

@@ -7,7 +7,7 @@
 //! A bash that runs a script or a command (`bash -c`) first reads the file in BASH_ENV, and runs what
 //! is in it. The variable is often set once, for one purpose (environment modules, nvm, a step of a
 //! continuous integration), and then inherited by every build tool that starts bash a thousand times.
-//! The file costs open, fstat, read and close, and whatever its commands do; if it does not exist, one
+//! The file costs open, fstat, read, rt_sigprocmask and close, and whatever its commands do; if it does not exist, one
 //! call. Bash started as `sh` does not read it. ENV, which interactive POSIX shells read, is a matter of
 //! one start per terminal and not reported.
 //!

@@ -42,7 +42,8 @@
 //! ## Fix and caveat
 //!
 //! Outside of containers `-XX:-UseContainerSupport` ends the reading. Do not use it inside one:
-//! Java would size itself by the whole machine, and may be killed when memory runs out. There
+//! Java would size itself by the whole machine, and may be killed when memory runs out. In
+//! JAVA_TOOL_OPTIONS it makes each Java print a line on standard error. Inside a container
 //! `-XX:ActiveProcessorCount=N` avoids the repeated part. A person must decide.
 //!
 //! ## References
@@ -86,7 +87,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
         let remedies = vec![helpers::by_hand(
             "Outside of containers: JAVA_TOOL_OPTIONS=-XX:-UseContainerSupport",
             "Inside a container Java would size itself by the whole machine, and may be killed when \
-             memory runs out.",
+             memory runs out. Each Java that has the variable prints a line about it on standard error.",
         )];
         let besides = helpers::accompanying(view, &merged, helpers::per_open(CALLS));
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);

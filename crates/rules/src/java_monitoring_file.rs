@@ -42,7 +42,9 @@
 //!
 //! Use `-XX:-UsePerfData`, in JAVA_TOOL_OPTIONS for all programs that are started below. Do not do
 //! this if somebody monitors the program: `jps`, `jstat` and agents that find processes by these
-//! files no longer see it.
+//! files no longer see it. Each Java that has the variable prints a line on standard error
+//! (`Picked up JAVA_TOOL_OPTIONS: …`), which a script that reads it may not expect: an option of the
+//! command itself prints nothing.
 //!
 //! ## References
 //!
@@ -88,6 +90,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
 
 /// Adds an option to those that the process has.
 pub(crate) fn remedy(process: &Process) -> Remedy {
-    let price = "jps, jstat and agents that find Java by these files no longer see the program.";
+    let price = "jps, jstat and agents that find Java by these files no longer see the program. Each Java that \
+                 has JAVA_TOOL_OPTIONS prints a line about it on standard error.";
     helpers::add(process, "JAVA_TOOL_OPTIONS", "-XX:-UsePerfData", price)
 }

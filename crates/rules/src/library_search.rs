@@ -6,7 +6,7 @@
 //! ## Why it happens
 //!
 //! The loader searches the variable's directories before its cache. In each it first tries the
-//! subdirectories for processor variants, once: 22 to 38 calls with glibc 2.36, depending on the
+//! subdirectories for processor variants, once: 16 to 38 calls with glibc 2.36, depending on the
 //! processor, 8 at most since glibc 2.37. Then it tries the directory itself, for each library. Every
 //! program that inherits the variable pays, at every start.
 //!

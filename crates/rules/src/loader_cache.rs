@@ -6,8 +6,8 @@
 //! ## Why it happens
 //!
 //! The loader takes the places of libraries from the cache that `ldconfig` writes. Without a cache
-//! (in images that were made by copying files) it tries every directory, with the subdirectories for
-//! processor variants, for each library of each program.
+//! (in images that were made by copying files) it tries every directory for each library of each program,
+//! and once the subdirectories for processor variants.
 //!
 //! ## Example
 //!

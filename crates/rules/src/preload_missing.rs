@@ -6,7 +6,7 @@
 //! ## Why it happens
 //!
 //! A bare name is searched for in every directory of the system, with the subdirectories for
-//! processor variants: 88 to 152 calls per program start on Debian 12 (glibc 2.36), depending on
+//! processor variants: 64 to 152 calls per program start on Debian 12 (glibc 2.36), depending on
 //! the processor, and about 32 since glibc 2.37, which dropped most of the subdirectories. A path
 //! costs one call. All programs that the program starts inherit the variable; the file is for every
 //! program of the machine, and of an image or a container that has one of its own.

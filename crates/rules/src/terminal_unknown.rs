@@ -47,7 +47,7 @@
 //!
 //! The number of calls does not fall: a description that is found is read, which takes as many
 //! calls. The gain is a terminal that works. Install the description (the package of the terminal,
-//! or of ncurses: `ncurses-term`; or copy it with `infocmp | ssh HOST tic -x -`), or set TERM to a
+//! or of ncurses: `ncurses-term`; or copy it with `infocmp -x | ssh HOST tic -x -`), or set TERM to a
 //! type that is known and near enough. Do not use a type that differs too much: programs would
 //! garble the screen.
 //!

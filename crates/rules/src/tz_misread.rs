@@ -13,7 +13,7 @@
 //! | `Europe/Athens`, `:Europe/Athens` | right | right | right |
 //! | `:/etc/localtime`, `/etc/localtime`, any other path | no daylight saving | no daylight saving | right |
 //! | `JST-9` | right | right | UTC |
-//! | `GMT+3` (three hours *behind* UTC) | three hours *before* UTC | right | UTC |
+//! | `GMT+3` (three hours *behind* UTC) | three hours *ahead of* UTC | right | UTC |
 //! | `IST-5:30`, `<+03>-3` | right | the zone of the machine | UTC |
 //! | `EET-2EEST`, with or without rules | no daylight saving | the zone of the machine | UTC |
 //!

@@ -117,7 +117,7 @@
 //! nothing
 //! ```
 //!
-//! `statx` on x86-64 is never glibc's: this is a library that checks once in a while by itself.
+//! `statx` in a 64-bit program on x86-64 is never glibc's: this is a library that checks once in a while by itself.
 //!
 //! ```trace
 //! env -TZ

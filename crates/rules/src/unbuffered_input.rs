@@ -57,11 +57,12 @@
 //!
 //! ## Fix and caveat
 //!
-//! Use `dd bs=64K`, with `iflag=skip_bytes,count_bytes` if bytes are counted; drop `-u`; add a
-//! buffer to the program. Do not do this if another program reads the same input afterwards: it
-//! would not get what was read ahead. In a shell let one command take the whole input: `awk`, `xargs`,
-//! in bash `mapfile -t lines`; the commands of a loop that read the same input have to be changed with
-//! it.
+//! Use `dd bs=64K`, with `iflag=fullblock,skip_bytes,count_bytes` if bytes are counted: without
+//! `fullblock` a short read from a pipe counts as a block. Drop `-u`; add a buffer to the program. Do
+//! not do this if another program reads the same input afterwards: it would not get what was read
+//! ahead. In a shell let one command take the whole input: `awk` or `xargs`; the commands of a loop
+//! that read the same input have to be changed with it. `mapfile` of bash does not help: from a pipe
+//! it reads a byte at a time, too.
 //!
 //! ## References
 //!
@@ -102,7 +103,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
              the other commands of the script share the input. The environment cannot change that."
         );
         let remedies = vec![helpers::by_hand(
-            "Let one command read the whole input: awk, xargs, or mapfile -t in bash",
+            "Let one command read the whole input: awk or xargs",
             "A change of the script; commands in the loop that read the same input need a change, too.",
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
@@ -113,7 +114,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
             format!("{} reads of standard input for a few bytes each", number(merged.needless));
         let why = format!("{program} reads its input without a buffer, a few bytes at a time.");
         let remedies = vec![helpers::by_hand(
-            "Read in larger blocks (dd bs=64K iflag=skip_bytes,count_bytes), and drop options such as -u",
+            "Read in larger blocks (dd bs=64K iflag=fullblock,skip_bytes,count_bytes), and drop options such as -u",
             "A program that reads the same input afterwards does not get what was read ahead.",
         )];
         sink.find(helpers::finding(merged, RULE.name, Stage::Seen, what, why, remedies));

@@ -247,7 +247,7 @@ const SWITCHES: [(&str, &str); 13] = [
         "ruby",
         "In the script: leave $stdout.sync as it is (false), or take out the flush after each line",
     ),
-    ("php", "In the script or php.ini: output_buffering = 4096"),
+    ("php", "php -d output_buffering=4096, or in the script: ob_start(null, 4096)"),
     ("gawk", "In the script: take out fflush()"),
     ("mawk", "Drop -W interactive, or take out fflush()"),
     ("grep", "Drop --line-buffered"),

@@ -11,15 +11,16 @@ use needless_model::{Confidence, Visibility};
 /// What Debian's apachectl sources.
 const ENVVARS: &str = "/etc/apache2/envvars";
 
+/// What a CGI program gets of the server without PassEnv (server/util_script.c, `ap_add_common_vars`).
+const ALWAYS_PASSED_ON: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "TZ"];
 /// Why a CGI program lacks what the server has.
-pub(crate) const NOT_PASSED_ON: &str =
-    "Apache passes its own TZ on to a CGI program, and other variables only if PassEnv names them";
+pub(crate) const NOT_PASSED_ON: &str = "Apache passes its own PATH, LD_LIBRARY_PATH and TZ on to a CGI program, and other variables only if PassEnv names them";
 
 /// Apache's environment.
 pub static APACHE: ConfigFormat = ConfigFormat {
     name: "Apache envvars",
     files: ENVVARS,
-    reaches: "the server (Debian), and of its CGI programs TZ only",
+    reaches: "the server (Debian); its CGI programs get PATH, LD_LIBRARY_PATH and TZ",
     effect: "a restart of Apache",
     check: shell::CHECK,
     find: shell::find,
@@ -52,7 +53,7 @@ fn location(query: &LocationQuery<'_>, cgi: bool) -> ConfigLocation {
 
 /// Whether a CGI program gets this variable of the server.
 fn passes_on(root: &Root, variable: &str) -> bool {
-    variable == "TZ"
+    ALWAYS_PASSED_ON.contains(&variable)
         || directives(root).into_iter().any(|(.., words)| {
             words[0].eq_ignore_ascii_case("PassEnv") && words[1..].iter().any(|w| w == variable)
         })
@@ -70,9 +71,11 @@ fn scan(sources: &mut Sources<'_>) {
     sources.file(ENVVARS, shell::find, None, reaches);
     // SetEnv in the configuration is for CGI programs, never for the server.
     let reaches = match sources.channel {
-        Channel::Apache { cgi: true } if variable == "TZ" => Visibility::Perhaps(
-            "if the request is for that part of the site; a TZ of Apache itself is stronger".into(),
-        ),
+        Channel::Apache { cgi: true } if ALWAYS_PASSED_ON.contains(&variable) => {
+            Visibility::Perhaps(format!(
+                "if the request is for that part of the site; {variable} of Apache itself is stronger"
+            ))
+        }
         Channel::Apache { cgi: true } => {
             Visibility::Perhaps("if the request is for that part of the site".into())
         }

@@ -3,7 +3,9 @@
 use super::wrapper::WRAPPER;
 use super::{FoundValue, cron_job, cron_table};
 use crate::channel::{Channel, Launcher};
-use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, FilePath, LocationQuery};
+use crate::config_format::{
+    CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, FilePath, LocationQuery,
+};
 use crate::crontab::{tables, text, user_of};
 use crate::restart::{WorkerQuery, newest};
 use crate::sources::Sources;
@@ -16,7 +18,8 @@ use needless_model::{Assignment, Confidence, Visibility};
 const TABLE: ConfigFormat = ConfigFormat {
     reaches: "the job, or with --in every job of the table; nothing of cron's own unit reaches them",
     effect: "the next job, within a minute",
-    check: &["crontab", "-n"],
+    check: &["crontab"],
+    check_style: CheckStyle::Crontab,
     worker: Some(newest_run),
     next: |part| part.map(|_| "run of the job"),
     order_matters: true,
