@@ -1,7 +1,7 @@
 # Sourced by the scripts that make Debian's packages: what all of them have. package_facts was called before.
 
 # debian_documents DOC NAME: Debian's changelog and copyright in the package's folder of documents, which has the project's
-# CHANGELOG.md.
+# CHANGELOG.md. What the copyright says of the book is there where the book is.
 debian_documents() {
     mv "$1/CHANGELOG.md" "$1/changelog"
     cat >"$1/changelog.Debian" <<END
@@ -20,6 +20,18 @@ Upstream-Name: needless
 Files: *
 Copyright: 2026 The needless authors
 License: MIT or Apache-2.0
+END
+        cat <<END
+
+Files: usr/bin/*
+Copyright: 2026 The needless authors, and those of the crates and libraries that are linked in
+License: MIT or Apache-2.0
+Comment: Crates of Rust and libraries in C are linked into the program. Each of
+ them, with who wrote it, its licence and the text of that, is in
+ /usr/share/doc/$2/LICENCES-OF-CRATES.
+END
+        [ ! -d "$1/html" ] || debian_book
+        cat <<'END'
 
 License: MIT
 END
@@ -31,7 +43,45 @@ License: Apache-2.0
  On Debian systems the text of this licence is in
  /usr/share/common-licenses/Apache-2.0.
 END
+        [ ! -d "$1/html" ] || debian_book_licences
     } >"$1/copyright"
+}
+
+# What the pages of the book have of mdBook and of others: see packaging/book/licences/about. The rest of what mdBook brings is
+# left out, as packaging/README.md says.
+debian_book() {
+    cat <<'END'
+
+Files: usr/share/doc/needless/html/*.html
+Copyright: 2026 The needless authors
+ 2015-2026 Mathieu David and the contributors of mdBook
+ 2022 Fonticons, Inc.
+License: (MIT or Apache-2.0) and MPL-2.0 and CC-BY-4.0
+Comment: The text is of needless, the frame around it of mdBook, and the icons
+ in it of Font Awesome Free 6.2.0, https://fontawesome.com, unchanged.
+
+Files: usr/share/doc/needless/html/book-*.js
+ usr/share/doc/needless/html/toc-*.js
+ usr/share/doc/needless/html/css/*
+ usr/share/doc/needless/html/favicon-*
+Copyright: 2015-2026 Mathieu David and the contributors of mdBook
+License: MPL-2.0
+Comment: As mdBook writes them. Its source is at
+ https://github.com/rust-lang/mdBook.
+END
+}
+
+debian_book_licences() {
+    cat <<'END'
+
+License: MPL-2.0
+ On Debian systems the text of this licence is in
+ /usr/share/common-licenses/MPL-2.0.
+
+License: CC-BY-4.0
+END
+    # Debian 12 does not have it among its common licences.
+    sed 's/[[:space:]]*$//; s/^$/./; s/^/ /' packaging/book/licences/CC-BY-4.0
 }
 
 # debian_depends WORK NAME FILE…: the packages whose libraries the files below WORK/debian/NAME need. dpkg-shlibdeps reads a
@@ -50,7 +100,7 @@ debian_pack() {
     local package
     package=$3/$2_$version-1_$(dpkg --print-architecture).deb
     ( cd "$1" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums )
-    find "$1/DEBIAN" -type f ! -name postrm -exec chmod 644 {} +
+    find "$1/DEBIAN" -type f ! -name postinst ! -name prerm ! -name postrm -exec chmod 644 {} +
     find "$1" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     mkdir -p "$3"
     dpkg-deb --root-owner-group -Zxz --build "$1" "$package" >/dev/null
