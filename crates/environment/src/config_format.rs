@@ -30,6 +30,8 @@ pub struct ConfigFormat {
     pub(crate) find: fn(&str, &str, Option<&str>) -> Vec<FoundValue>,
     /// The text with a change made.
     pub(crate) put: fn(&str, &Edit<'_>) -> Result<String, EnvironmentError>,
+    /// Whether a part of a text can be changed by itself: a service, a job, a pool.
+    pub(crate) has_parts: bool,
     /// The names of the parts of a text that have variables of their own; none where it has no such parts.
     pub(crate) parts: fn(&str) -> Vec<String>,
     /// The first line of a text, from 1, by which its reader takes variables from elsewhere for this part, and the word
@@ -121,6 +123,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     check_style: CheckStyle::ExitStatus,
     find: |_, _, _| Vec::new(),
     put: |text, _| Ok(text.to_owned()),
+    has_parts: false,
     parts: |_| Vec::new(),
     elsewhere: |_, _| None,
     is_file: |_, _| false,

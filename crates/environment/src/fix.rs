@@ -10,7 +10,7 @@ use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
 use crate::redact::{may_show, may_show_old, secret};
 use crate::shown_diff::{HIDDEN_TEXT, Showable, shown_diff};
-use needless_model::Confidence;
+use needless_model::{Confidence, brief};
 use std::path::Path;
 
 /// A change that can be shown and made.
@@ -124,12 +124,27 @@ pub(crate) fn location_of_file(
     disk: &Disk,
 ) -> Result<ConfigLocation, EnvironmentError> {
     let before = disk.read_for_change(path)?;
+    let exists = before.is_some();
     let text = before.map(|before| before.bytes).unwrap_or_default();
     let format = format_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
-        format!(
-            "{path}: its format is not known; the page Places of the book lists those that fix can change"
-        )
+        let unit = path.rsplit('/').next().filter(|name| name.ends_with(".service"));
+        let why = match unit {
+            _ if !exists => "there is no such file".to_owned(),
+            Some(unit) => format!("a unit is changed by a drop-in: --unit {}", brief(unit)),
+            None => {
+                "its format is not known; the page Places of the book lists those that fix can change"
+                    .to_owned()
+            }
+        };
+        format!("{path}: {why}")
     })?;
+    if part.is_some() && !format.has_parts {
+        return Err(format!(
+            "{path}: --part names nothing in a file of this kind ({}): leave it out",
+            format.name
+        )
+        .into());
+    }
     let why = "it was named on the command line";
     let location = ConfigLocation::new(format, path.to_owned(), why, Confidence::High);
     Ok(ConfigLocation { part: part.map(str::to_owned), ..location })
@@ -251,10 +266,35 @@ fn texts(file: &FileChange) -> (String, String) {
     (text(&file.before), text(&file.after))
 }
 
-/// The names of the file in a diff.
+/// In quotes as in C, which GNU patch and git read.
+fn quoted(name: &str) -> String {
+    let mut out = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// The names of the file in a diff. As GNU patch and git have it: a name with a space ends with a tab, one with other odd
+/// characters is in quotes.
 fn names(file: &FileChange) -> (String, String) {
     let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
-        Some(_) => format!("{side}{}", Path::new("/").join(&file.path).display()),
+        Some(_) => {
+            let name = format!("{side}{}", Path::new("/").join(&file.path).display());
+            if name.contains(|c: char| c.is_ascii_control() || c == '"' || c == '\\') {
+                quoted(&name)
+            } else if name.contains(' ') {
+                name + "\t"
+            } else {
+                name
+            }
+        }
         None => "/dev/null".to_owned(),
     };
     (name("a", &file.before), name("b", &file.after))

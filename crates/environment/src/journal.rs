@@ -10,6 +10,7 @@
 //! * `undoing` or `taking-back` without `undone`: it is being undone, and that is finished; after `taking-back` the
 //!   process is restarted as well, which was restarted with the change and did not get it;
 //! * `undone`, `rolled-back`: history;
+//! * `forgotten`: history, too; its files were left as they were;
 //! * `on-trial`: the process is restarted with it, and has not been looked at since;
 //! * `announced`, `announced-undone`: the commands that have the files read again were run for that state.
 
@@ -36,6 +37,7 @@ const VERSION: u32 = 1;
 const UNDOING: &str = "undoing";
 const TAKING_BACK: &str = "taking-back";
 const ON_TRIAL: &str = "on-trial";
+const FORGOTTEN: &str = "forgotten";
 
 /// The journal in a directory of state.
 #[derive(Debug)]
@@ -183,6 +185,11 @@ impl Journal {
             ChangeState::RolledBack => {
                 return Err(format!("change {id} was never made: it was rolled back").into());
             }
+            ChangeState::Forgotten => {
+                return Err(
+                    format!("change {id} was forgotten: its files are left as they are").into()
+                );
+            }
             begun @ (ChangeState::Undoing | ChangeState::Begun) => {
                 self.finish(id).map_err(|why| match begun {
                     ChangeState::Undoing => format!("change {id} is not undone yet: {why}"),
@@ -203,13 +210,25 @@ impl Journal {
                     Some(newer) => {
                         format!("{}: change {newer} is newer: undo that first", file.path).into()
                     }
-                    None => format!(
-                        "{}: it has changed since; nothing was undone. The version from before \
-                         the change is kept as {}",
-                        file.path,
-                        kept.join(format!("{at}.before")).display()
-                    )
-                    .into(),
+                    None => {
+                        let what = if now.is_none() {
+                            "it is not there any more"
+                        } else {
+                            "it has changed since"
+                        };
+                        let kept = match file.existed {
+                            true => format!(
+                                " The version from before the change is kept as {}.",
+                                kept.join(format!("{at}.before")).display()
+                            ),
+                            false => String::new(),
+                        };
+                        format!(
+                            "{}: {what}; nothing was undone.{kept} `needless undo --forget {id}` leaves it as it is",
+                            file.path
+                        )
+                        .into()
+                    }
                 });
             }
             self.check_again(file).map_err(|why| format!("{why}; nothing was undone"))?;
@@ -219,6 +238,24 @@ impl Journal {
             format!("change {id} is not undone yet: {why}; fix that and undo it again")
         })?;
         self.mark_undone(id)?;
+        self.store.entry(id)
+    }
+
+    /// Leaves the files of a change as they are from now on: it is not in effect any more, or nobody needs an undo.
+    ///
+    /// # Errors
+    /// When there is no such change, or it is not in effect.
+    pub fn forget(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
+        match self.store.entry(id)?.state {
+            ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten => {
+                return Err(
+                    format!("change {id} is not in effect: there is nothing to forget").into()
+                );
+            }
+            ChangeState::Applied | ChangeState::Begun | ChangeState::Undoing => {}
+        }
+        self.tried(id)?;
+        self.mark(id, FORGOTTEN)?;
         self.store.entry(id)
     }
 
@@ -244,8 +281,10 @@ impl Journal {
     /// When there is none.
     pub fn last(&self) -> Result<u32, EnvironmentError> {
         let all = self.entries()?.readable;
-        let last =
-            all.iter().rfind(|e| !matches!(e.state, ChangeState::Undone | ChangeState::RolledBack));
+        let is_over = |state| {
+            matches!(state, ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten)
+        };
+        let last = all.iter().rfind(|entry| !is_over(entry.state));
         last.map(|entry| entry.id).ok_or_else(|| "there is no change to undo".into())
     }
 

@@ -266,7 +266,7 @@ pub(crate) const STATE_OF_ROOT: &str = "/var/lib/needless";
 /// Where the journal is: the system's for root, else the user's own (XDG Base Directory).
 ///
 /// # Errors
-/// When neither XDG_STATE_HOME nor HOME is set.
+/// When neither XDG_STATE_HOME nor HOME is an absolute path.
 pub fn state_dir() -> Result<PathBuf, EnvironmentError> {
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from(STATE_OF_ROOT));
@@ -274,7 +274,8 @@ pub fn state_dir() -> Result<PathBuf, EnvironmentError> {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let dir = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
     dir.map(|dir| dir.join("needless")).ok_or_else(|| {
-        "neither XDG_STATE_HOME nor HOME is set: there is no place for the journal".into()
+        "neither XDG_STATE_HOME nor HOME is an absolute path: there is no place for the journal"
+            .into()
     })
 }
 

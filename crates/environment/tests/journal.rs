@@ -383,6 +383,26 @@ fn what_others_changed_since_is_left_alone() {
 }
 
 #[test]
+fn a_change_whose_file_is_gone_can_be_forgotten() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let path = "/etc/environment";
+    let first = journal
+        .apply("first", &[change("/srv/compose.yaml", Some(FILES[2].1), "x\n")], Vec::new())
+        .unwrap();
+    let id = journal.apply("x", &[change(path, Some("LANG=C\n# end"), "x\n")], Vec::new()).unwrap();
+    fs::remove_file(world.root().join("etc/environment")).unwrap();
+    let why = journal.undo(id).unwrap_err().to_string();
+    assert!(why.contains("is not there any more") && why.contains("undo --forget 2"), "{why}");
+    assert_eq!(journal.last(), Ok(id));
+    assert_eq!(journal.forget(id).unwrap().state, ChangeState::Forgotten);
+    assert_eq!(journal.last(), Ok(first));
+    assert!(journal.undo(id).unwrap_err().to_string().contains("was forgotten"));
+    assert!(journal.forget(id).is_err());
+    assert!(!world.root().join("etc/environment").exists());
+}
+
+#[test]
 fn changes_on_top_are_undone_first() {
     let world = World::new();
     let (journal, _) = world.open();

@@ -86,12 +86,25 @@ impl Programs {
     }
 }
 
+/// Why a library of time functions changes nothing for a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreloadIsUseless {
+    /// The reason, in words that follow a colon.
+    pub why: String,
+    /// Whether the program starts with the library as well as without it, so that what it starts itself can get it: a
+    /// wrapper such as `env` or `timeout`.
+    pub starts_with_it: bool,
+}
+
 /// Why a library of time functions, loaded before the C library with `LD_PRELOAD`, would change nothing for the
 /// program in `file`; `None` if it may. Libraries that the program loads while it runs are not considered.
 ///
 /// # Errors
 /// When one of them is not an ELF file.
-pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Option<String>> {
+pub fn why_preload_is_useless(
+    file: File,
+    library: File,
+) -> std::io::Result<Option<PreloadIsUseless>> {
     let image = Image::read(file).ok_or(std::io::ErrorKind::InvalidData)?;
     let library = Image::read(library).ok_or(std::io::ErrorKind::InvalidData)?;
     let why = match (image.runtime, &image.libc) {
@@ -106,9 +119,12 @@ pub fn why_preload_is_useless(file: File, library: File) -> std::io::Result<Opti
         }
         (_, Libc::Unknown) => "it does not use the GNU C library",
         (_, Libc::Glibc(_)) if asks_time(&image) => return Ok(None),
-        _ => "neither it nor a library that it is linked with uses the C library's time functions",
+        _ => {
+            let why = "neither it nor a library that it is linked with uses the C library's time functions";
+            return Ok(Some(PreloadIsUseless { why: why.to_owned(), starts_with_it: true }));
+        }
     };
-    Ok(Some(why.to_owned()))
+    Ok(Some(PreloadIsUseless { why: why.to_owned(), starts_with_it: false }))
 }
 
 /// Whether a program, or a library that it is linked with directly or indirectly, converts times. Libraries are

@@ -22,7 +22,7 @@ pub use ancestry::{ProcInfo, ancestry, page_faults, read_environment, root_of, s
 pub(crate) use ancestry::{parent_of, status_numbers};
 pub use call_costs::{measure_call_costs, measure_page_cost};
 pub use code_ends::code_ends;
-pub use elf::{Programs, fill_libcs, inspect_elf, why_preload_is_useless};
+pub use elf::{PreloadIsUseless, Programs, fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;
 pub use mounts::mounts;

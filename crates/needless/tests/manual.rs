@@ -14,12 +14,12 @@ fn pages() -> Vec<String> {
     stdout(&needless(&["man"])).lines().map(str::to_owned).collect()
 }
 
-/// A page as man(1) shows it, wide enough that no line is broken, and what man says of it.
-fn shown(name: &str, folder: &std::path::Path) -> (String, String) {
+/// A page as man(1) shows it in a locale, wide enough that no line is broken, and what man says of it.
+fn shown(name: &str, locale: &str, folder: &std::path::Path) -> (String, String) {
     let file = folder.join(name);
     std::fs::write(&file, page(name)).unwrap();
     let done = command("man")
-        .env("LC_ALL", "C.UTF-8")
+        .env("LC_ALL", locale)
         .env("MANWIDTH", "1000")
         .args(["--warnings", "-P", "cat", "-l"])
         .arg(&file)
@@ -52,8 +52,10 @@ fn a_page_has_what_the_help_has_and_man_shows_it_without_a_warning() {
     let Some(_) = program("man") else { return };
     let folder = tempfile::tempdir().unwrap();
     for name in pages() {
-        let (text, warnings) = shown(&name, folder.path());
+        let (text, warnings) = shown(&name, "C.UTF-8", folder.path());
         assert_eq!(warnings, "", "{name}");
+        let (_, warnings) = shown(&name, "C", folder.path());
+        assert_eq!(warnings, "", "{name} in ASCII");
         assert!(text.contains("NAME") && text.contains("SEE ALSO"), "{name}: {text}");
         let Some(of) = name.strip_prefix("needless-").and_then(|rest| rest.strip_suffix(".1"))
         else {
@@ -72,6 +74,36 @@ fn a_page_has_what_the_help_has_and_man_shows_it_without_a_warning() {
                 "{name} lacks {line:?}: {text}"
             );
         }
+    }
+}
+
+#[test]
+fn the_first_page_has_statuses_variables_and_files() {
+    let Some(_) = program("man") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (text, _) = shown("needless.1", "C", folder.path());
+    let at = |heading: &str| {
+        text.lines().position(|line| line == heading).unwrap_or_else(|| panic!("{heading}: {text}"))
+    };
+    assert!(at("EXIT STATUS") < at("ENVIRONMENT") && at("ENVIRONMENT") < at("FILES"));
+    for line in [
+        "Stands for --backend of run, prove, check.",
+        "Stands for --color of all commands.",
+        "Stands for --format of run, attach, host, read.",
+    ] {
+        assert!(text.lines().any(|shown| shown.trim() == line), "{line}: {text}");
+    }
+    for name in ["needless-fix.1", "needless-undo.1"] {
+        assert!(page(name).contains("/var/lib/needless"), "{name}");
+    }
+}
+
+#[test]
+fn a_page_has_no_character_that_a_locale_may_lack() {
+    for name in pages() {
+        let page = page(&name);
+        assert!(page.is_ascii(), "{name}: {page}");
+        assert!(!page.contains("see a summary with"), "{name}: {page}");
     }
 }
 

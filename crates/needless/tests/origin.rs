@@ -231,20 +231,38 @@ fn the_very_program_that_dropped_it_is_named() {
 fn the_diff_is_patchs() {
     let Some(patch) = program("patch") else { return };
     let folder = tempfile::tempdir().unwrap();
+    for name in ["Dockerfile", "a b.dockerfile", "a\"\\\n\x1b é.dockerfile"] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, "FROM debian:12\nCMD [\"x\"]").unwrap();
+        let path = file.to_str().unwrap();
+        let done = needless(&["fix", "--in", path, "--set", "TZ=Europe/Athens", "--diff"]);
+        assert!(done.status.success(), "{}", stderr(&done));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "FROM debian:12\nCMD [\"x\"]");
+        let diff = folder.path().join("diff");
+        std::fs::write(&diff, &done.stdout).unwrap();
+        let mut apply = command(&patch);
+        apply.args(["-s", "-p1", "-d", "/", "-i"]).arg(&diff);
+        let applied = apply.output().unwrap();
+        assert!(applied.status.success(), "{}{}", stdout(&applied), stdout(&done));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.ends_with("ENV TZ=\"Europe/Athens\"\n"), "{text}");
+    }
+}
+
+/// A Dockerfile is changed in its last stage, whatever a part would name.
+#[test]
+fn a_part_where_the_format_has_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("Dockerfile");
-    std::fs::write(&file, "FROM debian:12\nCMD [\"x\"]").unwrap();
+    std::fs::write(&file, "FROM a AS one\nFROM b AS two\n").unwrap();
     let path = file.to_str().unwrap();
-    let done = needless(&["fix", "--in", path, "--set", "TZ=Europe/Athens", "--diff"]);
-    assert!(done.status.success(), "{}", stderr(&done));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "FROM debian:12\nCMD [\"x\"]");
-    let diff = folder.path().join("diff");
-    std::fs::write(&diff, &done.stdout).unwrap();
-    let mut apply = command(patch);
-    apply.args(["-s", "-p1", "-d", "/", "-i"]).arg(&diff);
-    let applied = apply.output().unwrap();
-    assert!(applied.status.success(), "{}{}", stdout(&applied), stdout(&done));
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.ends_with("ENV TZ=\"Europe/Athens\"\n"), "{text}");
+    let done = needless(&["fix", "--in", path, "--part", "one", "--set", "TZ=UTC", "--diff"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(
+        stderr(&done).contains("--part names nothing in a file of this kind"),
+        "{}",
+        stderr(&done)
+    );
 }
 
 /// Removing a variable has its own option; a zone that does not exist is refused.

@@ -66,13 +66,26 @@ fn a_command_it_cannot_help_runs_as_it_is_and_that_is_said() {
     for (words, why) in [
         (&[narrow.as_str(), "3"][..], "another architecture"),
         (&[fixed.as_str(), "3"], "statically linked"),
-        (&["/bin/true"], "neither it nor a library"),
+        (&["--once", "/bin/true"], "neither it nor a library"),
     ] {
-        let done = command(NEEDLESS).args(["preload", "--"]).args(words).output().unwrap();
+        let done = command(NEEDLESS).arg("preload").args(words).output().unwrap();
         assert_eq!(done.status.code(), Some(0));
         let said = assert_one_line(&done);
         assert!(said.contains(why) && said.contains("it runs without"), "{said}");
     }
+}
+
+#[test]
+fn a_wrapper_passes_it_on_to_what_it_starts() {
+    library();
+    let look = "grep -c libneedless /proc/self/maps";
+    let done = command(NEEDLESS)
+        .args(["preload", "--", "timeout", "9", "sh", "-c", look])
+        .output()
+        .unwrap();
+    let said = assert_one_line(&done);
+    assert!(said.trim_end().ends_with("what it starts gets the time functions"), "{said}");
+    assert!(stdout(&done).trim().parse::<u32>().unwrap() > 0, "{}", stdout(&done));
 }
 
 #[test]

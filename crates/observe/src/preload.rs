@@ -1,6 +1,7 @@
 //! Running a command with our time functions in front of those of its C library.
 
 use crate::run::{self, Failure};
+use needless_host::PreloadIsUseless;
 use needless_launch::{Caller, Launch, Original};
 use needless_model::status;
 use std::ffi::{OsStr, OsString};
@@ -58,14 +59,21 @@ pub fn preload(
     let prepared = (|| {
         let library = preload_library()?;
         let mut launch = run::launch(words, caller)?;
-        match preloaded(&launch, library) {
-            Err(why) => warn(&format!("{why}; it runs without")),
-            Ok(mut env) => {
-                if once {
-                    env.push(("NEEDLESS_PRELOAD_ONCE".into(), "1".into()));
-                }
-                launch.env = Some(env);
+        let useless = why_preload_is_useless(&launch.program, &library, 0);
+        let runs_with_it = useless.as_ref().is_none_or(|useless| useless.starts_with_it && !once);
+        if let Some(useless) = useless {
+            let no_effect = no_effect(&launch.program, &useless);
+            warn(&match runs_with_it {
+                true => format!("{no_effect}; what it starts gets the time functions"),
+                false => format!("{no_effect}; it runs without"),
+            });
+        }
+        if runs_with_it {
+            let mut env = with_library(&launch, library);
+            if once {
+                env.push(("NEEDLESS_PRELOAD_ONCE".into(), "1".into()));
             }
+            launch.env = Some(env);
         }
         Ok(launch)
     })();
@@ -81,17 +89,24 @@ pub fn preload(
 /// The environment of `launch` with `library` preloaded before what was there.
 ///
 /// # Errors
-/// When the library has no effect: why.
+/// When the library has no effect on the program, nor on what it starts: why.
 pub fn preloaded(launch: &Launch, library: PathBuf) -> Result<Vec<(OsString, OsString)>, String> {
-    if let Some(why) = why_preload_is_useless(&launch.program, &library, 0) {
-        let program = launch.program.display();
-        return Err(format!("preloading has no effect on {program}: {why}"));
+    match why_preload_is_useless(&launch.program, &library, 0) {
+        Some(useless) if !useless.starts_with_it => Err(no_effect(&launch.program, &useless)),
+        _ => Ok(with_library(launch, library)),
     }
+}
+
+fn no_effect(program: &Path, useless: &PreloadIsUseless) -> String {
+    format!("preloading has no effect on {}: {}", program.display(), useless.why)
+}
+
+fn with_library(launch: &Launch, library: PathBuf) -> Vec<(OsString, OsString)> {
     let mut env = launch.env.clone().unwrap_or_else(|| std::env::vars_os().collect());
     let before = env.iter().position(|(name, _)| name == VARIABLE);
     let before = before.map(|at| env.remove(at).1);
     env.push((VARIABLE.into(), joined(library, before)));
-    Ok(env)
+    env
 }
 
 fn joined(library: PathBuf, before: Option<OsString>) -> OsString {
@@ -107,10 +122,15 @@ fn joined(library: PathBuf, before: Option<OsString>) -> OsString {
 const DEPTH: usize = 5;
 
 /// Why the library has no effect on `program`, if its file shows that.
-fn why_preload_is_useless(program: &Path, library: &Path, depth: usize) -> Option<String> {
+fn why_preload_is_useless(
+    program: &Path,
+    library: &Path,
+    depth: usize,
+) -> Option<PreloadIsUseless> {
     let mut file = File::open(program).ok()?;
     if file.metadata().ok()?.permissions().mode() & 0o6000 != 0 {
-        return Some("it runs with the rights of its owner (set-user-ID), and the loader then ignores libraries of others".into());
+        let why = "it runs with the rights of its owner (set-user-ID), and the loader then ignores libraries of others";
+        return Some(PreloadIsUseless { why: why.to_owned(), starts_with_it: false });
     }
     let mut start = [0; 256];
     let length = file.read(&mut start).ok()?;

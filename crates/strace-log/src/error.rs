@@ -91,7 +91,10 @@ impl fmt::Display for LogError {
             LogError::Damaged { name, compression, why }
                 if why.kind() == std::io::ErrorKind::UnexpectedEof =>
             {
-                write!(f, "{name}: the {compression} data end too early; compress the log again")
+                write!(
+                    f,
+                    "{name}: the {compression} data end too early, or something follows them; compress the log again"
+                )
             }
             LogError::Damaged { name, compression, why } => {
                 write!(

@@ -26,6 +26,7 @@ pub static GITHUB_WORKFLOW: ConfigFormat = ConfigFormat {
     },
     is_file: |path, _| path.below(".github/workflows/") && is_yaml(path),
     of_image: true,
+    has_parts: true,
     ..DEFAULT
 };
 
@@ -47,6 +48,7 @@ pub static GITLAB_CI: ConfigFormat = ConfigFormat {
     },
     is_file: |path, _| path.name() == ".gitlab-ci.yml",
     of_image: true,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -41,6 +41,7 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     },
     last_resort: true,
     of_image: true,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -23,6 +23,7 @@ const TABLE: ConfigFormat = ConfigFormat {
     worker: Some(newest_run),
     next: |part| part.map(|_| "run of the job"),
     order_matters: true,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -21,6 +21,7 @@ pub static HELM: ConfigFormat = ConfigFormat {
     put,
     is_file: |path, _| is_yaml(path) && path.name().starts_with("values"),
     of_image: true,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -20,6 +20,7 @@ pub static KUBERNETES: ConfigFormat = ConfigFormat {
     elsewhere,
     is_file: |path, text| is_yaml(path) && text.contains("containers:"),
     of_image: true,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -33,6 +33,7 @@ pub static PHP_FPM: ConfigFormat = ConfigFormat {
         }),
         _ => Vec::new(),
     },
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -23,6 +23,7 @@ pub static AUTHORIZED_KEYS: ConfigFormat = ConfigFormat {
     scan,
     locate,
     mode: 0o600,
+    has_parts: true,
     ..DEFAULT
 };
 

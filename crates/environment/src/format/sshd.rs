@@ -46,6 +46,7 @@ pub static SSHD: ConfigFormat = ConfigFormat {
         let uses = uses(place, variable, value)?;
         (!uses).then(|| format!("sshd still uses another {variable}: {rival}"))
     },
+    has_parts: true,
     ..DEFAULT
 };
 

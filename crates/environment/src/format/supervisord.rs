@@ -27,6 +27,7 @@ pub static SUPERVISORD: ConfigFormat = ConfigFormat {
     },
     reload: &["supervisorctl", "reread"],
     worker: Some(newest_process),
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -20,6 +20,7 @@ pub static WRAPPER: ConfigFormat = ConfigFormat {
     locate,
     last_resort: true,
     mode: 0o755,
+    has_parts: true,
     ..DEFAULT
 };
 

@@ -62,6 +62,8 @@ pub enum ChangeState {
     Begun,
     /// Its undoing was begun and could not be finished yet.
     Undoing,
+    /// The user wants no undo of it: its files are as somebody left them.
+    Forgotten,
 }
 
 /// What was done about a change that an earlier run did not finish.

@@ -1,7 +1,9 @@
 //! Reads the journal's files. An entry decides which files root writes, and with which bytes: one that another user
 //! could have put there is not trusted.
 
-use super::{ChangeState, Entries, JournalEntry, Meta, ON_TRIAL, TAKING_BACK, UNDOING, VERSION};
+use super::{
+    ChangeState, Entries, FORGOTTEN, JournalEntry, Meta, ON_TRIAL, TAKING_BACK, UNDOING, VERSION,
+};
 use crate::disk::{LARGEST_LOCALE, Modified};
 use crate::error::EnvironmentError;
 use crate::others_write::{open_regular, open_to_others, open_way};
@@ -55,6 +57,8 @@ impl Store {
             ChangeState::Undone
         } else if has("rolled-back") {
             ChangeState::RolledBack
+        } else if has(FORGOTTEN) {
+            ChangeState::Forgotten
         } else if self.is_being_undone(id) {
             ChangeState::Undoing
         } else if has("applied") {
@@ -70,7 +74,7 @@ impl Store {
         let announced = match state {
             ChangeState::Applied => has("announced"),
             ChangeState::Undone | ChangeState::RolledBack => has("announced-undone"),
-            ChangeState::Begun | ChangeState::Undoing => true,
+            ChangeState::Begun | ChangeState::Undoing | ChangeState::Forgotten => true,
         } || after.is_empty();
         let paths = meta.files.into_iter().map(|file| file.path).collect();
         // A value may be long.

@@ -122,4 +122,7 @@ pub(crate) struct UndoArgs {
     /// List the changes.
     #[arg(long, conflicts_with_all = ["id", "last"])]
     pub(crate) list: bool,
+    /// Leave the files of this change as they are: no undo of it is needed any more, for instance because its file is gone.
+    #[arg(long, value_name = "ID", value_parser = number::<u32>, conflicts_with_all = ["id", "last", "list"])]
+    pub(crate) forget: Option<u32>,
 }

@@ -21,11 +21,11 @@ pub(crate) fn ship(args: &ShipArgs) -> Result<Exit> {
             bail!("nothing says where to; name a directory, or --to s3://BUCKET/PREFIX")
         }
     };
-    let later =
-        if left > 0 { format!(", {left} are left to the next time") } else { String::new() };
+    let later = if left > 0 { format!(", left to the next time: {left}") } else { String::new() };
     output::quiet(writeln!(
         output::stdout_lines()?,
-        "{copied} windows copied, {there} were there{later}"
+        "{}, already there: {there}{later}",
+        needless_rules::text::count(copied, "window copied", "windows copied")
     ))?;
     if copied + there + left == 0 && refused.is_empty() {
         output::warn(format_args!(

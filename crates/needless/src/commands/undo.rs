@@ -15,6 +15,8 @@ use std::path::Path;
 pub(crate) fn undo(args: &UndoArgs) -> Result<Exit> {
     if args.list {
         list()?
+    } else if let Some(id) = args.forget {
+        forget(id)?
     } else {
         take_back(args.id)?
     }
@@ -35,6 +37,7 @@ fn list() -> Result<()> {
             ChangeState::RolledBack => "rolled back",
             ChangeState::Begun => "begun",
             ChangeState::Undoing => "being undone",
+            ChangeState::Forgotten => "forgotten",
         };
         writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what))?;
     }
@@ -48,6 +51,15 @@ fn list() -> Result<()> {
 /// A change of the journal that cannot be read, for the user.
 pub(super) fn unreadable_change(id: u32, why: &EnvironmentError) -> String {
     format!("change {id} cannot be read and is left alone: {why}")
+}
+
+/// Leaves the files of a change as they are.
+fn forget(id: u32) -> Result<()> {
+    let mut out = output::stdout_lines()?;
+    let (journal, _) = open(&mut out, &environment::state_dir()?, Some(id))?;
+    let entry = journal.forget(id)?;
+    writeln!(out, "forgotten: change {id}, {}; its files stay as they are", escape(&entry.what))?;
+    Ok(())
 }
 
 /// Restores the files of change `wanted`, or of the last one, and makes that take effect.

@@ -172,7 +172,7 @@ fn windows_are_sent_once_whenever_it_is_killed_or_the_network_fails() {
     let done = send(&from, "s3://fleet/env=test/", store.address).output().unwrap();
     assert_eq!(
         stdout(&done),
-        format!("0 windows copied, {WINDOWS} were there\n"),
+        format!("0 windows copied, already there: {WINDOWS}\n"),
         "{}",
         stderr(&done)
     );
