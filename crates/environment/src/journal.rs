@@ -58,6 +58,10 @@ impl Journal {
     pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), EnvironmentError> {
         let failed = |error: std::io::Error| failed(state, &error);
         let dir = state.join("journal");
+        // Nothing is made behind a link, or in a directory that others may write.
+        if state.symlink_metadata().is_ok() {
+            Store::check(state)?;
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
         let store = Store::at(state)?;
         let lock = lock_file(&state.join("lock"))?;

@@ -303,6 +303,17 @@ fn a_journal_that_others_may_write_is_not_believed() {
     assert_eq!(ended[0].entry.state, ChangeState::Undone);
 }
 
+#[test]
+fn nothing_is_made_behind_a_link() {
+    let world = World::new();
+    let behind = world.folder.path().join("behind");
+    fs::create_dir(&behind).unwrap();
+    symlink(&behind, world.state()).unwrap();
+    let why = Journal::open(&world.state(), &world.root()).unwrap_err().to_string();
+    assert!(why.contains("is a link"), "{why}");
+    assert_eq!(fs::read_dir(&behind).unwrap().count(), 0);
+}
+
 /// An entry appears complete, so files that are not entries do not block the entries.
 #[test]
 fn what_is_no_entry_is_passed_over() {

@@ -21,7 +21,7 @@ use budget::budget;
 pub(crate) use change::{FixArgs, OriginArgs, UndoArgs};
 pub(crate) use check::CheckArgs;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 pub(crate) use completions::{CompletionsArgs, completions};
 pub(crate) use manual::{ManArgs, manual};
 pub(crate) use mistakes::{in_one_line, nearest};
@@ -98,9 +98,13 @@ pub(crate) enum Action {
     /// Run a command and report the system calls it does not need.
     ///
     /// The command keeps its input, output, signals and exit status. The report goes to standard
-    /// error after the command ends, or to a file with -o. Exit status: the command's own; 125 when
-    /// needless itself fails, 126 when the command cannot be executed, 127 when it is not found, 2
-    /// when an option of needless is wrong.
+    /// error after the command ends, or to a file with -o.
+    ///
+    /// Exit status: the command's own; 126 when the command cannot be executed, 127 when it is not
+    /// found. 125 when needless fails before the command runs, also because of what an option names: a
+    /// file that cannot be read or written, an ending that names no format, a user that does not
+    /// exist. 2 when the command line cannot be understood: an unknown option, value or rule, or no
+    /// command.
     #[command(after_long_help = examples::RUN)]
     Run(RunArgs),
     /// Observe running processes for a while, without stopping them, and report.
@@ -131,7 +135,8 @@ pub(crate) enum Action {
     /// and numbers for Prometheus.
     ///
     /// Ends with SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the
-    /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or packaging/needless-agent.service).
+    /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or the unit needless-agent.service, which packages
+    /// install).
     #[command(after_long_help = examples::AGENT)]
     Agent(AgentArgs),
     /// Copy the windows of an agent to a directory or a bucket, where those of many hosts come together.
@@ -158,7 +163,7 @@ pub(crate) enum Action {
     /// They replace those of the C library in programs that use GNU libc (LD_PRELOAD), give the same
     /// results, and notice within a second when /etc/localtime changes. Where they have no effect
     /// (static programs, musl, Go, Java, Node) needless warns and runs the command without them. Exit
-    /// status: the command's own; 125, 126 and 127 as for run.
+    /// status: the command's own; 125, 126, 127 and 2 as for run.
     #[command(after_long_help = examples::PRELOAD)]
     Preload(PreloadArgs),
     /// Show where a variable of a process comes from: what set, changed or removed it, which files hold
@@ -178,9 +183,16 @@ pub(crate) enum Action {
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
     /// without a yes; where the right place is not certain, needless shows what to do by hand. --locale
     /// adds a locale that programs search for and do not find. Exit status 2 when something was not done.
+    ///
+    /// A journal keeps what `needless undo` needs: in /var/lib/needless for root, else in
+    /// $XDG_STATE_HOME/needless or ~/.local/state/needless.
     #[command(after_long_help = examples::FIX)]
     Fix(FixArgs),
     /// Take a change of `fix` back, byte for byte; refused where the file was changed since.
+    ///
+    /// The changes are in a journal: in /var/lib/needless for root, else in $XDG_STATE_HOME/needless or
+    /// ~/.local/state/needless. Exit status 0: done; 2: there is no such change, it was refused or could not
+    /// be written, or a change in the journal cannot be read.
     #[command(after_long_help = examples::UNDO)]
     Undo(UndoArgs),
     /// Measure a change: run the same command with and without it, count its calls and compare its
@@ -251,7 +263,7 @@ pub(crate) struct PreloadArgs {
     #[command(flatten)]
     pub(crate) user: UserArgs,
     /// The command and its arguments.
-    #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present = "print", trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>)]
     pub(crate) command: Vec<OsString>,
 }
 

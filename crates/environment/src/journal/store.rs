@@ -31,11 +31,13 @@ impl Store {
     /// When another user could write to it.
     pub(super) fn at(state: &Path) -> Result<Store, EnvironmentError> {
         let dir = state.join("journal");
-        let closed = closed_way(state).and_then(|()| ours(state)).and_then(|()| ours(&dir));
-        closed.map_err(|why| {
-            format!("the journal of changes is not trusted: {why}: check its contents, then make it yours alone")
-        })?;
+        Store::check(state).and_then(|()| ours(&dir).map_err(|why| untrusted(&why)))?;
         Ok(Store { dir })
+    }
+
+    /// Refuses a directory of state that another user could write to, or put in its place.
+    pub(super) fn check(state: &Path) -> Result<(), EnvironmentError> {
+        closed_way(state).and_then(|()| ours(state)).map_err(|why| untrusted(&why))
     }
 
     /// Every change, oldest first. One that cannot be read does not block the others.
@@ -194,6 +196,13 @@ fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other(why));
     }
     Ok(bytes)
+}
+
+fn untrusted(why: &EnvironmentError) -> EnvironmentError {
+    format!(
+        "the journal of changes is not trusted: {why}: check its contents, then make it yours alone"
+    )
+    .into()
 }
 
 fn me() -> u32 {

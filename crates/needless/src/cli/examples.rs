@@ -71,9 +71,9 @@ Examples:
 pub(super) const PROVE: &str = "\
 Examples:
   # count the calls with and without the change
-  needless prove --set TZ=UTC --count-only -- date
-  # and measure the time, in five pairs of runs
-  needless prove --set TZ=UTC --runs 5 -- date";
+  needless prove --set TZ=UTC --count-only -- find /usr/share/doc -printf '%t\\n'
+  # and measure the time, in ten pairs of runs
+  needless prove --set TZ=UTC --runs 10 -- find /usr/share/doc -printf '%t\\n'";
 
 pub(super) const DIFF: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use super::values::{BackendArg, duration, number, pairs, percent, pid, regex, rule_name};
 use super::{FailOn, UserArgs, budget};
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", help_heading = None::<&str>)]
     pub(crate) command: Vec<OsString>,
 }
 
