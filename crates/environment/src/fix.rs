@@ -117,7 +117,7 @@ pub fn overruled(change: &ChangeRequest) -> Option<String> {
 /// The location that the user named: a file, and which part of it.
 ///
 /// # Errors
-/// When the file's format is not known.
+/// When there is no such file and its name says no format, its format is not known, or has no parts and one is named.
 pub(crate) fn location_of_file(
     path: &str,
     part: Option<&str>,

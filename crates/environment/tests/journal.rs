@@ -303,6 +303,19 @@ fn a_journal_that_others_may_write_is_not_believed() {
     assert_eq!(ended[0].entry.state, ChangeState::Undone);
 }
 
+/// packaging/after-removal finds the paths of files in the journal by this form of its lines.
+#[test]
+fn the_script_of_the_packages_finds_the_paths() {
+    let world = World::new();
+    let (journal, _) = world.open();
+    let id = journal.apply("x", &[change(DROP_IN, None, "[Service]\n")], Vec::new()).unwrap();
+    let script = fs::read_to_string("../../packaging/after-removal").unwrap();
+    let sed = script.split("sed -n '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+    let meta = world.state().join(format!("journal/{id}/meta.json"));
+    let found = Command::new("sed").args(["-n", sed]).arg(meta).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), format!("  \"{DROP_IN}\"\n"));
+}
+
 #[test]
 fn nothing_is_made_behind_a_link() {
     let world = World::new();

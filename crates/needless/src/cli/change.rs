@@ -49,9 +49,10 @@ pub(crate) struct OriginArgs {
 
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["report", "set", "unset"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("where").args(["unit", "user_unit", "pid", "place"]).multiple(true))]
 pub(crate) struct FixArgs {
     /// A report in JSON, written with -o.
-    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "user_unit", "pid", "place", "locale", "check"])]
+    #[arg(value_name = "REPORT", required_unless_present_any = ["unit", "user_unit", "pid", "place", "change", "locale", "check"])]
     pub(crate) report: Option<PathBuf>,
     /// A systemd unit; without REPORT, --set and --unset it is observed for 10 seconds first.
     #[arg(long, help_heading = PLACE, value_name = "UNIT")]
@@ -69,10 +70,10 @@ pub(crate) struct FixArgs {
     #[arg(long, help_heading = PLACE, value_name = "PART", requires = "place")]
     pub(crate) part: Option<String>,
     /// The change: set a variable.
-    #[arg(long, help_heading = CHANGE, value_name = "VAR=VALUE", value_parser = assignment, conflicts_with = "report", group = "change")]
+    #[arg(long, help_heading = CHANGE, value_name = "VAR=VALUE", value_parser = assignment, conflicts_with = "report", requires = "where", group = "change")]
     pub(crate) set: Option<Change>,
     /// The change: remove a variable.
-    #[arg(long, help_heading = CHANGE, value_name = "VAR", value_parser = variable, conflicts_with = "report", group = "change")]
+    #[arg(long, help_heading = CHANGE, value_name = "VAR", value_parser = variable, conflicts_with = "report", requires = "where", group = "change")]
     pub(crate) unset: Option<Change>,
     /// Build this locale (el_GR.UTF-8), or link its name to the spelling it is installed under.
     #[arg(long, help_heading = LOCALE, value_name = "NAME", conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change"])]

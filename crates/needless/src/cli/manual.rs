@@ -69,8 +69,8 @@ const ENVIRONMENT: Entries = &[
     ),
     (
         "SUDO_UID, SUDO_GID, SUDO_USER",
-        "Set by sudo: the user as whom commands run, and with whose rights files that the command line names are read and \
-         written.",
+        "Set by sudo. Commands run as this user, and files that the command line names are read and written with the \
+         rights of this user.",
     ),
 ];
 

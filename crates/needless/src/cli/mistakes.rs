@@ -14,16 +14,6 @@ pub(super) fn explained(mut error: Error) -> Error {
     if let Some(tip) = tip(&error, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    // The parser would ask for a report, which --set excludes.
-    let sets = |word: &String| ["--set", "--unset"].iter().any(|option| word.starts_with(option));
-    if error.kind() == ErrorKind::MissingRequiredArgument
-        && words.first().is_some_and(|word| word == "fix")
-        && words.iter().any(sets)
-    {
-        let place = "--in FILE, --unit UNIT or --pid PID".to_owned();
-        error.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![place]));
-        error.insert(ContextKind::Usage, ContextValue::None);
-    }
     if let Some(variable) = variable(&error, &words) {
         error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
     }
