@@ -30,17 +30,21 @@ pub fn find(
     doubt: impl Fn(&Path) -> Option<String>,
 ) -> Result<ConfigFiles, ConfigError> {
     for dir in from.ancestors().take_while(|dir| *dir == from || !is_shared(dir)) {
-        let mut files = Vec::new();
-        if dir.join(FILE).is_file() {
-            files.push(dir.join(FILE));
+        let (mut files, mut found) = (Vec::new(), ConfigFiles::default());
+        let file = dir.join(FILE);
+        if file.is_file() {
+            files.push(file);
+        } else if file.is_symlink() || file.exists() {
+            // Reading a pipe or a device would wait.
+            let why = "is not read: it is neither a file nor a link to one";
+            found.refused.push(format!("{} {why}", file.display()));
         }
         if dir.join(FOLDER).is_dir() {
             files.extend(in_folder(&dir.join(FOLDER))?);
         }
-        if files.is_empty() {
+        if files.is_empty() && found.refused.is_empty() {
             continue;
         }
-        let mut found = ConfigFiles::default();
         for file in files {
             match doubt(&file) {
                 Some(why) => found.refused.push(format!(

@@ -35,6 +35,28 @@ fn the_nearest_directory_with_a_file_or_a_folder_counts() {
     assert_eq!(found.refused, [said]);
 }
 
+#[test]
+fn what_has_the_name_and_is_no_file_is_reported() {
+    let top = tempfile::tempdir().unwrap();
+    let (file, below) = (top.path().join("a/needless.toml"), top.path().join("a/b"));
+    fs::create_dir_all(&below).unwrap();
+    fs::write(top.path().join("needless.toml"), "").unwrap();
+    let said = format!("{} is not read: it is neither a file nor a link to one", file.display());
+    let refused = || {
+        let found = find(&below, |_| None).unwrap();
+        // What lies above was not meant.
+        assert_eq!(found.files, Vec::<std::path::PathBuf>::new());
+        assert_eq!(found.refused, [said.as_str()]);
+    };
+    std::os::unix::fs::symlink("gone", &file).unwrap();
+    refused();
+    fs::write(file.with_file_name("gone"), "").unwrap();
+    assert_eq!(find(&below, |_| None).unwrap().files, [file.as_path()]);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    refused();
+}
+
 /// Anybody can put a file into /tmp, and it would count for whoever works below it.
 #[test]
 fn a_shared_directory_ends_the_search() {

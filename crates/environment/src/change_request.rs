@@ -58,6 +58,21 @@ pub(crate) fn check_target(
     }
 }
 
+/// A caveat for a value of TZ that the runtimes of some programs read in another way than the C library.
+pub(crate) fn misread_by_some(variable: &str, value: Option<&str>) -> Option<String> {
+    let (Some(value), "TZ") = (value, variable) else { return None };
+    let who = match value.strip_prefix(':').unwrap_or(value) {
+        name if name.starts_with('/') => "Java and Node",
+        // The rules of a POSIX string: "EST5EDT,M3.2.0,M11.1.0".
+        name if name.contains(',') => "Java, Node and Go",
+        _ => return None,
+    };
+    Some(format!(
+        "{who} read TZ={value} as another zone, without summer time or in UTC: if such a program gets it, give the \
+         zone's name (Area/City)."
+    ))
+}
+
 /// Whether the file begins like a zone file, tzfile(5).
 fn is_zone(root: &Root, file: &str) -> bool {
     root.read(file).is_ok_and(|bytes| bytes.starts_with(b"TZif"))
@@ -114,5 +129,14 @@ mod tests {
         );
         assert!(check_target("TZ", Some("EST5"), &node, &root).is_err());
         assert_eq!(check_target("TZ", Some("Area/City"), &node, &root), Ok(()));
+    }
+
+    #[test]
+    fn what_only_the_c_library_understands_has_a_caveat() {
+        let caveat = |variable, value: &str| misread_by_some(variable, Some(value));
+        assert!(caveat("TZ", ":/etc/localtime").unwrap().starts_with("Java and Node read TZ=:/"));
+        assert!(caveat("TZ", "EST5EDT,M3.2.0,M11.1.0").unwrap().starts_with("Java, Node and Go "));
+        assert_eq!(caveat("TZ", "America/New_York"), None);
+        assert_eq!(caveat("PATH", "/bin"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! From a change that somebody wants to the place where it is made.
 
-use crate::change_request::check_target;
+use crate::change_request::{check_target, misread_by_some};
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
 use crate::restart::Restart;
@@ -161,12 +161,15 @@ pub fn resolve_for_image(
 }
 
 fn asked_for(request: &Request, location: ConfigLocation, named: Option<String>) -> ChangeRequest {
+    // Which programs get it is known only for a process or unit.
+    let misread = matches!(request.subject, Subject::File(..))
+        .then(|| misread_by_some(&request.variable, request.value.as_deref()));
     ChangeRequest {
         location,
         variable: request.variable.clone(),
         value: request.value.clone(),
         rules: request.rule.iter().cloned().collect(),
-        caveats: request.caveat.iter().cloned().collect(),
+        caveats: request.caveat.iter().cloned().chain(misread.flatten()).collect(),
         targets: named.into_iter().collect(),
     }
 }

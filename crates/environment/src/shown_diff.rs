@@ -150,22 +150,26 @@ fn after_marks(line: &str, at: usize) -> usize {
     at + marks.map(char::len_utf8).sum::<usize>()
 }
 
-/// The end of a known value that begins at `at` and is all of its word, with the quote behind it.
+/// The end of a known value that begins at `at`, after the marks, and is all of its word, with the quote behind it.
 fn value_at(line: &str, at: usize, values: &[String]) -> Option<usize> {
-    let ends = values.iter().filter(|value| !value.is_empty() && line[at..].starts_with(*value));
-    ends.map(|value| at + value.len())
-        .filter_map(|end| {
-            let mut rest = line[end..].chars();
-            match rest.next() {
-                None | Some(' ' | '\t') => Some(end),
-                Some('"' | '\'') if rest.next().is_none_or(|c| " \t,]".contains(c)) => {
-                    Some(end + 1)
-                }
-                Some(',' | ']') => Some(end),
-                _ => None,
-            }
-        })
-        .max()
+    let ends = values.iter().filter_map(|value| {
+        // What a value begins with may be a mark, too: ":/etc/localtime".
+        let rest = value.trim_start_matches(MARK);
+        let marks = &value[..value.len() - rest.len()];
+        let is_there =
+            !rest.is_empty() && line[..at].ends_with(marks) && line[at..].starts_with(rest);
+        is_there.then_some(at + rest.len())
+    });
+    ends.filter_map(|end| {
+        let mut rest = line[end..].chars();
+        match rest.next() {
+            None | Some(' ' | '\t') => Some(end),
+            Some('"' | '\'') if rest.next().is_none_or(|c| " \t,]".contains(c)) => Some(end + 1),
+            Some(',' | ']') => Some(end),
+            _ => None,
+        }
+    })
+    .max()
 }
 
 fn is_word(c: char) -> bool {
@@ -204,11 +208,18 @@ mod tests {
             ("SetEnv \"A=1 2\" TZ=UTC # c", "SetEnv \"… TZ=UTC …"),
             ("Defaults env_keep += \"TZ\"", "Defaults env_keep += \"TZ\""),
             ("AZTZ=UTC", "…"),
+            ("ENV TZ=\":/etc/localtime\"", "ENV TZ=\":/etc/localtime\""),
+            ("    value: \":/etc/localtime\"", "    value: \":/etc/localtime\""),
+            ("TZ=/etc/localtime", "TZ=…"),
             ("[Service]", "[Service]"),
             ("[hunter2]", "…"),
             ("name value env", "…"),
         ] {
-            assert_eq!(line(text, "TZ", &["UTC", "Asia/Tokyo", "a TZ b"]), shown, "{text}");
+            assert_eq!(
+                line(text, "TZ", &["UTC", "Asia/Tokyo", "a TZ b", ":/etc/localtime"]),
+                shown,
+                "{text}"
+            );
         }
         assert_eq!(line("# el_GR.UTF-8 UTF-8", "", &["el_GR.UTF-8 UTF-8"]), "# el_GR.UTF-8 UTF-8");
     }

@@ -77,15 +77,17 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         return Ok(exit::DONE);
     }
     let (changes, conflicts) = environment::merged(changes);
-    let conflicts = conflicts.into_iter().map(|why| (why, 1));
-    let mut undone = 0;
-    for (why, n) in refused.reasons.into_iter().chain(conflicts) {
-        undone += 1;
-        match n {
-            1 => output::warn(why),
-            n => output::warn(format_args!("{why} ({n} processes)")),
-        }
+    let refused = refused.reasons.into_iter().map(|(why, n)| match n {
+        1 => why,
+        n => format!("{why} ({n} processes)"),
+    });
+    let reasons: Vec<String> = refused.chain(conflicts).collect();
+    if let ([], [why]) = (&*changes, &*reasons) {
+        bail!("{why}");
     }
+    let alone = changes.len() == 1 && reasons.is_empty();
+    let mut undone = u32::try_from(reasons.len())?;
+    reasons.iter().for_each(output::warn);
     if let Some(format) = args.format {
         undone += snippets::print(format, &changes, &disk, args)?;
         return made(undone);
@@ -102,13 +104,16 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         match environment::plan(&change.location, &change.variable, value, &disk) {
             Ok(plan) => undone += u32::from(!run.carry_out(change, &plan, expected.as_ref())?),
             Err(why) => {
-                undone += 1;
                 let words = environment::label(&change.variable, value);
                 let tried = expected.filter(|_| !args.restart).and_then(|one| one.tried(change));
                 let hint = tried.map_or(
                     "",
                     |_| "; with --restart it is tried, and taken back if it does not arrive",
                 );
+                if alone {
+                    bail!("{words}: {why}{hint}");
+                }
+                undone += 1;
                 output::warn(format_args!("{words}: {why}{hint}"));
             }
         }

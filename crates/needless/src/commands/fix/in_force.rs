@@ -191,7 +191,8 @@ pub(super) fn unseen(
         None => format!("`needless origin {} PID` looks at a process", change.variable),
     };
     if change.location.format.is_of_image() {
-        return Ok(());
+        let why = "nothing to restart: images that are built from now on have it";
+        return if restart { Ok(writeln!(out, "{why}")?) } else { Ok(()) };
     }
     if !restart {
         let more = match (next, &*words) {
