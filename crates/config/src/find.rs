@@ -1,6 +1,8 @@
 //! Finds the configuration files.
 
 use crate::ConfigError;
+use std::fmt::Display;
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -31,32 +33,57 @@ pub fn find(
 ) -> Result<ConfigFiles, ConfigError> {
     for dir in from.ancestors().take_while(|dir| *dir == from || !is_shared(dir)) {
         let (mut files, mut found) = (Vec::new(), ConfigFiles::default());
-        let file = dir.join(FILE);
-        if file.is_file() {
-            files.push(file);
-        } else if file.is_symlink() || file.exists() {
-            // Reading a pipe or a device would wait.
-            let why = "is not read: it is neither a file nor a link to one";
-            found.refused.push(format!("{} {why}", file.display()));
+        let (file, folder) = (dir.join(FILE), dir.join(FOLDER));
+        match is_there(&file) {
+            // A directory of this name is something else.
+            Ok(Some(about)) if !about.is_dir() => files.push(file),
+            Ok(_) => {}
+            Err(error) => found.refused.push(unread(&file, error)),
         }
-        if dir.join(FOLDER).is_dir() {
-            files.extend(in_folder(&dir.join(FOLDER))?);
+        match is_there(&folder) {
+            Ok(Some(about)) if about.is_dir() => files.extend(in_folder(&folder)?),
+            Ok(None) => {}
+            Ok(Some(_)) => found.refused.push(unread(&folder, "it is not a directory")),
+            Err(error) => found.refused.push(unread(&folder, error)),
         }
         if files.is_empty() && found.refused.is_empty() {
             continue;
         }
         for file in files {
             match doubt(&file) {
-                Some(why) => found.refused.push(format!(
-                    "{} is not read: {why}; --config reads it all the same",
-                    file.display()
-                )),
+                Some(why) => found
+                    .refused
+                    .push(unread(&file, format_args!("{why}; --config reads it all the same"))),
+                None if is_other(&file) => {
+                    found.refused.push(unread(&file, "it is not a regular file"));
+                }
                 None => found.files.push(file),
             }
         }
         return Ok(found);
     }
     Ok(ConfigFiles::default())
+}
+
+/// What is known of the file or directory of that name, or what its name leads to. `None` where there is none.
+///
+/// # Errors
+/// When the name is a link that cannot be followed.
+fn is_there(path: &Path) -> std::io::Result<Option<Metadata>> {
+    match path.metadata() {
+        Ok(about) => Ok(Some(about)),
+        Err(error) if path.is_symlink() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether it is there and no file: reading a pipe or a device would wait.
+fn is_other(path: &Path) -> bool {
+    path.exists() && !path.is_file()
+}
+
+fn unread(path: &Path, why: impl Display) -> String {
+    format!("{} is not read: {why}", path.display())
 }
 
 /// Whether everybody may write to a directory, and to nobody else's files in it: the sticky bit.
@@ -76,7 +103,13 @@ pub(crate) fn named(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
         files if files.is_empty() => {
             Err(ConfigError::of_file(&path.display().to_string(), "no file in it ends in .toml"))
         }
-        files => Ok(files),
+        files => match files.iter().find(|file| is_other(file)) {
+            Some(file) => {
+                let name = file.display().to_string();
+                Err(ConfigError::of_file(&name, "cannot be read: it is not a regular file"))
+            }
+            None => Ok(files),
+        },
     }
 }
 
@@ -86,9 +119,8 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
-        // Reading a pipe or a device would wait. What is missing gives an error when it is read.
-        let other = path.exists() && !path.is_file();
-        if path.extension().is_some_and(|end| end == "toml") && !other {
+        // What is missing gives an error when it is read.
+        if path.extension().is_some_and(|end| end == "toml") && !path.is_dir() {
             files.push(path);
         }
     }

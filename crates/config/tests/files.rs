@@ -38,23 +38,36 @@ fn the_nearest_directory_with_a_file_or_a_folder_counts() {
 #[test]
 fn what_has_the_name_and_is_no_file_is_reported() {
     let top = tempfile::tempdir().unwrap();
-    let (file, below) = (top.path().join("a/needless.toml"), top.path().join("a/b"));
+    let (dir, below) = (top.path().join("a"), top.path().join("a/b"));
     fs::create_dir_all(&below).unwrap();
-    fs::write(top.path().join("needless.toml"), "").unwrap();
-    let said = format!("{} is not read: it is neither a file nor a link to one", file.display());
-    let refused = || {
-        let found = find(&below, |_| None).unwrap();
+    let above = top.path().join("needless.toml");
+    fs::write(&above, "").unwrap();
+    let found = || find(&below, |_| None).unwrap();
+    let refused = |name: &str, why: &str| {
         // What lies above was not meant.
-        assert_eq!(found.files, Vec::<std::path::PathBuf>::new());
-        assert_eq!(found.refused, [said.as_str()]);
+        assert_eq!(found().files, Vec::<std::path::PathBuf>::new());
+        let said = format!("{} is not read: {why}", dir.join(name).display());
+        assert_eq!(found().refused, [said]);
     };
+    let file = dir.join("needless.toml");
     std::os::unix::fs::symlink("gone", &file).unwrap();
-    refused();
-    fs::write(file.with_file_name("gone"), "").unwrap();
-    assert_eq!(find(&below, |_| None).unwrap().files, [file.as_path()]);
+    refused("needless.toml", "No such file or directory (os error 2)");
+    fs::write(dir.join("gone"), "").unwrap();
+    assert_eq!(found().files, [file.as_path()]);
+    fs::remove_file(&file).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(&file).unwrap();
+    refused("needless.toml", "it is not a regular file");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    refused();
+    assert_eq!(found().files, [above.as_path()]);
+    fs::write(dir.join("needless.d"), "").unwrap();
+    refused("needless.d", "it is not a directory");
+    fs::remove_file(dir.join("needless.d")).unwrap();
+    fs::create_dir(dir.join("needless.d")).unwrap();
+    let _other = std::os::unix::net::UnixListener::bind(dir.join("needless.d/1.toml")).unwrap();
+    refused("needless.d/1.toml", "it is not a regular file");
+    let error = read([dir.join("needless.d").as_path()]).unwrap_err().to_string();
+    assert!(error.ends_with("1.toml: cannot be read: it is not a regular file"), "{error}");
 }
 
 /// Anybody can put a file into /tmp, and it would count for whoever works below it.

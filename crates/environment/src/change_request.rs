@@ -2,6 +2,8 @@
 //! exist.
 
 use crate::error::EnvironmentError;
+use crate::merge::label;
+use crate::redact::may_show;
 use needless_host::Root;
 use needless_localtime::posix_tz;
 use needless_model::Runtime;
@@ -22,14 +24,7 @@ pub(crate) fn check_target(
     let (Some(value), "TZ") = (value, variable) else { return Ok(()) };
     // The value becomes part of a sentence.
     crate::format::check_value(value)?;
-    let name = value.strip_prefix(':').unwrap_or(value);
-    let is_path = name.starts_with('/');
-    let file = if is_path { name.to_owned() } else { format!("{ZONEINFO}/{name}") };
-    // A name must not lead out of the directory of zones.
-    let plain = is_path || !name.split('/').any(|part| part == "..");
-    let known = !name.is_empty() && plain && is_zone(root, &file);
-    // POSIX: "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30". After a colon only glibc takes it for one.
-    let is_rule = !known && posix_tz(value).is_some();
+    let Zone { name, file, is_path, known, is_rule } = Zone::of(value, root);
     for exe in exes {
         let runtime = Runtime::of_exe(exe);
         let wrong = match runtime {
@@ -39,14 +34,16 @@ pub(crate) fn check_target(
         };
         if wrong {
             return Err(format!(
-                "{exe} reads TZ={value} as another zone, without summer time or in UTC: give the \
-                 zone's name (Area/City)"
+                "{exe} reads {} as another zone, without summer time or in UTC: give the zone's name (Area/City)",
+                label("TZ", Some(value))
             )
             .into());
         }
     }
     if known || is_rule || matches!(name, "UTC" | "") {
         Ok(())
+    } else if !may_show("TZ", value) {
+        Err("there is no such zone: the time would silently be UTC, or wrong".into())
     } else if is_path {
         Err(format!("{name} is not a time zone file: the time would silently be UTC").into())
     } else {
@@ -58,19 +55,45 @@ pub(crate) fn check_target(
     }
 }
 
-/// A caveat for a value of TZ that the runtimes of some programs read in another way than the C library.
-pub(crate) fn misread_by_some(variable: &str, value: Option<&str>) -> Option<String> {
+/// What a value of TZ is, on the file system `root`.
+struct Zone<'v> {
+    /// The value without the colon at its start.
+    name: &'v str,
+    /// The file that it names.
+    file: String,
+    is_path: bool,
+    /// Whether that is a file of zones.
+    known: bool,
+    /// POSIX: "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30". After a colon only glibc takes it for one.
+    is_rule: bool,
+}
+
+impl Zone<'_> {
+    fn of<'v>(value: &'v str, root: &Root) -> Zone<'v> {
+        let name = value.strip_prefix(':').unwrap_or(value);
+        let is_path = name.starts_with('/');
+        let file = if is_path { name.to_owned() } else { format!("{ZONEINFO}/{name}") };
+        // A name must not lead out of the directory of zones.
+        let plain = is_path || !name.split('/').any(|part| part == "..");
+        let known = !name.is_empty() && plain && is_zone(root, &file);
+        let is_rule = !known && posix_tz(value).is_some();
+        Zone { name, file, is_path, known, is_rule }
+    }
+}
+
+/// A caveat for a value of TZ that the runtimes of some programs read in another way than the C library. The value is
+/// not in it: it may be one that is not shown.
+pub(crate) fn misread_by_some(variable: &str, value: Option<&str>, root: &Root) -> Option<String> {
     let (Some(value), "TZ") = (value, variable) else { return None };
-    let who = match value.strip_prefix(':').unwrap_or(value) {
-        name if name.starts_with('/') => "Java and Node",
-        // The rules of a POSIX string: "EST5EDT,M3.2.0,M11.1.0".
-        name if name.contains(',') => "Java, Node and Go",
-        _ => return None,
+    let zone = Zone::of(value, root);
+    let what = match (zone.is_path, zone.is_rule) {
+        (true, _) => "Java and Node know no daylight saving if TZ is the path of a zone file",
+        (false, true) => {
+            "Java, Node and Go take many POSIX strings in TZ for another zone, or without daylight saving"
+        }
+        (false, false) => return None,
     };
-    Some(format!(
-        "{who} read TZ={value} as another zone, without summer time or in UTC: if such a program gets it, give the \
-         zone's name (Area/City)."
-    ))
+    Some(format!("{what}: for such a program give the zone's name (Area/City)."))
 }
 
 /// Whether the file begins like a zone file, tzfile(5).
@@ -104,6 +127,10 @@ mod tests {
         for right in ["<+0330>-3:30", "EST5EDT,M3.2.0,M11.1.0", "UTC", "", "JST-9", "CET-1CEST"] {
             assert_eq!(check(right), Ok(()), "{right}");
         }
+        for secret in ["postgres://me:hunter2@h", ":/srv/tz?token=hunter2"] {
+            let said = check(secret).unwrap_err().to_string();
+            assert!(said.contains("silently be UTC") && !said.contains("hunter2"), "{said}");
+        }
     }
 
     /// The folder is a root of its own: a zone that is there, by name and by path.
@@ -133,10 +160,20 @@ mod tests {
 
     #[test]
     fn what_only_the_c_library_understands_has_a_caveat() {
-        let caveat = |variable, value: &str| misread_by_some(variable, Some(value));
-        assert!(caveat("TZ", ":/etc/localtime").unwrap().starts_with("Java and Node read TZ=:/"));
-        assert!(caveat("TZ", "EST5EDT,M3.2.0,M11.1.0").unwrap().starts_with("Java, Node and Go "));
-        assert_eq!(caveat("TZ", "America/New_York"), None);
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("usr/share/zoneinfo/Area");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("City"), b"TZif2").unwrap();
+        let root = Root::of(std::fs::File::open(folder.path()).unwrap().into());
+        let caveat = |variable, value: &str| misread_by_some(variable, Some(value), &root);
+        let path = caveat("TZ", ":/srv/hunter2").unwrap();
+        assert!(path.starts_with("Java and Node know ") && !path.contains("hunter2"), "{path}");
+        for rule in ["EST5EDT,M3.2.0,M11.1.0", "CET-1CEST", "<+0330>-3:30"] {
+            assert!(caveat("TZ", rule).unwrap().starts_with("Java, Node and Go take "), "{rule}");
+        }
+        for plain in ["Area/City", ":Area/City", "UTC", ""] {
+            assert_eq!(caveat("TZ", plain), None, "{plain}");
+        }
         assert_eq!(caveat("PATH", "/bin"), None);
     }
 }

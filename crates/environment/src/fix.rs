@@ -177,7 +177,7 @@ fn edited(
         return Ok((None, None));
     }
     let new = format.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
-    if new == text && before.is_some() {
+    if new == text {
         return Ok((None, elsewhere));
     }
     check(format, path, &new)?;

@@ -161,15 +161,16 @@ pub fn resolve_for_image(
 }
 
 fn asked_for(request: &Request, location: ConfigLocation, named: Option<String>) -> ChangeRequest {
-    // Which programs get it is known only for a process or unit.
-    let misread = matches!(request.subject, Subject::File(..))
-        .then(|| misread_by_some(&request.variable, request.value.as_deref()));
+    // The programs of a process or unit were checked, but not what they will run.
+    let misread = own_root()
+        .ok()
+        .and_then(|root| misread_by_some(&request.variable, request.value.as_deref(), &root));
     ChangeRequest {
         location,
         variable: request.variable.clone(),
         value: request.value.clone(),
         rules: request.rule.iter().cloned().collect(),
-        caveats: request.caveat.iter().cloned().chain(misread.flatten()).collect(),
+        caveats: request.caveat.iter().cloned().chain(misread).collect(),
         targets: named.into_iter().collect(),
     }
 }
@@ -204,7 +205,8 @@ fn locate(
             let location = location_of_file(path, part.as_deref(), disk)?;
             // An image has its own files. Its zones have the same names as ours, if we have any.
             let root = own_root()?;
-            let is_path = value.is_some_and(|value| value.trim_start_matches(':').starts_with('/'));
+            let is_path = value
+                .is_some_and(|value| value.strip_prefix(':').unwrap_or(value).starts_with('/'));
             if root.is_dir("/usr/share/zoneinfo") && !(is_path && location.format.is_of_image()) {
                 check_target(variable, value, &[], &root)?;
             }

@@ -89,7 +89,7 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
     let mut undone = u32::try_from(reasons.len())?;
     reasons.iter().for_each(output::warn);
     if let Some(format) = args.format {
-        undone += snippets::print(format, &changes, &disk, args)?;
+        undone += snippets::print(format, &changes, &disk, args, alone)?;
         return made(undone);
     }
     for mut change in changes {

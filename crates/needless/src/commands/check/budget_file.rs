@@ -39,7 +39,14 @@ impl<'a> BudgetFile<'a> {
                 let budget = budgets.iter().find(|budget| budget.name == name).cloned();
                 let own = budget.as_ref().map(|budget| PathBuf::from(&budget.file));
                 let first = || context.settings.files.iter().find(|file| file.is_file()).cloned();
-                (own.or_else(first).unwrap_or_else(|| "needless.toml".into()), budget)
+                let path = own.or_else(first).unwrap_or_else(|| "needless.toml".into());
+                if !path.is_file() && (path.exists() || path.is_symlink()) {
+                    bail!(
+                        "{} is not a file: --budget names another for the budget",
+                        path.display()
+                    );
+                }
+                (path, budget)
             }
         };
         if budget.is_none() && !args.update {

@@ -30,6 +30,11 @@ impl<E: Into<anyhow::Error>> From<E> for Lacking {
     }
 }
 
+/// Where a restart was asked for, and needless knows none that would help.
+fn nothing_restarted(plan: &Plan) -> String {
+    format!("nothing restarted: it takes effect with {}", plan.effect)
+}
+
 /// The change `id` of the journal. Writes nothing.
 ///
 /// # Errors
@@ -102,6 +107,8 @@ pub(super) fn already(
         if again(&mut out)? {
             let looks = format!("`needless origin {} PID` looks at a process", plan.variable);
             writeln!(out, "not looked at: {looks}")?;
+        } else if restart {
+            writeln!(out, "{}", nothing_restarted(plan))?;
         }
         return Ok(true);
     };
@@ -191,8 +198,7 @@ pub(super) fn unseen(
         None => format!("`needless origin {} PID` looks at a process", change.variable),
     };
     if change.location.format.is_of_image() {
-        let why = "nothing to restart: images that are built from now on have it";
-        return if restart { Ok(writeln!(out, "{why}")?) } else { Ok(()) };
+        return if restart { Ok(writeln!(out, "{}", nothing_restarted(plan))?) } else { Ok(()) };
     }
     if !restart {
         let more = match (next, &*words) {

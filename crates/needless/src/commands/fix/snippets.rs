@@ -3,16 +3,20 @@
 use super::safe_lines;
 use crate::cli::FixArgs;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use needless_environment::{self as environment, ChangeRequest, Disk, SnippetFormat};
 use std::io::{IsTerminal, Write};
 
 /// Prints the snippet of each change. Returns how many have none.
+///
+/// # Errors
+/// When standard output cannot be written, or why there is no snippet of the change that is `alone`.
 pub(super) fn print(
     format: &SnippetFormat,
     changes: &[ChangeRequest],
     disk: &Disk,
     args: &FixArgs,
+    alone: bool,
 ) -> Result<u32> {
     let (mut undone, mut printed) = (0, false);
     let mut out = output::stdout_lines()?;
@@ -25,6 +29,7 @@ pub(super) fn print(
                 continue;
             }
             Ok(text) => text,
+            Err(why) if alone => bail!("{label}: {why}"),
             Err(why) => {
                 undone += 1;
                 output::warn(format_args!("{label}: {why}"));
