@@ -370,6 +370,16 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     let undone = machine.run("needless undo --last");
     assert!(stdout(&undone).contains("taken back"), "{}", stderr(&undone));
     assert!(stderr(&undone).contains("does not know yet"), "{}", stderr(&undone));
+    // Where nothing can be restarted, the second run says it as the first.
+    machine.write("/root/compose.yaml", "644", "services:\n  web:\n    image: x\n");
+    for begins in
+        ["TZ=UTC in /root/compose.yaml, web\n", "already so: TZ=UTC in /root/compose.yaml"]
+    {
+        let said = machine
+            .ok("needless fix --in /root/compose.yaml --part web --set TZ=UTC --yes --restart");
+        let ends = "nothing restarted: it takes effect with docker compose up -d, which makes new containers\n";
+        assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
+    }
 }
 
 /// Debian 13 gives ordinary users a group of their own and the umask 002.

@@ -212,6 +212,13 @@ fn what_cannot_be_measured_or_written_is_2() {
     assert!(said.contains("--update writes it anew") && said.lines().count() == 1, "{said}");
     done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
     done(check(folder.path(), &[], &["/bin/true"]), 0);
+    // Nothing is written through a link that leads nowhere.
+    fs::remove_file(&toml).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &toml).unwrap();
+    let said = stderr(&done(check(folder.path(), &["--update"], &["/bin/true"]), 2));
+    assert!(said.contains("needless.toml is not read: No such file or directory\n"), "{said}");
+    assert!(said.contains("needless.toml is not a file: --budget names another"), "{said}");
+    assert!(!folder.path().join("elsewhere").exists());
 }
 
 #[test]
