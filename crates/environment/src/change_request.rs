@@ -83,8 +83,7 @@ impl Zone<'_> {
 
 /// A caveat for a value of TZ that the runtimes of some programs read in another way than the C library. The value is
 /// not in it: it may be one that is not shown.
-pub(crate) fn misread_by_some(variable: &str, value: Option<&str>, root: &Root) -> Option<String> {
-    let (Some(value), "TZ") = (value, variable) else { return None };
+pub(crate) fn misread_by_some(value: &str, root: &Root) -> Option<String> {
     let zone = Zone::of(value, root);
     let what = match (zone.is_path, zone.is_rule) {
         (true, _) => "Java and Node know no daylight saving if TZ is the path of a zone file",
@@ -133,15 +132,21 @@ mod tests {
         }
     }
 
-    /// The folder is a root of its own: a zone that is there, by name and by path.
-    #[test]
-    fn a_zone_is_a_file_of_zones() {
+    /// A folder that is a root of its own, with a zone.
+    fn one_zone() -> (tempfile::TempDir, Root) {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("usr/share/zoneinfo/Area");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("City"), b"TZif2").unwrap();
         std::fs::write(dir.join("list.tab"), b"# no zone").unwrap();
         let root = Root::of(std::fs::File::open(folder.path()).unwrap().into());
+        (folder, root)
+    }
+
+    /// A zone that is there, by name and by path.
+    #[test]
+    fn a_zone_is_a_file_of_zones() {
+        let (_folder, root) = one_zone();
         let node = ["/usr/bin/node".to_owned()];
         let check = |value: &str| check_target("TZ", Some(value), &[], &root);
         assert_eq!(check("Area/City"), Ok(()));
@@ -160,20 +165,15 @@ mod tests {
 
     #[test]
     fn what_only_the_c_library_understands_has_a_caveat() {
-        let folder = tempfile::tempdir().unwrap();
-        let dir = folder.path().join("usr/share/zoneinfo/Area");
-        std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("City"), b"TZif2").unwrap();
-        let root = Root::of(std::fs::File::open(folder.path()).unwrap().into());
-        let caveat = |variable, value: &str| misread_by_some(variable, Some(value), &root);
-        let path = caveat("TZ", ":/srv/hunter2").unwrap();
+        let (_folder, root) = one_zone();
+        let caveat = |value: &str| misread_by_some(value, &root);
+        let path = caveat(":/srv/hunter2").unwrap();
         assert!(path.starts_with("Java and Node know ") && !path.contains("hunter2"), "{path}");
         for rule in ["EST5EDT,M3.2.0,M11.1.0", "CET-1CEST", "<+0330>-3:30"] {
-            assert!(caveat("TZ", rule).unwrap().starts_with("Java, Node and Go take "), "{rule}");
+            assert!(caveat(rule).unwrap().starts_with("Java, Node and Go take "), "{rule}");
         }
         for plain in ["Area/City", ":Area/City", "UTC", ""] {
-            assert_eq!(caveat("TZ", plain), None, "{plain}");
+            assert_eq!(caveat(plain), None, "{plain}");
         }
-        assert_eq!(caveat("PATH", "/bin"), None);
     }
 }

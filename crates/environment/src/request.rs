@@ -162,9 +162,8 @@ pub fn resolve_for_image(
 
 fn asked_for(request: &Request, location: ConfigLocation, named: Option<String>) -> ChangeRequest {
     // The programs of a process or unit were checked, but not what they will run.
-    let misread = own_root()
-        .ok()
-        .and_then(|root| misread_by_some(&request.variable, request.value.as_deref(), &root));
+    let zone = request.value.as_deref().filter(|_| request.variable == "TZ");
+    let misread = zone.and_then(|zone| misread_by_some(zone, &own_root().ok()?));
     ChangeRequest {
         location,
         variable: request.variable.clone(),

@@ -212,6 +212,11 @@ fn what_cannot_be_measured_or_written_is_2() {
     assert!(said.contains("--update writes it anew") && said.lines().count() == 1, "{said}");
     done(check(folder.path(), &["--update"], &["/bin/true"]), 0);
     done(check(folder.path(), &[], &["/bin/true"]), 0);
+    // A budget may come through a pipe, as that of a shell's <(…) does.
+    let line = format!("exec {NEEDLESS} --config <(cat needless.toml) check -- /bin/true");
+    let mut piped = command("bash");
+    piped.current_dir(folder.path()).env("TZ", "UTC").args(["-c", &line]);
+    done(piped, 0);
     // Nothing is written through a link that leads nowhere.
     fs::remove_file(&toml).unwrap();
     std::os::unix::fs::symlink("elsewhere", &toml).unwrap();

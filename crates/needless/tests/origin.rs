@@ -278,6 +278,8 @@ fn a_variable_is_removed_and_a_zone_exists() {
         assert_eq!(done.status.code(), Some(2), "{wrong}: {}", stdout(&done));
         assert!(assert_one_line(&done).contains("would silently be UTC"), "{wrong}");
     }
+    let done = needless(&["fix", "--in", "nofile.env", "--unset", "TZ", "--diff"]);
+    assert!(stdout(&done).starts_with("already so: TZ removed in "), "{}", stderr(&done));
     // An image has its own files; a script of this machine does not.
     let script = folder.path().join("wrapper");
     std::fs::write(&script, "#!/bin/sh\nexec true\n").unwrap();

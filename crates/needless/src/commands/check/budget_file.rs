@@ -39,13 +39,10 @@ impl<'a> BudgetFile<'a> {
                 let budget = budgets.iter().find(|budget| budget.name == name).cloned();
                 let own = budget.as_ref().map(|budget| PathBuf::from(&budget.file));
                 let first = || context.settings.files.iter().find(|file| file.is_file()).cloned();
-                let path = own.or_else(first).unwrap_or_else(|| "needless.toml".into());
-                if !path.is_file() && (path.exists() || path.is_symlink()) {
-                    bail!(
-                        "{} is not a file: --budget names another for the budget",
-                        path.display()
-                    );
-                }
+                let path = match own.or_else(first) {
+                    Some(path) => path,
+                    None => new_file()?,
+                };
                 (path, budget)
             }
         };
@@ -164,6 +161,18 @@ impl<'a> BudgetFile<'a> {
         self.budget = parsed(&text, &self.path, &self.name, self.context)?;
         Ok(())
     }
+}
+
+/// Where a budget is written if no file was read.
+///
+/// # Errors
+/// When something else has the name: a pipe would wait, and a link that leads nowhere makes a file elsewhere.
+fn new_file() -> Result<PathBuf> {
+    let path = PathBuf::from("needless.toml");
+    if !path.is_file() && path.symlink_metadata().is_ok() {
+        bail!("{} is not a file: --budget names another for the budget", path.display());
+    }
+    Ok(path)
 }
 
 fn opened<'a>(path: &Path, beside: &Path, context: &'a Context) -> Result<[Output<'a>; 2]> {
